@@ -37,6 +37,9 @@ test: $(STAMP) ## run the tests, of long scenarios a short form (four minutes)
 test-all: $(STAMP) ## run all tests with their matrices (twelve minutes)
 	@$(PYTEST) --size=large $(PARALLEL) $(ARGS)
 
+affected: $(STAMP) ## run the small tests that uncommitted changes can reach (ARGS="--since REV --size medium")
+	@$(BIN)/python -m tests.affected $(ARGS)
+
 lint: $(STAMP) ## ruff: lint and format check
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -229,6 +232,10 @@ FUZZ_TOOLS := build/fuzz-tools
 fuzz: $(STAMP) ## fuzz every parser of bytes with atheris, 20 s each (ARGS="--seconds N TARGET")
 	@test -d $(FUZZ_TOOLS)/atheris || $(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(FUZZ_TOOLS) 'atheris>=3,<4'
 	@PYTHONPATH=$(FUZZ_TOOLS) $(BIN)/python -m tests.fuzz $(ARGS)
+
+.PHONY: seeded-defects
+seeded-defects: $(STAMP) ## plant known defects in a copy, tell which test notices each (ARGS="--hints cursor 7")
+	@$(BIN)/python -m tests.seeded_defects $(ARGS)
 
 MUTATION_TOOLS := build/mutation-tools
 mutation: $(STAMP) ## change agent/rules bit by bit in a copy, tell how many changes the tests notice

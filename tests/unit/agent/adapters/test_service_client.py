@@ -240,6 +240,18 @@ async def test_the_service_clock_is_noted(
     assert client.skew.offset == expected
 
 
+@pytest.mark.parametrize(("status", "media_type"), [(200, "text/html"), (502, "application/json")])
+async def test_the_date_of_a_portal_or_gateway_is_not_the_service_time(
+    server: ScriptedServer, client: ServiceClient, status: int, media_type: str
+) -> None:
+    server.answer(b"{}", status, media_type, Date="Fri, 20 Nov 2015 19:00:00 GMT")
+
+    with pytest.raises(ServiceUnavailable):
+        await client.current()
+
+    assert client.skew.offset == timedelta(0)
+
+
 @pytest.mark.parametrize("date", ["yesterday", "", "Fri, 99 Nov 2026 19:00:00 GMT"])
 async def test_a_date_that_is_none_changes_nothing(
     server: ScriptedServer, client: ServiceClient, date: str

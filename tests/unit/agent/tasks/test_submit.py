@@ -1,5 +1,6 @@
 """Reports are sent until the service has them, or has said what is wrong with them."""
 
+import asyncio
 import json
 from datetime import timedelta
 from pathlib import Path
@@ -240,6 +241,20 @@ async def test_the_start_is_told_before_the_end(home: Harness) -> None:
     assert operations == ["acknowledge", "submitResult"]
     assert home.client.named("acknowledge")[0].status == "running"
     assert home.entry().running_acknowledged
+
+
+async def test_a_start_counts_as_acknowledged_only_after_the_service_accepted_it(
+    home: Harness,
+) -> None:
+    entry = home.requested(Event.ACCEPTED, Event.STARTED)
+    made, sealed = report(1, entry.request_id)
+    home.ledger.hand_over(entry, made, sealed, home.clock.now())
+    home.client.always["acknowledge"] = lambda _request: asyncio.Event().wait()
+
+    async with running(home.submitter.run):
+        await until(lambda: bool(home.client.named("acknowledge")))
+
+    assert not home.entry().running_acknowledged, "the agent ended before there was an answer"
 
 
 async def test_what_is_too_much_is_given_up_and_said(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from controlplane.settings import Settings
 from controlplane.storage.tables import Device
 from tests.unit.controlplane.accounts.people import (
     OVERVIEW,
+    SIGN_OUT,
     Browser,
     Person,
     change,
@@ -337,3 +338,21 @@ async def test_a_wish_outlives_the_session_and_not_the_membership(
     await other.heartbeat()
     await look_for_changes(service.core)
     assert (await other.detail())["requests"] == []
+
+
+@pytest.mark.parametrize(("role", "locations"), [("viewer", ()), ("manager", ("loc-0002",))])
+async def test_a_pending_request_ends_when_its_member_may_no_longer_make_it(
+    service: RunningService, role: Any, locations: Sequence[str]
+) -> None:
+    person = make_person(service)
+    browser = Browser(service)
+    await browser.sign_in()
+    device = await service.device().enrolled()
+    service.clock.advance(3600)  # it is offline, so the request is pending
+    body = {"kind": "network", "until": "2026-11-22T12:00:00.000Z", "all": True}
+    assert (await browser.post("/console/api/wish", body)).status_code == 200
+    await browser.post(SIGN_OUT)
+    change(service, person, role, locations)
+    await device.heartbeat()
+    await look_for_changes(service.core)
+    assert (await device.detail())["requests"] == []

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.figures.money import milli, percent, pieces, price_of, ratio, split, tax_within
+from controlplane.figures.money import (
+    divide,
+    milli,
+    percent,
+    pieces,
+    price_of,
+    ratio,
+    split,
+    tax_within,
+)
 
 AMOUNTS = st.integers(0, 10**12)
 
@@ -30,6 +39,15 @@ def test_a_split_over_nothing_goes_to_the_first() -> None:
 def test_tax_is_within_half_a_unit(amount: int, rate: int) -> None:
     exact = Fraction(amount * rate, 100_000 + rate)
     assert abs(tax_within(amount, rate) - exact) <= Fraction(1, 2)
+
+
+@pytest.mark.parametrize(("amount", "rounded"), [(0, 0), (1, 1), (2, 1), (3, 2), (5, 3), (7, 4)])
+def test_halves_are_rounded_up(amount: int, rounded: int) -> None:
+    assert divide(amount, 2) == rounded
+
+
+def test_large_amounts_are_not_rounded_by_floats() -> None:
+    assert divide(10**18 + 1, 2) == 5 * 10**17 + 1
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from controlplane.merchant.sales import (
     NewSale,
     SaleError,
     SoldArticle,
+    line_rows,
 )
 from controlplane.merchant.writing import add_refund, add_sale
 from controlplane.merchant.zones import set_zone
@@ -61,6 +62,12 @@ def sale(**changes: Any) -> NewSale:
         "payments": (CASH,),
     }  # fmt: skip
     return NewSale(**values | changes)
+
+
+def test_tax_is_of_what_is_left_after_the_discount_of_the_sale() -> None:
+    lines = [NewLine(SoldArticle(1, "pcs", 0, 25_000), 1, price) for price in (1000, 3000)]
+    rows = line_rows(sale(lines=lines, discount=400))
+    assert [(row.total, row.share, row.tax) for row in rows] == [(1000, 100, 180), (3000, 300, 540)]
 
 
 @pytest.mark.parametrize(

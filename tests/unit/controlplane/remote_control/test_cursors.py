@@ -1,12 +1,21 @@
 """Cursors come back as they were given, and nothing else passes for one."""
 
+from itertools import permutations
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.wire.limits import CURSOR_MAX
 from controlplane.http.errors import Refusal
-from controlplane.remote_control.cursors import POSITION_MAX, read_cursor, write_cursor
+from controlplane.remote_control.cursors import (
+    _COUNTS,
+    POSITION_MAX,
+    Listing,
+    read_cursor,
+    write_cursor,
+)
 
 positions = st.integers(min_value=0, max_value=POSITION_MAX)
 
@@ -18,10 +27,12 @@ def test_a_cursor_is_read_as_it_was_written(first: int, second: int) -> None:
     assert read_cursor("history", cursor) == (first, second)
 
 
-@given(positions)
-def test_a_cursor_is_of_one_listing_only(position: int) -> None:
+@pytest.mark.parametrize(("written", "read"), [*permutations(get_args(Listing), 2)])
+@given(position=positions)
+def test_a_cursor_is_of_one_listing_only(written: Listing, read: Listing, position: int) -> None:
+    cursor = write_cursor(written, *[position] * _COUNTS[written])
     with pytest.raises(Refusal) as refused:
-        read_cursor("history", write_cursor("devices", position))
+        read_cursor(read, cursor)
     assert refused.value.code == "invalid_cursor"
 
 

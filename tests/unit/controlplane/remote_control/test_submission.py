@@ -79,6 +79,14 @@ async def test_the_same_id_with_other_content_is_refused(service: RunningService
     assert (other.status_code, other.json()["code"]) == (409, "report_conflict")
 
 
+async def test_the_same_report_with_another_outcome_is_refused(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    report_id = str(uuid.uuid4())
+    await device.submit(NETWORK, reportId=report_id, outcome="completed")
+    other = await device.submit(NETWORK, reportId=report_id, outcome="partial")
+    assert (other.status_code, other.json()["code"]) == (409, "report_conflict")
+
+
 async def test_a_report_sent_many_times_at_once_is_stored_once(service: RunningService) -> None:
     device = await service.device().enrolled()
     body = {"requestId": await device.asked_for(), "reportId": str(uuid.uuid4())}

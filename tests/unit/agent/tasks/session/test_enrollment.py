@@ -6,7 +6,15 @@ from uuid import UUID
 import pytest
 
 from agent import __version__
-from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError, ServiceUnavailable
+from agent.adapters.storage.device_record import DeviceRecord
+from agent.errors import (
+    BodyRejected,
+    CredentialRefused,
+    Refused,
+    ServiceError,
+    ServiceUnavailable,
+    StateError,
+)
 from agent.rules import retry
 from agent.tasks.session.enrollment import explain, sign_up
 from agent.wire.device_operations import ChallengeReply, EnrollmentRecord, EnrollRequest
@@ -212,6 +220,20 @@ async def test_a_new_binding_of_this_device_is_adopted(home: Harness) -> None:
     assert saved is not None
     assert saved.binding is not None
     assert saved.binding.record.binding_id == OTHER_BINDING
+
+
+async def test_a_binding_that_cannot_be_stored_is_not_used(
+    stranger: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_record: DeviceRecord) -> None:
+        raise StateError("no space left on device")
+
+    monkeypatch.setattr(stranger.record_file, "save", full)
+    with pytest.raises(StateError):
+        stranger.binding_state.adopt(record(), "loc-0001")
+
+    assert not stranger.binding_state.is_bound
+    assert stranger.binding_state.binding is None
 
 
 async def test_on_a_key_of_many_devices_the_heartbeat_decides(home: Harness) -> None:

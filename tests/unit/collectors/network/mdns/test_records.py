@@ -93,6 +93,16 @@ def test_addresses_of_one_host_are_bounded():
     assert len(service.addresses) == ADDRESSES_PER_HOST_MAX
 
 
+def test_a_record_that_replaces_another_takes_no_more_memory():
+    book = a_book()
+    book.hear([PointerRecord("_ipp._tcp.local", FULL), TextRecord(FULL, bytes(1000))])
+    (kept,) = book.books
+    before = kept.size_bytes
+    for number in range(1, 20):
+        book.hear([TextRecord(FULL, bytes([number]) * 1000)])
+    assert kept.size_bytes == before
+
+
 def test_hostile_names_are_cleaned():
     book = a_book()
     label = "<b>\x1b[31m\u202eevil\x00\r\n 🖨"

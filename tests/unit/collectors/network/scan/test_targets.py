@@ -65,6 +65,12 @@ def test_public_networks_are_never_scanned() -> None:
     assert len(configured.limitations) == 2
 
 
+def test_a_network_of_the_shared_range_is_scanned_only_if_it_is_configured() -> None:
+    carrier = local("100.64.1.5/24")  # RFC 6598: of a provider, or of a VPN
+    assert addresses(select(carrier)) == ["100.64.1.5"]
+    assert len(addresses(select(carrier, subnets=("100.64.1.0/24",)))) == 254
+
+
 def test_max_hosts_keeps_what_is_nearest_and_says_the_number() -> None:
     found = select(local("10.20.30.40/8"), max_hosts=300, first=("10.20.99.1",))
     assert len(found.targets) == 300

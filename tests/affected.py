@@ -1,0 +1,226 @@
+"""`make affected`: run the tests that uncommitted changes can reach.
+
+A test is reached if its module imports a changed module, directly or through others, or starts a
+program that does. Files that are not Python reach the modules that read them.
+
+    make affected                                 small tests, uncommitted changes
+    make affected ARGS="--size medium"            scenario tests too, which start the whole program
+    make affected ARGS="--since HEAD~3 -k retry"  everything since a commit; the rest is for pytest
+"""
+
+import argparse
+import fnmatch
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+import grimp
+
+from tests.paths import ROOT
+
+PACKAGES: Final = ("agent", "collectors", "controlplane", "tests")
+CACHE: Final = ROOT / "build/grimp"
+SMALL: Final = ("tests/unit/", "tests/contract/")
+ENOUGH_FOR_WORKERS: Final = 8
+"""With fewer files, starting workers takes longer than they save."""
+PARALLEL: Final = ("-n", "logical", "--maxprocesses=8", "--dist=loadfile", "--no-loadscope-reorder")
+NO_TESTS_COLLECTED: Final = 5
+NAMED_IN_LINE: Final = 3
+
+STARTED: Final[Mapping[str, tuple[str, ...]]] = {
+    "agent": ("agent.__main__", "collectors.__main__"),
+    "collectors": ("collectors.__main__",),
+    "controlplane": ("controlplane.__main__",),
+}
+"""What a test reaches that starts a program by ``python -m``. The agent starts collectors."""
+
+IMPORTED_BY_NAME: Final[Mapping[str, str]] = {
+    "agent.cli.main": "agent.cli",
+    "controlplane.cli.main": "controlplane.cli",
+    "controlplane.storage.migrations.upgrade": "controlplane.storage.migrations",
+}
+"""Modules that import the modules of a package by a name that they compute."""
+
+UNUSED_IMPORTS: Final = (
+    ("tests.conftest", ("agent.redaction.known",)),  # for cleaning up after each test
+    ("tests.prerequisites", ("tests.fakes", "tests.lab", "tests.scenario")),  # for probing
+)
+"""Imports that no test depends on, although each test goes through them."""
+
+READERS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    ("*.py", ("tests.unit.test_architecture", "tests.unit.test_imports")),
+    ("agent/*.py", ("tests.unit.agent.cli.test_documents", "tests.unit.agent.logs.test_logging")),
+    ("agent/presentation/page/templates/*", ("agent.presentation.page.html",)),
+    (
+        "controlplane/console/*",
+        (
+            "tests.unit.controlplane.http.test_console",
+            "tests.unit.controlplane.accounts.oauth.test_consent",
+            "tests.fakes.console.page",
+        ),
+    ),
+    ("*.md", ("tests.unit.test_architecture", "tests.unit.agent.cli.test_documents")),
+    ("packaging/*", ("tests.packaging.test_package_parts",)),
+    ("tests/fixtures/application/*", ("tests.unit.collectors.application.fixtures",)),
+    ("tests/fixtures/golden/*", ("tests.contract.golden",)),
+    ("tests/fixtures/healthy/*", ("tests.fixtures.healthy",)),
+    ("tests/fixtures/databases/*", ("tests.unit.controlplane.storage.test_migrations",)),
+)
+"""Modules that read files without importing them; ``*`` stands for folders too. Tests that name a
+file in a string need not be listed, nor modules that do so in its own folder."""
+
+EVERYTHING: Final = ("pyproject.toml", "constraints.txt")
+"""Files that can change the result of any test."""
+
+PROGRAM: Final = re.compile(r'"-m",\s*"([\w.]+)"')
+IMPORT: Final = re.compile(
+    r"^[ \t]*(?:from|import) ((?:agent|collectors|controlplane|tests)[\w.]*)", re.MULTILINE
+)
+
+Importers = Callable[[str], Collection[str]]
+"""Returns the modules that import a module, directly or through others."""
+
+
+def module_of(path: str) -> str | None:
+    """Return the dotted name of a Python file of ours, None for any other file."""
+    parts = PurePosixPath(path).with_suffix("").parts
+    if not path.endswith(".py") or parts[0] not in PACKAGES:
+        return None
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def hidden_imports(module: str, text: str, modules: Collection[str]) -> Iterator[str]:
+    """Yield what a module reaches without importing it: programs that it starts, and imports in
+    the source code that it passes to an interpreter."""
+    if package := IMPORTED_BY_NAME.get(module):
+        yield from (each for each in modules if each.startswith(f"{package}."))
+    if not module.startswith("tests."):
+        return
+    for name in PROGRAM.findall(text):
+        main = f"{name}.__main__"
+        yield from STARTED.get(name, (main if main in modules else name,))
+    if module.startswith(("tests.scenario.demo.", "tests.scenario.pictures.")):
+        yield from STARTED["agent"]  # by way of `venue-control demo`
+    yield from IMPORT.findall(text)
+
+
+def readers_of(path: str, texts: Mapping[str, str]) -> set[str]:
+    """Return the modules that read a file; ``texts`` are the sources of all modules."""
+    found = {
+        module for pattern, readers in READERS if fnmatch.fnmatch(path, pattern)
+        for module in readers
+    }  # fmt: skip
+    if not path.endswith(".py"):
+        named = re.compile(rf"[\"'/]{re.escape(PurePosixPath(path).name)}[\"']")
+        near = (f"{'.'.join(PurePosixPath(path).parent.parts)}.", "tests.")
+        found |= {each for each in texts if each.startswith(near) and named.search(texts[each])}
+    return found
+
+
+def reached(
+    changed: Iterable[str], texts: Mapping[str, str], importers: Importers
+) -> set[str] | None:
+    """Return the modules that changed files can reach; None if that may be any.
+
+    ``texts`` are the sources of all modules that exist.
+    """
+    found: set[str] = set()
+    for path in changed:
+        module = module_of(path)
+        if path in EVERYTHING or (module is not None and module not in texts):
+            return None  # nobody knows what still imports a module that was deleted
+        own = {module} if module is not None else set()
+        if path.endswith("/__init__.py"):
+            # It runs before each module of its package is imported.
+            own |= {each for each in texts if each.startswith(f"{module}.")}
+        for each in own | (readers_of(path, texts) & texts.keys()):
+            found |= {each, *importers(each)}
+    return found
+
+
+def select_tests(found: Collection[str], all_tests: Iterable[str]) -> list[str]:
+    """Return the test files of these modules, and those in the folders of their conftests."""
+    folders = {module.removesuffix("conftest") for module in found if module.endswith(".conftest")}
+    return [
+        path
+        for path in sorted(all_tests)
+        if (module := module_of(path)) in found
+        or any(module is not None and module.startswith(folder) for folder in folders)
+    ]
+
+
+def files_with_tests(files: Iterable[Path], size: str) -> list[str]:
+    """Return the files that hold tests; of size small those of unit and contract tests only."""
+    paths = [each.as_posix() for each in files if each.name.startswith("test_")]
+    return [path for path in paths if path.startswith(SMALL if size == "small" else "tests/")]
+
+
+def sentence(chosen: int, of: int, changed: list[str]) -> str:
+    """Say what is run and why, in one line."""
+    more = len(changed) - NAMED_IN_LINE
+    why = ", ".join(changed[:NAMED_IN_LINE]) + (f" and {more} more" if more > 0 else "")
+    return f"{chosen} files of {of}, because of {why}"
+
+
+def _changed_since(revision: str) -> list[str]:
+    names = _git("diff", "--name-only", "--no-renames", "-z", revision)
+    return sorted({*names, *_git("ls-files", "-z", "--others", "--exclude-standard")})
+
+
+def _git(*words: str) -> list[str]:
+    done = subprocess.run(("git", *words), cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stderr.strip())
+    return [name for name in done.stdout.split("\0") if name]
+
+
+def importers_in(texts: Mapping[str, str]) -> Importers:
+    graph = grimp.build_graph(*PACKAGES, cache_dir=str(CACHE))
+    for module in texts.keys() - graph.modules:
+        graph.add_module(module)  # in a folder without __init__.py
+    for module, text in texts.items():
+        known = graph.find_modules_directly_imported_by(module)
+        for imported in set(hidden_imports(module, text, texts.keys())) - known:
+            if imported in texts and imported != module:
+                graph.add_import(importer=module, imported=imported)
+    for importer, unused in UNUSED_IMPORTS:
+        for imported in graph.find_modules_directly_imported_by(importer):
+            if imported.startswith(unused):
+                graph.remove_import(importer=importer, imported=imported)
+    return graph.find_downstream_modules
+
+
+def _arguments() -> tuple[argparse.Namespace, list[str]]:
+    parser = argparse.ArgumentParser(prog="make affected", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--since", default="HEAD", metavar="REV", help="default: HEAD")
+    parser.add_argument("--size", default="small", choices=("small", "medium", "large"))
+    return parser.parse_known_args()
+
+
+def main() -> int:
+    asked, words = _arguments()
+    os.chdir(ROOT)
+    files = [path for name in PACKAGES for path in sorted(Path(name).rglob("*.py"))]
+    texts = {module: path.read_text() for path in files if (module := module_of(path.as_posix()))}
+    all_tests = files_with_tests(files, asked.size)
+    changed = _changed_since(asked.since)
+    found = reached(changed, texts, importers_in(texts))
+    chosen = all_tests if found is None else select_tests(found, all_tests)
+    if not chosen:
+        print(f"no {asked.size} test can be reached by the changes since {asked.since}")
+        return 0
+    print(sentence(len(chosen), len(all_tests), changed), flush=True)
+    parallel = PARALLEL if len(chosen) > ENOUGH_FOR_WORKERS else ("-n0",)
+    command = (sys.executable, "-m", "pytest", f"--size={asked.size}", *parallel, *words, *chosen)
+    code = subprocess.run(command, check=False).returncode
+    # All tests of a file may belong to a larger size.
+    return 0 if code == NO_TESTS_COLLECTED else code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,189 @@
+"""`make seeded-defects`: plant known defects one at a time and report which test notices each.
+
+For each row of `tests/seeded_defects_table.py`, the tests of its hint run at size medium in a copy
+of the checkout. If they pass, the whole suite runs, first at medium, then at large.
+
+    make seeded-defects                          all defects
+    make seeded-defects ARGS="7 12 cursor"       by number, class or a word of the description
+    make seeded-defects ARGS="--hints --list"    see --help
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.paths import ROOT
+from tests.seeded_defects_table import DEFECTS, Defect
+
+PACKAGES: Final = ("agent", "collectors", "controlplane", "tests")
+FIRST_FAILURE: Final = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+WHOLE_SUITE: Final = ("-n", "logical", "--maxprocesses=8", "--dist=loadfile")
+
+
+class Outcome(NamedTuple):
+    """``size`` is None if no test failed, ``test`` the first one that did."""
+
+    size: str | None
+    test: str
+    was_hinted: bool = False
+
+
+class Copy:
+    """A copy of the checkout, with an environment whose interpreters import the copy only."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        root.chmod(0o755)  # tests start programs as other users
+        for name in _own_files():
+            target = root / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target, follow_symlinks=False)
+        self._python = self._make_environment()
+        self._require_own_code()
+
+    def _make_environment(self) -> Path:
+        """Return an interpreter that finds the copy even with ``-I``.
+
+        The path file names the checkout's installed packages, but does not read their path files:
+        one of those is the editable install of the checkout.
+        """
+        folder = self.root / ".venv"
+        venv.create(folder, symlinks=True)
+        (own_packages,) = folder.glob("lib/python*/site-packages")
+        installed = next(path for path in sys.path if path.endswith("site-packages"))
+        (own_packages / "copy.pth").write_text(f"{self.root}\n{installed}\n")
+        return folder / "bin/python"
+
+    def _require_own_code(self) -> None:
+        """Exit if any module of the product comes from elsewhere."""
+        code = (
+            f"import {', '.join(PACKAGES)}; print(*(m.__file__ for m in ({', '.join(PACKAGES)})))"
+        )
+        for words in (("-I", "-c"), ("-c",)):
+            command = (self._python, *words, code)
+            done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=True)
+            if not all(Path(each).is_relative_to(self.root) for each in done.stdout.split()):
+                sys.exit(f"the copy does not run its own code: {done.stdout}")
+
+    @contextmanager
+    def planted(self, defect: Defect) -> Iterator[None]:
+        path = self.root / defect.file
+        right = path.read_text()
+        if right.count(defect.before) != 1:
+            sys.exit(f"{defect.file} does not hold this text exactly once:\n{defect.before}")
+        self._write(path, right.replace(defect.before, defect.after))
+        try:
+            yield
+        finally:
+            self._write(path, right)
+
+    def _write(self, path: Path, text: str) -> None:
+        path.write_text(text)
+        # A compiled file is recognised by second and size, which may be the same.
+        for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+            compiled.unlink()
+
+    def first_failure(self, words: Sequence[str], size: str) -> str | None:
+        """Run tests; return the first that fails, or None."""
+        command = (str(self._python), "-m", "pytest", f"--size={size}", "-x", "--tb=no", *words)
+        environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+        done = subprocess.run(
+            command, cwd=self.root, env=environment, capture_output=True, text=True, check=False
+        )
+        if not done.returncode:
+            return None
+        found = FIRST_FAILURE.search(done.stdout)
+        if found is not None:
+            return found[1]
+        sys.exit(f"pytest ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+
+
+def search(copy: Copy, defect: Defect, *, only_hints: bool) -> Outcome:
+    """Return which test notices a planted defect, the cheapest search first."""
+    test = noticed(copy, defect, (*defect.hint.split(), "-n0"), "medium")
+    if test is not None:
+        return Outcome("medium", test, was_hinted=True)
+    for size in () if only_hints else ("medium", "large"):
+        test = noticed(copy, defect, WHOLE_SUITE, size)
+        if test is not None:
+            return Outcome(size, test)
+    return Outcome(None, "")
+
+
+def noticed(copy: Copy, defect: Defect, words: Sequence[str], size: str) -> str | None:
+    """Return the first test that fails because of the defect: without it, the test passes."""
+    failing_anyway: tuple[str, ...] = ()
+    while True:
+        with copy.planted(defect):
+            test = copy.first_failure((*words, *failing_anyway), size)
+        if test is None or copy.first_failure((test, "-n0"), size) is None:
+            return test
+        print(f"     fails without the defect too: {test}", flush=True)
+        failing_anyway += ("--deselect", test)
+
+
+def selected(words: Sequence[str]) -> list[tuple[int, Defect]]:
+    """Return numbered defects, those that any of the words means; all if there are none."""
+    rows = list(enumerate(DEFECTS, 1))
+    if not words:
+        return rows
+    return [
+        (number, defect)
+        for number, defect in rows
+        if any(_means(word, number, defect) for word in words)
+    ]
+
+
+def _means(word: str, number: int, defect: Defect) -> bool:
+    if word.isdigit():
+        return int(word) == number
+    return word in f"{defect.kind}: {defect.what}"
+
+
+def _own_files() -> list[str]:
+    command = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [name for name in names.split("\0") if name and (ROOT / name).exists()]
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make seeded-defects")
+    parser.add_argument("rows", nargs="*", help="numbers, classes or words; default: all")
+    parser.add_argument("--list", action="store_true", help="list the defects and run nothing")
+    parser.add_argument("--hints", action="store_true", help="run the tests of the hints only")
+    return parser.parse_args()
+
+
+def main() -> int:
+    asked = _arguments()
+    rows = selected(asked.rows)
+    if asked.list:
+        for number, defect in rows:
+            print(f"{number:3}  {defect.kind}: {defect.what}  ({defect.file})")
+        return 0
+    found: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory(prefix="seeded-defects-") as folder:
+        copy = Copy(Path(folder).resolve())
+        for number, defect in rows:
+            outcome = search(copy, defect, only_hints=asked.hints)
+            found[outcome.size or "not caught"] += 1
+            where = "" if outcome.was_hinted or outcome.size is None else ", not in the hint"
+            print(f"{number:3}  {defect.kind}: {defect.what}")
+            print(f"     {outcome.size or 'NOT CAUGHT'}{where}  {outcome.test}", flush=True)
+    counts = ", ".join(f"{count} {size}" for size, count in found.items())
+    print(f"{len(rows)} defects: {counts}")
+    return 1 if found["not caught"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

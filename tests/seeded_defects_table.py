@@ -1,0 +1,366 @@
+"""The defects that `make seeded-defects` plants, one at a time.
+
+Each is a mistake that a developer could make: small, plausible, and correct at first sight. A
+defect belongs into this table if no linter or type checker reports it.
+"""
+
+from typing import Final, NamedTuple
+
+
+class Defect(NamedTuple):
+    """``before`` occurs exactly once in ``file``. ``hint`` names tests that should notice."""
+
+    kind: str
+    what: str
+    file: str
+    before: str
+    after: str
+    hint: str
+
+
+DEFECTS: Final = (
+    # ------------------------------------------------------------------ order of writes
+    Defect(
+        "kill order", "a request is acknowledged before it is safe on the disk",
+        "agent/adapters/storage/journal.py",
+        "transaction(Failpoint.REQUEST_ADDED) as",
+        "transaction(Failpoint.REQUEST_ADDED, durably=False) as",
+        "tests/unit/agent/adapters/storage/test_journal.py",
+    ),
+    Defect(
+        "kill order", "the journal says that the service knows of the start before it was told",
+        "agent/tasks/submit.py",
+        '        await self._session.acknowledge(entry, "running")\n'
+        "        self._journal.note_running_acknowledged(entry.request_id)\n",
+        "        self._journal.note_running_acknowledged(entry.request_id)\n"
+        '        await self._session.acknowledge(entry, "running")\n',
+        "tests/unit/agent/tasks/test_submit.py",
+    ),
+    Defect(
+        "kill order", "the outbox row is written in a transaction of its own",
+        "agent/adapters/storage/ledger.py",
+        "            self.outbox.add_within(connection, report, sealed, now)\n",
+        "        with self._database.transaction(Failpoint.REPORT_HANDED_OVER) as connection:\n"
+        "            self.outbox.add_within(connection, report, sealed, now)\n",
+        "tests/unit/agent/adapters/storage",
+    ),
+    Defect(
+        "kill order", "the new binding is announced to the other tasks before it is stored",
+        "agent/tasks/session/binding_state.py",
+        '        self._save(self._record.model_copy(update={"binding": binding,'
+        ' "is_revoked": False}))\n'
+        "        self._is_bound.set()\n",
+        "        self._is_bound.set()\n"
+        '        self._save(self._record.model_copy(update={"binding": binding,'
+        ' "is_revoked": False}))\n',
+        "tests/unit/agent/tasks/session/test_enrollment.py",
+    ),
+    Defect(
+        "lifecycle", "a collection that died with the agent is tried once too often",
+        "agent/rules/lifecycle.py",
+        "again = attempt < MAX_ATTEMPTS and", "again = attempt <= MAX_ATTEMPTS and",
+        "tests/unit/agent/rules/test_lifecycle.py",
+    ),
+    Defect(
+        "quarantine", "a damaged device record is overwritten instead of set aside",
+        "agent/adapters/storage/device_record.py",
+        "            self._state.quarantine_file(self._path)\n", "",
+        "tests/unit/agent/adapters/storage/test_device.py",
+    ),
+    # ------------------------------------------------------------------ talking to the service
+    Defect(
+        "retry", "Retry-After is ignored after the machine slept or its clock was set",
+        "agent/tasks/session/circuit_breaker.py",
+        "            if not breaker.has_retry_after:\n                breaker.retry_at",
+        "            if not breaker.is_closed:\n                breaker.retry_at",
+        "tests/unit/agent/tasks/session/test_circuit_breaker.py",
+    ),
+    Defect(
+        "circuit breaker", "calls that fail together count as several failures",
+        "agent/tasks/session/circuit_breaker.py",
+        "elif not self._fails_alone(own) and shared_generation == self._shared.generation:",
+        "elif not self._fails_alone(own):",
+        "tests/unit/agent/tasks/session/test_circuit_breaker.py",
+    ),
+    Defect(
+        "expiry", "expiresAt is judged with the clock difference in the wrong direction",
+        "agent/rules/clock_skew.py",
+        "local_time - moment >= -self.offset", "local_time - moment >= self.offset",
+        "tests/unit/agent/rules/test_clock_skew.py",
+    ),
+    Defect(
+        "expiry", "the Date header of a captive portal is taken for the time of the service",
+        "agent/adapters/service_client.py",
+        "if shown is not None and not isinstance(error, ServiceUnavailable):",
+        "if shown is not None:",
+        "tests/unit/agent/adapters/test_service_client.py",
+    ),
+    Defect(
+        "revocation", "the heartbeats of a revoked device are accepted",
+        "controlplane/remote_control/heartbeats.py",
+        "where(Device.binding_id.in_(binding_ids), Device.revoked_at.is_(None))",
+        "where(Device.binding_id.in_(binding_ids))",
+        "tests/unit/controlplane/remote_control/test_enrollment.py",
+    ),
+    Defect(
+        "health", "a problem is shown although its cause is shown as well",
+        "agent/rules/health.py",
+        "if not any(cause in present for cause", "if not all(cause in present for cause",
+        "tests/unit/agent/rules/test_binding_and_health.py",
+    ),
+    # ------------------------------------------------------------------ limits
+    Defect(
+        "limit", "a length is counted in characters instead of UTF-16 code units",
+        "agent/wire/text.py",
+        "if self.least <= len(text) <= self.most // 2:", "if self.least <= len(text) <= self.most:",
+        "tests/contract/test_limits.py",
+    ),
+    Defect(
+        "limit", "a list that was cut is one item longer than the limit",
+        "agent/rules/reports/fit.py",
+        "kept = everything[: maximum - 1]", "kept = everything[:maximum]",
+        "tests/unit/agent/rules/reports/test_fit.py",
+    ),
+    Defect(
+        "limit", "a body without a declared length may have any size",
+        "controlplane/http/auth.py",
+        "                if len(body) > limit:\n",
+        "                if declared and len(body) > limit:\n",
+        "tests/unit/controlplane/http/test_auth.py",
+    ),
+    Defect(
+        "rate limit", "a successful sign-in clears the failures of its address as well",
+        "controlplane/accounts/throttle.py",
+        "delete(SignInFailure).where(SignInFailure.subject == tried.account)",
+        "delete(SignInFailure).where("
+        "SignInFailure.subject.in_((tried.account, tried.address)))",
+        "tests/unit/controlplane/accounts/test_sign_in.py",
+    ),
+    # ------------------------------------------------------------------ text of strangers
+    Defect(
+        "escape", "the reason of a verdict is written into the HTML report unescaped",
+        "agent/presentation/page/templates/network.html",
+        "<p class=\"reason\">{{ row.reason }}", "<p class=\"reason\">{{ row.reason | safe }}",
+        "tests/unit/agent/presentation/page/test_html.py",
+    ),
+    Defect(
+        "escape", "control characters reach the terminal if all of the text is ASCII",
+        "agent/presentation/plain_text.py",
+        '    shown = without_controls(" ".join(',
+        '    if text.isascii() and "\\n" not in text:\n'
+        "        return text.strip()\n"
+        '    shown = without_controls(" ".join(',
+        "tests/unit/agent/presentation/test_plain_text.py",
+    ),
+    Defect(
+        "escape", "a path with a line break writes a second line into the access log",
+        "controlplane/http/middleware.py",
+        r'_NOT_PLAIN = re.compile(r"[^\x21-\x7e]")', r'_NOT_PLAIN = re.compile(r"[^\x21-\x7e\s]")',
+        "tests/unit/controlplane/observability/test_logs.py",
+    ),
+    Defect(
+        "redaction", "tracebacks are written to the log with the secrets in them",
+        "agent/logs/filters.py",
+        "            record.exc_text = redact(record.exc_text)\n",
+        "            record.exc_text = str(record.exc_text)\n",
+        "tests/unit/agent/redaction/test_outputs.py",
+    ),
+    Defect(
+        "redaction", "a secret inside a longer base64 text is found at one alignment only",
+        "agent/redaction/forms.py",
+        "    for before in range(3):\n", "    for before in range(1):\n",
+        "tests/unit/agent/redaction/test_redactor.py",
+    ),
+    # ------------------------------------------------------------------ the network
+    Defect(
+        "scan", "an address of the shared range 100.64.0.0/10 is scanned without being asked for",
+        "collectors/network/scan/targets.py",
+        "if any(network.subnet_of(known) for known in OWN_RANGES):",
+        "if any(network.subnet_of(known) for known in SCANNABLE_RANGES):",
+        "tests/unit/collectors/network/scan/test_targets.py",
+    ),
+    Defect(
+        "scan", "a raw print port is asked a question, which prints paper",
+        "collectors/network/questions/questions.py",
+        "return ALLOWED.get(port)",
+        'return ALLOWED.get(port, "ipp" if port in PRINT_PORTS else None)',
+        "tests/unit/collectors/network/questions/test_questions.py",
+    ),
+    Defect(
+        "matching", "a printer is judged by the first look at its port instead of the last",
+        "collectors/network/matching/verdicts.py",
+        "outcome = needed.looks[-1] if", "outcome = needed.looks[0] if",
+        "tests/unit/collectors/network/test_collector.py",
+    ),
+    Defect(
+        "mDNS", "a replaced record keeps the memory that was counted for it",
+        "collectors/network/mdns/records.py",
+        "        self._forget(store, key)\n        if not self._pay(_cost(key, value)):\n",
+        "        store.pop(key, None)\n        if not self._pay(_cost(key, value)):\n",
+        "tests/unit/collectors/network/mdns/test_records.py",
+    ),
+    # ------------------------------------------------------------------ doctor, configuration
+    Defect(
+        "doctor", "a device key that its group can read passes the check",
+        "agent/doctor/checks/storage.py",
+        "mode & (stat.S_IRWXG | stat.S_IRWXO)", "mode & stat.S_IRWXO",
+        "tests/unit/agent/doctor",
+    ),
+    Defect(
+        "configuration", "plain http is accepted for every host of the local network",
+        "agent/config/model.py",
+        'if parts.scheme == "http" and not is_loopback(parts.hostname):\n'
+        '        raise ValueError("must be https',
+        'if parts.scheme == "http" and "." in parts.hostname.removesuffix(".local") and '
+        "not is_loopback(parts.hostname):\n"
+        '        raise ValueError("must be https',
+        "tests/unit/agent/config/test_file.py",
+    ),
+    # ------------------------------------------------------------------ who may do what
+    Defect(
+        "permission", "the API key of a viewer may write",
+        "controlplane/accounts/permissions.py",
+        "        row.can_write and row.role in WRITING,\n", "        row.can_write,\n",
+        "tests/unit/controlplane/accounts/test_live_permissions.py",
+    ),
+    Defect(
+        "permission", "a pending request of a member who became a viewer is still dispatched",
+        "controlplane/accounts/permissions.py",
+        "        member.role in WRITING,\n", "        True,\n",
+        "tests/unit/controlplane/accounts/test_live_permissions.py",
+    ),
+    Defect(
+        "permission", "a key whose locations the member has lost sees every location",
+        "controlplane/accounts/caller.py",
+        "return asked & permitted or NOWHERE", "return asked & permitted",
+        "tests/unit/controlplane/accounts/test_live_permissions.py",
+    ),
+    Defect(
+        "tenant", "the sales of another organization can be read by their id",
+        "controlplane/retail/sales.py",
+        "        Sale.id == sale_id,\n"
+        "        Sale.organization_id == context.organization_id,\n",
+        "        Sale.id == sale_id,\n",
+        "tests/unit/controlplane/retail/test_sales.py",
+    ),
+    Defect(
+        "tenant", "the report of another organization is confirmed to whoever knows its id",
+        "controlplane/remote_control/submission.py",
+        '    context.visit(report.organization_id, report.location_id, "report")\n', "",
+        "tests/unit/controlplane/remote_control/test_submission.py",
+    ),
+    Defect(
+        "idempotency", "a report that is repeated with another outcome counts as the same",
+        "controlplane/remote_control/submission.py",
+        "if known.body_hash != submission.body_hash:",
+        "if known.payload_hash != submission.payload_hash:",
+        "tests/unit/controlplane/remote_control/test_submission.py",
+    ),
+    Defect(
+        "OAuth", "tokens are given without the verifier of PKCE",
+        "controlplane/accounts/oauth/authorization_server.py",
+        "self.register_grant(CodeGrant, [S256(required=True), Resource()])",
+        "self.register_grant(CodeGrant, [Resource()])",
+        "tests/unit/controlplane/accounts/oauth/test_codes.py",
+    ),
+    Defect(
+        "OAuth", "a code that is shown twice leaves the first grant alive",
+        "controlplane/accounts/oauth/grants.py",
+        "        if grant is not None:\n            end_by_id(session, grant.id, grant.user_id)\n",
+        "",
+        "tests/unit/controlplane/accounts/oauth/test_codes.py",
+    ),
+    Defect(
+        "session", "scripts can read the session cookie",
+        "controlplane/accounts/http/cookies.py",
+        "Path=/; HttpOnly; ", "Path=/; ",
+        "tests/unit/controlplane/accounts/test_sign_in.py",
+    ),
+    Defect(
+        "CSRF", "an origin that only begins like the service's own is accepted",
+        "controlplane/accounts/http/cookies.py",
+        "return origin.lower() == own.lower()", "return origin.lower().startswith(own.lower())",
+        "tests/unit/controlplane/accounts/test_sign_in.py",
+    ),
+    # ------------------------------------------------------------------ money and time
+    Defect(
+        "money", "halves of a cent are rounded to the even cent",
+        "controlplane/figures/money.py",
+        "return (2 * amount + divisor) // (2 * divisor)", "return round(amount / divisor)",
+        "tests/unit/controlplane/figures/test_money.py",
+    ),
+    Defect(
+        "money", "the smallest remainders of a discount get the cents that are left over",
+        "controlplane/figures/money.py",
+        "key=lambda at: (-(amount * weights[at] % whole), at)",
+        "key=lambda at: (amount * weights[at] % whole, at)",
+        "tests/unit/controlplane/figures/test_money.py",
+    ),
+    Defect(
+        "money", "the VAT of a line does not consider its share of the sale's discount",
+        "controlplane/merchant/sales.py",
+        "tax_of(line.article, total - share)", "tax_of(line.article, total)",
+        "tests/unit/controlplane/merchant/test_writing.py",
+    ),
+    Defect(
+        "rollup", "a refund is counted in the hour of its sale",
+        "controlplane/merchant/contributions.py",
+        "_add(found.hours, given_back.hour_key,", "_add(found.hours, sold.hour_key,",
+        "tests/unit/controlplane/figures/test_recount.py",
+    ),
+    Defect(
+        "time zone", "the day on which the clocks change ends an hour wrong",
+        "controlplane/figures/local_time.py",
+        "midnight = middle - _offset(zone, start)", "midnight = middle - _offset(zone, middle)",
+        "tests/unit/controlplane/figures/test_local_time.py",
+    ),
+    # ------------------------------------------------------------------ lists
+    Defect(
+        "cursor", "the cursor of one listing is accepted by another",
+        "controlplane/remote_control/cursors.py",
+        "if raw[:1] != _KINDS[listing]:", "if raw[:1] not in _KINDS.values():",
+        "tests/unit/controlplane/remote_control/test_cursors.py",
+    ),
+    Defect(
+        "cursor", "a cursor with a forged signature is accepted",
+        "controlplane/retail/cursors.py",
+        "if not hmac.compare_digest(signature, self._sign(body)):",
+        "if len(signature) != _SIGNATURE_BYTES:",
+        "tests/unit/controlplane/retail/test_sales.py",
+    ),
+    Defect(
+        "cursor", "sales of the same moment are repeated where the newest come first",
+        "controlplane/retail/sales.py",
+        "later = Sale.position < place.position if is_descending else"
+        " Sale.position > place.position",
+        "later = Sale.position > place.position",
+        "tests/unit/controlplane/retail/test_sales.py",
+    ),
+    Defect(
+        "cursor", "one row is lost between two pages",
+        "controlplane/retail/listing.py",
+        "Place(0, shown[-1].position)", "Place(0, found[-1].position)",
+        "tests/unit/controlplane/retail/test_goods.py",
+    ),
+    # ------------------------------------------------------------------ alerts
+    Defect(
+        "alert", "an alert that cannot be judged for a moment forgets when it was resolved",
+        "controlplane/remote_control/notices/rules.py",
+        "return watch if watch.is_told else replace(watch, began_at=None)",
+        "return replace(watch, began_at=None, gone_at=None)",
+        "tests/unit/controlplane/remote_control/notices/test_rules.py",
+    ),
+    Defect(
+        "alert", "devices in maintenance count as devices that should be online",
+        "controlplane/remote_control/notices/facts.py",
+        "        devices += not is_maintained\n", "        devices += 1\n",
+        "tests/unit/controlplane/remote_control/notices/test_rules.py",
+    ),
+    Defect(
+        "alert", "offline alerts fire while the outage of their whole location is firing",
+        "controlplane/remote_control/notices/rules.py",
+        "is_covered = watch.holds or watch.is_told or watch.is_flapping",
+        "is_covered = watch.holds or watch.is_flapping",
+        "tests/unit/controlplane/remote_control/notices/test_rules.py",
+    ),
+)  # fmt: skip

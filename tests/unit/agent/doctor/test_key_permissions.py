@@ -1,0 +1,30 @@
+"""The check of who can read the device's private key."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.adapters.identity import KEY_NAME
+from agent.adapters.storage.state import StateDirectory
+from agent.doctor.check import Finding
+from agent.doctor.checks.storage import key_permissions
+from agent.doctor.context import Context
+
+
+def finding_for(folder: Path, mode: int) -> Finding:
+    key = folder / KEY_NAME
+    key.touch()
+    key.chmod(mode)
+    return key_permissions(Context(state=StateDirectory(folder)))
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o610, 0o660])
+def test_a_key_with_any_right_for_others_fails(tmp_path: Path, mode: int) -> None:
+    finding = finding_for(tmp_path, mode)
+    assert finding.status == "fail"
+    assert f"mode {mode:04o}" in finding.detail
+    assert finding.fix == f"chmod 600 {tmp_path / KEY_NAME}"
+
+
+def test_a_private_key_passes(tmp_path: Path) -> None:
+    assert finding_for(tmp_path, 0o600).status == "ok"
