@@ -77,7 +77,7 @@ $(PACKAGE_STAMP): pyproject.toml constraints.txt
 .PHONY: onedir deb macos-pkg windows-zip test-systemd test-wheel test-bare test-wine bench-footprint bench-latency soak-day
 onedir: $(PACKAGE_STAMP)
 	@rm -rf build/onedir build/pyinstaller
-	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/onedir --workpath build/pyinstaller packaging/program.spec
+	@PYINSTALLER_CONFIG_DIR=$(CURDIR)/build/pyinstaller-cache $(REPRODUCIBLE) $(PACKAGE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/onedir --workpath build/pyinstaller packaging/program.spec
 	@mkdir -p build/manual dist
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/manual.py man > build/manual/venue-agent.1
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/manual.py bash > build/manual/venue-agent.bash
@@ -87,23 +87,26 @@ deb: onedir ## build dist/*.deb, its bill of materials and SHA-256 sums
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/deb/build_deb.py --onedir $(ONEDIR) --manual build/manual --output dist
 	@cd dist && sha256sum *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
 
-# The service has an environment of its own: the agent's package has none of its libraries.
+# The service's environment adds its libraries to those of the agent's, which has none of them.
 SERVICE_VENV := build/service-venv
 SERVICE_PYTHON := $(SERVICE_VENV)/bin/python
+SERVICE_PIP := $(PACKAGE_PYTHON) -m pip --python $(SERVICE_PYTHON) --quiet --disable-pip-version-check
 SERVICE_STAMP := $(SERVICE_VENV)/.installed
 SERVICE_ONEDIR := build/service-onedir/venue-control
+SITE_PACKAGES := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
-$(SERVICE_STAMP): pyproject.toml constraints.txt
+$(SERVICE_STAMP): $(PACKAGE_STAMP)
 	@echo "Creating the packaging environment in $(SERVICE_VENV) ..."
-	@$(PYTHON) -m venv --clear $(SERVICE_VENV)
-	@$(SERVICE_PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt '.[package,controlplane,postgresql]'
-	@$(SERVICE_PYTHON) -m pip uninstall --quiet --yes venue-agent
+	@$(PYTHON) -m venv --clear --without-pip $(SERVICE_VENV)
+	@$(PACKAGE_PYTHON) $(SITE_PACKAGES) > "$$($(SERVICE_PYTHON) $(SITE_PACKAGES))/agent.pth"
+	@$(SERVICE_PIP) install -c constraints.txt '.[package,controlplane,postgresql]'
+	@$(SERVICE_PIP) uninstall --yes venue-agent
 	@touch $@
 
 .PHONY: service-onedir service-deb test-service-install test-proxy
 service-onedir: $(SERVICE_STAMP)
 	@rm -rf build/service-onedir build/service-pyinstaller
-	@VENUE_PROGRAM=venue-control $(REPRODUCIBLE) $(SERVICE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/service-onedir --workpath build/service-pyinstaller packaging/program.spec
+	@VENUE_PROGRAM=venue-control PYINSTALLER_CONFIG_DIR=$(CURDIR)/build/service-pyinstaller-cache $(REPRODUCIBLE) $(SERVICE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/service-onedir --workpath build/service-pyinstaller packaging/program.spec
 	@mkdir -p build/service-manual dist/service
 	@$(REPRODUCIBLE) $(SERVICE_PYTHON) packaging/manual.py man venue-control > build/service-manual/venue-control.1
 	@$(REPRODUCIBLE) $(SERVICE_PYTHON) packaging/manual.py bash venue-control > build/service-manual/venue-control.bash
@@ -124,6 +127,10 @@ macos-pkg: onedir ## build dist/*.pkg (on a Mac)
 
 windows-zip: onedir ## build dist/*.zip (on Windows, in a shell with make)
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/windows/build_zip.py $(ONEDIR) $(VERSION) dist
+
+.PHONY: test-packages
+test-packages: $(STAMP) onedir service-onedir ## run every command and option of both packages, without Python (root, PostgreSQL)
+	@$(BIN)/python -m tests.packaging.verify_programs $(ARGS)
 
 test-systemd: $(STAMP) deb ## install, kill, hang, upgrade and purge the package under a real systemd (root)
 	@$(BIN)/python -m tests.packaging.verify_systemd $(ARGS)

@@ -115,8 +115,13 @@ def server_context(
 
 
 @contextlib.asynccontextmanager
-async def tls_front(plain_port: int, context: ssl.SSLContext) -> AsyncIterator[int]:
-    """Yield a port of loopback that speaks TLS and hands everything to ``plain_port``."""
+async def tls_front(
+    plain_port: int, context: ssl.SSLContext, *, port: int = 0
+) -> AsyncIterator[int]:
+    """Yield a port of loopback that speaks TLS and hands everything to ``plain_port``.
+
+    ``port`` 0: any free one.
+    """
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -127,7 +132,7 @@ async def tls_front(plain_port: int, context: ssl.SSLContext) -> AsyncIterator[i
         finally:
             writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    server = await asyncio.start_server(serve, "127.0.0.1", port, ssl=context)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:

@@ -1,0 +1,123 @@
+"""Finds imports of modules that a package leaves out: prints one a line, as `IMPORTER: MODULE`.
+
+Every module of the program is imported while the package's excluded modules cannot be. Libraries
+also import inside functions, so the imports of every loaded library module are tried as well,
+except those that a `try` guards. A library that is never loaded cannot fail.
+
+Usage: python -m tests.packaging.excluded_imports venue-agent|venue-control
+"""
+
+import ast
+import importlib
+import importlib.abc
+import importlib.util
+import os
+import pkgutil
+import sys
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+from unittest import mock
+
+from tests.paths import ROOT
+
+SPEC: Final = ROOT / "packaging/program.spec"
+OURS: Final = ("agent", "collectors", "controlplane")
+
+
+def settings_of(program: str) -> dict[str, Any]:
+    """Return what packaging/program.spec hands to PyInstaller, which need not be installed."""
+    hooks = types.ModuleType("PyInstaller.utils.hooks")
+    hooks.collect_submodules = _submodules  # type: ignore[attr-defined]
+    names = ("PyInstaller", "PyInstaller.utils")
+    stand_ins = {name: types.ModuleType(name) for name in names} | {hooks.__name__: hooks}
+    found: dict[str, Any] = {}
+
+    def analysis(*_: object, **settings: object) -> mock.Mock:
+        found.update(settings)
+        return mock.Mock()
+
+    makers = {name: mock.Mock() for name in ("PYZ", "EXE", "COLLECT")}
+    with (
+        mock.patch.dict(os.environ, VENUE_PROGRAM=program),
+        mock.patch.dict(sys.modules, stand_ins),
+    ):
+        code = compile(SPEC.read_text(), str(SPEC), "exec")
+        exec(code, {"SPECPATH": str(SPEC.parent), "Analysis": analysis, **makers})
+    return found
+
+
+def _submodules(package: str, filter: Callable[[str], bool] = bool) -> list[str]:  # noqa: A002
+    """Stand in for PyInstaller's function. Libraries are not searched."""
+    if package.partition(".")[0] not in OURS:
+        return []
+    folder = ROOT / package.replace(".", "/")
+    every = pkgutil.walk_packages([str(folder)], f"{package}.")
+    return [package, *(module.name for module in every if filter(module.name))]
+
+
+class Blocker(importlib.abc.MetaPathFinder):
+    """Makes the excluded modules and what is below them impossible to import."""
+
+    def __init__(self, excluded: set[str]) -> None:
+        self._excluded = excluded
+
+    def blocks(self, name: str) -> bool:
+        parts = name.split(".")
+        return any(".".join(parts[:end]) in self._excluded for end in range(1, len(parts) + 1))
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        if self.blocks(name):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def unguarded_imports(tree: ast.AST, package: str) -> Iterator[str]:
+    """Yield the modules that a module imports anywhere, except in a `try` and for types only."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Try) or (
+            isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        ):
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            relative = "." * node.level + (node.module or "")
+            yield importlib.util.resolve_name(relative, package) if node.level else relative
+        else:
+            yield from unguarded_imports(node, package)
+
+
+def excluded_imports(program: str) -> Iterator[str]:
+    settings = settings_of(program)
+    blocker = Blocker(set(settings["excludes"]))
+    for name in [name for name in sys.modules if blocker.blocks(name)]:
+        del sys.modules[name]
+    sys.meta_path.insert(0, blocker)
+    for name in settings["hiddenimports"]:
+        # Alembic alone can import the environment of migrations.
+        if name.partition(".")[0] in OURS and not name.endswith(("__main__", "migrations.env")):
+            yield from _failure(name, name, blocker)
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) or ""
+        if "site-packages" not in file or not file.endswith(".py"):
+            continue
+        tree = ast.parse(Path(file).read_text(encoding="utf-8"))
+        for imported in dict.fromkeys(unguarded_imports(tree, module.__package__ or "")):
+            if imported not in sys.modules:
+                yield from _failure(name, imported, blocker)
+
+
+def _failure(importer: str, name: str, blocker: Blocker) -> Iterator[str]:
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if blocker.blocks(error.name or ""):
+            yield f"{importer}: {error.name}"
+    except Exception:  # noqa: BLE001 - of another platform, or for another purpose
+        pass
+
+
+if __name__ == "__main__":
+    for line in excluded_imports(sys.argv[1]):
+        print(line)

@@ -1,0 +1,337 @@
+"""Runs every command and option of both packaged programs, in a root without Python.
+
+Needs root, `make onedir service-onedir` and PostgreSQL. The programs run in namespaces of their
+own: the only network is loopback, and what they write goes away with the namespaces. What is run,
+and what each run must return, is in `program_cases`; a command or option of the programs' parsers
+that no case uses is a failure.
+
+Usage: python -m tests.packaging.verify_programs [--onedir DIR] [--service-onedir DIR] [STORY ...]
+"""
+
+import argparse
+import asyncio
+import contextlib
+import http.server
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Final
+
+from tests.fakes.tls_front import make_authority, server_context, tls_front
+from tests.lab.namespaces import everywhere
+from tests.packaging.program_cases import (
+    AGENT,
+    CONTROL,
+    HOOKS_PORT,
+    STORIES,
+    TLS_PORT,
+    VENUE_PORT,
+    Call,
+    Case,
+    Delivery,
+    Stop,
+    Story,
+    missing,
+    words_of,
+)
+from tests.packaging.program_root import ENVIRONMENT, command_in, make_root, share
+from tests.paths import ROOT
+from tests.postgresql import postgresql
+
+ONEDIRS: Final = {
+    AGENT: ROOT / "build/onedir/venue-agent",
+    CONTROL: ROOT / "build/service-onedir/venue-control",
+}
+CRASHES: Final = re.compile(
+    r"Traceback \(most recent call last\)|ModuleNotFoundError|ImportError|No module named"
+    r"|unexpected \w+Error|Failed to execute script"
+)
+"""What no output of a packaged program may have, whatever its exit code."""
+WITHIN_S: Final = 120
+POLL_S: Final = 0.05
+SHOWN: Final = 2000
+
+
+class Failure(Exception):
+    """A step did not do what its case says."""
+
+
+class Hooks:
+    """A receiver of webhooks on loopback, which counts the calls of each path."""
+
+    def __init__(self) -> None:
+        self._called: set[str] = set()
+        self._changed = threading.Condition()
+
+    def add(self, path: str) -> None:
+        with self._changed:
+            self._called.add(path)
+            self._changed.notify_all()
+
+    def wait_for(self, path: str) -> None:
+        """Raises Failure if the path is never called."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: path in self._called, WITHIN_S):
+                raise Failure(f"the webhook {path} was not called")
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        hooks = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                self.send_response(204)
+                self.end_headers()
+                hooks.add(self.path)
+
+            def log_message(self, *arguments: object) -> None:
+                """Only failures are printed."""
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", HOOKS_PORT), Handler) as server:
+            thread = threading.Thread(target=server.serve_forever)
+            thread.start()
+            try:
+                yield
+            finally:
+                server.shutdown()
+                thread.join()
+
+
+@dataclass
+class Running:
+    """A program that stays until it is stopped."""
+
+    case: Case
+    process: subprocess.Popen[str]
+    log: IO[str]
+
+    def output(self) -> str:
+        return Path(self.log.name).read_text(errors="replace")
+
+    def wait_for_start(self) -> None:
+        """Raises Failure if it ends, or does not print what its case says."""
+        deadline = time.monotonic() + WITHIN_S
+        while not re.search(self.case.output, self.output()):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise Failure(f"{self._title} did not start:\n{self.output()[-SHOWN:]}")
+            time.sleep(POLL_S)
+
+    def stop(self) -> None:
+        """Raises Failure if it ended by itself, badly, or printed a traceback."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            code = self.process.wait(WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise Failure(f"{self._title} did not end by SIGTERM") from None
+        finally:
+            self.log.close()
+        require(self._title, code, self.case.exit_code, self.output())
+
+    @property
+    def _title(self) -> str:
+        return f"{self.case.program} {self.case.words}"
+
+
+def require(title: str, code: int, wanted: int, output: str) -> None:
+    crash = CRASHES.search(output)
+    if code == wanted and crash is None:
+        return
+    problem = f"exit code {code}, not {wanted}" if code != wanted else f"prints {crash[0]!r}"  # type: ignore[index]
+    raise Failure(f"{title}: {problem}\n{output[-SHOWN:]}")
+
+
+@dataclass
+class Player:
+    """Plays one story in the root."""
+
+    story: Story
+    root: Path
+    hooks: Hooks
+    values: dict[str, str]
+    running: list[Running] = field(default_factory=list)
+
+    def play(self) -> list[str]:
+        """Return the failures."""
+        self.home.mkdir()
+        for name, text in self.story.files.items():
+            self._write(name, text)
+        failures = []
+        try:
+            for step in self.story.steps:
+                if failures and isinstance(step, Delivery):
+                    continue  # what would call it may not have run
+                try:
+                    self._do(step)
+                except Failure as failure:
+                    failures.append(f"{self.story.name}: {failure}")
+                except (KeyError, FileNotFoundError) as error:
+                    failures.append(f"{self.story.name}: {step} lacks what a case gives: {error}")
+        finally:
+            while self.running:
+                try:
+                    self.running.pop().stop()
+                except Failure as failure:
+                    failures.append(f"{self.story.name}: {failure}")
+        return failures
+
+    @property
+    def home(self) -> Path:
+        return self.root / self.story.name
+
+    def _write(self, name: str, text: str) -> None:
+        file = self.home / name
+        file.write_text(text)
+        file.chmod(0o600)
+
+    def _do(self, step: Case | Call | Delivery | Stop) -> None:
+        match step:
+            case Case(stays=True):
+                self._start(step)
+            case Case():
+                self._run(step)
+            case Call():
+                self._call(step)
+            case Delivery():
+                self.hooks.wait_for(step.path)
+            case Stop() if self.running:
+                self.running.pop().stop()
+
+    def _words(self, case: Case) -> tuple[str, ...]:
+        program = f"/usr/bin/{case.program}"
+        return command_in(self.root, self.home, program, *words_of(case, self.values))
+
+    def _start(self, case: Case) -> None:
+        log = (self.home / f"log-{len(list(self.home.glob('log-*')))}").open("w")
+        process = subprocess.Popen(
+            self._words(case), stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=ENVIRONMENT,
+            text=True,
+        )  # fmt: skip
+        running = Running(case, process, log)
+        self.running.append(running)
+        running.wait_for_start()
+
+    def _run(self, case: Case) -> None:
+        title = f"{case.program} {case.words}"
+        try:
+            done = subprocess.run(
+                self._words(case), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                check=False, timeout=WITHIN_S, env=ENVIRONMENT,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise Failure(f"{title}: no end after {WITHIN_S} s") from None
+        output = done.stdout + done.stderr
+        require(title, done.returncode, case.exit_code, output)
+        pattern = re.sub(r"\{([a-z]\w*)\}", lambda name: self.values[name[1]], case.output)
+        found = re.search(pattern, output)
+        if found is None:
+            raise Failure(f"{title}: no match of {pattern!r}\n{output[-SHOWN:]}")
+        self.values.update(found.groupdict())
+        if case.into:
+            self._write(case.into, done.stdout)
+        if case.writes and not (self.home / case.writes).stat().st_size:
+            raise Failure(f"{title}: nothing is in {case.writes}")
+
+    def _call(self, call: Call) -> None:
+        headers = {"Content-Type": "application/json", "Accept": "*/*"}
+        if call.key_file:
+            headers["Authorization"] = f"Bearer {(self.home / call.key_file).read_text().strip()}"
+        request = urllib.request.Request(call.url, call.body.encode() or None, headers)
+        try:
+            with urllib.request.urlopen(request, timeout=WITHIN_S) as response:
+                status, text = response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            status, text = error.code, error.read().decode()
+        except OSError as error:
+            raise Failure(f"{call.url}: {error}") from None
+        if status != call.status or not re.search(call.output, text):
+            raise Failure(f"{call.url}: {status}, {text[:SHOWN]}")
+
+
+@contextlib.contextmanager
+def tls(place: Path) -> Iterator[bytes]:
+    """Serve the venue's service over TLS. Yields the certificate of the authority that signed."""
+    authority = make_authority(place)
+    context = server_context(place, authority, host="localhost")
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    front = tls_front(VENUE_PORT, context, port=TLS_PORT)
+    asyncio.run_coroutine_threadsafe(front.__aenter__(), loop).result()
+    try:
+        yield authority.file.read_bytes()
+    finally:
+        asyncio.run_coroutine_threadsafe(front.__aexit__(None, None, None), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def verify(onedirs: dict[str, Path], stories: tuple[Story, ...], place: Path) -> list[str]:
+    """Play the stories at once, in namespaces of this process. Returns the failures."""
+    root, hooks = place / "root", Hooks()
+    root.mkdir()
+    with contextlib.ExitStack() as stack:
+        url = stack.enter_context(postgresql())
+        authorities = stack.enter_context(tls(place))
+        stack.enter_context(hooks.listening())
+        make_root(root, onedirs, authorities)
+        share(root, Path(url.partition("?host=")[2]))
+        players = [Player(story, root, hooks, {"postgresql": url}) for story in stories]
+        with ThreadPoolExecutor(len(players)) as threads:
+            return [line for found in threads.map(Player.play, players) for line in found]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Verify both packaged programs.")
+    parser.add_argument("--onedir", type=Path, default=ONEDIRS[AGENT])
+    parser.add_argument("--service-onedir", type=Path, default=ONEDIRS[CONTROL])
+    parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("stories", nargs="*", metavar="STORY", help="only these")
+    options = parser.parse_args()
+    if options.inside is None:
+        return enter(sys.argv[1:])
+    onedirs = {AGENT: options.onedir.absolute(), CONTROL: options.service_onedir.absolute()}
+    stories = tuple(s for s in STORIES if not options.stories or s.name in options.stories)
+    began = time.monotonic()
+    failures = missing() + verify(onedirs, stories, options.inside)
+    for line in failures:
+        sys.stdout.write(f"FAILED {line}\n")
+    runs = sum(isinstance(step, Case) for story in stories for step in story.steps)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    sys.stdout.write(
+        f"{runs} runs of the packaged programs, {len(failures)} failures, in"
+        f" {time.monotonic() - began:.0f} s ({used.ru_utime + used.ru_stime:.0f} s of processor)\n"
+    )
+    return 1 if failures else 0
+
+
+def enter(arguments: list[str]) -> int:
+    """Run this script again in namespaces of its own, with a directory that is deleted."""
+    if os.geteuid() != 0:
+        raise SystemExit("the namespaces and PostgreSQL need root: run it with sudo")
+    for onedir in ONEDIRS.values():
+        if not arguments and not onedir.exists():
+            raise SystemExit(f"there is no {onedir}: run `make onedir service-onedir`")
+    with tempfile.TemporaryDirectory(prefix="venue-programs-") as place:
+        words = (sys.executable, "-m", "tests.packaging.verify_programs", *arguments)
+        return subprocess.run(
+            (*everywhere(), *words, "--inside", place), check=False, cwd=ROOT
+        ).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
