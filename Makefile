@@ -144,8 +144,8 @@ test-proxy: $(STAMP) ## the service behind a real nginx and a real Caddy, with T
 test-bare: $(STAMP) ## demo and quick tests on a bare Debian without a network (root; ARGS=--all: all tests, also as root)
 	@$(BIN)/python -m tests.packaging.verify_bare $(ARGS)
 
-test-wine: $(STAMP) ## run the agent and the Windows package under Wine (some minutes, 0.9 GB in build/)
-	@$(BIN)/python -m tests.packaging.prove_wine $(ARGS)
+test-wine: $(STAMP) ## run the agent and its Windows package under Wine (two minutes, 0.9 GB in build/; ARGS=--all: everything)
+	@$(BIN)/python -m tests.packaging.verify_wine $(ARGS)
 
 test-wheel: $(STAMP) ## build the wheel, install it alone, and use it without a network (root; ARGS=--pipx)
 	@$(BIN)/python -m tests.packaging.verify_wheel $(ARGS)
@@ -272,12 +272,15 @@ test-mcp-conformance: $(CONFORMANCE_STAMP) ## hold the agent protocol to the off
 	@$(BIN)/python -m pytest -n0 -s tests/contract/agent_protocol $(ARGS)
 
 INSPECTOR := build/mcp-inspector
-INSPECTOR_PACKAGE := @modelcontextprotocol/inspector@2.12.0
-.PHONY: test-mcp-inspector
-$(INSPECTOR)/.installed: $(CONFORMANCE_STAMP)
+INSPECTOR_LOCK := tests/contract/agent_protocol/inspector
+INSPECTOR_STAMP := $(INSPECTOR)/.installed
+.PHONY: mcp-inspector test-mcp-inspector
+mcp-inspector: $(INSPECTOR_STAMP) ## fetch the MCP Inspector
+$(INSPECTOR_STAMP): $(CONFORMANCE_STAMP) $(INSPECTOR_LOCK)/package-lock.json
 	@rm -rf $(INSPECTOR) && mkdir -p $(INSPECTOR)
-	@$(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js install --silent --ignore-scripts --no-audit --no-fund --prefix $(INSPECTOR) $(INSPECTOR_PACKAGE)
+	@cp $(INSPECTOR_LOCK)/package.json $(INSPECTOR_LOCK)/package-lock.json $(INSPECTOR)
+	@$(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js ci --silent --ignore-scripts --no-audit --no-fund --prefix $(INSPECTOR)
 	@touch $@
 
-test-mcp-inspector: $(INSPECTOR)/.installed ## the MCP Inspector's command line, let read by a person in Chromium (half a minute)
-	@$(BIN)/python -m pytest -n0 -s tests/contract/agent_protocol/prove_inspector.py $(ARGS)
+test-mcp-inspector: $(INSPECTOR_STAMP) ## let the MCP Inspector sign in by Chromium and call the tools (half a minute)
+	@$(BIN)/python -m pytest -n0 tests/contract/agent_protocol/verify_inspector.py $(ARGS)

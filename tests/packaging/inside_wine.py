@@ -1,4 +1,4 @@
-"""What the Windows CPython of `prove_wine` runs besides the agent itself.
+"""Runs in the Windows CPython of `verify_wine`, besides the agent itself.
 
 Usage: python -m tests.packaging.inside_wine imports
        python -m tests.packaging.inside_wine hold-the-desktop

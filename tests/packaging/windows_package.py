@@ -1,4 +1,4 @@
-"""Builds the Windows package under Wine, for proofs only: what is shipped is built on Windows."""
+"""Builds the Windows package under Wine, for tests only: releases are built on Windows."""
 
 import hashlib
 import shutil

