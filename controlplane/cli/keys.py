@@ -19,9 +19,8 @@ from controlplane.accounts.users import addresses
 from controlplane.audit.command_line import note_new_key
 from controlplane.audit.entries import COMMAND_LINE, Event, key_subject, note
 from controlplane.cli.chosen_database import chosen_database
-from controlplane.cli.errors import CommandError, UsageError
+from controlplane.cli.errors import CommandError, UsageError, database_error
 from controlplane.cli.key_files import KeyFile, locations_in, plan, written
-from controlplane.cli.serve import database_error
 from controlplane.clock import system_clock
 from controlplane.storage.database import (
     Database,

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from sqlalchemy.exc import SQLAlchemyError
 
 from agent.wire.addresses import is_loopback, is_web_url
-from controlplane.cli.errors import ClosedError, CommandError, UsageError
+from controlplane.cli.errors import UsageError, database_error
 from controlplane.observability.listener import MetricsListener
 from controlplane.observability.logs import set_up_logging
 from controlplane.server import announce, bind, serve, url_of
@@ -152,13 +152,3 @@ def _secret(options: argparse.Namespace) -> bytes | None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot use the secret in {file}: {reason}") from error
-
-
-def database_error(error: Exception) -> CommandError:
-    if isinstance(error, PermissionError):
-        return ClosedError(
-            f"the database {error.filename} is closed to this user",
-            "Ask as its owner or as root, or name another one by --database.",
-        )
-    reason = str(getattr(error, "orig", None) or error).splitlines()[0]
-    return UsageError(f"cannot use the database: {reason}", "--database takes a URL or a file")
