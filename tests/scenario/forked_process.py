@@ -25,7 +25,7 @@ IMPORTED: Final = (
     "agent.cli.service", "agent.cli.status", "agent.daemon", "agent.doctor.bundle",
     "agent.doctor.registry", "agent.reporting",
     "cryptography.hazmat.primitives.asymmetric.ed25519", "httpcore2", "truststore",
-    "tests.scenario.forked_process",
+    "tests.fakes.unredacted_agent", "tests.scenario.forked_process",
 )  # fmt: skip
 _CONTEXT: Final = multiprocessing.get_context("forkserver" if os.name == "posix" else "spawn")
 

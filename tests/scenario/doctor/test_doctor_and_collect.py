@@ -102,6 +102,7 @@ def test_doctor_as_a_command(config: Path, tmp_path: Path) -> None:
     assert not {"\x1b", "\t"} & set(members["doctor.txt"] + members["status.txt"])
 
 
+@pytest.mark.large
 def test_a_bundle_without_fresh_reports(config: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "bundle.zip"
     words = ("doctor", "--bundle", str(bundle), "--no-collect", "--config", str(config))
