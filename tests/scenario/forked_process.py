@@ -133,5 +133,5 @@ async def run_forked(
 
 
 def stop_server() -> None:
-    """End the server and wait for it: the processor time of its forks counts as that of the tests."""
+    """End the server and wait for it, so that the time of its forks counts as that of the tests."""
     forkserver._forkserver._stop()

@@ -20,7 +20,7 @@ from tests.scenario.forked_process import start_forked
 
 NEVER = "never"
 MAX_COLLECTIONS = 2
-WITHIN_S = 60.0
+WITHIN_S = 240.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ UNIT: Final = Path("/run/unit")
 SYSTEMCTL: Final = Path("/usr/bin/systemctl")
 SERVICE_USER, ORDINARY_USER = 64001, 64002
 HOMES: Final = {0: Path("/root"), SERVICE_USER: STATE, ORDINARY_USER: Path("/home/till")}
-CELL_WITHIN_S: Final = 120.0
+CELL_WITHIN_S: Final = 240.0
 BY_HAND: Final = "started by hand"
 USERS: Final = {"root": 0, "user": ORDINARY_USER}
 SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
@@ -208,9 +208,9 @@ async def daemon(service: StrictService) -> AsyncIterator[None]:
     )  # fmt: skip
     log = asyncio.create_task(_read(process))
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await service.until(
-                lambda: service.heartbeats > beats or process.returncode is not None
+                lambda: service.heartbeats > beats or process.returncode is not None, 120
             )
             assert process.returncode is None, await log
             await _until(_asks_for_commands)
