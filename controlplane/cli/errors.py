@@ -25,6 +25,7 @@ class ClosedError(CommandError):
 
 
 def database_error(error: Exception) -> CommandError:
+    """Return what to print about an error of the database."""
     if isinstance(error, PermissionError):
         return ClosedError(
             f"the database {error.filename} is closed to this user",

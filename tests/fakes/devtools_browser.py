@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
@@ -40,6 +40,8 @@ FLAGS: Final = (
     "--disable-sync",
     "--remote-debugging-port=0",
 )
+
+WITHIN_S: Final = 60.0
 
 PAGE: Final = """<!doctype html>
 <title>title-secret</title>
@@ -104,14 +106,24 @@ report();
 """
 
 
+@dataclass(frozen=True)
+class PageServer:
+    """``reports`` are what the page says of itself; ``may_answer`` ends a request for `/busy`."""
+
+    port: int
+    reports: "queue.Queue[dict[str, Any]]"
+    may_answer: threading.Event
+
+
 def main() -> int:
-    with page_server() as (port, reports), chromium(sys.argv[1], port) as debug_port:
-        before = reports.get(timeout=20)
+    with page_server() as server, chromium(sys.argv[1], server.port) as debug_port:
+        reports = server.reports
+        before = reports.get(timeout=WITHIN_S)
         while not reports.empty():
             before = reports.get_nowait()
         facts = collect(f"http://127.0.0.1:{debug_port}")
         after = next_report(reports)
-        scenes = dict(play(debug_port, f"http://127.0.0.1:{port}"))
+        scenes = dict(play(debug_port, server))
     told = {"facts": asdict(facts), "before": before, "after": after, "scenes": scenes}
     sys.stdout.write(json.dumps(told))
     return 0
@@ -121,19 +133,21 @@ def collect(url: str) -> ApplicationFacts:
     return snapshot([read_kiosk_browser.bind(url), read_kiosk_page.bind(url)], 5, RecordingRun())
 
 
-def play(debug_port: int, page: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def play(debug_port: int, server: PageServer) -> Iterator[tuple[str, dict[str, Any]]]:
     """Bring the page into each state; yield its name and what is found then."""
-    url = f"http://127.0.0.1:{debug_port}"
-    busy = "setTimeout(() => { for (const end = Date.now() + 4000; Date.now() < end; ); })"
+    url, page = f"http://127.0.0.1:{debug_port}", f"http://127.0.0.1:{server.port}"
+    # A synchronous request keeps the page's thread until the server answers.
+    request = "const x = new XMLHttpRequest(); x.open('GET', '/busy', false); x.send();"
+    busy = f"setTimeout(() => {{ {request} }})"
 
     def tell(method: str, **params: object) -> None:
-        address, deadline = parse_debug_url(url), Deadline.after(10)
+        address, deadline = parse_debug_url(url), Deadline.after(WITHIN_S)
         with PageSession(address, read_page_ids(address, deadline)[0], deadline) as session:
             session.command(method, **params)
 
     def found(**awaited: bool) -> dict[str, Any]:
         """The fields once those ``awaited`` are so, or at the end of the time for that."""
-        deadline = Deadline.after(10)
+        deadline = Deadline.after(WITHIN_S)
         while True:
             fields = {f.key: asdict(f) for f in collect(url).fields}
             came = all(fields[f"kiosk.{key}"]["value"] is awaited[key] for key in awaited)
@@ -148,6 +162,7 @@ def play(debug_port: int, page: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "after the error page", found(errorPage=False, painted=True)
     tell("Runtime.evaluate", expression=busy)
     yield "busy", found(responding=False)
+    server.may_answer.set()
     yield "after it was busy", found(responding=True)
     tell("Page.navigate", url="chrome://crash")
     yield "crashed", found(crashed=True)
@@ -159,19 +174,22 @@ def next_report(reports: "queue.Queue[dict[str, Any]]") -> dict[str, Any]:
     """A report begun after now: the one under way may be older, so the second to come."""
     while not reports.empty():
         reports.get_nowait()
-    reports.get(timeout=20)
-    return reports.get(timeout=20)
+    reports.get(timeout=WITHIN_S)
+    return reports.get(timeout=WITHIN_S)
 
 
 @contextlib.contextmanager
-def page_server() -> Iterator[tuple[int, "queue.Queue[dict[str, Any]]"]]:
+def page_server() -> Iterator[PageServer]:
     reports: queue.Queue[dict[str, Any]] = queue.Queue()
+    may_answer = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if self.path == "/closed":
                 self.close_connection = True
                 return
+            if self.path == "/busy":
+                may_answer.wait(WITHIN_S)
             self._reply(b"<!doctype html>" if self.path == "/white" else PAGE.encode())
 
         def do_POST(self) -> None:
@@ -190,7 +208,7 @@ def page_server() -> Iterator[tuple[int, "queue.Queue[dict[str, Any]]"]]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_port, reports
+        yield PageServer(server.server_port, reports, may_answer)
         server.shutdown()
 
 
@@ -210,12 +228,12 @@ def chromium(program: str, page_port: int) -> Iterator[int]:
             yield devtools_listening(process, log)
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(WITHIN_S)
 
 
 def devtools_listening(process: "subprocess.Popen[bytes]", log: Path) -> int:
     """Wait until the browser says its port: the end of its start is told nowhere else."""
-    for _ in range(400):
+    for _ in range(round(WITHIN_S / 0.05)):
         match = re.search(r"DevTools listening on ws://127\.0\.0\.1:(\d+)/", log.read_text())
         if match:
             return int(match[1])

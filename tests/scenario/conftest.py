@@ -1,10 +1,13 @@
-"""Places for state that need not outlive a test."""
+"""What the scenarios share: places for state, the tests that run, the server of forks."""
 
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.scenario.forked_process import stop_server
 
 MEMORY = Path("/dev/shm")
 
@@ -14,3 +17,21 @@ def memory_home() -> Iterator[Path]:
     """An empty directory, in memory where there is such a file system: syncing costs nothing."""
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as path:
         yield Path(path)
+
+
+@pytest.fixture(scope="module")
+def selected(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
+    """The parameters of those tests of a module that this run selected."""
+    return [
+        item.callspec.params
+        for item in request.session.items
+        if isinstance(item, pytest.Function)
+        and item.module is request.module
+        and hasattr(item, "callspec")
+    ]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_fork_server_left() -> Iterator[None]:
+    yield
+    stop_server()

@@ -3,6 +3,7 @@ what axe-core says of every state, and what was never said or shown."""
 
 import csv
 import io
+import itertools
 import json
 import subprocess
 import sys
@@ -11,16 +12,21 @@ from typing import Any, Final
 
 import pytest
 
+from tests import sizes
 from tests.fakes.console.page import SCHEMES, VIEWPORTS
 from tests.fakes.console.play import HOSTILE
 from tests.lab import namespaces
 from tests.paths import ROOT
 from tests.prerequisites import axe, browser
 
-pytestmark = [
-    pytest.mark.needs("browser", "axe"),
-    pytest.mark.parametrize("width", VIEWPORTS),
-]
+pytestmark = pytest.mark.needs("browser", "axe")
+ACTS: Final = {
+    "stage": "play", "typed": "keyboard", "counted": "figures", "people": "people",
+    "consented": "consent",
+}  # fmt: skip
+"""The act that each fixture plays."""
+IN_MEDIUM: Final = {("play", "narrow"), ("people", "wide")}
+"""One act by API key, one by a user, one at each width; `make test-all` plays all at both."""
 PLAYED: Final = {
     "sign-in-key", "sign-in-refused", "home-empty", "devices-empty", "home", "devices",
     "devices-found", "device-running", "report-network", "report-saving", "device",
@@ -39,11 +45,18 @@ STATES: Final = {
 GRAVE: Final = {"serious", "critical"}
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Play the act of a test's fixture at each width."""
+    for fixture in ACTS.keys() & set(metafunc.fixturenames):
+        chosen = [width for act, width in IN_MEDIUM if act == ACTS[fixture]]
+        metafunc.parametrize("width", sizes.large_except(chosen.__contains__, VIEWPORTS))
+
+
 @cache
 def act(name: str, width: str) -> dict[str, Any]:
     command = (sys.executable, "-m", "tests.fakes.console", browser(), name, width, "--axe", axe())
     finished = subprocess.run(
-        (*namespaces.entering(), *command), cwd=ROOT, capture_output=True, timeout=180, check=False
+        (*namespaces.entering(), *command), cwd=ROOT, capture_output=True, timeout=600, check=False
     )
     assert finished.returncode == 0, finished.stderr.decode()[-3000:]
     told: dict[str, Any] = json.loads(finished.stdout)
@@ -379,7 +392,10 @@ def test_no_frame_shows_the_page_and_no_address_writes_on_it(consented: dict[str
 # ---------------------------------------------------------------------------- every state of it
 
 
-@pytest.mark.parametrize("name", [*STATES, "pages"])
+@pytest.mark.parametrize(
+    ("name", "width"),
+    sizes.large_except(IN_MEDIUM.__contains__, itertools.product([*STATES, "pages"], VIEWPORTS)),
+)
 def test_every_state_fits_and_is_accessible(name: str, width: str) -> None:
     told = act(name, width)
     seen = told["seen"]

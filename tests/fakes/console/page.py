@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tests.scenario.pictures.browser import Browser
 
-WITHIN_S: Final = 15
+WITHIN_S: Final = 60
 VIEWPORTS: Final = {"narrow": (360, 740), "wide": (1440, 900)}
 SCHEMES: Final = ("light", "dark")
 WATCH: Final = """

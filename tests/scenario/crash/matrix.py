@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import signal
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,10 +16,11 @@ from agent.rules.lifecycle import FINAL
 from tests.fakes.http_server import Reply
 from tests.fakes.strict_service import Json, StrictService
 from tests.scenario.agent_process import AgentProcess, environment, write_config
+from tests.scenario.forked_process import start_forked
 
 NEVER = "never"
 MAX_COLLECTIONS = 2
-WITHIN_S = 60.0
+WITHIN_S = 240.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +171,10 @@ async def play(case: Case, home: Path) -> Ending:
 async def crashing_agent(plan: str, config: Path, trace: Path) -> AsyncIterator[AgentProcess]:
     """Run an agent that dies as planned, and tells the moments it passes in ``trace``."""
     log = config.parent / "agent.log"
-    with log.open("ab") as output:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.scenario.crash.crashing_agent",
-            plan, str(trace), str(config),
-            stdout=output, stderr=output, stdin=asyncio.subprocess.DEVNULL, env=environment(),
-        )  # fmt: skip
+    process = start_forked(
+        "tests.scenario.crash.crashing_agent", plan, str(trace), str(config),
+        environment=environment(), output=log,
+    )  # fmt: skip
     try:
         yield AgentProcess(process, config.parent, log)
     finally:

@@ -20,7 +20,7 @@ from agent.adapters.storage.state import StateDirectory
 from agent.rules.lifecycle import FINAL
 from tests.fakes import hostile_service as say
 from tests.fakes.hostile_service import Exchange, HostileService
-from tests.scenario.agent_process import AgentProcess, write_config
+from tests.scenario.agent_process import AgentProcess, running_agent, write_config
 from tests.scenario.crash.matrix import NEVER, crashing_agent
 
 FAULTS_PART = 0.3
@@ -145,9 +145,8 @@ def _judge(
 async def _idle_memory(home: Path, config: Path, service: BadNetwork) -> int:
     """Start the daemon, let it become idle, return its resident memory in KiB."""
     service.heartbeats = 0
-    async with crashing_agent(NEVER, config, home / "idle-trace") as agent:
-        await service.until(lambda: service.heartbeats > 0, 120)
-        await asyncio.sleep(2)
+    async with running_agent(config) as agent:
+        await service.until(lambda: service.heartbeats > 1, 120)
         resident = _resident_kib(agent)
         await agent.stop()
     return resident

@@ -1,7 +1,7 @@
 """The agent is killed at every moment it names; its request still ends exactly once.
 
-In CI a part of the matrix is played, another one for each kind of moment; `make test-crash` plays
-all of it (CRASH_MATRIX=full).
+`make test` kills it at each transaction and at one file, call and event of the child, `make
+test-all` at the end of each moment, `make test-crash` (CRASH_MATRIX=full) plays the whole matrix.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import pytest
 from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
+from tests import sizes
 from tests.fakes.strict_service import StrictService
 from tests.scenario.agent_process import write_config
 from tests.scenario.crash.matrix import (
@@ -43,6 +44,18 @@ def _played() -> list[Case]:
     return [case for i, case in enumerate(plain) if (i // 2 + i) % 2 == 0] + learned
 
 
+def _class_of(case: Case) -> tuple[str, str]:
+    """Return the class of a case's moment: a transaction is one of its own."""
+    moment = case.plan.partition(":")[0]
+    classes = {"written": "file", "called": "call"}
+    first, last = moment.split("-")[0], moment.split("-")[-1]
+    return case.scene.name, first if first == "child" else classes.get(last, moment)
+
+
+def _last_of_each_class(played: list[Case]) -> list[Case]:
+    return list({_class_of(case): case for case in played}.values())
+
+
 def test_every_moment_has_a_case_or_a_reason() -> None:
     played = frozenset[Failpoint]().union(*(scene.moments.keys() for scene in SCENES))
     assert played | NOT_IN_A_REQUEST.keys() == set(Failpoint)
@@ -54,7 +67,11 @@ def test_the_matrix_is_as_large_as_it_is_said_to_be() -> None:
     assert len(cases()) == sum(points.values())
 
 
-@pytest.mark.parametrize("case", _played(), ids=str)
+PLAYED = _played()
+IN_MEDIUM = _last_of_each_class(PLAYED)
+
+
+@pytest.mark.parametrize("case", sizes.large_except(IN_MEDIUM.__contains__, PLAYED), ids=str)
 async def test_a_killed_agent_still_answers_exactly_once(case: Case, tmp_path: Path) -> None:
     ending = await play(case, tmp_path)
     assert ending.died, "the moment never came"
@@ -71,7 +88,7 @@ async def test_a_killed_agent_still_answers_exactly_once(case: Case, tmp_path: P
         assert {"received", "running"} <= set(ending.acknowledged)
 
 
-@pytest.mark.parametrize("kind", ["network", "application"])
+@pytest.mark.parametrize("kind", sizes.large_except("network".__eq__, ["network", "application"]))
 async def test_a_collection_that_dies_twice_is_reported_as_interrupted(
     kind: str, tmp_path: Path
 ) -> None:
@@ -99,13 +116,16 @@ TOGETHER = 6
 
 @pytest.mark.parametrize(
     "plan",
-    [
-        "request-moved:after:8",
-        "child-result:after:2",
-        "report-handed-over:before:3",
-        "report-handed-over:after:4",
-        "report-settled:after:3",
-    ],
+    sizes.large_except(
+        "report-handed-over:after:4".__eq__,
+        [
+            "request-moved:after:8",
+            "child-result:after:2",
+            "report-handed-over:before:3",
+            "report-handed-over:after:4",
+            "report-settled:after:3",
+        ],
+    ),
 )
 async def test_an_agent_killed_among_many_reports_answers_each_once(
     plan: str, memory_home: Path

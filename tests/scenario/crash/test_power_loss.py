@@ -19,6 +19,7 @@ import pytest
 from agent.adapters import failpoints
 from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import NAME
+from tests import sizes
 from tests.fakes.hostile_service import HostileService
 from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
 from tests.scenario.simulated_agent import config_for, simulated_agent
@@ -190,13 +191,13 @@ def test_what_was_committed_before_the_cut_is_there_and_nothing_of_the_next(
 def test_every_request_ends_once_after_a_cut_at_any_frame(
     recording: Recording, memory_home: Path
 ) -> None:
-    for length in recording.boundaries():
+    for length in recording.boundaries()[:: sizes.amount(medium=3, large=1)]:
         home = memory_home / str(length)
         _restored(recording, home, recording.wal[:length])
         run_in_virtual_time(_go_on(recording, home, length))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(sizes.amount(medium=4, large=12)))
 def test_a_torn_frame_is_no_frame(recording: Recording, memory_home: Path, seed: int) -> None:
     rng = Random(seed)
     frame = rng.randrange(len(recording.boundaries()) - 2)

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from tests import sizes
 from tests.scenario.crash.soak import soak
 
-KILLS = 5
+KILLS = sizes.amount(medium=2, large=5)
 
 
 async def test_nothing_is_lost_and_nothing_doubled(memory_home: Path) -> None:

@@ -8,7 +8,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -17,12 +16,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests import sizes
 from tests.paths import ROOT
 
 IS_FULL = os.environ.get("DEMO_KILLS") == "full"
 LINES_MAX = 24
 COLUMNS = 80
-WITHIN_S = 12.0
 DEMO = (sys.executable, "-I", "-m", "controlplane", "demo", "--dir")
 ORPHANS = (sys.executable, "-m", "tests.scenario.demo.orphans")
 # Files of the demo's directory that are there from some moment on; "" is at once.
@@ -30,9 +29,9 @@ MOMENTS = (
     "", "spooler.log", "api-key", "service.out", "agent.log", "state/agent.db", "state/status.json",
     "network.json", "application.html",
 )  # fmt: skip
-SHORT = ("api-key", "state/agent.db")
+SHORT = sizes.large_except("api-key".__eq__, ["api-key", "state/agent.db"])
 
-pytestmark = [pytest.mark.exclusive, pytest.mark.lab]
+pytestmark = pytest.mark.lab
 
 
 @contextmanager
@@ -60,7 +59,6 @@ def is_free(lock: Path) -> bool:
 def check_nothing_is_left(told: dict[str, Any], home: Path) -> None:
     """All that it had started has ended by itself, and nobody is in its network any more."""
     assert told["in_its_namespace"] == []
-    assert told["gone_s"] < 15
     assert all(is_free(lock) for lock in home.glob("**/*.lock"))
 
 
@@ -72,14 +70,12 @@ def check_is_whole(database: Path) -> None:
 @pytest.mark.needs("tap")
 def test_it_shows_a_moved_printer_and_a_kept_one_loses_nothing(tmp_path: Path) -> None:
     home, mark = tmp_path / "demo", tmp_path / "kill"
-    began = time.monotonic()
     with running((*ORPHANS, "SIGKILL", str(mark), *DEMO, str(home), "--keep")) as process:
         assert process.stdout is not None
         said = []
         while "/#/sign-in/" not in (line := process.stdout.readline()):
             assert line, said
             said.append(line)
-        took_s = time.monotonic() - began
         check_what_is_said([*said, line], home)
         check_the_link(line.strip())
         another = subprocess.run((*DEMO, str(home)), capture_output=True, text=True, check=False)
@@ -95,10 +91,7 @@ def test_it_shows_a_moved_printer_and_a_kept_one_loses_nothing(tmp_path: Path) -
         check_is_whole(home / name)
     with closing(sqlite3.connect(home / "service.db")) as connection:
         assert connection.execute("SELECT count(*) FROM reports").fetchone() == (2,)
-    print(
-        f"the demo took {took_s:.1f} s, its {told['orphans']} processes ended in {told['gone_s']} s"
-    )
-    assert took_s < WITHIN_S or not IS_FULL
+    print(f"its {told['orphans']} processes ended in {told['gone_s']} s")
 
 
 def check_what_is_said(lines: Sequence[str], home: Path) -> None:

@@ -37,7 +37,7 @@ async def reference_service(world: World, *grants: str) -> AsyncIterator[dict[st
             stdout=output, stderr=output,
         )  # fmt: skip
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while "listening on " not in log.read_text():  # noqa: ASYNC110 - a file is watched
                 await asyncio.sleep(0.02)
         world.base_url = log.read_text().partition("listening on ")[2].split()[0]
@@ -64,7 +64,7 @@ async def doctor_of_a_real_agent(world: World, revoke: dict[str, str] | None = N
     """Look at an agent that is enrolled and heard; first have the service revoke it, if wanted."""
     world.is_running = world.is_enrolled = False
     async with running_agent(write_config(world.home, world.base_url)) as agent:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while not _status_of(agent).get("delivery"):  # noqa: ASYNC110 - a file is watched
                 await asyncio.sleep(0.02)
         if revoke is not None:

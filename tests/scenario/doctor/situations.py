@@ -271,6 +271,7 @@ async def no_dns_for_want_of_a_gateway(world: World) -> Outcomes:
 async def a_silent_dns_server(world: World) -> Outcomes:
     silence(NOBODY)
     use_name_server(world, NOBODY)
+    world.hanging = "name-resolution"
     world.base_url = "https://ops.venue.test"
     return await world.doctor()
 

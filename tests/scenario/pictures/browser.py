@@ -15,7 +15,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from tests.fakes.devtools_browser import FLAGS
 
-WITHIN_S: Final = 30.0
+WITHIN_S: Final = 120.0
 HEIGHT_MAX: Final = 12000
 """Pixels of the tallest picture."""
 

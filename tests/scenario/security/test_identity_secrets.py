@@ -6,7 +6,8 @@ import zipfile
 from pathlib import Path
 
 from tests.fakes.strict_service import API_KEY, StrictService
-from tests.scenario.agent_process import run_agent, running_agent, write_config
+from tests.scenario.agent_process import environment, running_agent, write_config
+from tests.scenario.forked_process import run_forked
 
 COMMANDS = (
     ("status",),
@@ -14,6 +15,10 @@ COMMANDS = (
     ("history", "--json"),
     ("config", "show"),
 )
+
+
+async def run_verb(config: Path, *words: str) -> tuple[int, str, str]:
+    return await run_forked("agent", *words, "--config", str(config), environment=environment())
 
 
 async def test_no_output_holds_a_secret(tmp_path: Path) -> None:
@@ -31,10 +36,10 @@ async def test_no_output_holds_a_secret(tmp_path: Path) -> None:
             await agent.until_logged("does not accept the API key")
             key.write_text(API_KEY + "\n")
             for words in COMMANDS:
-                _, output, errors = await run_agent(config, *words)
+                _, output, errors = await run_verb(config, *words)
                 said[" ".join(words)] = (output + errors).encode()
             bundle = tmp_path / "bundle.zip"
-            _, output, errors = await run_agent(config, "doctor", "--bundle", str(bundle))
+            _, output, errors = await run_verb(config, "doctor", "--bundle", str(bundle))
             said["doctor"] = (output + errors).encode()
             assert await agent.stop() == 0
         said["log"] = agent.log.encode()
@@ -58,6 +63,6 @@ async def test_no_output_holds_a_secret(tmp_path: Path) -> None:
 async def test_verification_cannot_be_switched_off(tmp_path: Path) -> None:
     for line in ("verify = false", "insecure = true"):
         config = write_config(tmp_path, "https://ops.example.com", service=line)
-        code, _, errors = await run_agent(config, "config", "check")
+        code, _, errors = await run_verb(config, "config", "check")
         assert code == 2
         assert "unknown key" in errors

@@ -22,6 +22,7 @@ import pytest
 from tests.fakes.http_server import Reply
 from tests.fakes.strict_service import API_KEY, StrictService
 from tests.scenario.agent_process import AgentProcess, environment, write_config
+from tests.scenario.forked_process import run_forked
 
 AGENT, UNREDACTED = "agent", "tests.fakes.unredacted_agent"
 
@@ -103,12 +104,10 @@ class Search:
         return text.encode() in self._written[place]
 
     async def run(self, what: str, config: Path, *words: str) -> None:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", self._module, *words, "--config", str(config),
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=environment(),
-        )  # fmt: skip
-        output, errors = await asyncio.wait_for(process.communicate(), timeout=60)
-        self.add(f"{what}: {' '.join(words)}", output + errors)
+        _, output, errors = await run_forked(
+            self._module, *words, "--config", str(config), environment=environment()
+        )
+        self.add(f"{what}: {' '.join(words)}", (output + errors).encode())
 
     async def run_doctor(self, what: str, config: Path) -> None:
         bundle = config.parent / f"{what}.zip"

@@ -3,9 +3,10 @@
 Runs as root inside namespaces of its own, where /etc, /home, /run and /var/lib are copies in
 memory and the only network is loopback:
 
-    unshare --net --mount --pid --fork --mount-proc python -m tests.scenario.verbs.world
+    unshare --net --mount --pid --fork --mount-proc python -m tests.scenario.verbs
 
-Prints a line of JSON for each cell of the table: situation, user, verb, exit code, words.
+Reads from standard input which cells of the table to play, as a JSON list of situation, user and
+verb. Prints a line of JSON for each: situation, user, verb, exit code, output and errors.
 """
 
 import asyncio
@@ -14,11 +15,11 @@ import fcntl
 import json
 import os
 import shutil
-import signal
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from typing import Final
 
 from tests.fakes.strict_service import API_KEY, StrictService
 from tests.paths import ROOT
+from tests.scenario.forked_process import start_forked, stop_server
 
 CONFIG: Final = Path("/etc/venue-agent/config.toml")
 KEY: Final = CONFIG.parent / "api-key"
@@ -35,7 +37,7 @@ UNIT: Final = Path("/run/unit")
 SYSTEMCTL: Final = Path("/usr/bin/systemctl")
 SERVICE_USER, ORDINARY_USER = 64001, 64002
 HOMES: Final = {0: Path("/root"), SERVICE_USER: STATE, ORDINARY_USER: Path("/home/till")}
-CELL_WITHIN_S: Final = 120.0
+CELL_WITHIN_S: Final = 240.0
 BY_HAND: Final = "started by hand"
 USERS: Final = {"root": 0, "user": ORDINARY_USER}
 SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
@@ -69,17 +71,21 @@ class Cell:
 
 
 def main() -> None:
-    """Play every situation."""
+    """Play the cells that standard input names."""
+    wanted = {tuple(key) for key in json.load(sys.stdin)}
     make_the_machine()
-    asyncio.run(_play())
+    asyncio.run(_play(wanted))
+    stop_server()
 
 
-async def _play() -> None:
+async def _play(wanted: set[tuple[str, ...]]) -> None:
     async with StrictService() as service:
         for name, situation in SITUATIONS.items():
-            clear()
-            async with situation(service):
-                tell(await cells(name))
+            of_this = {key[1:] for key in wanted if key[0] == name}
+            if of_this:
+                clear()
+                async with situation(service):
+                    tell(await cells(name, of_this))
         clear()
         async with running_service(service):
             tell_unit("LoadState=not-found", "ActiveState=inactive")
@@ -92,53 +98,50 @@ def tell(cells: Iterable[Cell]) -> None:
     sys.stdout.flush()
 
 
-async def cells(situation: str) -> list[Cell]:
-    """Run every verb as both users."""
+async def cells(situation: str, wanted: set[tuple[str, ...]]) -> list[Cell]:
+    """Run every wanted verb as each user; what changes something runs alone."""
     turns = asyncio.Semaphore(3)
 
     async def look(user: str, verb: str) -> Cell:
         async with turns:
             return await cell(situation, user, verb)
 
-    looked = await asyncio.gather(*(look(user, verb) for user in USERS for verb in LOOKING))
-    acted = [await cell(situation, "user", verb) for verb in (*ONLY_AS_USER, *ACTING)]
-    return [*looked, *acted, *[await cell(situation, "root", verb) for verb in ACTING]]
+    def chosen(user: str, *verbs: str) -> list[tuple[str, str]]:
+        return [(user, verb) for verb in verbs if (user, base_of(verb)) in wanted]
+
+    looks = [pair for user in USERS for pair in chosen(user, *LOOKING)]
+    acts = [*chosen("user", *ONLY_AS_USER, *ACTING), *chosen("root", *ACTING)]
+    looked = await asyncio.gather(*(look(*pair) for pair in looks))
+    return [*looked, *[await cell(situation, *pair) for pair in acts]]
+
+
+def base_of(verb: str) -> str:
+    """Return the verb without its options, as the table names it."""
+    return verb.partition(" --")[0]
 
 
 async def cell(situation: str, user: str, verb: str) -> Cell:
-    process = await start(USERS[user], *verb.split())
-    if verb == "run":
-        code, output, errors = await _ended_when_it_runs(process)
-    else:
+    """Run a verb to its end; stop a daemon as soon as it runs."""
+    with tempfile.TemporaryDirectory() as directory:
+        output, errors = Path(directory, "output"), Path(directory, "errors")
+        errors.touch()
+        process = start_forked(
+            "agent", *verb.split(),
+            environment=environment(USERS[user]), output=output, errors=errors, user=USERS[user],
+        )  # fmt: skip
         async with asyncio.timeout(CELL_WITHIN_S):
-            output, errors = (text.decode() for text in await process.communicate())
-        code = process.returncode or 0
-    return Cell(situation, user, verb, code, output, errors)
+            if verb == "run":
+                await _until(
+                    lambda: process.returncode is not None or "state in " in errors.read_text()
+                )
+                process.terminate()
+            code = await process.wait()
+        return Cell(situation, user, verb, code, output.read_text(), errors.read_text())
 
 
-async def _ended_when_it_runs(process: asyncio.subprocess.Process) -> tuple[int, str, str]:
-    """Stop a daemon as soon as it says that it runs; one that does not ends by itself."""
-    assert process.stderr is not None
-    said = b""
-    async with asyncio.timeout(CELL_WITHIN_S):
-        while line := await process.stderr.readline():
-            said += line
-            if b"state in " in line:
-                process.send_signal(signal.SIGTERM)
-        code = await process.wait()
-    output = b"" if process.stdout is None else await process.stdout.read()
-    return code, output.decode(), said.decode()
-
-
-async def start(uid: int, *words: str, **variables: str) -> asyncio.subprocess.Process:
-    """Start the agent's command as a user would: nothing of root's is left to an ordinary one."""
-    environment = {"PATH": os.environ["PATH"], "HOME": str(HOMES[uid]), "LANG": "C.UTF-8"}
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "agent", *words,
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE, user=uid, group=uid, extra_groups=[], cwd=ROOT,
-        env={**environment, **variables}, umask=0o022,
-    )  # fmt: skip
+def environment(uid: int, **variables: str) -> dict[str, str]:
+    """Return what a user's shell has: nothing of root's is left to an ordinary user."""
+    return {"PATH": os.environ["PATH"], "HOME": str(HOMES[uid]), "LANG": "C.UTF-8", **variables}
 
 
 # ---------------------------------------------------------------------------- situations
@@ -197,14 +200,17 @@ async def daemon(service: StrictService) -> AsyncIterator[None]:
     own(SERVICE_USER, STATE, CREDENTIALS / "api-key")
     (CREDENTIALS / "api-key").chmod(0o400)
     beats = service.heartbeats
-    process = await start(
-        SERVICE_USER, "run", "--config", str(CONFIG), CREDENTIALS_DIRECTORY=str(CREDENTIALS)
-    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "agent", "run", "--config", str(CONFIG),
+        stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE, user=SERVICE_USER,
+        group=SERVICE_USER, extra_groups=[], cwd=ROOT, umask=0o022,
+        env=environment(SERVICE_USER, CREDENTIALS_DIRECTORY=str(CREDENTIALS)),
+    )  # fmt: skip
     log = asyncio.create_task(_read(process))
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await service.until(
-                lambda: service.heartbeats > beats or process.returncode is not None
+                lambda: service.heartbeats > beats or process.returncode is not None, 120
             )
             assert process.returncode is None, await log
             await _until(_asks_for_commands)
@@ -339,7 +345,3 @@ def _append(path: str, text: str) -> None:
 def run(*words: str) -> None:
     """Run a command of the system. Raises CalledProcessError."""
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-
-
-if __name__ == "__main__":
-    main()

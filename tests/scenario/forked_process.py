@@ -1,0 +1,137 @@
+"""Runs modules as programs in forks of a server that has imported them: importing costs most.
+
+A fork is a process of its own, with its own arguments, environment, directory, user and output.
+Only the list of processes shows the server's command line. A test of that list, or of how Python
+finds modules, starts `python -m` instead.
+"""
+
+import asyncio
+import multiprocessing
+import os
+import runpy
+import signal
+import sys
+import tempfile
+from dataclasses import dataclass
+from multiprocessing import forkserver
+from pathlib import Path
+from typing import Final
+
+from tests.paths import ROOT
+
+IMPORTED: Final = (
+    "agent.cli.collect", "agent.cli.config", "agent.cli.doctor", "agent.cli.enroll",
+    "agent.cli.history", "agent.cli.main", "agent.cli.printers", "agent.cli.run",
+    "agent.cli.service", "agent.cli.status", "agent.daemon", "agent.doctor.bundle",
+    "agent.doctor.registry", "agent.reporting",
+    "cryptography.hazmat.primitives.asymmetric.ed25519", "httpcore2", "truststore",
+    "tests.fakes.unredacted_agent", "tests.scenario.forked_process",
+)  # fmt: skip
+_CONTEXT: Final = multiprocessing.get_context("forkserver" if os.name == "posix" else "spawn")
+
+
+@dataclass(frozen=True)
+class _Program:
+    module: str
+    words: tuple[str, ...]
+    environment: dict[str, str]
+    output: Path
+    errors: Path
+    user: int | None
+
+    def run(self) -> None:
+        """Become the program. Raises SystemExit as it does."""
+        for number, path in ((1, self.output), (2, self.errors)):
+            opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            os.dup2(opened, number)
+            os.close(opened)
+        os.umask(0o022)
+        os.chdir(ROOT)
+        if self.user is not None:
+            os.setgroups([])
+            os.setgid(self.user)
+            os.setuid(self.user)
+        os.environ.clear()
+        os.environ.update(self.environment)
+        sys.argv = [self.module, *self.words]
+        runpy.run_module(self.module, run_name="__main__", alter_sys=True)
+
+
+class ForkedProcess:
+    """Has the part of the interface of `asyncio.subprocess.Process` that the tests use."""
+
+    def __init__(self, program: _Program) -> None:
+        _CONTEXT.set_forkserver_preload(list(IMPORTED))
+        self._process = _CONTEXT.Process(target=program.run)
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid: int = self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    async def wait(self) -> int:
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._process.sentinel, ended.set)
+        try:
+            await ended.wait()
+        finally:
+            loop.remove_reader(self._process.sentinel)
+        self._process.join()
+        assert self.returncode is not None
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def start_forked(
+    module: str,
+    *words: str,
+    environment: dict[str, str],
+    output: Path,
+    errors: Path | None = None,
+    user: int | None = None,
+) -> ForkedProcess:
+    """Start ``module`` as `python -m` does; its output is appended to files.
+
+    Args:
+        errors: default: as ``output``.
+        user: id of the user and group to run as.
+    """
+    return ForkedProcess(_Program(module, words, environment, output, errors or output, user))
+
+
+async def run_forked(
+    module: str,
+    *words: str,
+    environment: dict[str, str],
+    user: int | None = None,
+    within_s: float = 120,
+) -> tuple[int, str, str]:
+    """Run ``module`` to its end; return exit code, stdout and stderr."""
+    with tempfile.TemporaryDirectory() as directory:
+        output, errors = Path(directory, "output"), Path(directory, "errors")
+        process = start_forked(
+            module, *words, environment=environment, output=output, errors=errors, user=user
+        )
+        try:
+            async with asyncio.timeout(within_s):
+                code = await process.wait()
+        finally:
+            process.kill()
+        return code, output.read_text(), errors.read_text()
+
+
+def stop_server() -> None:
+    """End the server and wait for it, so that the time of its forks counts as that of the tests."""
+    forkserver._forkserver._stop()

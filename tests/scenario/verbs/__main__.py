@@ -1,0 +1,6 @@
+"""`python -m tests.scenario.verbs`: plays the table (see `world`)."""
+
+from tests.scenario.verbs.world import main
+
+if __name__ == "__main__":
+    main()
