@@ -1,14 +1,15 @@
 """Run the README's two commands on a machine that has only Python, make and git.
 
-Creates a bare Debian root with debootstrap and a directory of wheels, once, in build/bare. Then runs
-the commands in containers of it that have no network: as an ordinary user, and as a user on a machine
-that forbids namespaces; with --all also as root. The default is a short form: `make demo`, `make quick`
-and the tests that need something of the machine. With --all or --only, `make demo` and `make test` run
-in full. `CI` is set in the containers: a test that is skipped for a reason not listed below fails.
-Another release of Debian has another Python: trixie has 3.13, forky 3.14.
+Creates a bare Debian root with debootstrap and a directory of wheels, once, in build/bare. Then
+runs the commands in containers of it that have no network: as an ordinary user, and as a user on a
+machine that forbids namespaces; with --all also as root. The default is a short form: `make demo`,
+`make quick` and the tests that need something of the machine. With --all or --only, `make demo` and
+`make test` run in full. `CI` is set in the containers: a test that is skipped for a reason not
+listed below fails. Other releases of Debian have other Pythons: trixie has 3.13, forky 3.14.
 
 Needs root, debootstrap and systemd-nspawn.
-Usage: python -m tests.packaging.verify_bare [--all | --only NAME] [--busy N] [--release NAME] [--keep DIR]
+Usage: python -m tests.packaging.verify_bare [--all | --only NAME] [--busy N] [--release NAME]
+           [--keep DIR]
 """
 
 import argparse
@@ -89,7 +90,12 @@ NO_NAMESPACES: Final = ("network-namespace", "mount-namespace", "user-namespace"
 # What the filters of other containers refuse, too.
 FORBIDDEN: Final = "--system-call-filter=~unshare ~setns"
 SITUATIONS: Final = (
-    Situation("user", USER_ID, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NOT_ROOTS), short_form=f"make quick; {SHORT}"),
+    Situation(
+        "user",
+        USER_ID,
+        (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NOT_ROOTS),
+        short_form=f"make quick; {SHORT}",
+    ),
     Situation(
         "user without namespaces",
         USER_ID,
@@ -272,9 +278,7 @@ def report(situation: Situation, code: int, output: str, took_s: float) -> bool:
     sys.stdout.write("\n".join(shown) + "\n" if is_good else output[-8000:])
     result = "; ".join(summaries) or "no summary of the tests"
     verdict = "ok " if is_good else f"exit {code} "
-    sys.stdout.write(
-        f"{verdict} {situation.name}: {result} ({took_s:.0f} s)\n"
-    )
+    sys.stdout.write(f"{verdict} {situation.name}: {result} ({took_s:.0f} s)\n")
     sys.stdout.flush()
     return is_good
 
