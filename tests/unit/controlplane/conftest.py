@@ -1,13 +1,24 @@
 """The service, ready to be called."""
 
+import functools
 import os
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from controlplane.cli import main
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
+from tests.quick_databases import _quick_databases as _quick_databases
 from tests.unit.controlplane.running_service import RunningService, running_service
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_parser() -> Iterator[None]:
+    """Build the parser of the command line once: `main` takes longer to build it than to run."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(main, "build_parser", functools.cache(main.build_parser))
+        yield
 
 
 @pytest.fixture(scope="package")
