@@ -17,7 +17,7 @@ from controlplane.storage.migrations.upgrade import layout, upgrade
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _quick_databases() -> Iterator[None]:
+def quick_databases() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(database, "upgrade", _upgrade)
         pragmas = [each.replace("synchronous=FULL", "synchronous=OFF") for each in PRAGMAS]

@@ -27,13 +27,14 @@ from controlplane.sandbox.plan import ORGANIZATION, Plan
 from controlplane.storage.database import Database
 from controlplane.support.links import make_link
 from tests.paths import ROOT
+from tests.sizes import amount
 from tests.unit.controlplane.test_process import Process, run, start, stop
 
-EXAMPLES = os.environ.get("SCHEMATHESIS_EXAMPLES", "12")
+EXAMPLES = amount(medium=2, large=12, variable="SCHEMATHESIS_EXAMPLES")
 TOKENS = 64
 """More than are used up, whatever is asked."""
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-WITHIN_S = 600 if EXAMPLES == "12" else 3600
+WITHIN_S = 3600
 pytestmark = [
     pytest.mark.medium,
     pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),

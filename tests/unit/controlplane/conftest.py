@@ -3,14 +3,17 @@
 import functools
 import os
 from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, closing
 
 import pytest
 
 from controlplane.cli import main
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
-from tests.quick_databases import _quick_databases as _quick_databases
+from tests.quick_databases import quick_databases
 from tests.unit.controlplane.running_service import RunningService, running_service
+
+__all__ = ["quick_databases"]  # a fixture
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -23,11 +26,15 @@ def _one_parser() -> Iterator[None]:
 
 @pytest.fixture(scope="package")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    """A file of the tests' own, or the empty database that ``VENUE_TEST_DATABASE`` names."""
-    file = str(tmp_path_factory.mktemp("service") / "service.db")
-    opened = Database(os.environ.get("VENUE_TEST_DATABASE", file))
-    yield opened
-    opened.close()
+    """A file of the tests' own, or a database on the server that ``VENUE_TEST_DATABASE`` names."""
+    with ExitStack() as stack:
+        if "VENUE_TEST_DATABASE" in os.environ:
+            from tests.postgresql import new_database  # imports what only POSIX has
+
+            url = stack.enter_context(new_database())
+        else:
+            url = str(tmp_path_factory.mktemp("service") / "service.db")
+        yield stack.enter_context(closing(Database(url)))
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """The service in this process, on a database file of the test's own and a clock that obeys."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -25,7 +25,6 @@ from tests.fakes.remote_control import schema as remote_control_schema
 from tests.fakes.support import schema as support_schema
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
-
 _WRITTEN = text(
     " UNION ALL ".join(
         f"SELECT '{name}' WHERE EXISTS (SELECT 1 FROM {name})"
@@ -43,10 +42,13 @@ class FakeClock:
     """Stands still until it is told to move."""
 
     def __init__(self) -> None:
-        self.now = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
+        self.now = self._began = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 
     def __call__(self) -> datetime:
         return self.now
+
+    def monotonic(self) -> float:
+        return (self.now - self._began).total_seconds()
 
     def advance(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
@@ -109,10 +111,10 @@ async def running_service(database: Database, settings: Settings) -> AsyncIterat
 
 @asynccontextmanager
 async def beside(
-    database: Database, settings: Settings, clock: FakeClock
+    database: Database, settings: Settings, clock: FakeClock, **timers: Callable[[], float]
 ) -> AsyncIterator[RunningService]:
-    """Run a service on a database as it is, for example another's."""
-    core = Core(database, settings, clock)
+    """Run a service on a database as it is, for example another's. ``timers`` are Core's."""
+    core = Core(database, settings, clock, monotonic=clock.monotonic, **timers)
     transport = httpx2.ASGITransport(app=build_app(core))
     try:
         async with httpx2.AsyncClient(

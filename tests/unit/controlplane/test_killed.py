@@ -19,17 +19,21 @@ from agent.wire import routes
 from agent.wire.codec import encode
 from tests.fixtures.payloads import small_venue
 from tests.postgresql import postgresql
+from tests.sizes import amount
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import TIMEOUT_S, Process, start, stop
 from tests.unit.controlplane.test_workers import workers_of
 
-SUBMISSIONS = 200
+SUBMISSIONS = amount(medium=60, large=200)
 AT_ONCE = 8
-KILLED_AT = (1, 70, 150)
+KILLED_AT = (1, SUBMISSIONS // 3, SUBMISSIONS * 3 // 4)
 """So many were answered when the kill comes; the others that are under way are cut."""
 REPORT: dict[str, Any] = json.loads(encode(small_venue()))
 BACKENDS = text("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'")
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kills by POSIX signals")
+pytestmark = [
+    pytest.mark.medium,
+    pytest.mark.skipif(sys.platform != "linux", reason="kills by POSIX signals"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,10 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 TIMEOUT_S = 20
 REPORT = json.loads(encode(small_venue()))
 SNAPSHOT = json.loads(encode(application_snapshot()))
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
+pytestmark = [
+    pytest.mark.medium,
+    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+]
 
 
 @dataclass(frozen=True)
