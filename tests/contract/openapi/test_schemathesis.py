@@ -30,7 +30,7 @@ from tests.paths import ROOT
 from tests.sizes import amount
 from tests.unit.controlplane.test_process import Process, run, start, stop
 
-EXAMPLES = amount(medium=2, large=12, variable="SCHEMATHESIS_EXAMPLES")
+EXAMPLES = amount(medium=12, large=12, variable="SCHEMATHESIS_EXAMPLES")
 TOKENS = 64
 """More than are used up, whatever is asked."""
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -41,6 +41,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.large  # the same checks run on the retail document, which is smaller
 def test_the_service_does_what_its_document_says(tmp_path: Path) -> None:
     with closing(Database(str(tmp_path / "service.db"))) as database:
         plan = Plan(days=3, goods=5, sales_per_day=20, until=NOW.date())

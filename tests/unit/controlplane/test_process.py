@@ -22,7 +22,7 @@ from controlplane.server import bind
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
-TIMEOUT_S = 20
+TIMEOUT_S = 300
 REPORT = json.loads(encode(small_venue()))
 SNAPSHOT = json.loads(encode(application_snapshot()))
 pytestmark = [

@@ -19,7 +19,7 @@ from agent.wire.codec import encode
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
-TIMEOUT_S = 30
+TIMEOUT_S = 300
 REPORTS = {
     "network": json.loads(encode(small_venue())),
     "application": json.loads(encode(application_snapshot())),

@@ -28,9 +28,8 @@ pytestmark = [
 LARGE = REPORT | {"limitations": ["x" * 1000] * 100}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def reader() -> Iterator[BodyReader]:
-    """One for all tests: its process is started anew only for those that end it."""
     made = BodyReader()
     yield made
     made.close()

@@ -37,7 +37,7 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 BROKEN = json.loads(encode(small_venue()))
 WELL = json.loads(encode(bare_report()))
 CALLS = ("overview", "summary", "device", "changes")
-TIMEOUT_S = 10
+TIMEOUT_S = 300
 
 
 async def ask(service: RunningService, call: str, key: str | None = None, **body: Any) -> Any:

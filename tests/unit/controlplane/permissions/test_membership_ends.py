@@ -25,7 +25,7 @@ from tests.unit.controlplane.permissions.world import OTHER_ORGANIZATION, Enroll
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import Process, start, stop
 
-TIMEOUT_S: Final = 120
+TIMEOUT_S: Final = 300
 ASKED_EVERY_S: Final = 0.1
 """Less than a key may call in a second."""
 TOOLS_LIST: Final = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}

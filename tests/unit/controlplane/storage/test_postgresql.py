@@ -18,7 +18,7 @@ from controlplane.storage.notifications import read_notice
 from tests.postgresql import new_database
 from tests.unit.controlplane.running_service import RunningService, beside
 
-TIMEOUT_S = 20
+TIMEOUT_S = 300
 WHERE = (
     "FROM pg_stat_activity WHERE query LIKE 'LISTEN %' AND state = 'idle'"
     " AND datname = current_database()"
