@@ -12,12 +12,11 @@ import httpx2
 import pytest
 from sqlalchemy import select
 
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
-from controlplane.clock import system_clock
 from controlplane.storage.database import Database
 from controlplane.storage.watch_tables import Wish
 from tests.sizes import amount
 from tests.unit.controlplane.simulated_device import SimulatedDevice
+from tests.unit.controlplane.test_process import write_key
 
 pytestmark = [
     pytest.mark.medium,
@@ -99,14 +98,7 @@ async def be_heard(device: SimulatedDevice) -> bool:
 
 async def test_one_report_however_often_processes_are_killed(tmp_path: Path) -> None:
     file = str(tmp_path / "service.db")
-    database = Database(file)
-    key = database.write(
-        lambda session: create_key(
-            session, name="test", can_write=True, locations=(),
-            organization_id=DEFAULT_ORGANIZATION, now=system_clock(),
-        )
-    )[1]  # fmt: skip
-    database.close()
+    key = write_key(file)
     async with asyncio.timeout(WITHIN_S), two(file) as served:
         async with httpx2.AsyncClient(base_url=served[0].url, timeout=5) as http:
             device = await SimulatedDevice(http, key).enrolled()

@@ -130,6 +130,7 @@ async def test_calls_at_once_do_not_meet(agent: Agent) -> None:
     assert all(each == told[8] for each in told[8:])
 
 
+@pytest.mark.medium
 def test_nothing_of_the_sdk_is_loaded_before_the_first_call() -> None:
     program = (
         "import sys, controlplane.http.app, controlplane.cli.main;"

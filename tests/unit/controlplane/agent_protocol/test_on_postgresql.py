@@ -63,6 +63,7 @@ def answers(database: Database) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.medium
 @pytest.mark.needs("postgresql")
 def test_both_databases_answer_alike(tmp_path: Path) -> None:
     told = []

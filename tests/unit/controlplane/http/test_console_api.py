@@ -243,6 +243,7 @@ def test_a_report_is_not_lost_for_its_line(monkeypatch: pytest.MonkeyPatch) -> N
     assert summary_of(bare_report()) == Summary("This report cannot be summed up.", "muted")
 
 
+@pytest.mark.medium
 async def test_a_device_has_a_line_for_each_report(service: RunningService) -> None:
     device = await enrolled(service, "till")
     request_id = await device.asked_for()

@@ -61,6 +61,7 @@ def play(database: Database) -> list[dict[str, int]]:
     return [*wrong, database.write(rebuild)]
 
 
+@pytest.mark.medium
 @pytest.mark.needs("postgresql")
 def test_postgresql_tells_what_sqlite_tells(url: str, tmp_path: Path) -> None:
     with (

@@ -20,6 +20,8 @@ from controlplane.storage.database import Database
 from tests.postgresql import new_database
 from tests.unit.controlplane.running_service import FakeClock, beside
 
+pytestmark = pytest.mark.medium
+
 Rows = dict[str, list[dict[str, Any]]]
 
 

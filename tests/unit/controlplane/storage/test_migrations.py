@@ -81,6 +81,7 @@ def differences(connection: Connection) -> list[Any]:
     return list(compare_metadata(MigrationContext.configure(connection), Base.metadata))
 
 
+@pytest.mark.medium
 def test_nothing_is_lost_and_the_layout_is_todays(old_database: str) -> None:
     known = columns(old_database)
     before = content(old_database, known)
