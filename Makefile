@@ -198,8 +198,8 @@ bench-restart: $(STAMP) ## restart the service under 10,000 simulated agents (th
 bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of a fleet of 10,000 (PostgreSQL's package; ten minutes)
 	@$(BIN)/python -m tests.bench.fleet $(ARGS)
 
-test-postgresql: $(STAMP) ## run the service's tests on PostgreSQL (its package)
-	@$(BIN)/python -m tests.postgresql $(BIN)/python -m pytest tests/unit/controlplane $(ARGS)
+test-postgresql: $(STAMP) ## run the service's tests on PostgreSQL (its package; ARGS=--size=large: all of them)
+	@$(BIN)/python -m tests.postgresql $(PYTEST) --size=medium $(PARALLEL) tests/unit/controlplane $(ARGS)
 
 .PHONY: test-schemathesis
 test-schemathesis: $(STAMP) ## ask the service all that its OpenAPI document permits and forbids (some minutes)

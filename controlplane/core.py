@@ -39,19 +39,31 @@ SIGN_INS_BURST = 30
 class Core:
     """Owns its threads; ``close`` ends them. The database is the caller's."""
 
-    def __init__(self, database: Database, settings: Settings, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        settings: Settings,
+        clock: Clock,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        thread_time: Callable[[], float] = time.thread_time,
+    ) -> None:
+        """``monotonic`` and ``thread_time`` return seconds: limits and caches are measured by the
+        first, what a call takes of the processor by the second."""
         self.settings = settings
         self.clock = clock
+        self.monotonic = monotonic
+        self.thread_time = thread_time
         self.feeds = CommandFeeds(self._waiting)
         self._console_looks = ConsoleLooks(settings)
         self.console_feeds = ConsoleFeeds(self._shown)
         self.changes = RememberedChanges()
-        self.keys = KeyCache(settings.key_cached_s, time.monotonic)
+        self.keys = KeyCache(settings.key_cached_s, monotonic)
         self.streams = OpenStreams()
         self.sign_in_links = SignInLinks()
         self.passwords = Passwords(settings.argon2_memory_kib, settings.argon2_passes)
-        self.sign_ins = RateLimit(SIGN_INS_PER_S, SIGN_INS_BURST, time.monotonic)
-        self.fairness = Fairness(settings, time.monotonic)
+        self.sign_ins = RateLimit(SIGN_INS_PER_S, SIGN_INS_BURST, monotonic)
+        self.fairness = Fairness(settings, monotonic)
         self.metrics = Metrics()
         self.postgresql = database.postgresql
         self.name = secrets.token_hex(8)

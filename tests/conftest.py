@@ -45,6 +45,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             raise pytest.UsageError(f"{prerequisites.WITHOUT} names what can be had: {untrue}")
 
 
+def pytest_unconfigure() -> None:
+    """End the PostgreSQL server of this process's tests, if they needed one."""
+    if (module := sys.modules.get("tests.postgresql")) is not None:
+        module.stop_shared_server()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Leave out what this machine cannot prove, before any fixture is made."""

@@ -1,11 +1,14 @@
-"""A PostgreSQL server of one's own: on a socket, in a directory that goes with it.
+"""PostgreSQL servers for tests: on a socket, in a directory that is deleted with them.
 
-`python -m tests.postgresql COMMAND…` runs a command with the server's URL in VENUE_TEST_DATABASE.
+The tests of a process share one server, on which each takes a new database. `python -m
+tests.postgresql COMMAND…` starts a server for all processes of a command, and has the command's
+tests use it instead of SQLite: its URL is in VENUE_TEST_DATABASE.
 """
 
 import contextlib
 import os
 import pwd
+import secrets
 import shutil
 import subprocess
 import sys
@@ -14,13 +17,57 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import create_engine, make_url, text
+
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-SETTINGS = {"listen_addresses": "''", "max_connections": "100", "shared_buffers": "256MB"}
+SETTINGS = {"listen_addresses": "''", "max_connections": "300", "shared_buffers": "256MB"}
+NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+VARIABLE = "VENUE_TEST_DATABASE"
+_shared = contextlib.ExitStack()
+_shared_url = ""
+
+
+def shared_server() -> str:
+    """Return the URL of the server that tests share, started with the first call in a process.
+
+    Raises LookupError if PostgreSQL is not installed. ``stop_shared_server`` ends it.
+    """
+    global _shared_url  # noqa: PLW0603 - one server per process
+    if VARIABLE in os.environ:
+        return os.environ[VARIABLE]
+    if not _shared_url:
+        _shared_url = _shared.enter_context(postgresql(is_durable=False))
+    return _shared_url
+
+
+def stop_shared_server() -> None:
+    global _shared_url  # noqa: PLW0603 - as above
+    _shared_url = ""
+    _shared.close()
 
 
 @contextlib.contextmanager
-def postgresql() -> Iterator[str]:
-    """Give the URL of an empty database. Raises LookupError where PostgreSQL is not installed."""
+def new_database() -> Iterator[str]:
+    """Give the URL of an empty database on the shared server."""
+    server = make_url(shared_server())
+    name = f"test_{secrets.token_hex(8)}"
+    engine = create_engine(server, isolation_level="AUTOCOMMIT")
+    try:
+        with engine.connect() as connection:
+            connection.execute(text(f"CREATE DATABASE {name}"))
+        yield server.set(database=name).render_as_string(hide_password=False)
+        with engine.connect() as connection:
+            connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+    finally:
+        engine.dispose()
+
+
+@contextlib.contextmanager
+def postgresql(*, is_durable: bool = True) -> Iterator[str]:
+    """Give the URL of an empty database on a server of its own.
+
+    Raises LookupError if PostgreSQL is not installed.
+    """
     if not PROGRAMS:
         raise LookupError("no /usr/lib/postgresql/*/bin")
     programs = PROGRAMS[-1]
@@ -32,7 +79,8 @@ def postgresql() -> Iterator[str]:
         os.chown(place, owner.pw_uid, owner.pw_gid)
         data = place / "data"
         _run(owner, programs / "initdb", "-D", data, "-U", "venue", "-A", "trust", "-E", "UTF8")
-        given = [f"-c{name}={value}" for name, value in SETTINGS.items()]
+        settings = SETTINGS if is_durable else SETTINGS | NOT_DURABLE
+        given = [f"-c{name}={value}" for name, value in settings.items()]
         # pg_ctl, unlike the server itself, ends when the server is ready.
         control = (programs / "pg_ctl", "-D", data, "-w", "-l", place / "log")
         _run(owner, *control, "-o", f"-k {place} {' '.join(given)}", "start")
@@ -60,8 +108,8 @@ def _run(owner: pwd.struct_passwd, *words: str | Path) -> None:
 
 
 def main(command: list[str]) -> int:
-    with postgresql() as url:
-        environment = os.environ | {"VENUE_TEST_DATABASE": url}
+    with postgresql(is_durable=False) as url:
+        environment = os.environ | {VARIABLE: url}
         return subprocess.run(command, env=environment, check=False).returncode
 
 

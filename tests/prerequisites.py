@@ -95,10 +95,9 @@ def _peers() -> None:
 
 def _postgresql() -> None:
     # It imports what only POSIX has.
-    from tests.postgresql import postgresql
+    from tests.postgresql import shared_server
 
-    with postgresql():
-        pass
+    shared_server()
 
 
 def _ordinary_user() -> None:

@@ -1,6 +1,5 @@
 """A tool's call: who asks is looked up anew in the transaction that answers."""
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +34,7 @@ class Call:
         now, settings = self.core.clock(), self.core.settings
 
         def job(transactions: Transactions) -> tuple[tuple[str, Json], float]:
-            began_s = time.thread_time()
+            began_s = self.core.thread_time()
             asked = read_arguments(tool, arguments)
 
             def work(session: Session) -> tuple[str, Json]:
@@ -51,7 +50,7 @@ class Call:
                 return tool.answer(ToolContext(session, caller, now, settings), asked)
 
             answered = (transactions.write if tool.writes else transactions.read)(work)
-            return answered, time.thread_time() - began_s
+            return answered, self.core.thread_time() - began_s
 
         try:
             answered, took_s = await self.core.run(job)

@@ -29,6 +29,7 @@ WRITE_ATTEMPTS = 4
 BUSY_TIMEOUT_S = 5
 LAYOUT_LOCK = 0x76656E7565
 """Any number that nobody else takes: "venue"."""
+SQLITE_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
 SERIALIZATION_STATES = frozenset({"40001", "40P01"})
 """SQLSTATE serialization_failure and deadlock_detected (PostgreSQL, appendix A)."""
 
@@ -130,7 +131,7 @@ def _open(url: URL, connections: int) -> Engine:
 def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
     # The driver's own idea of when to BEGIN is switched off: _begin_sqlite says it.
     connection.isolation_level = None
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+    for pragma in SQLITE_PRAGMAS:
         connection.execute(f"PRAGMA {pragma}").close()
 
 

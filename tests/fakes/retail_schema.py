@@ -3,12 +3,14 @@
 What the document does not show is not described, so anything may stand there.
 """
 
+import functools
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 import httpx2
-import jsonschema
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 
 Schema = dict[str, Any]
 UUID: Final[Schema] = {
@@ -220,12 +222,12 @@ def require_fitting(reply: httpx2.Response, base: str = "/api/v1") -> None:
 
 def _require_success(reply: httpx2.Response, base: str) -> None:
     path = reply.request.url.path.removeprefix(base)
-    for (method, pattern), (status, schema) in REPLIES.items():
+    for (method, pattern), (status, _) in REPLIES.items():
         if method == reply.request.method and re.fullmatch(pattern, path):
             _require(reply, reply.status_code == status, f"must be {status}")
             kind = reply.headers["content-type"]
             _require(reply, kind == "application/json", f"is {kind}")
-            _validate(reply, schema)
+            _validate(reply, (method, pattern))
             return
     raise NotFittingError(f"{reply.request.method} {path} is not in the document")
 
@@ -233,7 +235,7 @@ def _require_success(reply: httpx2.Response, base: str) -> None:
 def _require_problem(reply: httpx2.Response) -> None:
     kind = reply.headers["content-type"]
     _require(reply, kind == "application/problem+json", f"is {kind}")
-    _validate(reply, PROBLEM)
+    _validate(reply, None)
     said = reply.json()
     code = said.get("code")
     _require(reply, said["status"] == reply.status_code, "tells another status")
@@ -247,12 +249,17 @@ def _require_problem(reply: httpx2.Response) -> None:
         _require(reply, reply.headers["retry-after"].isdecimal(), "tells no time to wait")
 
 
-def _validate(reply: httpx2.Response, schema: Schema) -> None:
-    try:
-        jsonschema.validate(reply.json(), schema)
-    except jsonschema.ValidationError as error:
+def _validate(reply: httpx2.Response, operation: tuple[str, str] | None) -> None:
+    """``operation`` is a key of ``REPLIES``; None for a problem."""
+    error = best_match(_validator(operation).iter_errors(reply.json()))
+    if error is not None:
         where = ".".join(map(str, error.absolute_path))
         _require(reply, False, f"{where}: {error.message[:300]}")
+
+
+@functools.cache
+def _validator(operation: tuple[str, str] | None) -> Draft202012Validator:
+    return Draft202012Validator(PROBLEM if operation is None else REPLIES[operation][1])
 
 
 def _require(reply: httpx2.Response, is_right: bool, otherwise: str) -> None:

@@ -1,6 +1,5 @@
 """Whose access token it is: looked up at each call, from what was read within a few seconds."""
 
-import time
 from collections import OrderedDict
 from collections.abc import Iterable
 from http import HTTPStatus
@@ -43,7 +42,7 @@ class Admission:
     async def keys(self) -> SigningKeys:
         """Return the keys that the service signs with, as of a few seconds ago."""
         if self._keys is None or self._is_old(self._keys[0]):
-            read_at_s = time.monotonic()
+            read_at_s = self._core.monotonic()
             keys = await self._core.read(signing_keys.load)
             if keys is None:
                 now = self._core.clock()
@@ -68,7 +67,7 @@ class Admission:
         known = self._clients.get(key_id)
         if known is not None and not self._is_old(known[0]):
             return known[1]
-        read_at_s = time.monotonic()
+        read_at_s = self._core.monotonic()
         caller = await self._core.read(lambda session: clients.caller_of(session, key_id))
         self._clients.pop(key_id, None)
         if caller is not None:
@@ -78,7 +77,7 @@ class Admission:
         return caller
 
     def _is_old(self, read_at_s: float) -> bool:
-        return time.monotonic() - read_at_s >= self._core.settings.key_cached_s
+        return self._core.monotonic() - read_at_s >= self._core.settings.key_cached_s
 
 
 def unauthenticated() -> Refusal:

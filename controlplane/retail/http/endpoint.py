@@ -25,7 +25,7 @@ from controlplane.storage.transactions import Transactions
 
 
 def retail_routes(core: Core) -> list[Route]:
-    admission, limit = Admission(core), token_limit()
+    admission, limit = Admission(core), token_limit(core)
     paths: dict[str, dict[str, RetailOperation[Any]]] = {each.path: {} for each in OPERATIONS}
     for each in OPERATIONS:
         paths[each.path][each.method] = each

@@ -1,6 +1,5 @@
 """``POST /auth/tokens`` and ``POST /auth/tokens/refresh``: an access token for a secret."""
 
-import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import Final, TypeVar
@@ -73,5 +72,5 @@ class TokenEndpoint:
         await Response(encode(tokens), media_type="application/json")(scope, receive, send)
 
 
-def token_limit() -> RateLimit:
-    return RateLimit(RATE_PER_S, BURST, time.monotonic)
+def token_limit(core: Core) -> RateLimit:
+    return RateLimit(RATE_PER_S, BURST, core.monotonic)

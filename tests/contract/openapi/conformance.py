@@ -3,7 +3,7 @@
 import functools
 import json
 import re
-from typing import Any
+from typing import Any, Final
 
 import httpx2
 from jsonschema import Draft202012Validator
@@ -24,6 +24,9 @@ def document() -> Json:
 def retail_document() -> Json:
     read: Json = json.loads(retail_document_bytes())
     return read
+
+
+_DOCUMENTS: Final = {"facade": document, "retail": retail_document}
 
 
 def check(response: httpx2.Response) -> None:
@@ -50,21 +53,28 @@ def check(response: httpx2.Response) -> None:
 
 def _operation(method: str, path: str) -> tuple[str, str, Json] | None:
     """Return the document's name, the path as it is written there, and the operation."""
-    for whole, paths in (("facade", document()["paths"]), ("retail", retail_document()["paths"])):
-        for written, methods in paths.items():
-            if method in methods and _form(written).fullmatch(path):
-                return whole, written, methods[method]
+    for name in _DOCUMENTS:
+        paths = _DOCUMENTS[name]()["paths"]
+        for written in (path, *(each for each, form in _forms(name) if form.fullmatch(path))):
+            if method in paths.get(written, ()):
+                return name, written, paths[written][method]
     return None
 
 
 @functools.cache
-def _form(written: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(written)))
+def _forms(name: str) -> list[tuple[str, re.Pattern[str]]]:
+    """Return the paths of a document that have parameters, as they are written and as patterns."""
+    parameter = re.compile(r"\\\{\w+\\\}")
+    return [
+        (each, re.compile(parameter.sub("[^/]+", re.escape(each))))
+        for each in _DOCUMENTS[name]()["paths"]
+        if "{" in each
+    ]
 
 
 @functools.cache
 def _validator(whole: str, method: str, path: str, status: str) -> Draft202012Validator:
-    found = document() if whole == "facade" else retail_document()
+    found = _DOCUMENTS[whole]()
     reply = found["paths"][path][method]["responses"][status]["content"]
     (schema,) = [each["schema"] for kind, each in reply.items() if kind.endswith("json")]
     return Draft202012Validator({"components": found["components"], **schema})

@@ -27,19 +27,21 @@ from controlplane.sandbox.plan import ORGANIZATION, Plan
 from controlplane.storage.database import Database
 from controlplane.support.links import make_link
 from tests.paths import ROOT
+from tests.sizes import amount
 from tests.unit.controlplane.test_process import Process, run, start, stop
 
-EXAMPLES = os.environ.get("SCHEMATHESIS_EXAMPLES", "12")
+EXAMPLES = amount(medium=12, large=12, variable="SCHEMATHESIS_EXAMPLES")
 TOKENS = 64
 """More than are used up, whatever is asked."""
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-WITHIN_S = 600 if EXAMPLES == "12" else 3600
+WITHIN_S = 3600
 pytestmark = [
     pytest.mark.medium,
     pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
 ]
 
 
+@pytest.mark.large  # the same checks run on the retail document, which is smaller
 def test_the_service_does_what_its_document_says(tmp_path: Path) -> None:
     with closing(Database(str(tmp_path / "service.db"))) as database:
         plan = Plan(days=3, goods=5, sales_per_day=20, until=NOW.date())

@@ -20,6 +20,8 @@ from tests.contract.service.proven.ways import NEVER, SEEN_ELSEWHERE
 from tests.fakes.retail_schema import require_fitting
 from tests.paths import ROOT
 
+pytestmark = pytest.mark.medium
+
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Recorder:

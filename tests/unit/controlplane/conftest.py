@@ -1,22 +1,40 @@
 """The service, ready to be called."""
 
+import functools
 import os
 from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, closing
 
 import pytest
 
+from controlplane.cli import main
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
+from tests.quick_databases import quick_databases
 from tests.unit.controlplane.running_service import RunningService, running_service
+
+__all__ = ["quick_databases"]  # a fixture
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_parser() -> Iterator[None]:
+    """Build the parser of the command line once: `main` takes longer to build it than to run."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(main, "build_parser", functools.cache(main.build_parser))
+        yield
 
 
 @pytest.fixture(scope="package")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    """A file of the tests' own, or the empty database that ``VENUE_TEST_DATABASE`` names."""
-    file = str(tmp_path_factory.mktemp("service") / "service.db")
-    opened = Database(os.environ.get("VENUE_TEST_DATABASE", file))
-    yield opened
-    opened.close()
+    """A file of the tests' own, or a database on the server that ``VENUE_TEST_DATABASE`` names."""
+    with ExitStack() as stack:
+        if "VENUE_TEST_DATABASE" in os.environ:
+            from tests.postgresql import new_database  # imports what only POSIX has
+
+            url = stack.enter_context(new_database())
+        else:
+            url = str(tmp_path_factory.mktemp("service") / "service.db")
+        yield stack.enter_context(closing(Database(url)))
 
 
 @pytest.fixture

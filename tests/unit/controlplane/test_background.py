@@ -15,7 +15,7 @@ from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from tests.unit.controlplane.running_service import FakeClock, running_service
 
-TIMEOUT_S = 10
+TIMEOUT_S = 300
 
 
 @asynccontextmanager

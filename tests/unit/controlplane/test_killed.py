@@ -17,19 +17,23 @@ from sqlalchemy import create_engine, text
 
 from agent.wire import routes
 from agent.wire.codec import encode
+from tests import sizes
 from tests.fixtures.payloads import small_venue
 from tests.postgresql import postgresql
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import TIMEOUT_S, Process, start, stop
 from tests.unit.controlplane.test_workers import workers_of
 
-SUBMISSIONS = 200
+SUBMISSIONS = sizes.amount(medium=60, large=200)
 AT_ONCE = 8
-KILLED_AT = (1, 70, 150)
+KILLED_AT = (1, SUBMISSIONS // 3, SUBMISSIONS * 3 // 4)
 """So many were answered when the kill comes; the others that are under way are cut."""
 REPORT: dict[str, Any] = json.loads(encode(small_venue()))
 BACKENDS = text("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'")
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kills by POSIX signals")
+pytestmark = [
+    pytest.mark.medium,
+    pytest.mark.skipif(sys.platform != "linux", reason="kills by POSIX signals"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +43,10 @@ def server() -> Iterator[str]:
 
 
 @pytest.fixture(
-    params=["sqlite", pytest.param("postgresql", marks=pytest.mark.needs("postgresql"))]
+    params=[
+        "sqlite",
+        pytest.param("postgresql", marks=[pytest.mark.needs("postgresql"), pytest.mark.large]),
+    ]
 )
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
@@ -145,7 +152,7 @@ async def test_what_was_answered_outlives_the_kill_of_the_service(database: str)
 
 
 @pytest.mark.needs("postgresql")
-@pytest.mark.parametrize("victim", ["worker", "backend"])
+@pytest.mark.parametrize("victim", sizes.large_except("worker".__eq__, ["worker", "backend"]))
 async def test_what_was_answered_outlives_the_kill_of_a_part(server: str, victim: str) -> None:
     """One of two processes that serve, or one of PostgreSQL's, which then recovers all of it."""
     process = start(server, "--rate", "0", "--workers", "2")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,15 +18,21 @@ import pytest
 
 from agent.wire import routes
 from agent.wire.codec import encode
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.cli.main import main
+from controlplane.clock import system_clock
 from controlplane.server import bind
+from controlplane.storage.database import Database
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
-TIMEOUT_S = 20
+TIMEOUT_S = 300
 REPORT = json.loads(encode(small_venue()))
 SNAPSHOT = json.loads(encode(application_snapshot()))
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
+pytestmark = [
+    pytest.mark.medium,
+    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+]
 
 
 @dataclass(frozen=True)
@@ -59,8 +66,7 @@ def environment(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def start(database: str, *options: str) -> Process:
-    made = run("keys", "create", "--write", "--database", database)
-    assert made.returncode == 0, made.stderr
+    api_key = write_key(database)
     popen = subprocess.Popen(
         [
             sys.executable,
@@ -80,7 +86,22 @@ def start(database: str, *options: str) -> Process:
     assert popen.stdout is not None
     line = popen.stdout.readline()
     assert line.startswith("listening on http://127.0.0.1:"), line
-    return Process(popen, line.split()[-1], made.stdout.strip(), database)
+    return Process(popen, line.split()[-1], api_key, database)
+
+
+def write_key(database: str) -> str:
+    """Create an API key that may write, without starting a process for it."""
+    with closing(Database(database, connections=1)) as opened:
+        return opened.write(
+            lambda session: create_key(
+                session,
+                name="test",
+                can_write=True,
+                locations=(),
+                organization_id=DEFAULT_ORGANIZATION,
+                now=system_clock(),
+            )
+        )[1]
 
 
 def stop(process: Process) -> int:

@@ -13,11 +13,12 @@ import psutil
 import pytest
 
 from agent.wire import routes
-from tests.postgresql import postgresql
+from tests.postgresql import new_database
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import TIMEOUT_S, Process, run, start, stop
 
 pytestmark = [
+    pytest.mark.medium,
     pytest.mark.needs("postgresql"),
     pytest.mark.skipif(sys.platform != "linux", reason="reads proc(5)"),
 ]
@@ -25,7 +26,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[str]:
-    with postgresql() as url:
+    with new_database() as url:
         yield url
 
 

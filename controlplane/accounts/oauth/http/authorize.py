@@ -7,7 +7,6 @@ that another site prepared, or that was shown to somebody else, counts nothing.
 
 import hashlib
 import hmac
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -75,7 +74,7 @@ class AuthorizeEndpoint:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._limit = RateLimit(PAGES_PER_S, PAGES_BURST, time.monotonic)
+        self._limit = RateLimit(PAGES_PER_S, PAGES_BURST, core.monotonic)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         core, request = self._core, Request(scope, receive)

@@ -1,6 +1,5 @@
 """The endpoints that programs call: metadata, registration, tokens, revocation."""
 
-import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -47,7 +46,7 @@ METADATA_KEPT_S: Final = 300
 def oauth_routes(core: Core) -> list[Route]:
     of_server = MetadataEndpoint(core, server_metadata)
     of_resource = MetadataEndpoint(core, resource_metadata)
-    calls = RateLimit(CALLS_PER_S, CALLS_BURST, time.monotonic)
+    calls = RateLimit(CALLS_PER_S, CALLS_BURST, core.monotonic)
     return [
         Route(SERVER_METADATA, of_server),
         Route(RESOURCE_METADATA, of_resource),
@@ -80,7 +79,7 @@ class RegistrationEndpoint:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._limit = RateLimit(REGISTRATIONS_PER_S, REGISTRATIONS_BURST, time.monotonic)
+        self._limit = RateLimit(REGISTRATIONS_PER_S, REGISTRATIONS_BURST, core.monotonic)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         core, request = self._core, Request(scope, receive)

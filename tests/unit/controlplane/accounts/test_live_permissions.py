@@ -31,7 +31,7 @@ from tests.unit.controlplane.accounts.people import (
 from tests.unit.controlplane.running_service import RunningService
 
 ORGANIZATION = "org-0001"
-TIMEOUT_S = 10
+TIMEOUT_S = 300
 
 
 def own_key(

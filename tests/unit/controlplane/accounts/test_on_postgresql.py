@@ -12,7 +12,7 @@ from controlplane.accounts.throttle import FAILURES_MAX
 from controlplane.background import look_for_changes
 from controlplane.storage.account_tables import User
 from controlplane.storage.database import Database
-from tests.postgresql import postgresql
+from tests.postgresql import new_database
 from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_person, remove
 from tests.unit.controlplane.running_service import RunningService, beside
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.needs("postgresql")
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[Database]:
-    with postgresql() as url:
+    with new_database() as url:
         opened = Database(url)
         yield opened
         opened.close()

@@ -1,5 +1,6 @@
 """Speaks JSON-RPC to the service, and holds each reply to the contract's envelope."""
 
+import functools
 import json
 from typing import Any
 
@@ -38,6 +39,12 @@ ENVELOPE: Json = {
         },
     ]
 }  # fmt: skip
+_ENVELOPE = Draft202012Validator(ENVELOPE)
+
+
+@functools.cache
+def _results(tool: str) -> Draft202012Validator:
+    return Draft202012Validator(TOOLS[tool].output_schema)
 
 
 class Agent:
@@ -52,7 +59,7 @@ class Agent:
         if reply.status_code == 200:
             assert reply.headers["content-type"] == "application/json"
             assert "mcp-session-id" not in reply.headers
-            Draft202012Validator(ENVELOPE).validate(reply.json())
+            _ENVELOPE.validate(reply.json())
         return reply
 
     async def ask(self, method: str, params: Any = None, api_key: str | None = None) -> Json:
@@ -75,7 +82,7 @@ class Agent:
         assert not result["isError"], result
         assert result["content"][0]["text"]
         structured: Json = result["structuredContent"]
-        Draft202012Validator(TOOLS[tool].output_schema).validate(structured)
+        _results(tool).validate(structured)
         return structured
 
     async def mistake(self, tool: str, api_key: str | None = None, /, **arguments: Any) -> str:

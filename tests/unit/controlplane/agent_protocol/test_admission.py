@@ -1,6 +1,7 @@
 """What holds for every caller: live credentials, fair shares, metrics, and the cost of a start."""
 
 import asyncio
+import itertools
 import json
 import subprocess
 import sys
@@ -81,18 +82,20 @@ async def test_who_asks_too_often_waits(bounded: Agent) -> None:
     assert int(replies[-1].headers["retry-after"]) >= 1
 
 
-async def test_what_takes_long_is_charged_for(
-    loaded: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = Settings(processing_share=0.0001, processing_burst_s=0.0001, refusal_delay_s=0)
-    async with beside(loaded, settings, FakeClock()) as service:
+async def test_what_takes_long_is_charged_for(loaded: Database) -> None:
+    settings = Settings(processing_share=0.1, processing_burst_s=1, refusal_delay_s=0)
+    times_s = itertools.count(step=calls.FREE_S)  # each call takes what is free
+    clock = FakeClock()
+    async with beside(loaded, settings, clock, thread_time=lambda: next(times_s)) as service:
         agent = Agent(service)
         for _ in range(3):
-            await agent.call("query_sales", period="thisMonth", groupBy=["item", "day"])
-        monkeypatch.setattr(calls, "FREE_S", 0)
-        await agent.call("query_sales", period="thisMonth", groupBy=["item", "day"])
+            await agent.call("business_context")
+        times_s = itertools.count(step=calls.FREE_S + 2)
+        await agent.call("business_context")
         refused = await agent.send(PING)
-    assert (refused.status_code, list(refused.json())) == (429, ["error"])
+        assert (refused.status_code, list(refused.json())) == (429, ["error"])
+        clock.advance(20)
+        assert (await agent.send(PING)).status_code == 200
 
 
 async def test_calls_are_measured_and_named(agent: Agent) -> None:
@@ -127,6 +130,7 @@ async def test_calls_at_once_do_not_meet(agent: Agent) -> None:
     assert all(each == told[8] for each in told[8:])
 
 
+@pytest.mark.medium
 def test_nothing_of_the_sdk_is_loaded_before_the_first_call() -> None:
     program = (
         "import sys, controlplane.http.app, controlplane.cli.main;"

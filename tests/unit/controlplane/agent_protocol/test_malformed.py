@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as checked
 from hypothesis import strategies as st
 
+from tests import sizes
 from tests.unit.controlplane.agent_protocol.agent import Agent
 
 PING: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -157,7 +158,7 @@ DEADLINELESS = {"deadline": None, "suppress_health_check": [HealthCheck.function
 
 
 @given(body=bodies | requests.map(json.dumps), version=versions)
-@checked(max_examples=500, **DEADLINELESS)
+@checked(max_examples=sizes.examples(500), **DEADLINELESS)
 async def test_whatever_comes_is_answered(
     agent: Agent, body: bytes | str, version: str | None
 ) -> None:

@@ -17,7 +17,7 @@ from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import ORGANIZATION, Plan
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
-from tests.postgresql import postgresql
+from tests.postgresql import new_database
 from tests.unit.controlplane.running_service import FakeClock
 
 NOW = FakeClock().now
@@ -63,10 +63,11 @@ def answers(database: Database) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.medium
 @pytest.mark.needs("postgresql")
 def test_both_databases_answer_alike(tmp_path: Path) -> None:
     told = []
-    with postgresql() as url:
+    with new_database() as url:
         for each in (str(tmp_path / "service.db"), url):
             with closing(Database(each)) as database:
                 database.write(lambda session: load(session, PLAN, NOW))

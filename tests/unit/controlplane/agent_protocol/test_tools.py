@@ -109,6 +109,7 @@ async def test_fields_that_are_described_are_those_that_are_told(agent: Agent) -
 # ---------------------------------------------------------------------------- records
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("dataset", ["sales", "refunds", "employees", "pointsOfSale"])
 async def test_pages_show_each_row_once(agent: Agent, dataset: str) -> None:
     whole, cursor = [], None

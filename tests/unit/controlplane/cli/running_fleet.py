@@ -18,8 +18,9 @@ from agent.wire import routes
 from agent.wire.codec import encode
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.unit.controlplane.simulated_device import SimulatedDevice
+from tests.unit.controlplane.test_process import write_key
 
-TIMEOUT_S = 30
+TIMEOUT_S = 300
 REPORTS = {
     "network": json.loads(encode(small_venue())),
     "application": json.loads(encode(application_snapshot())),
@@ -42,8 +43,7 @@ class ServiceProcess:
 
 @contextmanager
 def service_process(database: Path, *options: str) -> Iterator[ServiceProcess]:
-    made = run("keys", "create", "--write", "--database", str(database))
-    assert made.returncode == 0, made.stderr
+    api_key = write_key(str(database))
     words = ["serve", "--port", "0", "--database", str(database), *options]
     with subprocess.Popen(
         [sys.executable, "-m", "controlplane", *words],
@@ -55,7 +55,7 @@ def service_process(database: Path, *options: str) -> Iterator[ServiceProcess]:
             assert process.stdout is not None
             line = process.stdout.readline()
             assert line.startswith("listening on http://127.0.0.1:"), line
-            yield ServiceProcess(line.split()[-1], made.stdout.strip(), str(database))
+            yield ServiceProcess(line.split()[-1], api_key, str(database))
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(TIMEOUT_S)

@@ -8,6 +8,7 @@ from controlplane.cli.main import main
 from tests.unit.controlplane.cli.without_library import run_without
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("library", ["sqlalchemy.exc", "starlette.applications", "uvicorn"])
 def test_without_the_service_it_says_what_to_install_and_writes_nothing(
     library: str, tmp_path: Path

@@ -21,7 +21,10 @@ from tests.unit.controlplane.cli.running_fleet import (
 )
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
+pytestmark = [
+    pytest.mark.medium,
+    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+]
 NAMES = ("bar-till", "kitchen-till", "=cmd|' /C calc'!A0")
 
 

@@ -14,6 +14,8 @@ from controlplane.storage.database import Database
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import Process, serve_one_command, start, stop
 
+pytestmark = pytest.mark.medium
+
 posix = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
 
 

@@ -4,6 +4,8 @@ SQL statement over the raw rows, as SQLite and DuckDB answer it."""
 import json
 from pathlib import Path
 
+import pytest
+
 from controlplane.storage.database import Database
 from tests.bench.figures.load import load_base, repeat, sum_up
 from tests.bench.figures.measure import ask_sqlite, dashboard, questions, windows_of
@@ -12,6 +14,7 @@ from tests.bench.figures.raw import ask_duckdb, into_duckdb, shown, statement, s
 LOCATIONS, SALES, REPETITIONS = 12, 50_000, 12
 
 
+@pytest.mark.medium
 def test_dashboards_equal_raw_sql(tmp_path: Path) -> None:
     file = tmp_path / "service.db"
     database = Database(str(file))

@@ -4,7 +4,6 @@ up; and set-wise rollups equal those that were kept sale by sale.
 `make test-figures` asks 2,000 of them.
 """
 
-import os
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +21,7 @@ from controlplane.merchant.rebuild import rebuild
 from controlplane.remote_control.context import RequestContext
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
+from tests.sizes import amount
 from tests.unit.controlplane.figures.merchants import (
     ORGANIZATION,
     Asked,
@@ -32,7 +32,7 @@ from tests.unit.controlplane.figures.merchants import (
 )
 from tests.unit.controlplane.figures.recount import Json, Recount
 
-MERCHANTS = int(os.environ.get("FIGURES_MERCHANTS", "150"))
+MERCHANTS = amount(small=5, medium=25, large=150, variable="FIGURES_MERCHANTS")
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.target)
 """Not to shrink: each step writes a merchant."""
 CALLER = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)

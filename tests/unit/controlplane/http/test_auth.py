@@ -25,6 +25,7 @@ from controlplane.remote_control.registry import REMOTE_CONTROL
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
 from controlplane.support.registry import SUPPORT
+from tests import sizes
 from tests.unit.controlplane.running_service import FakeClock, RunningService, running_service
 
 PATHS = tuple(each.path for each in OPERATIONS)
@@ -293,7 +294,9 @@ async def test_the_log_names_the_key_by_its_id_only(
 
 
 @hypothesis_settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=sizes.examples(30),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(path=st.sampled_from(WITH_BODY), body=st.binary(max_size=100))
 def test_no_body_is_a_fault(database: Database, path: str, body: bytes) -> None:

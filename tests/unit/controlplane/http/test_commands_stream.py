@@ -30,7 +30,7 @@ from controlplane.settings import Settings
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
-TIMEOUT_S = 10
+TIMEOUT_S = 300
 
 
 @pytest.fixture

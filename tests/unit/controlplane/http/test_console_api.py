@@ -37,7 +37,7 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 BROKEN = json.loads(encode(small_venue()))
 WELL = json.loads(encode(bare_report()))
 CALLS = ("overview", "summary", "device", "changes")
-TIMEOUT_S = 10
+TIMEOUT_S = 300
 
 
 async def ask(service: RunningService, call: str, key: str | None = None, **body: Any) -> Any:
@@ -243,6 +243,7 @@ def test_a_report_is_not_lost_for_its_line(monkeypatch: pytest.MonkeyPatch) -> N
     assert summary_of(bare_report()) == Summary("This report cannot be summed up.", "muted")
 
 
+@pytest.mark.medium
 async def test_a_device_has_a_line_for_each_report(service: RunningService) -> None:
     device = await enrolled(service, "till")
     request_id = await device.asked_for()

@@ -12,7 +12,7 @@ from uvicorn.server import ServerState
 from controlplane.http import protocol
 from controlplane.http.protocol import bounded_protocol
 
-TIMEOUT_S = 20
+TIMEOUT_S = 300
 REQUEST = b"GET / HTTP/1.1\r\nHost: service\r\n\r\n"
 
 

@@ -2,6 +2,8 @@
 
 import uuid
 
+import pytest
+
 from controlplane.http.rate_limit import BUCKETS_MAX, RateLimit
 
 
@@ -48,6 +50,7 @@ def test_zero_means_no_limit() -> None:
     assert {limit.take(key) for _ in range(1000)} == {0}
 
 
+@pytest.mark.medium
 def test_buckets_are_bounded_and_the_busy_one_stays() -> None:
     limit, busy = RateLimit(0.001, 1, Monotonic()), uuid.uuid4()
     limit.take(busy)

@@ -18,7 +18,10 @@ from tests.unit.controlplane.test_process import TIMEOUT_S, Process, run, start,
 from tests.unit.controlplane.test_workers import database, workers_of
 
 __all__ = ["database"]  # a fixture
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
+pytestmark = [
+    pytest.mark.medium,
+    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+]
 
 
 def metrics_url(process: Process) -> str:

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message
 
 from controlplane.storage.layout import Base
 
-TIMEOUT_S = 10
+TIMEOUT_S = 300
 JSON = (b"content-type", b"application/json")
 
 

@@ -86,6 +86,7 @@ async def test_every_path_is_asked_or_open_to_all(service: RunningService) -> No
     assert {path for path in served - asked if not is_public(path)} == set()
 
 
+@pytest.mark.medium
 async def test_every_cell_is_as_the_tables_say(service: RunningService) -> None:
     database, settings, now = service.database, service.core.settings, service.clock()
     app = build_app(service.core)

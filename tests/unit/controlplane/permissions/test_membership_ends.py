@@ -1,8 +1,10 @@
-"""A membership that is removed ends whatever a person had, at a real process and in real time."""
+"""A membership that is removed ends whatever a person had, at a real process.
+
+`accounts/test_live_permissions.py` tests by a fake clock that it ends within five seconds.
+"""
 
 import asyncio
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -23,12 +25,14 @@ from tests.unit.controlplane.permissions.world import OTHER_ORGANIZATION, Enroll
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import Process, start, stop
 
-WITHIN_S: Final = 5
-TIMEOUT_S: Final = 20
+TIMEOUT_S: Final = 300
 ASKED_EVERY_S: Final = 0.1
 """Less than a key may call in a second."""
 TOOLS_LIST: Final = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
+pytestmark = [
+    pytest.mark.medium,
+    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +49,7 @@ class Ending:
         self._http = http
         self._console = {"instanceIds": [instance_id]}
         self._begun: list[asyncio.Event] = []
-        self.ends: dict[str, asyncio.Task[float]] = {}
+        self.ends: dict[str, asyncio.Task[None]] = {}
 
     def watch(self, name: str, credentials: Mapping[str, Headers]) -> None:
         key, session, oauth = (credentials[each] for each in ("key", "session", "token"))
@@ -71,24 +75,22 @@ class Ending:
         self._begun.append(begun)
         self.ends[name] = asyncio.create_task(work(begun, path, body, headers), name=name)
 
-    async def _refused(self, begun: asyncio.Event, path: str, body: Any, headers: Headers) -> float:
-        """Call until it is refused; return when."""
+    async def _refused(self, begun: asyncio.Event, path: str, body: Any, headers: Headers) -> None:
+        """Call until it is refused."""
         while (reply := await self._http.post(path, json=body, headers=headers)).is_success:
             begun.set()
             await asyncio.sleep(ASKED_EVERY_S)
         assert reply.status_code == 401, reply.text
-        return time.monotonic()
 
-    async def _ended(self, begun: asyncio.Event, path: str, body: Any, headers: Headers) -> float:
-        """Read a stream until the service ends it; return when."""
+    async def _ended(self, begun: asyncio.Event, path: str, body: Any, headers: Headers) -> None:
+        """Read a stream until the service ends it."""
         async with self._http.stream("POST", path, json=body, headers=headers) as reply:
             assert reply.status_code == 200
             async for _ in reply.aiter_raw():
                 begun.set()
-        return time.monotonic()
 
 
-async def test_a_removed_membership_ends_all_within_five_seconds(process: Process) -> None:
+async def test_a_removed_membership_ends_all_calls_and_streams(process: Process) -> None:
     """One person stays a member elsewhere, one is forgotten; a third one stays as they were."""
     database = Database(process.database)
     limits = httpx2.Limits(max_connections=100)
@@ -114,15 +116,8 @@ async def _remove_and_watch(process: Process, database: Database, http: httpx2.A
         await asyncio.gather(ending.begun(), staying.begun())
         leavers = [people[name][0] for name in ("elsewhere", "nowhere")]
         database.write(lambda session: _remove(session, leavers))
-        removed_at = time.monotonic()
         async with asyncio.timeout(TIMEOUT_S):
-            ends = await asyncio.gather(*ending.ends.values())
-        late = {
-            name: f"{end - removed_at:.1f} s"
-            for name, end in zip(ending.ends, ends, strict=True)
-            if end - removed_at > WITHIN_S
-        }
-        assert late == {}
+            await asyncio.gather(*ending.ends.values())
         assert [name for name, task in staying.ends.items() if task.done()] == []
     finally:
         tasks = [*ending.ends.values(), *staying.ends.values()]

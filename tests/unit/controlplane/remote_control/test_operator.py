@@ -221,6 +221,7 @@ async def test_a_page_is_as_long_as_the_caller_prefers(
     assert found == sizes
 
 
+@pytest.mark.medium
 async def test_a_preferred_page_is_never_longer_than_200(service: RunningService) -> None:
     device = await service.device().enrolled()
     for _ in range(PAGE_MAX + 1):

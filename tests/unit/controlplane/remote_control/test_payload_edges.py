@@ -113,6 +113,7 @@ def changed(payload: Any, path: Path, value: Any) -> Any:
     return found
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_payload_at_its_edges(service: RunningService, kind: str) -> None:
     bounds = found_in(kind)

@@ -22,7 +22,7 @@ from controlplane.sandbox.plan import ORGANIZATION, Plan
 from controlplane.sandbox.standing import go_on, standing_plan, standing_trade
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
-from tests.postgresql import postgresql
+from tests.postgresql import new_database
 from tests.unit.controlplane.running_service import FakeClock
 
 NOW = FakeClock().now
@@ -33,7 +33,7 @@ QUERY: dict[str, Any] = {"locationId": "loc-0001", "locationMode": "all", "perio
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with postgresql() as found:
+    with new_database() as found:
         yield found
 
 
@@ -61,6 +61,7 @@ def play(database: Database) -> list[dict[str, int]]:
     return [*wrong, database.write(rebuild)]
 
 
+@pytest.mark.medium
 @pytest.mark.needs("postgresql")
 def test_postgresql_tells_what_sqlite_tells(url: str, tmp_path: Path) -> None:
     with (

@@ -95,6 +95,7 @@ def test_rollups_of_a_load_are_those_of_its_rows(loaded: Database) -> None:
     assert set(loaded.write(rebuild).values()) == {0}
 
 
+@pytest.mark.medium
 def test_the_same_seed_makes_the_same_merchant(loaded: Database, database: Database) -> None:
     database.write(lambda session: load(session, PLAN, NOW))
     assert lines(database) == lines(loaded)
@@ -114,6 +115,7 @@ def test_a_second_load_is_refused(loaded: Database) -> None:
         loaded.write(lambda session: load(session, PLAN, NOW))
 
 
+@pytest.mark.medium
 def test_trade_goes_on_as_a_longer_load_would_have(tmp_path: Path) -> None:
     """Written one by one with their rollups, in three turns, or at once: the same merchant."""
     now = NOW - timedelta(days=2)
@@ -146,6 +148,7 @@ def by_id(line: str) -> str:
     return json.dumps(told, sort_keys=True)
 
 
+@pytest.mark.medium
 def test_what_is_exported_is_imported(loaded: Database, database: Database) -> None:
     before = Plan(seed=5, days=2, goods=3, until=NOW.date(), organization_id="org-0005")
     database.write(lambda session: load(session, before, NOW))

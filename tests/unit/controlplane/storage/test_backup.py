@@ -39,6 +39,7 @@ def reports_in(file: Path) -> set[UUID]:
         return set(database.read(lambda session: session.scalars(select(Report.id)).all()))
 
 
+@pytest.mark.medium
 async def test_what_was_answered_before_a_backup_began_is_in_it(path: Path) -> None:
     answered: set[UUID] = set()
     before: set[UUID] = set()

@@ -17,8 +17,10 @@ from controlplane.sandbox.plan import Plan
 from controlplane.settings import Settings
 from controlplane.storage.copy import NotEmptyError, copy_rows, tables
 from controlplane.storage.database import Database
-from tests.postgresql import postgresql
+from tests.postgresql import new_database
 from tests.unit.controlplane.running_service import FakeClock, beside
+
+pytestmark = pytest.mark.medium
 
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -83,7 +85,7 @@ def rows_of(database: Database) -> Rows:
 
 @pytest.fixture(scope="module")
 def empty_postgresql() -> Iterator[str]:
-    with postgresql() as url:
+    with new_database() as url:
         yield url
 
 

@@ -10,7 +10,9 @@ from sqlalchemy import create_mock_engine, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from controlplane.storage import database as database_module
 from controlplane.storage.database import (
+    SQLITE_PRAGMAS,
     WRITE_ATTEMPTS,
     Database,
     DatabaseBusyError,
@@ -33,7 +35,8 @@ def test_the_file_is_its_owners_only(path: Path) -> None:
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_sqlite_is_durable_and_lets_readers_in(path: Path) -> None:
+def test_sqlite_is_durable_and_lets_readers_in(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database_module, "SQLITE_PRAGMAS", SQLITE_PRAGMAS)
     database = Database(str(path))
 
     def pragmas(session: Session) -> tuple[str, int]:

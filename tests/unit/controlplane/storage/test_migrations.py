@@ -18,7 +18,7 @@ from controlplane.storage.database import Database, DatabaseVersionError
 from controlplane.storage.layout import Base
 from controlplane.storage.tables import Device, Report
 from tests.paths import FIXTURES
-from tests.postgresql import postgresql
+from tests.postgresql import new_database
 
 DUMPS = FIXTURES / "databases"
 """What a service of 0.1.0 wrote: devices, one revoked, requests in each state, reports of both
@@ -39,7 +39,7 @@ def old_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         connection.close()
         yield f"sqlite:///{file}"
         return
-    with postgresql() as url:
+    with new_database() as url:
         engine = create_engine(url)
         with engine.begin() as begun:
             begun.exec_driver_sql(dump)
@@ -81,6 +81,7 @@ def differences(connection: Connection) -> list[Any]:
     return list(compare_metadata(MigrationContext.configure(connection), Base.metadata))
 
 
+@pytest.mark.medium
 def test_nothing_is_lost_and_the_layout_is_todays(old_database: str) -> None:
     known = columns(old_database)
     before = content(old_database, known)

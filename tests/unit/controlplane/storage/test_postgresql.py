@@ -15,18 +15,21 @@ from controlplane.http.commands import OPENING, RECONNECT_MIN_MS, command_stream
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.notifications import read_notice
-from tests.postgresql import postgresql
+from tests.postgresql import new_database
 from tests.unit.controlplane.running_service import RunningService, beside
 
-TIMEOUT_S = 20
-WHERE = "FROM pg_stat_activity WHERE query LIKE 'LISTEN %' AND state = 'idle'"
+TIMEOUT_S = 300
+WHERE = (
+    "FROM pg_stat_activity WHERE query LIKE 'LISTEN %' AND state = 'idle'"
+    " AND datname = current_database()"
+)
 LISTENERS = text(f"SELECT pid {WHERE}")
 END_LISTENERS = text(f"SELECT pg_terminate_backend(pid) {WHERE}")
 
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[Database]:
-    with postgresql() as url:
+    with new_database() as url:
         opened = Database(url)
         yield opened
         opened.close()

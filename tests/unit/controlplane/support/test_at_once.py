@@ -9,7 +9,7 @@ import pytest
 
 from controlplane.storage.database import Database
 from controlplane.support import routes
-from tests.postgresql import postgresql
+from tests.postgresql import new_database
 from tests.unit.controlplane.running_service import RunningService, beside
 from tests.unit.controlplane.support.desk import HOME, OTHER, Desk
 
@@ -28,7 +28,7 @@ def database(
         with closing(Database(str(folder / "service.db"))) as opened:
             yield opened
         return
-    with postgresql() as url, closing(Database(url)) as opened:
+    with new_database() as url, closing(Database(url)) as opened:
         yield opened
 
 

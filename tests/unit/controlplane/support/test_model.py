@@ -20,6 +20,7 @@ from controlplane.storage.database import Database
 from controlplane.support import operations
 from controlplane.support.links import make_link
 from controlplane.support.messages import ConfirmRequest, Link, TokenRequest
+from tests import sizes
 
 HOURS: Final = 24
 CALLERS: Final = {
@@ -88,7 +89,9 @@ def tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
         yield opened
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=sizes.examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(calls=st.lists(CALLS, max_size=12))
 def test_a_token_goes_its_ways(tokens: Database, calls: list[tuple[str, str, str, int]]) -> None:
     now = datetime(2026, 11, 20, 12, tzinfo=UTC)

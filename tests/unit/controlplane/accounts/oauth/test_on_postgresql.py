@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 
 from controlplane.storage.database import Database
 from controlplane.storage.oauth_tables import OAuthGrant, OAuthToken
-from tests.postgresql import postgresql
+from tests.postgresql import new_database
 from tests.unit.controlplane.accounts.oauth.program import Asking, Program, code_of, reads
 from tests.unit.controlplane.accounts.people import Person, make_person, remove
 from tests.unit.controlplane.running_service import RunningService, beside
@@ -19,7 +19,7 @@ AT_ONCE = 4
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[Database]:
-    with postgresql() as url:
+    with new_database() as url:
         opened = Database(url)
         yield opened
         opened.close()

@@ -19,6 +19,7 @@ from controlplane.figures.windows import day_of
 from tests.unit.controlplane.cli.merchant.conftest import Shop
 
 pytestmark = [
+    pytest.mark.medium,
     pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
     pytest.mark.usefixtures("as_newcomer"),
 ]

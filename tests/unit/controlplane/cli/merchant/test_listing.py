@@ -17,6 +17,7 @@ from controlplane.cli.screen.progress import Progress
 from tests.unit.controlplane.cli.merchant.conftest import Shop
 
 pytestmark = [
+    pytest.mark.medium,
     pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
     pytest.mark.usefixtures("as_newcomer"),
 ]

@@ -14,7 +14,10 @@ from tests.paths import ROOT
 from tests.unit.controlplane.cli.merchant.conftest import Shop
 from tests.unit.controlplane.cli.running_fleet import TIMEOUT_S
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
+pytestmark = [
+    pytest.mark.medium,
+    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+]
 LINES = 5
 
 

@@ -10,7 +10,10 @@ from controlplane.client.refusals import UnauthenticatedError
 from controlplane.client.retail import RetailClient
 from tests.unit.controlplane.cli.merchant.conftest import Shop
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
+pytestmark = [
+    pytest.mark.medium,
+    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+]
 
 
 @pytest.fixture

@@ -26,6 +26,8 @@ from tests.unit.controlplane.remote_control.test_tracker import Webhook
 from tests.unit.controlplane.running_service import RunningService, beside
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
+pytestmark = pytest.mark.medium
+
 SECRET = b"s" * 32
 ORGANIZATION = "org-0001"
 STEP_S = 60

@@ -80,6 +80,7 @@ def _wanted(
     ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_week_tells_exactly_what_is_to_be_told(seed: int) -> None:
     week = played_week(seed)

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from controlplane.remote_control.presence.opening_hours import read_hours
 from controlplane.remote_control.presence.standing import Maintenance, Place
+from tests.sizes import amount
 
 BEGINS = datetime(2026, 10, 22, tzinfo=UTC)
 """A Thursday. On the Sunday Europe puts its clocks back."""
@@ -20,7 +21,7 @@ DAYS = 7
 SECONDS = DAYS * 86400
 CALM_END_S = 4 * 3600
 BEAT_S = 60
-DEVICES = 500
+DEVICES = amount(medium=160, large=500)
 
 ZONES = ("Europe/Riga", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "UTC")
 HOURS = (

@@ -1,0 +1,47 @@
+"""Makes the SQLite databases of a test process quick: for tests that are not about durability.
+
+The migrations run once per process; each new database gets the schema that they made. Commits do
+not wait for the disk. Services that run as processes of their own are not affected.
+"""
+
+import functools
+import sqlite3
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Connection, create_engine
+
+from controlplane.storage import database
+from controlplane.storage.database import SQLITE_PRAGMAS as PRAGMAS
+from controlplane.storage.migrations.upgrade import layout, upgrade
+
+
+@pytest.fixture(autouse=True, scope="session")
+def quick_databases() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(database, "upgrade", _upgrade)
+        pragmas = [each.replace("synchronous=FULL", "synchronous=OFF") for each in PRAGMAS]
+        monkeypatch.setattr(database, "SQLITE_PRAGMAS", pragmas)
+        yield
+
+
+def _upgrade(connection: Connection) -> str | None:
+    if connection.dialect.name != "sqlite" or layout(connection) is not None:
+        return upgrade(connection)
+    for statement in _statements():
+        connection.exec_driver_sql(statement)
+    return None
+
+
+@functools.cache
+def _statements() -> tuple[str, ...]:
+    """Return what creates the newest tables, and the rows that migrations insert."""
+    engine = create_engine("sqlite://")
+    try:
+        with engine.begin() as connection:
+            upgrade(connection)
+            made = connection.connection.driver_connection
+            assert isinstance(made, sqlite3.Connection)
+            return tuple(made.iterdump())[1:-1]  # without BEGIN and COMMIT
+    finally:
+        engine.dispose()

@@ -1,0 +1,26 @@
+"""What the process that reads large bodies is given to do. It imports this module: few others."""
+
+import os
+import signal
+
+from controlplane.http.errors import validation_error
+
+
+def own_pid(body: bytes) -> int:
+    return os.getpid()
+
+
+def niceness(body: bytes) -> int:
+    return os.nice(0)
+
+
+def refuse(body: bytes) -> None:
+    raise validation_error({"report": (body.decode(),)})
+
+
+def die(body: bytes) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def work(body: bytes) -> int:
+    return sum(range(10**6))
