@@ -145,7 +145,7 @@ test-bare: $(STAMP) ## demo and quick tests on a bare Debian without a network (
 	@$(BIN)/python -m tests.packaging.verify_bare $(ARGS)
 
 test-wine: $(STAMP) ## run the agent and its Windows package under Wine (two minutes, 0.9 GB in build/; ARGS=--all: everything)
-	@$(BIN)/python -m tests.packaging.verify_wine $(ARGS)
+	@$(BIN)/python -m tests.packaging.wine.verify_wine $(ARGS)
 
 test-wheel: $(STAMP) ## build the wheel, install it alone, and use it without a network (root; ARGS=--pipx)
 	@$(BIN)/python -m tests.packaging.verify_wheel $(ARGS)

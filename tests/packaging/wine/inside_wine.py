@@ -1,8 +1,8 @@
 """Runs in the Windows CPython of `verify_wine`, besides the agent itself.
 
-Usage: python -m tests.packaging.inside_wine imports
-       python -m tests.packaging.inside_wine hold-the-desktop
-       python -m tests.packaging.inside_wine replace-while-read
+Usage: python -m tests.packaging.wine.inside_wine imports
+       python -m tests.packaging.wine.inside_wine hold-the-desktop
+       python -m tests.packaging.wine.inside_wine replace-while-read
 """
 
 import ctypes

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from agent import __version__
-from tests.packaging.wine_world import ROOT, WORLD, Wine, windows
+from tests.packaging.wine.wine_world import ROOT, WORLD, Wine, windows
 
 SOURCES: Final = ("agent", "collectors", "packaging", "constraints.txt", "pyproject.toml")
 BUILD_WITHIN_S: Final = 600.0

@@ -217,7 +217,7 @@ def _end(wine: Wine) -> None:
 
 @contextlib.contextmanager
 def _desktop(wine: Wine) -> Iterator[None]:
-    holder = wine.start("-m", "tests.packaging.inside_wine", "hold-the-desktop")
+    holder = wine.start("-m", "tests.packaging.wine.inside_wine", "hold-the-desktop")
     with holder:
         if not (holder.stdout and holder.stdout.readline()):
             raise AssertionError("there is no desktop")

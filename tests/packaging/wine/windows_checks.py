@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from agent import __version__
 from tests.packaging.local_service import LOCATION, Json, LocalService, until
-from tests.packaging.wine_world import Wine
+from tests.packaging.wine.wine_world import Wine
 
 HOME: Final = r"C:\ProgramData\venue-agent"
 PROGRAMS: Final = r"C:\Program Files"
@@ -141,13 +141,13 @@ class SourceChecks(Checks):
         say(version)
 
     def import_everything(self) -> None:
-        done = self.wine.python("-W", "error", "-m", "tests.packaging.inside_wine", "imports")
+        done = self.wine.python("-W", "error", "-m", "tests.packaging.wine.inside_wine", "imports")
         platform, number = done.stdout.split()
         assert platform == "win32", platform
         say(f"all {number} modules of the agent and the collectors import on {platform}")
 
     def replace_a_file_that_is_read(self) -> None:
-        done = self.wine.python("-m", "tests.packaging.inside_wine", "replace-while-read")
+        done = self.wine.python("-m", "tests.packaging.wine.inside_wine", "replace-while-read")
         assert done.stdout == "replaced\n", done.stdout
         say("a file that somebody reads for a moment is replaced")
 

@@ -6,7 +6,7 @@ namespaces are allowed. The default is a short form: what the service shows is n
 source. Both forms build the package, because most of what is specific to Windows is the service.
 
 Needs the Debian packages of `wine_world.PACKAGES`, and the package index the first time.
-Usage: python -m tests.packaging.verify_wine [--all] [--keep DIR]
+Usage: python -m tests.packaging.wine.verify_wine [--all] [--keep DIR]
 """
 
 import argparse
@@ -22,9 +22,9 @@ from typing import Final
 
 from tests.lab.namespaces import LOOPBACK
 from tests.packaging.local_service import local_service
-from tests.packaging.windows_checks import PackageChecks, SourceChecks, say
-from tests.packaging.windows_package import build_package
-from tests.packaging.wine_world import ROOT, WORLD, Wine, fresh_wine, prepare
+from tests.packaging.wine.windows_checks import PackageChecks, SourceChecks, say
+from tests.packaging.wine.windows_package import build_package
+from tests.packaging.wine.wine_world import ROOT, WORLD, Wine, fresh_wine, prepare
 
 INSIDE: Final = "VENUE_AGENT_WINE_IS_ISOLATED"
 
@@ -43,7 +43,7 @@ def run_isolated() -> int:
     """Run this module again with a network and processes of its own, which end with it."""
     as_user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
     own = ("unshare", *as_user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
-    again = (sys.executable, "-m", "tests.packaging.verify_wine", *sys.argv[1:])
+    again = (sys.executable, "-m", "tests.packaging.wine.verify_wine", *sys.argv[1:])
     words = (*own, "--", *LOOPBACK, *again)
     return subprocess.run(words, cwd=ROOT, env={**os.environ, INSIDE: "1"}, check=False).returncode
 
