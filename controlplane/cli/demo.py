@@ -26,7 +26,7 @@ from agent.wire.operator_operations import (
     ReportDetailRequest,
 )
 from agent.wire.vocabulary import Kind
-from controlplane.cli.errors import CommandError
+from controlplane.client.errors import CommandError
 from controlplane.cli.requests.waiting import wait
 from controlplane.cli.tables import console
 from controlplane.client.connection import connect

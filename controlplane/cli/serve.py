@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 from sqlalchemy.exc import SQLAlchemyError
 
 from agent.wire.addresses import is_loopback, is_web_url
-from controlplane.cli.errors import ClosedError, CommandError, UsageError
-from controlplane.observability.listener import MetricsListener
-from controlplane.observability.logs import set_up_logging
+from controlplane.client.errors import ClosedError, CommandError, UsageError
+from controlplane.web.metrics.listener import MetricsListener
+from controlplane.web.logs import set_up_logging
 from controlplane.server import announce, bind, serve, url_of
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseVersionError, sqlite_file
@@ -144,7 +144,7 @@ def _secret(options: argparse.Namespace) -> bytes | None:
         return None
     if options.notify_url is None:
         raise UsageError("--notify-secret-file needs --notify-url")
-    from controlplane.remote_control.notices.delivery import read_secret
+    from controlplane.web.webhooks.alerts import read_secret
 
     try:
         with file.open(encoding="utf-8") as opened:

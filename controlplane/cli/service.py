@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from controlplane.cli.errors import UsageError
+from controlplane.client.errors import UsageError
 from controlplane.cli.serve import settings_of
 from controlplane.service.places import OPTIONS, RESOURCES, UNIT
 from controlplane.service.program import command_line

@@ -17,22 +17,22 @@ from agent.wire.operator_operations import (
     RevokeReply,
     RevokeRequest,
 )
-from controlplane.audit.entries import Event, device_subject
-from controlplane.http.errors import not_found
-from controlplane.remote_control.context import RequestContext
-from controlplane.remote_control.cursors import POSITION_MAX, read_cursor, write_cursor
-from controlplane.remote_control.overview.priority import Priority
-from controlplane.remote_control.presence.silence import note_heard
-from controlplane.remote_control.records import (
+from controlplane.operation.audit_entries import Event, device_subject
+from controlplane.operation.errors import not_found
+from controlplane.operation.context import RequestContext
+from controlplane.operation.cursors import POSITION_MAX, read_cursor, write_cursor
+from controlplane.devices.priority import Priority
+from controlplane.devices.liveness import note_heard
+from controlplane.devices.records import (
     PROTOCOL_VERSION,
     device_records,
     report_detail,
     report_summary,
     request_record,
 )
-from controlplane.remote_control.requests import lifecycle
-from controlplane.remote_control.requests.asking import ask
-from controlplane.remote_control.requests.expiry import expire_binding
+from controlplane.devices.requests import lifecycle
+from controlplane.devices.requests.asking import ask
+from controlplane.devices.requests.expiry import expire_binding
 from controlplane.storage.tables import Binding, Device, Report, Request
 
 Row = TypeVar("Row", Request, Report)

@@ -9,10 +9,10 @@ from typing import Final
 from agent.wire import device_operations as device
 from agent.wire import operator_operations as operators
 from agent.wire import routes
-from controlplane.openapi.operation import Area, Operation, procedure
+from controlplane.operation.operation import Area, Operation, procedure
 from controlplane.remote_control import enrollment, operator, submission
 from controlplane.remote_control.enrollment import DescribedDevice
-from controlplane.remote_control.requests import delivery
+from controlplane.devices.requests import delivery
 
 _BINDING: Final = frozenset({"binding_not_found", "binding_revoked", "foreign_location"})
 _DEVICE: Final = frozenset({"device_not_found", "foreign_location"})

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, select
 
-from controlplane.http.errors import validation_error
+from controlplane.operation.errors import validation_error
 from controlplane.retail import models as wire
-from controlplane.retail.http.problems import existing_external_id
+from controlplane.web.retail.problems import existing_external_id
 from controlplane.retail.limits import CURRENCY
 from controlplane.retail.listing import page_by_name, page_of
 from controlplane.retail.operation import RetailContext, not_found

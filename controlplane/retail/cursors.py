@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Final
 
-from controlplane.http.errors import Refusal
+from controlplane.operation.errors import Refusal
 from controlplane.retail.limits import CURSOR_MAX
 
 LIFETIME: Final = timedelta(hours=24)

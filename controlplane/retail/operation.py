@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 from agent.wire import codec
 from agent.wire.base import Model
 from agent.wire.validation import ValidationError
-from controlplane.http.bodies import refusal_of
-from controlplane.http.errors import Refusal, validation_error
-from controlplane.openapi.schemas import markdown
+from controlplane.operation.bodies import refusal_of
+from controlplane.operation.errors import Refusal, validation_error
+from controlplane.operation.schemas import markdown
 from controlplane.retail.cursors import Cursors
 
 Asked = TypeVar("Asked", bound=Model)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import and_, or_, select
 
-from controlplane.http.errors import validation_error
+from controlplane.operation.errors import validation_error
 from controlplane.retail import models as wire
 from controlplane.retail.cursors import Place, invalid_cursor
 from controlplane.retail.limits import CURRENCY, PAGE_SIZE

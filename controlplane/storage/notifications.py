@@ -1,7 +1,7 @@
 """Tells the other processes on one PostgreSQL which API keys have something new.
 
 LISTEN and NOTIFY (PostgreSQL, part VI, NOTIFY): told in the transaction, heard after its commit.
-What is told while a connection is down is lost; the look for changes (`controlplane.background`)
+What is told while a connection is down is lost; the look for changes (`controlplane.web.background`)
 finds it some seconds later.
 """
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from controlplane.accounts.caller import Caller
-from controlplane.accounts.permissions import WRITING
+from controlplane.operation.caller import Caller
+from controlplane.operation.permissions import WRITING
 from controlplane.accounts.users import memberships
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Select, and_, or_
 from agent.wire.base import Exact
 from agent.wire.codec import to_plain
 from controlplane.agent_protocol.tools.tool import ToolContext, ToolError
-from controlplane.remote_control.cursors import read_cursor, write_cursor
+from controlplane.operation.cursors import read_cursor, write_cursor
 from controlplane.storage.merchant.columns import microseconds, moment_at
 
 DIGEST_BYTES = 7

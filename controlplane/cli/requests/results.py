@@ -12,7 +12,7 @@ from agent.presentation.tone import Tone
 from agent.wire.codec import encode_indented
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
 from controlplane.cli.devices.filters import place_of
-from controlplane.cli.errors import CommandError
+from controlplane.client.errors import CommandError
 from controlplane.cli.requests.waiting import Asked
 from controlplane.cli.tables import (
     console,

@@ -11,7 +11,7 @@ from agent.presentation.report_csv import Row, csv_of
 from agent.wire.codec import to_plain
 from controlplane.cli.arguments.retail import SALES_SHOWN
 from controlplane.cli.arguments.values import Moment
-from controlplane.cli.errors import UsageError
+from controlplane.client.errors import UsageError
 from controlplane.cli.retail.connection import retail_client_of
 from controlplane.cli.screen.progress import Progress
 from controlplane.cli.screen.terminal import write_exactly

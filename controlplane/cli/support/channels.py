@@ -5,7 +5,7 @@ import re
 import sys
 from typing import Final
 
-from controlplane.cli.errors import CommandError, UsageError
+from controlplane.client.errors import CommandError, UsageError
 from controlplane.cli.keys import in_database, require_database
 from controlplane.cli.support.words import words
 from controlplane.support.channels import CHANNELS_MAX, channels, remove_channel, set_channel

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from agent.wire.codec import to_plain
-from controlplane.cli.errors import CommandError, UsageError
+from controlplane.client.errors import CommandError, UsageError
 from controlplane.cli.keys import in_database, require_database
 from controlplane.cli.support.words import words
 from controlplane.clock import system_clock

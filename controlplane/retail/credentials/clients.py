@@ -18,8 +18,8 @@ from uuid import UUID
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from controlplane.accounts.api_keys import hash_key
-from controlplane.accounts.caller import Caller
+from controlplane.operation.api_keys import hash_key
+from controlplane.operation.caller import Caller
 from controlplane.storage.merchant.retail_tables import RefreshToken, RetailKey
 
 Environment = Literal["live", "test"]

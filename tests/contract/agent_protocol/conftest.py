@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from controlplane.agent_protocol.refusals import PATH
-from controlplane.core import Core
-from controlplane.http.app import build_app
+from controlplane.web.agent_protocol.refusals import PATH
+from controlplane.web.core import Core
+from controlplane.web.app import build_app
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import Plan
 from controlplane.server import bind, url_of

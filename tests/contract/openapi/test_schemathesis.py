@@ -18,7 +18,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from controlplane.clock import system_clock
-from controlplane.openapi.areas import OPERATIONS
+from controlplane.web.openapi.areas import OPERATIONS
 from controlplane.retail import routes
 from controlplane.retail.credentials import clients
 from controlplane.retail.registry import OPERATIONS as RETAIL

@@ -10,10 +10,10 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from controlplane.accounts import key_store
-from controlplane.accounts.caller import Caller
+from controlplane.operation.caller import Caller
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
-from controlplane.core import Core
-from controlplane.http.app import build_app
+from controlplane.web.core import Core
+from controlplane.web.app import build_app
 from controlplane.retail.routes import DOCUMENT, is_retail
 from controlplane.settings import Settings
 from controlplane.storage.database import Database

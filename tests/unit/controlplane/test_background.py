@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agent.wire import routes
-from controlplane.background import background
-from controlplane.core import Core
+from controlplane.web.background import background
+from controlplane.web.core import Core
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from tests.unit.controlplane.running_service import FakeClock, running_service

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from controlplane.accounts import users
 from controlplane.accounts.members.operations import PREFIX as MEMBERS
 from controlplane.accounts.throttle import FAILURES_MAX
-from controlplane.background import look_for_changes
+from controlplane.web.background import look_for_changes
 from controlplane.storage.account_tables import User
 from controlplane.storage.database import Database
 from tests.postgresql import postgresql

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from controlplane.accounts.key_store import revoke_key
-from controlplane.agent_protocol import calls
-from controlplane.agent_protocol.refusals import PATH
+from controlplane.web.agent_protocol import calls
+from controlplane.web.agent_protocol.refusals import PATH
 from controlplane.agent_protocol.tools.registry import TOOLS
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
@@ -129,7 +129,7 @@ async def test_calls_at_once_do_not_meet(agent: Agent) -> None:
 
 def test_nothing_of_the_sdk_is_loaded_before_the_first_call() -> None:
     program = (
-        "import sys, controlplane.http.app, controlplane.cli.main;"
+        "import sys, controlplane.web.app, controlplane.cli.main;"
         "sys.exit(bool({'mcp', 'mcp_types', 'opentelemetry'} & set(sys.modules)))"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

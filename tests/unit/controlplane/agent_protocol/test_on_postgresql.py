@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 import pytest
 
-from controlplane.accounts.caller import Caller
-from controlplane.agent_protocol.calls import read_arguments
+from controlplane.operation.caller import Caller
+from controlplane.web.agent_protocol.calls import read_arguments
 from controlplane.agent_protocol.tools.registry import TOOLS
 from controlplane.agent_protocol.tools.sales_groups import NOT_BESIDE, GroupBy
 from controlplane.agent_protocol.tools.tool import ToolContext

@@ -8,7 +8,7 @@ import pytest
 
 from agent.wire.operator_operations import Device
 from controlplane.cli.connection import device_named
-from controlplane.cli.errors import CommandError
+from controlplane.client.errors import CommandError
 from controlplane.cli.screen.listings import print_device, print_devices
 from controlplane.cli.tables import ids_of, print_rows
 

@@ -18,9 +18,9 @@ from agent.wire.codec import decode
 from agent.wire.problem import MEDIA_TYPE, Problem
 from controlplane.accounts import key_store
 from controlplane.analytics.registry import ANALYTICS, REPORTS
-from controlplane.core import Core
-from controlplane.http.app import build_app
-from controlplane.openapi.areas import OPERATIONS
+from controlplane.web.core import Core
+from controlplane.web.app import build_app
+from controlplane.web.openapi.areas import OPERATIONS
 from controlplane.remote_control.registry import REMOTE_CONTROL
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError

@@ -11,8 +11,8 @@ from http import HTTPStatus
 
 import pytest
 
-from controlplane.http.body_reader import LARGE_BYTES, NICENESS, BodyReader
-from controlplane.http.errors import Refusal, validation_error
+from controlplane.operation.body_reader import LARGE_BYTES, NICENESS, BodyReader
+from controlplane.operation.errors import Refusal, validation_error
 from controlplane.settings import Settings
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
@@ -98,7 +98,7 @@ async def test_a_signal_to_the_whole_group_does_not_end_it(reader: BodyReader) -
 
 PARENT = """
 import asyncio, os
-from controlplane.http.body_reader import BodyReader
+from controlplane.operation.body_reader import BodyReader
 from tests.unit.controlplane.http.test_body_reader import own_pid
 if __name__ == "__main__":
     async def main():

@@ -7,7 +7,7 @@ import pytest
 
 from agent.presentation.machine_name import machine_name
 from agent.wire.codec import encode
-from controlplane.http.console import PAGES, SIGN_IN_MAX_BYTES
+from controlplane.web.console import PAGES, SIGN_IN_MAX_BYTES
 from tests.fixtures.payloads import hostile_network, small_venue
 from tests.unit.controlplane.running_service import RunningService
 

@@ -2,7 +2,7 @@
 
 import uuid
 
-from controlplane.http.rate_limit import BUCKETS_MAX, RateLimit
+from controlplane.operation.rate_limit import BUCKETS_MAX, RateLimit
 
 
 class Monotonic:

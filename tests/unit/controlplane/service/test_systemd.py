@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.cli.errors import CommandError, UsageError
+from controlplane.client.errors import CommandError, UsageError
 from controlplane.cli.main import build_parser, main
 from controlplane.cli.service import in_words, install_and_start, options_file
 from controlplane.service.places import RESOURCES, UNIT

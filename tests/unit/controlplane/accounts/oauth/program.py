@@ -11,9 +11,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx2
 from starlette.requests import Request
 
-from controlplane.accounts.caller import Caller
-from controlplane.http.auth import admit
-from controlplane.http.errors import Refusal
+from controlplane.operation.caller import Caller
+from controlplane.web.auth import admit
+from controlplane.operation.errors import Refusal
 from tests.unit.controlplane.accounts.people import PASSWORD
 from tests.unit.controlplane.running_service import RunningService
 

@@ -1,0 +1,1 @@
+"""pending_requests"""
