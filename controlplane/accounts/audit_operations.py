@@ -5,9 +5,9 @@ from typing import Final
 from controlplane.accounts.members.rules import require_owner
 from controlplane.audit.messages import PAGE_DEFAULT, AuditRecord, AuditReply, AuditRequest
 from controlplane.audit.reading import Wanted, entries
-from controlplane.operation.operation import Procedure, procedure
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import read_cursor, write_cursor
+from controlplane.operation.operation import Procedure, procedure
 from controlplane.storage.audit_tables import AuditEntry
 
 PATH: Final = "/console/api/audit"

@@ -1,1 +1,1 @@
-"""alerts"""
+"""Alerts: conditions, their state, and what is notified."""

@@ -13,9 +13,9 @@ from sqlalchemy.orm import Session
 from controlplane.alerts.facts import Listening, Seen, facts_of
 from controlplane.alerts.rules import Change, Rules, judge
 from controlplane.alerts.store import About, Memory, remember, remembered, tell
-from controlplane.devices.priority import HEARD, SILENT, UNHEARD, Priority
-from controlplane.devices.locations.locations import At, places, zones
 from controlplane.devices.liveness import note_break, note_silence
+from controlplane.devices.locations.locations import At, places, zones
+from controlplane.devices.priority import HEARD, SILENT, UNHEARD, Priority
 from controlplane.settings import HEARTBEAT_S, Settings
 from controlplane.storage.tables import Device, Report
 from controlplane.storage.watch_tables import Listened

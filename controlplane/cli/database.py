@@ -10,8 +10,8 @@ from pathlib import Path
 from sqlalchemy.exc import SQLAlchemyError
 
 from controlplane.cli.chosen_database import chosen_database
-from controlplane.client.errors import CommandError, UsageError
 from controlplane.cli.serve import database_error
+from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.storage.backup import (
     BackupError,

@@ -16,12 +16,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from agent.wire.addresses import is_loopback, is_web_url
 from controlplane.client.errors import ClosedError, CommandError, UsageError
-from controlplane.web.metrics.listener import MetricsListener
-from controlplane.web.logs import set_up_logging
 from controlplane.server import announce, bind, serve, url_of
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseVersionError, sqlite_file
 from controlplane.storage.location import default_database
+from controlplane.web.logs import set_up_logging
+from controlplane.web.metrics.listener import MetricsListener
 from controlplane.workers import run_workers
 
 ORGANIZATION_KEYS = 100

@@ -1,1 +1,1 @@
-"""devices"""
+"""Devices: list, liveness, timeline, requests and reports."""

@@ -11,6 +11,8 @@ from uuid import UUID
 from sqlalchemy import Row, Select, insert, select, update
 from sqlalchemy.orm import Session
 
+from controlplane.devices.locations.locations import Places, places
+from controlplane.devices.locations.standing import Place, State, standing
 from controlplane.devices.priority import (
     HEARD,
     POSITIONS_A_STEP,
@@ -18,8 +20,6 @@ from controlplane.devices.priority import (
     UNHEARD,
     Priority,
 )
-from controlplane.devices.locations.locations import Places, places
-from controlplane.devices.locations.standing import Place, State, standing
 from controlplane.storage.tables import Device
 from controlplane.storage.watch_tables import Gap
 

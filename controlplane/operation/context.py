@@ -8,8 +8,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from agent.wire.vocabulary import Kind, Outcome
-from controlplane.operation.caller import Caller
 from controlplane.operation.audit_entries import Event, note_call
+from controlplane.operation.caller import Caller
 from controlplane.operation.errors import conflict, foreign_location, not_found
 from controlplane.settings import Settings
 from controlplane.storage.tables import Binding, Device

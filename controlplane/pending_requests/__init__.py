@@ -1,1 +1,1 @@
-"""pending_requests"""
+"""Requests that wait until an offline device is back."""

@@ -9,12 +9,18 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from agent.wire.vocabulary import Kind
-from controlplane.operation.audit_entries import Event, Subject, device_subject
-from controlplane.operation.errors import Refusal, conflict, foreign_location, invalid_field, not_found
-from controlplane.operation.context import RequestContext
 from controlplane.devices.overview.listing import visible
-from controlplane.devices.requests.asking import refuse_unable
 from controlplane.devices.overview.pending import OPEN
+from controlplane.devices.requests.asking import refuse_unable
+from controlplane.operation.audit_entries import Event, Subject, device_subject
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import (
+    Refusal,
+    conflict,
+    foreign_location,
+    invalid_field,
+    not_found,
+)
 from controlplane.pending_requests.records import (
     WishCancelReply,
     WishCancelRequest,

@@ -20,13 +20,13 @@ from uuid import UUID
 from sqlalchemy import Select, and_, exists, or_, select
 from sqlalchemy.orm import Session
 
-from controlplane.operation.caller import Caller
-from controlplane.operation.permissions import of_asker
-from controlplane.operation.audit_entries import Credential, Event, actor_of, device_subject, note
-from controlplane.operation.errors import Refusal
+from controlplane.devices.overview.pending import OPEN
 from controlplane.devices.requests import lifecycle
 from controlplane.devices.requests.asking import ask
-from controlplane.devices.overview.pending import OPEN
+from controlplane.operation.audit_entries import Credential, Event, actor_of, device_subject, note
+from controlplane.operation.caller import Caller
+from controlplane.operation.errors import Refusal
+from controlplane.operation.permissions import of_asker
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import Membership
 from controlplane.storage.tables import ApiKey, Device, Request

@@ -20,6 +20,11 @@ from agent.wire.device_operations import (
     EnrollRequest,
 )
 from agent.wire.text import AppVersion, Capability, LegacyInstallId, LocationId
+from controlplane.devices.liveness import note_heard
+from controlplane.devices.priority import priority_of
+from controlplane.devices.records import enrollment_record
+from controlplane.devices.requests.expiry import expire_binding
+from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import (
     Refusal,
     conflict,
@@ -27,13 +32,8 @@ from controlplane.operation.errors import (
     invalid_field,
     not_found,
 )
-from controlplane.operation.context import RequestContext
-from controlplane.devices.priority import priority_of
-from controlplane.devices.liveness import note_heard
-from controlplane.devices.records import enrollment_record
-from controlplane.devices.requests.expiry import expire_binding
-from controlplane.remote_control.signatures import PublicKey, is_signed
 from controlplane.operation.storable_text import STORABLE
+from controlplane.remote_control.signatures import PublicKey, is_signed
 from controlplane.storage.tables import Binding, Challenge, Device
 
 NONCE_BYTES = 32

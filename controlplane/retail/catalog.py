@@ -10,10 +10,9 @@ from sqlalchemy import ColumnElement, select
 
 from controlplane.operation.errors import validation_error
 from controlplane.retail import models as wire
-from controlplane.web.retail.problems import existing_external_id
 from controlplane.retail.limits import CURRENCY
 from controlplane.retail.listing import page_by_name, page_of
-from controlplane.retail.operation import RetailContext, not_found
+from controlplane.retail.operation import RetailContext, existing_external_id, not_found
 from controlplane.retail.parts import code_of, external, money, percentage, plain_external, vat_of
 from controlplane.storage.merchant.catalog_tables import (
     CatalogExternalId,

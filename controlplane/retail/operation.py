@@ -74,3 +74,12 @@ _WRONG = "a parameter does not fit the contract"
 
 def not_found() -> Refusal:
     return Refusal(HTTPStatus.NOT_FOUND, "not_found", "there is no such thing")
+
+
+def existing_external_id(external_id: str) -> Refusal:
+    return Refusal(
+        HTTPStatus.CONFLICT,
+        "existing_entity_conflict",
+        f"another category, good or variation has the external_data.id {external_id}",
+        reason="duplicate_external_data_id",
+    )

@@ -1,1 +1,1 @@
-"""web"""
+"""The HTTP layer: admission, endpoints, documents, metrics and background tasks."""

@@ -15,32 +15,32 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from controlplane.accounts.oauth.metadata import is_oauth
+from controlplane.operation.errors import MEDIA_TYPE, Refusal, problem_body, unavailable
+from controlplane.operation.operation import Operation, Procedure
+from controlplane.remote_control.registry import HEARTBEAT, ON_COMMANDS
+from controlplane.retail.routes import is_retail
 from controlplane.web.accounts.joining import joining_routes
 from controlplane.web.accounts.own_password import own_password_routes
 from controlplane.web.accounts.sign_in import sign_in_routes
-from controlplane.web.oauth.endpoints import oauth_routes
-from controlplane.web.oauth.refusals import oauth_problem
-from controlplane.web.oauth.issuer import is_oauth
 from controlplane.web.agent_protocol.endpoint import agent_protocol_routes
 from controlplane.web.agent_protocol.refusals import PATH as AGENT_PROTOCOL
 from controlplane.web.agent_protocol.refusals import refusal_reply
-from controlplane.web.background import background
-from controlplane.web.core import Core
 from controlplane.web.auth import require_method
+from controlplane.web.background import background
 from controlplane.web.commands import CommandsEndpoint
 from controlplane.web.console import console_routes
 from controlplane.web.console_api import console_api_routes
-from controlplane.operation.errors import MEDIA_TYPE, Refusal, problem_body, unavailable
+from controlplane.web.core import Core
 from controlplane.web.facade import OperationEndpoint
 from controlplane.web.heartbeat import HeartbeatEndpoint
 from controlplane.web.middleware import Guard
+from controlplane.web.oauth.endpoints import oauth_routes
+from controlplane.web.oauth.refusals import oauth_problem
 from controlplane.web.openapi.areas import AREAS, OPERATIONS
 from controlplane.web.openapi.document import document_bytes
-from controlplane.operation.operation import Operation, Procedure
-from controlplane.remote_control.registry import HEARTBEAT, ON_COMMANDS
 from controlplane.web.retail.endpoint import retail_routes
 from controlplane.web.retail.problems import retail_problem
-from controlplane.retail.routes import is_retail
 
 READY_WITHIN_S = 2
 

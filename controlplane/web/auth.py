@@ -6,13 +6,10 @@ from http import HTTPStatus
 
 from starlette.requests import Request
 
-from controlplane.operation.api_keys import parse_bearer
-from controlplane.operation.caller import Caller
-from controlplane.web.accounts.cookies import signed_in
 from controlplane.accounts.key_store import recognise
 from controlplane.accounts.oauth.secrets import hash_secret, parse_access_token
-from controlplane.operation.permissions import of_access_token
-from controlplane.web.core import Core
+from controlplane.operation.api_keys import parse_bearer
+from controlplane.operation.caller import Caller
 from controlplane.operation.errors import (
     Refusal,
     body_too_large,
@@ -20,6 +17,9 @@ from controlplane.operation.errors import (
     session_needed,
     unauthenticated,
 )
+from controlplane.operation.permissions import of_access_token
+from controlplane.web.accounts.cookies import signed_in
+from controlplane.web.core import Core
 
 
 async def admit(

@@ -12,23 +12,23 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.key_store import note_uses, revoked_keys
-from controlplane.operation.permissions import versions
-from controlplane.audit.retention import delete_old_entries
-from controlplane.web.core import Core
-from controlplane.web.webhooks.alerts import NoticeOutbox
 from controlplane.alerts.judging import look
-from controlplane.devices.overview.summaries import sum_up_old
+from controlplane.audit.retention import delete_old_entries
 from controlplane.devices.forgetting import forget_old
 from controlplane.devices.liveness import note_silence
+from controlplane.devices.overview.summaries import sum_up_old
 from controlplane.devices.requests.delivery import keys_with_new_requests
+from controlplane.operation.permissions import versions
+from controlplane.pending_requests.granting import Granted, grant_due, has_due
 from controlplane.remote_control.retention import delete_old
 from controlplane.remote_control.sweep import sweep
-from controlplane.web.webhooks.sending import Outbox, send_due, webhook_client
-from controlplane.web.webhooks.tracker import Tracker
-from controlplane.pending_requests.granting import Granted, grant_due, has_due
-from controlplane.web.service_notifications import Notifier
 from controlplane.settings import Settings
 from controlplane.storage.notifications import listen, publish
+from controlplane.web.core import Core
+from controlplane.web.service_notifications import Notifier
+from controlplane.web.webhooks.alerts import NoticeOutbox
+from controlplane.web.webhooks.sending import Outbox, send_due, webhook_client
+from controlplane.web.webhooks.tracker import Tracker
 
 log = logging.getLogger("controlplane.web.background")
 CHANGES_LOOKED_AT = timedelta(seconds=30)

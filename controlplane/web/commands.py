@@ -14,12 +14,12 @@ from starlette.types import Receive, Scope, Send
 
 from agent.wire.codec import encode
 from agent.wire.device_operations import Command, EmptyRequest
-from controlplane.web.core import Core
-from controlplane.web.auth import admit, read_body
-from controlplane.web.facade import parse_fairly
 from controlplane.devices.event_stream import EventStream
 from controlplane.devices.requests.command_feeds import CommandStream
 from controlplane.devices.requests.delivery import CommandList, waiting_commands
+from controlplane.web.auth import admit, read_body
+from controlplane.web.core import Core
+from controlplane.web.facade import parse_fairly
 
 RECONNECT_MIN_MS = 3000
 RECONNECT_MAX_MS = 60_000

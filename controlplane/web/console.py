@@ -19,16 +19,16 @@ from agent.presentation.report_csv import report_csv, tables_of
 from agent.wire.base import Exact
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
 from agent.wire.payloads.by_kind import ReportPayload
-from controlplane.web.core import Core
-from controlplane.web.auth import admit, read_body, require_json, require_method
-from controlplane.operation.bodies import parse_body
-from controlplane.operation.errors import Refusal, invalid_field
-from controlplane.web.facade import parse_fairly
-from controlplane.operation.context import RequestContext
-from controlplane.remote_control.operator import read_report
 from controlplane.devices.overview.records import ReportTableRequest
 from controlplane.devices.overview.report_changes import compared, earlier_than
+from controlplane.devices.reading import read_report
+from controlplane.operation.bodies import parse_body
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import Refusal, invalid_field
 from controlplane.storage.tables import Report
+from controlplane.web.auth import admit, read_body, require_json, require_method
+from controlplane.web.core import Core
+from controlplane.web.facade import parse_fairly
 
 MEDIA_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 PAGES = {

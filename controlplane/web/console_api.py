@@ -11,17 +11,10 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from agent.wire.operator_operations import DeviceDetailRequest
-from controlplane.operation.caller import Caller
+from controlplane.accounts.audit_operations import audit_operations
 from controlplane.accounts.members.operations import member_operations
 from controlplane.accounts.profile import profile_operations
 from controlplane.analytics.venue_list import VenuesReply, VenuesRequest, venue_list
-from controlplane.accounts.audit_operations import audit_operations
-from controlplane.web.core import Core
-from controlplane.web.auth import admit, read_body
-from controlplane.web.commands import KEEP_ALIVE, OPENING, RECONNECT_MIN_MS, send_events
-from controlplane.web.facade import OperationEndpoint, parse_fairly
-from controlplane.operation.operation import procedure
-from controlplane.operation.context import RequestContext
 from controlplane.devices.overview.console_feeds import ConsoleStream
 from controlplane.devices.overview.device import device
 from controlplane.devices.overview.home import summary
@@ -34,6 +27,9 @@ from controlplane.devices.overview.records import (
     SummaryReply,
     SummaryRequest,
 )
+from controlplane.operation.caller import Caller
+from controlplane.operation.context import RequestContext
+from controlplane.operation.operation import procedure
 from controlplane.pending_requests.asking import cancel, wish
 from controlplane.pending_requests.records import (
     WishCancelReply,
@@ -42,6 +38,10 @@ from controlplane.pending_requests.records import (
     WishRequest,
 )
 from controlplane.storage.tables import Device
+from controlplane.web.auth import admit, read_body
+from controlplane.web.commands import KEEP_ALIVE, OPENING, RECONNECT_MIN_MS, send_events
+from controlplane.web.core import Core
+from controlplane.web.facade import OperationEndpoint, parse_fairly
 
 PREFIX: Final = "/console/api/"
 

@@ -16,19 +16,19 @@ from controlplane.accounts.open_streams import OpenStreams
 from controlplane.accounts.passwords import Passwords
 from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import Clock
-from controlplane.operation.body_reader import BodyReader
-from controlplane.operation.errors import unavailable
-from controlplane.operation.fairness import Fairness
-from controlplane.operation.rate_limit import RateLimit
-from controlplane.web.metrics.metrics import Metrics
 from controlplane.devices.overview.console_feeds import ConsoleFeeds, Seen
 from controlplane.devices.overview.polling import ConsoleLooks
 from controlplane.devices.overview.report_changes import RememberedChanges
 from controlplane.devices.requests.command_feeds import CommandFeeds
 from controlplane.devices.requests.delivery import waiting_by_key
+from controlplane.operation.body_reader import BodyReader
+from controlplane.operation.errors import unavailable
+from controlplane.operation.fairness import Fairness
+from controlplane.operation.rate_limit import RateLimit
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
 from controlplane.storage.transactions import Transactions
+from controlplane.web.metrics.metrics import Metrics
 
 Result = TypeVar("Result")
 SIGN_INS_PER_S = 1.0

@@ -13,17 +13,17 @@ from starlette.types import Receive, Scope, Send
 
 from agent.wire.base import Message
 from agent.wire.codec import encode
-from controlplane.operation.caller import Caller
-from controlplane.web.accounts.cookies import address_of
-from controlplane.web.core import Core
-from controlplane.web.auth import admit, read_body
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.body_reader import LARGE_BYTES, Parse
+from controlplane.operation.caller import Caller
+from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal
 from controlplane.operation.operation import Procedure
-from controlplane.operation.context import RequestContext
 from controlplane.storage.notifications import publish
 from controlplane.storage.transactions import Transactions
+from controlplane.web.accounts.cookies import address_of
+from controlplane.web.auth import admit, read_body
+from controlplane.web.core import Core
 
 Read = TypeVar("Read")
 DEPRECATED_SINCE_S = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp())

@@ -10,11 +10,11 @@ from starlette.types import Receive, Scope, Send
 
 from agent.wire.codec import encode
 from agent.wire.device_operations import HeartbeatReply, HeartbeatRequest
-from controlplane.web.core import Core
-from controlplane.web.auth import admit, read_body
-from controlplane.web.facade import parse_fairly
 from controlplane.remote_control.heartbeats import Beat, Beaten, note_heartbeats
 from controlplane.storage.notifications import publish
+from controlplane.web.auth import admit, read_body
+from controlplane.web.core import Core
+from controlplane.web.facade import parse_fairly
 
 BEATS_MAX = 256
 """Written together. Those that come meanwhile are the next transaction's."""

@@ -3,8 +3,8 @@
 from http import HTTPStatus
 
 from controlplane.operation.caller import Caller
-from controlplane.operation.errors import Refusal
 from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import Refusal
 
 
 def owns(caller: Caller) -> bool:

@@ -7,9 +7,9 @@ from agent.wire.base import Array, Exact, Tolerant, Uuid
 from controlplane.accounts.oauth import grants
 from controlplane.accounts.oauth.redirects import host_of
 from controlplane.operation.audit_entries import Event, Subject
+from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import not_found
 from controlplane.operation.operation import Procedure, procedure
-from controlplane.operation.context import RequestContext
 from controlplane.storage.oauth_tables import OAuthClient, OAuthGrant
 
 UNKNOWN: Final = "A program that is not registered any more"

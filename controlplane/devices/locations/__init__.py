@@ -1,1 +1,1 @@
-"""locations"""
+"""Opening hours and maintenance windows of locations."""

@@ -1,1 +1,1 @@
-"""overview"""
+"""The device list of the console."""

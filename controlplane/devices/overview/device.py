@@ -3,12 +3,12 @@
 from sqlalchemy import select
 
 from agent.wire.operator_operations import DeviceDetailRequest
-from controlplane.operation.context import RequestContext
-from controlplane.remote_control.operator import device_detail
 from controlplane.devices.overview.listing import LINE, line_of, names_of_askers, rows
 from controlplane.devices.overview.records import DeviceReply
 from controlplane.devices.overview.report_changes import RememberedChanges
+from controlplane.devices.reading import device_detail
 from controlplane.devices.timeline.history import presence_of
+from controlplane.operation.context import RequestContext
 from controlplane.storage.tables import Report
 
 

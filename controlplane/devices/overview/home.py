@@ -6,15 +6,15 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import func, select
 
-from controlplane.operation.context import RequestContext
 from controlplane.devices.overview.listing import LINE, line_of, state_is, visible
-from controlplane.devices.priority import HEARD, SILENT, UNHEARD, Priority
 from controlplane.devices.overview.records import (
     Count,
     NamedReport,
     SummaryReply,
     SummaryRequest,
 )
+from controlplane.devices.priority import HEARD, SILENT, UNHEARD, Priority
+from controlplane.operation.context import RequestContext
 from controlplane.storage.tables import Device, Report
 
 REPORTS: Final = 12

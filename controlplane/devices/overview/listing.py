@@ -9,9 +9,9 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, and_, func, or_, select, true, tuple_, union_all
 from sqlalchemy.orm import Session, load_only
 
-from controlplane.operation.context import RequestContext
-from controlplane.operation.cursors import read_cursor, write_cursor
-from controlplane.devices.priority import HEARD, SILENT, Priority
+from controlplane.devices.locations.locations import Places, places
+from controlplane.devices.locations.standing import Standing, standing
+from controlplane.devices.overview.pending import wishes_of
 from controlplane.devices.overview.records import (
     PAGE_DEFAULT,
     Filters,
@@ -22,11 +22,11 @@ from controlplane.devices.overview.records import (
     Row,
     RowState,
 )
-from controlplane.devices.locations.locations import Places, places
-from controlplane.devices.locations.standing import Standing, standing
+from controlplane.devices.priority import HEARD, SILENT, Priority
 from controlplane.devices.records import device_records
 from controlplane.devices.requests import lifecycle
-from controlplane.devices.overview.pending import wishes_of
+from controlplane.operation.context import RequestContext
+from controlplane.operation.cursors import read_cursor, write_cursor
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import User
 from controlplane.storage.tables import ApiKey, Device, Report, Request

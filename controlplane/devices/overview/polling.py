@@ -10,10 +10,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from agent.wire.codec import encode
-from controlplane.operation.permissions import callers
 from controlplane.devices.overview.console_feeds import Seen, Seer, ToldRow
 from controlplane.devices.overview.listing import rows_at
 from controlplane.devices.requests import lifecycle
+from controlplane.operation.permissions import callers
 from controlplane.settings import Settings
 from controlplane.storage.tables import Device, Request
 

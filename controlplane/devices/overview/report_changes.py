@@ -14,9 +14,9 @@ from sqlalchemy import select
 from agent.presentation.changes.change import Changes
 from agent.presentation.changes.changes import changes_between
 from agent.wire.payloads.by_kind import ReportPayload
-from controlplane.operation.context import RequestContext
 from controlplane.devices.overview.records import ReportChange, ReportChanges
 from controlplane.devices.records import payload_of
+from controlplane.operation.context import RequestContext
 from controlplane.storage.tables import Device, Report
 
 log = logging.getLogger("controlplane.devices.overview.report_changes")

@@ -1,1 +1,1 @@
-"""requests"""
+"""The life of a request, and its delivery to the device."""

@@ -8,9 +8,9 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from agent.wire.vocabulary import Kind
-from controlplane.operation.errors import conflict
 from controlplane.devices.requests import lifecycle
 from controlplane.devices.requests.expiry import expire_due
+from controlplane.operation.errors import conflict
 from controlplane.settings import Settings
 from controlplane.storage.tables import Device, Request
 

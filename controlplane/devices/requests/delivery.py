@@ -9,12 +9,12 @@ from sqlalchemy.orm import Session
 
 from agent.wire.base import Message
 from agent.wire.device_operations import AcknowledgeReply, AcknowledgeRequest, Command
-from controlplane.operation.permissions import callers
-from controlplane.operation.errors import Refusal, conflict, not_found
-from controlplane.operation.context import RequestContext
 from controlplane.devices.records import command
 from controlplane.devices.requests import lifecycle
 from controlplane.devices.requests.expiry import expire_due
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import Refusal, conflict, not_found
+from controlplane.operation.permissions import callers
 from controlplane.storage.tables import Device, Request
 
 COMMANDS_MAX = 256

@@ -1,1 +1,1 @@
-"""timeline"""
+"""When a device was online."""

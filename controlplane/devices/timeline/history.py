@@ -9,8 +9,8 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from controlplane.devices.locations.locations import REMEMBERED, places, zones
-from controlplane.devices.timeline.records import Presence, PresenceCell, PresenceDay
 from controlplane.devices.locations.standing import Place
+from controlplane.devices.timeline.records import Presence, PresenceCell, PresenceDay
 from controlplane.devices.timeline.timeline import DAYS, Cell, Known, line_of, strip
 from controlplane.storage.tables import Device, Report, Request
 from controlplane.storage.watch_tables import Gap, Listened

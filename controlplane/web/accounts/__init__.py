@@ -1,1 +1,1 @@
-"""accounts"""
+"""HTTP endpoints of sign-in, sign-out, invitations and passwords."""

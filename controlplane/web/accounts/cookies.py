@@ -12,11 +12,10 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 
 from controlplane.accounts import sessions
-
 from controlplane.operation import permissions
 from controlplane.operation.caller import Caller
-from controlplane.web.core import Core
 from controlplane.operation.errors import Refusal, unauthenticated
+from controlplane.web.core import Core
 
 NAME: Final = "venue.session_token"
 SECURE_PREFIX: Final = "__Secure-"

@@ -16,9 +16,6 @@ from starlette.types import Receive, Scope, Send
 from agent.wire.base import Message
 from agent.wire.codec import encode
 from controlplane.accounts import throttle, users
-from controlplane.web.accounts import cookies
-from controlplane.web.accounts.own_password import require_new, wrong_password
-from controlplane.web.accounts.sign_in import BODY_MAX_BYTES, too_many_tries
 from controlplane.accounts.members import invitations
 from controlplane.accounts.members.messages import (
     InvitationReply,
@@ -27,13 +24,24 @@ from controlplane.accounts.members.messages import (
     JoinRequest,
 )
 from controlplane.accounts.names import names_of_organizations
-from controlplane.operation.audit_entries import Actor, Credential, Event, granted, note, person, user_subject
-from controlplane.web.core import Core
-from controlplane.web.auth import read_body, require_json, require_method
+from controlplane.operation.audit_entries import (
+    Actor,
+    Credential,
+    Event,
+    granted,
+    note,
+    person,
+    user_subject,
+)
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.errors import Refusal, conflict
 from controlplane.operation.fairness import spread
 from controlplane.storage.account_tables import Invitation, Membership, User
+from controlplane.web.accounts import cookies
+from controlplane.web.accounts.own_password import require_new, wrong_password
+from controlplane.web.accounts.sign_in import BODY_MAX_BYTES, too_many_tries
+from controlplane.web.auth import read_body, require_json, require_method
+from controlplane.web.core import Core
 
 INVITATION: Final = "/api/auth/invitation"
 JOIN: Final = "/api/auth/join"

@@ -12,19 +12,19 @@ from starlette.types import Receive, Scope, Send
 
 from agent.wire.codec import encode
 from controlplane.accounts import sessions, throttle
-from controlplane.operation.caller import Caller
-from controlplane.web.accounts.cookies import address_of
-from controlplane.web.accounts.sign_in import BODY_MAX_BYTES, too_many_tries
 from controlplane.accounts.members.messages import PasswordChangeReply, PasswordChangeRequest
 from controlplane.accounts.passwords import require_good
 from controlplane.accounts.throttle import Try
 from controlplane.accounts.users import note_change
 from controlplane.operation.audit_entries import Event, note_call, user_subject
-from controlplane.web.core import Core
-from controlplane.web.auth import admit, read_body
 from controlplane.operation.bodies import parse_body
+from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal, invalid_field
 from controlplane.storage.account_tables import SignInSession, User
+from controlplane.web.accounts.cookies import address_of
+from controlplane.web.accounts.sign_in import BODY_MAX_BYTES, too_many_tries
+from controlplane.web.auth import admit, read_body
+from controlplane.web.core import Core
 
 PATH: Final = "/console/api/profile/change-password"
 

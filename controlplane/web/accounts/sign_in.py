@@ -17,8 +17,6 @@ from starlette.types import Receive, Scope, Send
 
 from agent.wire.codec import encode
 from controlplane.accounts import sessions, throttle
-from controlplane.operation import permissions
-from controlplane.web.accounts import cookies
 from controlplane.accounts.messages import (
     SignedOut,
     SignInReply,
@@ -29,13 +27,23 @@ from controlplane.accounts.messages import (
 from controlplane.accounts.names import organization_records
 from controlplane.accounts.throttle import Try
 from controlplane.accounts.users import find_user, memberships
-from controlplane.operation.audit_entries import Actor, Credential, Event, Subject, note, note_call, person
-from controlplane.web.core import Core
-from controlplane.web.auth import read_body, require_json, require_method
+from controlplane.operation import permissions
+from controlplane.operation.audit_entries import (
+    Actor,
+    Credential,
+    Event,
+    Subject,
+    note,
+    note_call,
+    person,
+)
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.errors import Refusal
 from controlplane.operation.fairness import spread
 from controlplane.storage.account_tables import User
+from controlplane.web.accounts import cookies
+from controlplane.web.auth import read_body, require_json, require_method
+from controlplane.web.core import Core
 
 SIGN_IN: Final = "/api/auth/sign-in/email"
 SIGN_OUT: Final = "/api/auth/sign-out"

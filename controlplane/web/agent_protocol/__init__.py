@@ -1,1 +1,1 @@
-"""agent_protocol"""
+"""The MCP endpoint."""

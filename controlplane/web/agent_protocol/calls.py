@@ -8,13 +8,13 @@ from sqlalchemy.orm import Session
 
 from agent.wire import codec
 from agent.wire.validation import ValidationError
-from controlplane.operation.caller import Caller
 from controlplane.accounts.key_store import still_valid
-from controlplane.web.agent_protocol.envelope import INVALID_PARAMS, Json, RpcError
 from controlplane.agent_protocol.tools.tool import Tool, ToolContext, ToolError
-from controlplane.web.core import Core
+from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal, unauthenticated
 from controlplane.storage.transactions import Transactions
+from controlplane.web.agent_protocol.envelope import INVALID_PARAMS, Json, RpcError
+from controlplane.web.core import Core
 
 ISSUES_MAX = 8
 FREE_S = 0.25

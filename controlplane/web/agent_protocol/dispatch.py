@@ -29,6 +29,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIO
 from pydantic import ValidationError
 
 from agent import __version__
+from controlplane.agent_protocol.tools.registry import TOOLS
+from controlplane.agent_protocol.tools.tool import Tool, ToolError
 from controlplane.web.agent_protocol.calls import Call
 from controlplane.web.agent_protocol.envelope import (
     INTERNAL_ERROR,
@@ -38,8 +40,6 @@ from controlplane.web.agent_protocol.envelope import (
     RpcError,
     RpcRequest,
 )
-from controlplane.agent_protocol.tools.registry import TOOLS
-from controlplane.agent_protocol.tools.tool import Tool, ToolError
 
 log = logging.getLogger(__name__)
 UNTOLD_VERSION: Final = "2025-03-26"

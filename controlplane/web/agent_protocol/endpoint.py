@@ -10,6 +10,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from controlplane.operation.caller import Caller
+from controlplane.operation.errors import Refusal
 from controlplane.web.agent_protocol.calls import Call
 from controlplane.web.agent_protocol.envelope import (
     RpcError,
@@ -23,9 +24,8 @@ from controlplane.web.agent_protocol.refusals import (
     require_no_web_page,
     unauthorized,
 )
-from controlplane.web.core import Core
 from controlplane.web.auth import admit, read_body, require_method
-from controlplane.operation.errors import Refusal
+from controlplane.web.core import Core
 
 BODY_MAX_BYTES: Final = 65_536
 """What a tool takes is a thousandth of it."""

@@ -1,1 +1,1 @@
-"""metrics"""
+"""Metrics, and the listener that serves them."""

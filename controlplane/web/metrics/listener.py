@@ -17,8 +17,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from controlplane.web.core import Core
 from controlplane.operation.errors import Refusal
+from controlplane.web.core import Core
 from controlplane.web.metrics.scrape import Found, look, scrape
 
 FOUND_HOLDS_S: Final = 5.0

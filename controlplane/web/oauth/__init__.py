@@ -1,1 +1,1 @@
-"""oauth"""
+"""HTTP endpoints and pages of OAuth 2.0."""

@@ -19,35 +19,35 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from controlplane.accounts import sessions
-
-from controlplane.operation import permissions
-from controlplane.operation.caller import Caller
-from controlplane.web.accounts import cookies
-from controlplane.web.accounts.sign_in import SignInEndpoint
 from controlplane.accounts.messages import SignInRequest
 from controlplane.accounts.names import organization_records
 from controlplane.accounts.oauth import grants
 from controlplane.accounts.oauth.asked import Asked, Reply, read_parameters
+from controlplane.accounts.oauth.metadata import AUTHORIZE
+from controlplane.accounts.oauth.redirects import form_source, host_of
+from controlplane.accounts.throttle import network_of
+from controlplane.accounts.users import memberships
+from controlplane.operation import permissions
+from controlplane.operation.audit_entries import Event, Subject, note_call
+from controlplane.operation.bodies import parse_part
+from controlplane.operation.caller import Caller
+from controlplane.operation.errors import Refusal, invalid_request, rate_limited
+from controlplane.operation.fairness import spread
+from controlplane.operation.rate_limit import RateLimit
+from controlplane.storage.account_tables import User
+from controlplane.storage.oauth_tables import OAuthClient
+from controlplane.web.accounts import cookies
+from controlplane.web.accounts.sign_in import SignInEndpoint
+from controlplane.web.auth import require_method
+from controlplane.web.core import Core
 from controlplane.web.oauth.forms import fields_of, read_form
+from controlplane.web.oauth.issuer import issuer_of
 from controlplane.web.oauth.pages import (
     Consent,
     Organization,
     consent_page,
     sign_in_page,
 )
-from controlplane.web.oauth.issuer import AUTHORIZE, issuer_of
-from controlplane.accounts.oauth.redirects import form_source, host_of
-from controlplane.accounts.throttle import network_of
-from controlplane.accounts.users import memberships
-from controlplane.operation.audit_entries import Event, Subject, note_call
-from controlplane.web.core import Core
-from controlplane.web.auth import require_method
-from controlplane.operation.bodies import parse_part
-from controlplane.operation.errors import Refusal, invalid_request, rate_limited
-from controlplane.operation.fairness import spread
-from controlplane.operation.rate_limit import RateLimit
-from controlplane.storage.account_tables import User
-from controlplane.storage.oauth_tables import OAuthClient
 
 PAGES_PER_S: Final = 2.0
 PAGES_BURST: Final = 60

@@ -10,11 +10,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from controlplane.web.accounts import cookies
 from controlplane.accounts.oauth.asked import Asked, Reply, read_parameters
-from controlplane.web.oauth.authorize import AuthorizeEndpoint, SignInFormEndpoint
-from controlplane.web.oauth.forms import read_form
-from controlplane.web.oauth.issuer import (
+from controlplane.accounts.oauth.metadata import (
     AUTHORIZE,
     REGISTER,
     RESOURCE_METADATA,
@@ -23,17 +20,20 @@ from controlplane.web.oauth.issuer import (
     SERVER_METADATA,
     SIGN_IN,
     TOKEN,
-    issuer_of,
     resource_metadata,
     server_metadata,
 )
 from controlplane.accounts.throttle import network_of
-from controlplane.web.core import Core
-from controlplane.web.auth import read_body, require_json, require_method
 from controlplane.operation.bodies import parse_json
 from controlplane.operation.errors import rate_limited
 from controlplane.operation.fairness import spread
 from controlplane.operation.rate_limit import RateLimit
+from controlplane.web.accounts import cookies
+from controlplane.web.auth import read_body, require_json, require_method
+from controlplane.web.core import Core
+from controlplane.web.oauth.authorize import AuthorizeEndpoint, SignInFormEndpoint
+from controlplane.web.oauth.forms import read_form
+from controlplane.web.oauth.issuer import issuer_of
 
 REGISTRATIONS_PER_S: Final = 1 / 60
 REGISTRATIONS_BURST: Final = 10

@@ -7,9 +7,9 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 
 from controlplane.accounts.oauth.asked import PARAMETERS_MAX
-from controlplane.web.core import Core
-from controlplane.web.auth import read_body
 from controlplane.operation.errors import Refusal, invalid_request
+from controlplane.web.auth import read_body
+from controlplane.web.core import Core
 
 FORM: Final = "application/x-www-form-urlencoded"
 FORM_MAX_BYTES: Final = 16_384

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response
 
-from controlplane.web.oauth.issuer import AUTHORIZE, SIGN_IN
+from controlplane.accounts.oauth.metadata import AUTHORIZE, SIGN_IN
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -9,9 +9,9 @@ from typing import Final
 
 from starlette.responses import JSONResponse, Response
 
-from controlplane.web.oauth.pages import refused_page
-from controlplane.web.oauth.issuer import PAGES
+from controlplane.accounts.oauth.metadata import PAGES
 from controlplane.operation.errors import Refusal
+from controlplane.web.oauth.pages import refused_page
 
 _CODES: Final[Mapping[HTTPStatus, str]] = {
     HTTPStatus.TOO_MANY_REQUESTS: "temporarily_unavailable",

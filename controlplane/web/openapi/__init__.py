@@ -1,1 +1,1 @@
-"""openapi"""
+"""The OpenAPI document."""

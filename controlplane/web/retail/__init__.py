@@ -1,1 +1,1 @@
-"""retail"""
+"""HTTP endpoints of the retail API."""

@@ -10,12 +10,12 @@ from uuid import UUID
 from starlette.requests import Request
 
 from controlplane.operation.caller import Caller
-from controlplane.web.core import Core
-from controlplane.web.auth import require_json, require_method
 from controlplane.operation.errors import Refusal
 from controlplane.retail.credentials import clients, signing_keys
 from controlplane.retail.credentials.access_tokens import InvalidTokenError
 from controlplane.retail.credentials.signing_keys import SigningKeys
+from controlplane.web.auth import require_json, require_method
+from controlplane.web.core import Core
 
 CLIENTS_MAX: Final = 4096
 

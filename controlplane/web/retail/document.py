@@ -11,7 +11,6 @@ from starlette.types import Receive, Scope, Send
 
 from agent import __version__
 from agent.wire.base import Array
-from controlplane.web.auth import require_method
 from controlplane.operation.replies import COMPONENT_HEADERS, headers_of, refusal
 from controlplane.operation.schemas import (
     REFERENCES,
@@ -21,6 +20,7 @@ from controlplane.operation.schemas import (
     json_schemas,
     readable,
 )
+from controlplane.operation.storable_text import PATTERN
 from controlplane.retail import routes
 from controlplane.retail.limits import EXTERNAL_DEPTH_MAX
 from controlplane.retail.models import (
@@ -34,7 +34,7 @@ from controlplane.retail.models import (
 )
 from controlplane.retail.operation import RetailOperation
 from controlplane.retail.registry import OPERATIONS
-from controlplane.operation.storable_text import PATTERN
+from controlplane.web.auth import require_method
 
 VERSION: Final = "1.0"
 """The contract's version of the interface."""

@@ -10,18 +10,18 @@ from starlette.types import Receive, Scope, Send
 
 from agent.wire.base import Model
 from agent.wire.codec import encode
-from controlplane.web.core import Core
-from controlplane.web.auth import read_body
-from controlplane.web.facade import parse_fairly
 from controlplane.retail import routes
 from controlplane.retail.cursors import Cursors
-from controlplane.web.retail.admission import Admission
-from controlplane.web.retail.document import DocumentEndpoint
-from controlplane.web.retail.tokens import TokenEndpoint, token_limit
 from controlplane.retail.models import RefreshRequest, TokenRequest
 from controlplane.retail.operation import RetailContext, RetailOperation
 from controlplane.retail.registry import OPERATIONS
 from controlplane.storage.transactions import Transactions
+from controlplane.web.auth import read_body
+from controlplane.web.core import Core
+from controlplane.web.facade import parse_fairly
+from controlplane.web.retail.admission import Admission
+from controlplane.web.retail.document import DocumentEndpoint
+from controlplane.web.retail.tokens import TokenEndpoint, token_limit
 
 
 def retail_routes(core: Core) -> list[Route]:

@@ -29,15 +29,6 @@ _CODES: Final[Mapping[HTTPStatus, str | None]] = {
 _INDEX: Final = re.compile(r"\.(\d+)(?=\.|$)")
 
 
-def existing_external_id(external_id: str) -> Refusal:
-    return Refusal(
-        HTTPStatus.CONFLICT,
-        "existing_entity_conflict",
-        f"another category, good or variation has the external_data.id {external_id}",
-        reason="duplicate_external_data_id",
-    )
-
-
 def retail_problem(refusal: Refusal, path: str, trace_id: str) -> Response:
     """Return the reply that says no."""
     if refusal.status in EMPTY:

@@ -12,16 +12,16 @@ from starlette.types import Receive, Scope, Send
 
 from agent.wire.base import Model
 from agent.wire.codec import encode
-from controlplane.web.core import Core
-from controlplane.web.auth import read_body, require_json, require_method
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.errors import rate_limited
 from controlplane.operation.rate_limit import RateLimit
 from controlplane.retail.credentials import clients
 from controlplane.retail.credentials.clients import Grant
-from controlplane.web.retail.admission import Admission, unauthenticated
 from controlplane.retail.limits import ACCESS_TOKEN_S
 from controlplane.retail.models import RefreshRequest, TokenRequest, Tokens
+from controlplane.web.auth import read_body, require_json, require_method
+from controlplane.web.core import Core
+from controlplane.web.retail.admission import Admission, unauthenticated
 
 BODY_MAX_BYTES: Final = 4096
 RATE_PER_S: Final = 5

@@ -1,1 +1,1 @@
-"""webhooks"""
+"""Delivery of webhooks."""

@@ -15,10 +15,10 @@ from typing import Final
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session, aliased
 
-from controlplane.web.metrics.metrics import Metrics, TrackerResult
-from controlplane.web.webhooks.sending import BATCH, Claim, backoff_s
 from controlplane.settings import Settings
 from controlplane.storage.watch_tables import NoticeDelivery
+from controlplane.web.metrics.metrics import Metrics, TrackerResult
+from controlplane.web.webhooks.sending import BATCH, Claim, backoff_s
 
 TRIED_FOR: Final = timedelta(days=3)
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - what one begins with

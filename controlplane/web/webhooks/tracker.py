@@ -15,11 +15,11 @@ from sqlalchemy.orm import Session
 from agent.wire.base import Message
 from agent.wire.codec import encode
 from agent.wire.vocabulary import FailureReason, Kind, Outcome, TrackerStatus
+from controlplane.settings import Settings
+from controlplane.storage.tables import Report
 from controlplane.web.core import Core
 from controlplane.web.metrics.metrics import Metrics, TrackerResult
 from controlplane.web.webhooks.sending import BATCH, Claim, backoff_s, send_due
-from controlplane.settings import Settings
-from controlplane.storage.tables import Report
 
 
 class Event(Message):

@@ -22,12 +22,12 @@ from sqlalchemy.orm import Session
 
 from agent.wire.base import Message
 from agent.wire.codec import encode
-from controlplane.operation.caller import Caller
-from controlplane.operation.context import RequestContext
 from controlplane.devices.overview.home import summary
 from controlplane.devices.overview.listing import overview
-from controlplane.devices.priority import Priority, priority_of
 from controlplane.devices.overview.records import OverviewRequest, SummaryRequest
+from controlplane.devices.priority import Priority, priority_of
+from controlplane.operation.caller import Caller
+from controlplane.operation.context import RequestContext
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.tables import Device, Report

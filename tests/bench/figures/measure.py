@@ -14,9 +14,9 @@ from typing import Any, Final
 from sqlalchemy.orm import Session
 
 from agent.wire.codec import encode
-from controlplane.operation.caller import Caller
 from controlplane.analytics import routes
 from controlplane.analytics.registry import OPERATIONS
+from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.sandbox.plan import ORGANIZATION
 from controlplane.settings import Settings

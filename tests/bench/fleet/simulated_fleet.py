@@ -29,10 +29,10 @@ from agent.tasks.session.circuit_breaker import CircuitBreaker
 from agent.tasks.session.device_session import DeviceSession
 from agent.wire.device_operations import HeartbeatReply, HeartbeatRequest
 from controlplane.operation.caller import Caller
-from controlplane.web.commands import reconnect_ms
 from controlplane.operation.errors import Refusal
 from controlplane.operation.fairness import Fairness
 from controlplane.settings import Settings
+from controlplane.web.commands import reconnect_ms
 from tests.bench.fleet.fleet import DEVICES_A_KEY
 from tests.fakes.virtual_clock import VirtualClock
 

@@ -25,12 +25,12 @@ from controlplane.analytics.messages import FiguresQuery, LocationQuery, Narrowe
 from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
 from controlplane.operation.errors import Refusal
-from controlplane.web.openapi.areas import AREAS, OPERATIONS
-from controlplane.web.openapi.document import document_bytes
 from controlplane.operation.operation import ANYWHERE, STATUSES
 from controlplane.remote_control.submission import parse_submission
 from controlplane.support import routes as support
 from controlplane.support.messages import ConfirmRequest, TokenRequest
+from controlplane.web.openapi.areas import AREAS, OPERATIONS
+from controlplane.web.openapi.document import document_bytes
 from tests.contract.openapi.conformance import document
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.paths import ROOT

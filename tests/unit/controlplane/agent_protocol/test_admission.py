@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from controlplane.accounts.key_store import revoke_key
-from controlplane.web.agent_protocol import calls
-from controlplane.web.agent_protocol.refusals import PATH
 from controlplane.agent_protocol.tools.registry import TOOLS
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.tables import ApiKey
+from controlplane.web.agent_protocol import calls
+from controlplane.web.agent_protocol.refusals import PATH
 from tests.unit.controlplane.accounts.people import make_person, remove
 from tests.unit.controlplane.accounts.test_live_permissions import own_key
 from tests.unit.controlplane.agent_protocol.agent import Agent

@@ -8,15 +8,15 @@ from typing import Any, get_args
 
 import pytest
 
-from controlplane.operation.caller import Caller
-from controlplane.web.agent_protocol.calls import read_arguments
 from controlplane.agent_protocol.tools.registry import TOOLS
 from controlplane.agent_protocol.tools.sales_groups import NOT_BESIDE, GroupBy
 from controlplane.agent_protocol.tools.tool import ToolContext
+from controlplane.operation.caller import Caller
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import ORGANIZATION, Plan
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
+from controlplane.web.agent_protocol.calls import read_arguments
 from tests.postgresql import postgresql
 from tests.unit.controlplane.running_service import FakeClock
 

@@ -18,19 +18,18 @@ from sqlalchemy.orm import Session
 from agent.wire import routes
 from agent.wire.codec import encode
 from controlplane.accounts.key_store import revoke_key
-from controlplane.web.background import note_silent
-from controlplane.operation.bodies import parse_body
-from controlplane.web.console_api import ChangesEndpoint
-from controlplane.operation.errors import Refusal, unavailable
-from controlplane.devices.overview import console_feeds
-from controlplane.devices.overview import summaries
+from controlplane.devices.overview import console_feeds, summaries
 from controlplane.devices.overview import polling as module_of_looks
 from controlplane.devices.overview.console_feeds import ConsoleFeeds, Seen
 from controlplane.devices.overview.listing import WORDS_MAX, conditions
 from controlplane.devices.overview.polling import ConsoleLooks
 from controlplane.devices.overview.records import OverviewRequest, Row
 from controlplane.devices.overview.summaries import Summary, summary_of
+from controlplane.operation.bodies import parse_body
+from controlplane.operation.errors import Refusal, unavailable
 from controlplane.storage.tables import Device
+from controlplane.web.background import note_silent
+from controlplane.web.console_api import ChangesEndpoint
 from tests.fixtures.payloads import bare_report, hostile_network, small_venue
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice

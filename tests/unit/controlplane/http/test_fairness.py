@@ -8,9 +8,9 @@ import pytest
 from agent.wire import routes
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal
-from controlplane.web.facade import LARGE_BYTES
 from controlplane.operation.fairness import Fairness, spread
 from controlplane.settings import Settings
+from controlplane.web.facade import LARGE_BYTES
 from tests.unit.controlplane.http.test_rate_limit import Monotonic
 from tests.unit.controlplane.running_service import RunningService
 

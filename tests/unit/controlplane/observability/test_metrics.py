@@ -16,9 +16,9 @@ from sqlalchemy.exc import OperationalError
 
 from agent.wire import routes
 from agent.wire.codec import encode
-from controlplane.web.core import Core
-from controlplane.web.app import build_app
 from controlplane.operation.errors import unavailable
+from controlplane.web.app import build_app
+from controlplane.web.core import Core
 from controlplane.web.metrics.listener import FOUND_HOLDS_S, beside
 from tests.fixtures.payloads import small_venue
 from tests.paths import ROOT

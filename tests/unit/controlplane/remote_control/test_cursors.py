@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.wire.limits import CURSOR_MAX
-from controlplane.operation.errors import Refusal
 from controlplane.operation.cursors import POSITION_MAX, read_cursor, write_cursor
+from controlplane.operation.errors import Refusal
 
 positions = st.integers(min_value=0, max_value=POSITION_MAX)
 

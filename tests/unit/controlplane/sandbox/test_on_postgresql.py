@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from agent.wire.codec import encode
-from controlplane.operation.caller import Caller
 from controlplane.analytics.registry import OPERATIONS
 from controlplane.merchant.rebuild import rebuild
 from controlplane.merchant.zones import set_zone
+from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.ndjson import export, load_lines

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
 from controlplane.operation.caller import Caller
-from controlplane.operation.errors import Refusal
 from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import Refusal
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.support import operations

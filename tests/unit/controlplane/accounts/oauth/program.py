@@ -12,8 +12,8 @@ import httpx2
 from starlette.requests import Request
 
 from controlplane.operation.caller import Caller
-from controlplane.web.auth import admit
 from controlplane.operation.errors import Refusal
+from controlplane.web.auth import admit
 from tests.unit.controlplane.accounts.people import PASSWORD
 from tests.unit.controlplane.running_service import RunningService
 
