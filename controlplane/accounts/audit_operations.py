@@ -6,7 +6,7 @@ from controlplane.accounts.members.rules import require_owner
 from controlplane.audit.messages import PAGE_DEFAULT, AuditRecord, AuditReply, AuditRequest
 from controlplane.audit.reading import Wanted, entries
 from controlplane.operation.context import RequestContext
-from controlplane.operation.cursors import read_cursor, write_cursor
+from controlplane.operation.cursors import Place
 from controlplane.operation.operation import Procedure, procedure
 from controlplane.storage.audit_tables import AuditEntry
 
@@ -21,13 +21,17 @@ def audit(context: RequestContext, body: AuditRequest) -> AuditReply:
     """Return a page of what was asked and changed in the organization, newest first."""
     require_owner(context)
     size = body.size or PAGE_DEFAULT
-    before = None if body.cursor is None else read_cursor("audit", body.cursor)[0]
+    listing = (context.organization_id, "audit")
+    before = None if body.cursor is None else context.cursors.read(listing, body.cursor).position
     wanted = Wanted(by=body.by, area=body.area, before=before)
     rows = entries(context.session, context.caller.organization_id, wanted, size + 1)
     page = rows[:size]
+    next_cursor = None
+    if len(rows) > size:
+        next_cursor = context.cursors.write(listing, Place(0, page[-1].position))
     return AuditReply(
         entries=tuple(record(row) for row in page),
-        next_cursor=write_cursor("audit", page[-1].position) if len(rows) > size else None,
+        next_cursor=next_cursor,
     )
 
 

@@ -20,7 +20,7 @@ from controlplane.devices.records import (
 )
 from controlplane.devices.requests import lifecycle
 from controlplane.operation.context import RequestContext
-from controlplane.operation.cursors import POSITION_MAX, read_cursor, write_cursor
+from controlplane.operation.cursors import POSITION_MAX, Place
 from controlplane.operation.errors import not_found
 from controlplane.storage.tables import Device, Report, Request
 
@@ -29,7 +29,8 @@ Row = TypeVar("Row", Request, Report)
 
 def list_devices(context: RequestContext, body: ListDevicesRequest) -> ListDevicesReply:
     """Return a page of devices in the order of their first enrollment."""
-    after = 0 if body.cursor is None else read_cursor("devices", body.cursor)[0]
+    listing = (context.organization_id, "devices")
+    after = 0 if body.cursor is None else context.cursors.read(listing, body.cursor).position
     size = context.page_size
     query = (
         select(Device)
@@ -40,10 +41,13 @@ def list_devices(context: RequestContext, body: ListDevicesRequest) -> ListDevic
     if context.caller.locations:
         query = query.where(Device.location_id.in_(context.caller.locations))
     rows = context.session.scalars(query).all()
-    page, is_more = rows[:size], len(rows) > size
+    page = rows[:size]
+    next_cursor = None
+    if len(rows) > size:
+        next_cursor = context.cursors.write(listing, Place(0, page[-1].position))
     return ListDevicesReply(
         devices=device_records(context.session, page, context.now, context.settings),
-        next_cursor=write_cursor("devices", page[-1].position) if is_more else None,
+        next_cursor=next_cursor,
     )
 
 
@@ -53,19 +57,20 @@ def device_detail(context: RequestContext, body: DeviceDetailRequest) -> DeviceD
     One cursor holds both positions. A list without further rows is empty on later pages.
     """
     device = context.device(body.instance_id)
-    before = (
-        (POSITION_MAX, POSITION_MAX) if body.cursor is None else read_cursor("history", body.cursor)
-    )
-    requests, next_request = _page(context, Request, device, before[0])
-    reports, next_report = _page(context, Report, device, before[1])
+    listing = (context.organization_id, "history", str(device.instance_id))
+    first_request = first_report = POSITION_MAX
+    if body.cursor is not None:
+        first_request, first_report = context.cursors.read(listing, body.cursor)
+    requests, next_request = _page(context, Request, device, first_request)
+    reports, next_report = _page(context, Report, device, first_report)
     _show_due_as_expired(context, requests)
-    is_more = next_request > 0 or next_report > 0
+    following = Place(next_request, next_report)
     (record,) = device_records(context.session, (device,), context.now, context.settings)
     return DeviceDetailReply(
         device=record,
         requests=tuple(request_record(row) for row in requests),
         reports=tuple(report_summary(row) for row in reports),
-        next_cursor=write_cursor("history", next_request, next_report) if is_more else None,
+        next_cursor=context.cursors.write(listing, following) if any(following) else None,
     )
 
 

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from agent.wire.vocabulary import Kind, Outcome
 from controlplane.operation.audit_entries import Event, note_call
 from controlplane.operation.caller import Caller
+from controlplane.operation.cursors import Cursors
 from controlplane.operation.errors import conflict, foreign_location, not_found
 from controlplane.settings import Settings
 from controlplane.storage.tables import Binding, Device
@@ -17,23 +18,40 @@ from controlplane.storage.tables import Binding, Device
 
 @dataclass(slots=True)
 class RequestContext:
-    """``woken`` collects the API keys whose command streams have something new after commit,
-    ``changed`` the positions of devices that a console may show, ``taken`` the new reports;
-    ``is_reordered`` tells that the order in which a console lists devices is another.
-    ``preferred_page_size`` is what the caller asks for, if anything, ``address`` where they call
-    from.
+    """One call inside its transaction.
+
+    Attributes:
+        now: when the call happens.
+        cursor_key: signs cursors.
+        preferred_page_size: page size that the caller asked for.
+        address: network address of the caller.
+        woken: API keys whose command streams have something new after the commit.
+        changed: positions of devices that consoles must refresh.
+        taken: kind and outcome of reports that were stored.
+        is_reordered: whether the order of the device list may have changed.
     """
 
     session: Session
     caller: Caller
     now: datetime
     settings: Settings
+    cursor_key: bytes = b""
     preferred_page_size: int | None = None
     address: str = ""
     woken: set[UUID] = field(default_factory=set)
     changed: set[int] = field(default_factory=set)
     taken: list[tuple[Kind, Outcome]] = field(default_factory=list)
     is_reordered: bool = False
+
+    @property
+    def organization_id(self) -> str:
+        return self.caller.organization_id
+
+    @property
+    def cursors(self) -> Cursors:
+        if not self.cursor_key:
+            raise LookupError("this context has no key to sign cursors with")
+        return Cursors(self.cursor_key, self.now)
 
     @property
     def page_size(self) -> int:

@@ -82,12 +82,12 @@ def validation_error(errors: Mapping[str, tuple[str, ...]], detail: str = "") ->
     )
 
 
-def unauthenticated() -> Refusal:
+def unauthenticated(realm: str = "remoteControl") -> Refusal:
     return Refusal(
         HTTPStatus.UNAUTHORIZED,
         "unauthenticated",
         "a valid API key is needed: Authorization: Bearer <API key>, or the session cookie",
-        headers={"WWW-Authenticate": 'Bearer realm="remoteControl"'},
+        headers={"WWW-Authenticate": f'Bearer realm="{realm}"'},
     )
 
 

@@ -7,14 +7,20 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from http import HTTPStatus
+from typing import Any, Final, Literal
 
-from agent.wire.base import Message
-from controlplane.operation.bodies import parse_body, require_no_body
+from agent.wire import codec
+from agent.wire.base import Model
+from agent.wire.validation import ValidationError
+from controlplane.operation.bodies import parse_body, refusal_of, require_no_body
 from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import validation_error
 
-Run = Callable[[RequestContext, Any], Message | None]
+Method = Literal["GET", "POST"]
+Run = Callable[[RequestContext, Any], Model | None]
 """Answers one call inside a transaction. None is null on the wire."""
+WRONG_PARAMETER: Final = "a parameter does not fit the contract"
 
 ANYWHERE: Final = frozenset(
     {
@@ -78,23 +84,35 @@ _OF_BODIES: Final = {("validation_error", 400), ("invalid_request", 415)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """``name`` is unique in its area, ``body`` the model of what is sent (None: nothing is),
-    ``reply`` the type of the JSON that is answered. ``writes`` tells that the API key needs a write
-    grant. ``refusals`` are codes beside those of `ANYWHERE`. ``events`` describes the server-sent
-    events that are answered to who prefers them. ``body_schema`` makes the model's JSON Schema as
-    narrow as what is taken. ``successor`` is the path of what replaced a deprecated operation.
+    """An operation of the service.
+
+    Attributes:
+        name: unique in its area.
+        body: model of the JSON body, or of path and query of a GET; None if there is neither.
+        reply: type of the JSON reply.
+        writes: whether it needs a write grant.
+        refusals: codes beside those of `ANYWHERE`.
+        events: description of the server-sent events that it sends to callers that prefer them.
+        body_schema: narrows the JSON Schema of the body.
+        successor: path of the operation that replaces this deprecated one.
     """
 
     name: str
     path: str
-    body: type[Message] | None
+    method: Method = "POST"
+    body: type[Model] | None
     reply: Any
     writes: bool
     description: str
+    status: HTTPStatus = HTTPStatus.OK
     refusals: frozenset[str] = frozenset()
     events: str = ""
     body_schema: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     successor: str | None = None
+
+    @property
+    def has_body(self) -> bool:
+        return self.method == "POST" and self.body is not None
 
     def codes(self) -> dict[int, list[str]]:
         """Return the codes with which a call can be refused, sorted, by status."""
@@ -111,11 +129,12 @@ class Operation:
 class Procedure(Operation):
     """An operation that one function answers, in one transaction.
 
-    ``of_person`` tells that only who is signed in may call it, whatever their role.
-    ``judges_role`` tells that it judges the role of who is signed in by itself, because it is about
-    an organization that its body names; of a key the write grant is asked for as elsewhere.
-    ``parse`` makes what ``run`` takes of the body, or refuses it; it needs no database and is done
-    first.
+    Attributes:
+        parse: returns the argument of ``run`` from the body, without the database. Raises the
+            refusal of a wrong body.
+        of_person: whether it requires a signed-in user, of any role.
+        judges_role: whether it checks the role of a signed-in user itself, because its body names
+            the organization. An API key needs the write grant as elsewhere.
     """
 
     parse: Callable[[bytes], Any]
@@ -123,13 +142,30 @@ class Procedure(Operation):
     of_person: bool = False
     judges_role: bool = False
 
+    def parse_parameters(self, path: Mapping[str, Any], query: Iterable[tuple[str, str]]) -> Any:
+        """Return path and query as the model. Raises the refusal of wrong parameters."""
+        values = dict(path)
+        for name, value in query:
+            if name in values:
+                raise validation_error({name[:128]: ("must be given once",)}, WRONG_PARAMETER)
+            values[name] = value
+        assert self.body is not None  # noqa: S101 - a GET has a model of its parameters
+        try:
+            return codec.validate(values, self.body)
+        except ValidationError as error:
+            errors = refusal_of(error.issues).errors or {}
+            raise validation_error(errors, WRONG_PARAMETER) from None
+
 
 def procedure(
     path: str,
-    body: type[Message] | None,
+    body: type[Model] | None,
     reply: Any,
     run: Run,
     *,
+    method: Method = "POST",
+    name: str = "",
+    status: HTTPStatus = HTTPStatus.OK,
     writes: bool = False,
     of_person: bool = False,
     judges_role: bool = False,
@@ -138,12 +174,19 @@ def procedure(
     body_schema: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     successor: str | None = None,
 ) -> Procedure:
-    """Return a row, named by the end of its path and described by its function's docstring."""
+    """Return the row of an operation.
+
+    Args:
+        run: its docstring describes the operation.
+        name: default: the end of the path.
+    """
     return Procedure(
-        name=path.rpartition("/")[2],
+        name=name or path.rpartition("/")[2],
         path=path,
+        method=method,
         body=body,
         reply=reply,
+        status=status,
         writes=writes,
         description=inspect.getdoc(run.func if isinstance(run, partial) else run) or "",
         refusals=frozenset(refusals),

@@ -23,22 +23,22 @@ from controlplane.retail.routes import is_retail
 from controlplane.web.accounts.joining import joining_routes
 from controlplane.web.accounts.own_password import own_password_routes
 from controlplane.web.accounts.sign_in import sign_in_routes
+from controlplane.web.admission import require_method
 from controlplane.web.agent_protocol.endpoint import agent_protocol_routes
 from controlplane.web.agent_protocol.refusals import PATH as AGENT_PROTOCOL
 from controlplane.web.agent_protocol.refusals import refusal_reply
-from controlplane.web.auth import require_method
 from controlplane.web.background import background
 from controlplane.web.commands import CommandsEndpoint
 from controlplane.web.console import console_routes
 from controlplane.web.console_api import console_api_routes
 from controlplane.web.core import Core
-from controlplane.web.facade import OperationEndpoint
 from controlplane.web.heartbeat import HeartbeatEndpoint
 from controlplane.web.middleware import Guard
 from controlplane.web.oauth.endpoints import oauth_routes
 from controlplane.web.oauth.refusals import oauth_problem
 from controlplane.web.openapi.areas import AREAS, OPERATIONS
 from controlplane.web.openapi.document import document_bytes
+from controlplane.web.pipeline import Endpoint
 from controlplane.web.retail.endpoint import retail_routes
 from controlplane.web.retail.problems import retail_problem
 
@@ -107,7 +107,7 @@ def _endpoint(core: Core, operation: Operation) -> ASGIApp:
     if operation is ON_COMMANDS:
         return CommandsEndpoint(core)
     assert isinstance(operation, Procedure), operation.name  # noqa: S101 - a row without an endpoint
-    return OperationEndpoint(core, operation)
+    return Endpoint(core, operation)
 
 
 class DocumentEndpoint:

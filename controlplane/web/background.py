@@ -22,6 +22,7 @@ from controlplane.operation.permissions import versions
 from controlplane.pending_requests.granting import Granted, grant_due, has_due
 from controlplane.remote_control.retention import delete_old
 from controlplane.remote_control.sweep import sweep
+from controlplane.retail.credentials import clients
 from controlplane.settings import Settings
 from controlplane.storage.notifications import listen, publish
 from controlplane.web.core import Core
@@ -131,7 +132,7 @@ async def look_for_changes(core: Core) -> None:
 
     def work(session: Session) -> Found:
         return Found(
-            revoked_keys(session),
+            revoked_keys(session) | clients.revoked_keys(session),
             versions(session, owners),
             keys_with_new_requests(session, since),
             has_due(session, now, settings),

@@ -17,9 +17,9 @@ from agent.wire.device_operations import Command, EmptyRequest
 from controlplane.devices.event_stream import EventStream
 from controlplane.devices.requests.command_feeds import CommandStream
 from controlplane.devices.requests.delivery import CommandList, waiting_commands
-from controlplane.web.auth import admit, read_body
+from controlplane.web.admission import admit
+from controlplane.web.bodies import read_model
 from controlplane.web.core import Core
-from controlplane.web.facade import parse_fairly
 
 RECONNECT_MIN_MS = 3000
 RECONNECT_MAX_MS = 60_000
@@ -41,8 +41,7 @@ class CommandsEndpoint:
         request = Request(scope, receive)
         caller = await admit(self._core, request, writes=True)
         with self._core.fairness.call(caller):
-            body = await read_body(self._core, request)
-            await parse_fairly(self._core, caller, EmptyRequest, body)
+            await read_model(self._core, request, caller, EmptyRequest)
         if prefers_stream(request.headers.get("accept", "")):
             with (
                 self._core.fairness.stream(caller),

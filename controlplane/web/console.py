@@ -8,7 +8,6 @@ from typing import Annotated
 
 from pydantic import StringConstraints
 from sqlalchemy import select
-from sqlalchemy.orm import Session
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -26,9 +25,10 @@ from controlplane.operation.bodies import parse_body
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal, invalid_field
 from controlplane.storage.tables import Report
-from controlplane.web.auth import admit, read_body, require_json, require_method
+from controlplane.web.admission import admit, require_json, require_method
+from controlplane.web.bodies import read_body, read_model
 from controlplane.web.core import Core
-from controlplane.web.facade import parse_fairly
+from controlplane.web.pipeline import run
 
 MEDIA_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 PAGES = {
@@ -124,15 +124,10 @@ class ReportPageEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         caller = await admit(self._core, request, writes=False)
-        body = await read_body(self._core, request)
-        wanted = await parse_fairly(self._core, caller, ReportDetailRequest, body)
-        now = self._core.clock()
-
-        def work(session: Session) -> str:
-            context = RequestContext(session, caller, now, self._core.settings)
-            return _page_of(context, wanted)
-
-        page = await self._core.read(work)
+        body = await read_model(self._core, request, caller, ReportDetailRequest)
+        page = await run(
+            self._core, caller, lambda context: _page_of(context, body), str, writes=False
+        )
         policy = FRAMED_POLICY.format(style=style_hash())
         response = Response(
             page, media_type="text/html", headers={"Content-Security-Policy": policy}
@@ -152,14 +147,10 @@ class ReportTableEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         caller = await admit(self._core, request, writes=False)
-        body = await read_body(self._core, request)
-        now = self._core.clock()
-
-        def work(session: Session) -> str:
-            context = RequestContext(session, caller, now, self._core.settings)
-            return _table_of(context, parse_body(ReportTableRequest, body))
-
-        table = await self._core.read(work)
+        body = await read_model(self._core, request, caller, ReportTableRequest)
+        table = await run(
+            self._core, caller, lambda context: _table_of(context, body), str, writes=False
+        )
         response = Response(table.encode("utf-8-sig"), media_type="text/csv; charset=utf-8")
         await response(scope, receive, send)
 

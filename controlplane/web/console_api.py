@@ -38,10 +38,11 @@ from controlplane.pending_requests.records import (
     WishRequest,
 )
 from controlplane.storage.tables import Device
-from controlplane.web.auth import admit, read_body
+from controlplane.web.admission import admit
+from controlplane.web.bodies import read_model
 from controlplane.web.commands import KEEP_ALIVE, OPENING, RECONNECT_MIN_MS, send_events
 from controlplane.web.core import Core
-from controlplane.web.facade import OperationEndpoint, parse_fairly
+from controlplane.web.pipeline import Endpoint
 
 PREFIX: Final = "/console/api/"
 
@@ -58,7 +59,7 @@ def console_api_routes(core: Core) -> list[Route]:
     )
     accounts = (*profile_operations(), *member_operations(), *audit_operations())
     return [
-        *(Route(each.path, OperationEndpoint(core, each)) for each in (*procedures, *accounts)),
+        *(Route(each.path, Endpoint(core, each)) for each in (*procedures, *accounts)),
         Route(PREFIX + "changes", ChangesEndpoint(core)),
     ]
 
@@ -77,8 +78,7 @@ class ChangesEndpoint:
         request = Request(scope, receive)
         caller = await admit(self._core, request, writes=False)
         with self._core.fairness.call(caller):
-            body = await read_body(self._core, request)
-            named = await parse_fairly(self._core, caller, ChangesRequest, body)
+            named = await read_model(self._core, request, caller, ChangesRequest)
             shown = await self._core.read(partial(self._positions, caller, named))
         with (
             self._core.fairness.stream(caller, of="console"),

@@ -29,6 +29,7 @@ from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
 from controlplane.storage.transactions import Transactions
 from controlplane.web.metrics.metrics import Metrics
+from controlplane.web.signing_keys import CachedSigningKeys
 
 Result = TypeVar("Result")
 SIGN_INS_PER_S = 1.0
@@ -57,6 +58,7 @@ class Core:
         self.name = secrets.token_hex(8)
         """Tells this service from others on the same database."""
         self.body_reader = BodyReader()
+        self.signing_keys = CachedSigningKeys(self)
         self._database = database
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")
 

@@ -12,9 +12,9 @@ from agent.wire.codec import encode
 from agent.wire.device_operations import HeartbeatReply, HeartbeatRequest
 from controlplane.remote_control.heartbeats import Beat, Beaten, note_heartbeats
 from controlplane.storage.notifications import publish
-from controlplane.web.auth import admit, read_body
+from controlplane.web.admission import admit
+from controlplane.web.bodies import read_model
 from controlplane.web.core import Core
-from controlplane.web.facade import parse_fairly
 
 BEATS_MAX = 256
 """Written together. Those that come meanwhile are the next transaction's."""
@@ -32,8 +32,7 @@ class HeartbeatEndpoint:
         request = Request(scope, receive)
         caller = await admit(self._core, request, writes=True)
         with self._core.fairness.call(caller):
-            body = await read_body(self._core, request)
-            beat = await parse_fairly(self._core, caller, HeartbeatRequest, body)
+            beat = await read_model(self._core, request, caller, HeartbeatRequest)
             reply = await self._note(Beat(caller, beat))
         await Response(encode(reply), media_type="application/json")(scope, receive, send)
 

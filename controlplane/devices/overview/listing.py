@@ -26,7 +26,7 @@ from controlplane.devices.priority import HEARD, SILENT, Priority
 from controlplane.devices.records import device_records
 from controlplane.devices.requests import lifecycle
 from controlplane.operation.context import RequestContext
-from controlplane.operation.cursors import read_cursor, write_cursor
+from controlplane.operation.cursors import Place
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import User
 from controlplane.storage.tables import ApiKey, Device, Report, Request
@@ -52,6 +52,7 @@ LINE = load_only(
 def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
     """Return a page of devices, what needs a look first."""
     size = body.size or PAGE_DEFAULT
+    listing = (context.organization_id, "overview")
     query = (
         select(Device.position)
         .where(visible(context), *conditions(body, context.now))
@@ -59,14 +60,16 @@ def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
         .limit(size + 1)
     )
     if body.cursor is not None:
-        after = read_cursor("overview", body.cursor)
+        after = context.cursors.read(listing, body.cursor)
         query = query.where(tuple_(Device.priority, Device.position) > tuple_(*after))
     positions = context.session.scalars(query).all()
     page = _devices(context.session, positions[:size])
     last = page[-1] if len(positions) > size and page else None
     return OverviewReply(
         devices=rows(context.session, page, context.now, context.settings),
-        next_cursor=write_cursor("overview", last.priority, last.position) if last else None,
+        next_cursor=None
+        if last is None
+        else context.cursors.write(listing, Place(last.priority, last.position)),
         can_write=context.caller.can_write,
     )
 

@@ -77,6 +77,11 @@ def revoke_key(session: Session, key_id: UUID, now: datetime) -> bool:
     return True
 
 
+def revoked_keys(session: Session) -> frozenset[UUID]:
+    query = select(RetailKey.id).where(RetailKey.revoked_at.is_not(None))
+    return frozenset(session.scalars(query))
+
+
 def caller_of(session: Session, key_id: UUID) -> Caller | None:
     """Return whom an API key stands for, or None if it is unknown or revoked."""
     row = session.get(RetailKey, key_id)

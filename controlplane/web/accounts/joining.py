@@ -40,7 +40,8 @@ from controlplane.storage.account_tables import Invitation, Membership, User
 from controlplane.web.accounts import cookies
 from controlplane.web.accounts.own_password import require_new, wrong_password
 from controlplane.web.accounts.sign_in import BODY_MAX_BYTES, too_many_tries
-from controlplane.web.auth import read_body, require_json, require_method
+from controlplane.web.admission import require_json, require_method
+from controlplane.web.bodies import read_body
 from controlplane.web.core import Core
 
 INVITATION: Final = "/api/auth/invitation"

@@ -23,7 +23,8 @@ from controlplane.operation.errors import Refusal, invalid_field
 from controlplane.storage.account_tables import SignInSession, User
 from controlplane.web.accounts.cookies import address_of
 from controlplane.web.accounts.sign_in import BODY_MAX_BYTES, too_many_tries
-from controlplane.web.auth import admit, read_body
+from controlplane.web.admission import admit
+from controlplane.web.bodies import read_body
 from controlplane.web.core import Core
 
 PATH: Final = "/console/api/profile/change-password"

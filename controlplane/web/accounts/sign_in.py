@@ -42,7 +42,8 @@ from controlplane.operation.errors import Refusal
 from controlplane.operation.fairness import spread
 from controlplane.storage.account_tables import User
 from controlplane.web.accounts import cookies
-from controlplane.web.auth import read_body, require_json, require_method
+from controlplane.web.admission import require_json, require_method
+from controlplane.web.bodies import read_body
 from controlplane.web.core import Core
 
 SIGN_IN: Final = "/api/auth/sign-in/email"

@@ -1,7 +1,7 @@
-"""A tool's call: who asks is looked up anew in the transaction that answers."""
+"""Calls of tools. The caller is looked up again in the transaction of each call."""
 
-import time
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -9,57 +9,66 @@ from sqlalchemy.orm import Session
 from agent.wire import codec
 from agent.wire.validation import ValidationError
 from controlplane.accounts.key_store import still_valid
-from controlplane.agent_protocol.tools.tool import Tool, ToolContext, ToolError
+from controlplane.agent_protocol.tools.tool import Tool, ToolError
 from controlplane.operation.caller import Caller
+from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal, unauthenticated
-from controlplane.storage.transactions import Transactions
 from controlplane.web.agent_protocol.envelope import INVALID_PARAMS, Json, RpcError
 from controlplane.web.core import Core
+from controlplane.web.pipeline import run
 
 ISSUES_MAX = 8
 FREE_S = 0.25
-"""Processor time that a call may take before its key is charged for it: most take a tenth."""
+"""Processor seconds of a call that are not charged to its key. Most calls take a tenth."""
 HIDDEN = "there is no such thing, or this credential has no access to it"
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """``caller`` as they were admitted."""
+    """A call of an admitted caller."""
 
     core: Core
     caller: Caller
 
     async def run(self, tool: Tool[Any], arguments: Json) -> tuple[str, Json]:
-        """Return a short text and the structured content. Raises ToolError, which a model can act
-        on, RpcError, or the refusal of a credential that has ended."""
-        now, settings = self.core.clock(), self.core.settings
+        """Return a short text and the structured result.
 
-        def job(transactions: Transactions) -> tuple[tuple[str, Json], float]:
-            began_s = time.thread_time()
-            asked = read_arguments(tool, arguments)
+        Raises:
+            ToolError: a model can correct the call.
+            RpcError: it cannot.
+            Refusal: the credential has ended.
+        """
+        parsed = read_arguments(tool, arguments)
 
-            def work(session: Session) -> tuple[str, Json]:
-                caller = still_valid(session, self.caller, now)
-                if caller is None:
-                    raise unauthenticated()
-                if tool.writes and not caller.can_write:
-                    raise RpcError(
-                        INVALID_PARAMS,
-                        f"{tool.name} needs an API key with a write grant; this credential reads"
-                        " only. Ask the merchant for such a key.",
-                    )
-                return tool.answer(ToolContext(session, caller, now, settings), asked)
-
-            answered = (transactions.write if tool.writes else transactions.read)(work)
-            return answered, time.thread_time() - began_s
+        def work(context: RequestContext) -> tuple[str, Json]:
+            if tool.writes and not context.caller.can_write:
+                raise RpcError(
+                    INVALID_PARAMS,
+                    f"{tool.name} needs an API key with a write grant, and this credential is"
+                    " read-only. Ask the merchant for such a key.",
+                )
+            return tool.answer(context, parsed)
 
         try:
-            answered, took_s = await self.core.run(job)
+            return await run(
+                self.core,
+                self.caller,
+                work,
+                tuple,
+                writes=tool.writes,
+                renew=renewed,
+                free_s=FREE_S,
+            )
         except Refusal as refusal:
-            raise _told(refusal) from None
-        if took_s > FREE_S:
-            self.core.fairness.charge(self.caller, took_s - FREE_S)
-        return answered
+            raise _rpc_error(refusal) from None
+
+
+def renewed(session: Session, caller: Caller, now: datetime) -> Caller:
+    """Return what the caller may do now. Raises the refusal of a credential that has ended."""
+    found = still_valid(session, caller, now)
+    if found is None:
+        raise unauthenticated()
+    return found
 
 
 def read_arguments(tool: Tool[Any], arguments: Json) -> Any:
@@ -74,8 +83,8 @@ def read_arguments(tool: Tool[Any], arguments: Json) -> Any:
         raise ToolError(f"{'; '.join(said)}. {tool.name} takes: {known}.") from None
 
 
-def _told(refusal: Refusal) -> Exception:
-    """Return what a caller of a tool learns of a refusal that an operation would give."""
+def _rpc_error(refusal: Refusal) -> Exception:
+    """Return what the caller of a tool gets instead of a refusal."""
     if refusal.code in {"foreign_location"} or refusal.code.endswith("_not_found"):
         return RpcError(INVALID_PARAMS, HIDDEN)
     if refusal.errors is not None:

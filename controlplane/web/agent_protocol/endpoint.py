@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal
+from controlplane.web.admission import admit, by_key_or_token, require_method
 from controlplane.web.agent_protocol.calls import Call
 from controlplane.web.agent_protocol.envelope import (
     RpcError,
@@ -24,7 +25,7 @@ from controlplane.web.agent_protocol.refusals import (
     require_no_web_page,
     unauthorized,
 )
-from controlplane.web.auth import admit, read_body, require_method
+from controlplane.web.bodies import read_body
 from controlplane.web.core import Core
 
 BODY_MAX_BYTES: Final = 65_536
@@ -47,7 +48,7 @@ class AgentProtocolEndpoint:
         require_method(request, "POST")
         require_no_web_page(request)
         try:
-            caller = await admit(self._core, request, writes=False, of_agent=True)
+            caller = await admit(self._core, request, authenticate=by_key_or_token, writes=False)
             with self._core.fairness.call(caller):
                 limit = min(BODY_MAX_BYTES, self._core.settings.body_limit_bytes)
                 body = await read_body(self._core, request, limit)

@@ -38,7 +38,7 @@ from controlplane.storage.account_tables import User
 from controlplane.storage.oauth_tables import OAuthClient
 from controlplane.web.accounts import cookies
 from controlplane.web.accounts.sign_in import SignInEndpoint
-from controlplane.web.auth import require_method
+from controlplane.web.admission import require_method
 from controlplane.web.core import Core
 from controlplane.web.oauth.forms import fields_of, read_form
 from controlplane.web.oauth.issuer import issuer_of

@@ -29,7 +29,8 @@ from controlplane.operation.errors import rate_limited
 from controlplane.operation.fairness import spread
 from controlplane.operation.rate_limit import RateLimit
 from controlplane.web.accounts import cookies
-from controlplane.web.auth import read_body, require_json, require_method
+from controlplane.web.admission import require_json, require_method
+from controlplane.web.bodies import read_body
 from controlplane.web.core import Core
 from controlplane.web.oauth.authorize import AuthorizeEndpoint, SignInFormEndpoint
 from controlplane.web.oauth.forms import read_form

@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from controlplane.accounts.oauth.asked import PARAMETERS_MAX
 from controlplane.operation.errors import Refusal, invalid_request
-from controlplane.web.auth import read_body
+from controlplane.web.bodies import read_body
 from controlplane.web.core import Core
 
 FORM: Final = "application/x-www-form-urlencoded"

@@ -3,7 +3,7 @@
 import functools
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from agent import __version__
 from agent.wire.base import Array
+from controlplane.operation.operation import Procedure
 from controlplane.operation.replies import COMPONENT_HEADERS, headers_of, refusal
 from controlplane.operation.schemas import (
     REFERENCES,
@@ -18,6 +19,7 @@ from controlplane.operation.schemas import (
     Key,
     SchemaOf,
     json_schemas,
+    markdown,
     readable,
 )
 from controlplane.operation.storable_text import PATTERN
@@ -32,9 +34,8 @@ from controlplane.retail.models import (
     TokenRequest,
     Tokens,
 )
-from controlplane.retail.operation import RetailOperation
 from controlplane.retail.registry import OPERATIONS
-from controlplane.web.auth import require_method
+from controlplane.web.admission import require_method
 
 VERSION: Final = "1.0"
 """The contract's version of the interface."""
@@ -149,8 +150,8 @@ def _schemas() -> tuple[dict[Key, Json], Json]:
         SchemaOf(("", "Tokens"), Tokens, is_reply=True),
     ]
     for each in OPERATIONS:
-        kinds.append(SchemaOf((each.path, f"{each.method} asked"), each.asked))
-        kinds.append(SchemaOf((each.path, f"{each.method} answered"), each.answered, is_reply=True))
+        kinds.append(SchemaOf((each.path, f"{each.method} asked"), each.body))
+        kinds.append(SchemaOf((each.path, f"{each.method} answered"), each.reply, is_reply=True))
     schemas, components = json_schemas(kinds)
     _narrow(components)
     # Parameters stand in the operations themselves.
@@ -159,7 +160,7 @@ def _schemas() -> tuple[dict[Key, Json], Json]:
             asked = schemas[each.path, "GET asked"]
             name = asked.get("$ref", "").rpartition("/")[2]
             schemas[each.path, "GET asked"] = components.get(name, asked)
-    for name in {each.asked.__name__ for each in OPERATIONS if each.method == "GET"}:
+    for name in {each.body.__name__ for each in OPERATIONS if each.body and not each.has_body}:
         components.pop(name, None)
     return schemas, {name: readable(schema) for name, schema in sorted(components.items())}
 
@@ -184,18 +185,19 @@ def _narrow(components: Json) -> None:
 # ---------------------------------------------------------------------------- operations
 
 
-def _operation(operation: RetailOperation[Any], schemas: dict[Key, Json]) -> Json:
+def _operation(operation: Procedure, schemas: dict[Key, Json]) -> Json:
+    description = markdown(" ".join(operation.description.split()))
     asked = schemas[operation.path, f"{operation.method} asked"]
     answered = schemas[operation.path, f"{operation.method} answered"]
     described: Json = {
         "operationId": operation.name,
-        "summary": operation.description.partition(". ")[0].rstrip("."),
-        "description": operation.description,
+        "summary": description.partition(". ")[0].rstrip("."),
+        "description": description,
         "responses": {
             str(operation.status.value): _success(answered),
             **_refusals(
                 has_body=operation.writes,
-                has_cursor=issubclass(operation.asked, PageQuery),
+                has_cursor=operation.body is not None and issubclass(operation.body, PageQuery),
                 has_id=operation.writes or "{" in operation.path,
             ),
         },

@@ -1,76 +1,57 @@
-"""The retail API over HTTP."""
+"""The routes of the retail API, and its access tokens."""
 
-from typing import Any
+from functools import partial
+from uuid import UUID
 
-from sqlalchemy.orm import Session
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
-from agent.wire.base import Model
-from agent.wire.codec import encode
+from controlplane.operation.caller import Caller
+from controlplane.operation.errors import unauthenticated
 from controlplane.retail import routes
-from controlplane.retail.cursors import Cursors
+from controlplane.retail.credentials import clients
+from controlplane.retail.credentials.access_tokens import InvalidTokenError
 from controlplane.retail.models import RefreshRequest, TokenRequest
-from controlplane.retail.operation import RetailContext, RetailOperation
 from controlplane.retail.registry import OPERATIONS
-from controlplane.storage.transactions import Transactions
-from controlplane.web.auth import read_body
 from controlplane.web.core import Core
-from controlplane.web.facade import parse_fairly
-from controlplane.web.retail.admission import Admission
+from controlplane.web.pipeline import Endpoint, by_path
 from controlplane.web.retail.document import DocumentEndpoint
 from controlplane.web.retail.tokens import TokenEndpoint, token_limit
 
+REALM = "retail"
+
 
 def retail_routes(core: Core) -> list[Route]:
-    admission, limit = Admission(core), token_limit()
-    paths: dict[str, dict[str, RetailOperation[Any]]] = {each.path: {} for each in OPERATIONS}
-    for each in OPERATIONS:
-        paths[each.path][each.method] = each
+    limit = token_limit()
     return [
         Route(routes.DOCUMENT, DocumentEndpoint()),
-        Route(routes.TOKENS, TokenEndpoint(core, admission, TokenRequest, limit)),
-        Route(routes.REFRESH, TokenEndpoint(core, admission, RefreshRequest, limit)),
-        *(Route(path, RetailEndpoint(core, admission, by)) for path, by in paths.items()),
+        Route(routes.TOKENS, TokenEndpoint(core, TokenRequest, limit)),
+        Route(routes.REFRESH, TokenEndpoint(core, RefreshRequest, limit)),
+        *(
+            Route(path, Endpoint(core, *operations, authenticate=by_access_token))
+            for path, operations in by_path(OPERATIONS).items()
+        ),
     ]
 
 
-class RetailEndpoint:
-    """An ASGI endpoint for the operations at one path, by method."""
+async def by_access_token(core: Core, request: Request, _writes: bool) -> Caller:
+    """Authenticate with an access token of the retail API."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        raise unauthenticated(REALM)
+    try:
+        keys = await core.signing_keys.get()
+        key_id = keys.access_tokens.client(token.strip(), core.clock())
+    except InvalidTokenError:
+        raise unauthenticated(REALM) from None
+    caller = core.keys.find(_cached_as(key_id))
+    if caller is None:
+        caller = await core.read(partial(clients.caller_of, key_id=key_id))
+        if caller is None:
+            raise unauthenticated(REALM)
+        core.keys.keep(_cached_as(key_id), caller)
+    return caller
 
-    def __init__(
-        self, core: Core, admission: Admission, operations: dict[str, RetailOperation[Any]]
-    ) -> None:
-        self._core = core
-        self._admission = admission
-        self._operations = operations
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        caller = await self._admission.admit(request, self._operations)
-        operation = self._operations[request.method]
-        keys = await self._admission.keys()
-        now = self._core.clock()
-        with self._core.fairness.call(caller):
-            if operation.method == "POST":
-                body = await read_body(self._core, request)
-                asked = await parse_fairly(self._core, caller, operation.asked, body)
-            else:
-                query = request.query_params.multi_items()
-                asked = operation.read_parameters(request.path_params, query)
-
-            def work(session: Session) -> Model:
-                cursors = Cursors(keys.cursor_key, now)
-                context = RetailContext(session, caller.organization_id, now, cursors)
-                reply: Model = operation.run(context, asked)
-                return reply
-
-            def job(transactions: Transactions) -> bytes:
-                transact = transactions.write if operation.writes else transactions.read
-                return encode(transact(work))
-
-            content = await self._core.run(job)
-        response = Response(content, operation.status, media_type="application/json")
-        await response(scope, receive, send)
+def _cached_as(key_id: UUID) -> str:
+    return f"retail {key_id}"

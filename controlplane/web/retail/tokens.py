@@ -13,15 +13,15 @@ from starlette.types import Receive, Scope, Send
 from agent.wire.base import Model
 from agent.wire.codec import encode
 from controlplane.operation.bodies import parse_body
-from controlplane.operation.errors import rate_limited
+from controlplane.operation.errors import rate_limited, unauthenticated
 from controlplane.operation.rate_limit import RateLimit
 from controlplane.retail.credentials import clients
 from controlplane.retail.credentials.clients import Grant
 from controlplane.retail.limits import ACCESS_TOKEN_S
 from controlplane.retail.models import RefreshRequest, TokenRequest, Tokens
-from controlplane.web.auth import read_body, require_json, require_method
+from controlplane.web.admission import require_json, require_method
+from controlplane.web.bodies import read_body
 from controlplane.web.core import Core
-from controlplane.web.retail.admission import Admission, unauthenticated
 
 BODY_MAX_BYTES: Final = 4096
 RATE_PER_S: Final = 5
@@ -38,12 +38,10 @@ class TokenEndpoint:
     def __init__(
         self,
         core: Core,
-        admission: Admission,
         body: type[TokenRequest] | type[RefreshRequest],
         limit: RateLimit,
     ) -> None:
         self._core = core
-        self._admission = admission
         self._body = body
         self._limit = limit
 
@@ -63,8 +61,8 @@ class TokenEndpoint:
 
         grant = await self._core.write(work)
         if grant is None:
-            raise unauthenticated()
-        keys = await self._admission.keys()
+            raise unauthenticated("retail")
+        keys = await self._core.signing_keys.get()
         tokens = Tokens(
             access_token=keys.access_tokens.issue(grant.key_id, now),
             expires_in=ACCESS_TOKEN_S,

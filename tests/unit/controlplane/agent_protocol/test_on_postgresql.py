@@ -51,7 +51,9 @@ def answers(database: Database) -> list[dict[str, Any]]:
         asked = read_arguments(TOOLS[tool], arguments)
 
         def work(session: Any) -> dict[str, Any]:
-            return TOOLS[tool].answer(ToolContext(session, caller, NOW, Settings()), asked)[1]
+            return TOOLS[tool].answer(
+                ToolContext(session, caller, NOW, Settings(), b"k" * 32), asked
+            )[1]
 
         return (database.write if TOOLS[tool].writes else database.read)(work)
 

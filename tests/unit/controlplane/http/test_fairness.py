@@ -6,11 +6,11 @@ from contextlib import ExitStack
 import pytest
 
 from agent.wire import routes
+from controlplane.operation.body_reader import LARGE_BYTES
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal
 from controlplane.operation.fairness import Fairness, spread
 from controlplane.settings import Settings
-from controlplane.web.facade import LARGE_BYTES
 from tests.unit.controlplane.http.test_rate_limit import Monotonic
 from tests.unit.controlplane.running_service import RunningService
 

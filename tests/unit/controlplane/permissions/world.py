@@ -87,7 +87,7 @@ class Enroller:
 
     def context(self, key_id: UUID, organization_id: str) -> RequestContext:
         caller = Caller(key_id, organization_id, can_write=True)
-        return RequestContext(self.session, caller, self.now, self.settings)
+        return RequestContext(self.session, caller, self.now, self.settings, b"k" * 32)
 
     def bound(self, key_id: UUID, organization_id: str, location_id: str) -> Bound:
         """Enrol a device that has a request waiting."""

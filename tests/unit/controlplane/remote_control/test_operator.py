@@ -12,7 +12,7 @@ from agent.wire.limits import CURSOR_MAX
 from agent.wire.operator_operations import DeviceDetailReply, ListDevicesReply
 from controlplane.remote_control.sweep import sweep
 from controlplane.settings import Settings
-from controlplane.web.facade import PAGE_MAX
+from controlplane.web.pipeline import PAGE_MAX
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 

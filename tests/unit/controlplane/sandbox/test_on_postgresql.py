@@ -45,7 +45,9 @@ def answers(database: Database) -> dict[str, Any]:
         caller = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
 
         def work(session: Any, operation: Any = operation, body: Any = body) -> bytes:
-            return encode(operation.run(RequestContext(session, caller, NOW, Settings()), body))  # noqa: B023
+            return encode(
+                operation.run(RequestContext(session, caller, NOW, Settings(), b"k" * 32), body)
+            )  # noqa: B023
 
         found[path] = json.loads(database.read(work))
     return found
