@@ -58,6 +58,7 @@ PAGES = {
     "/console/facade.js": "facade.js",
     "/console/elements.js": "elements.js",
     "/console/devices.js": "devices.js",
+    "/console/device_names.js": "device_names.js",
     "/console/device.js": "device.js",
     "/console/home.js": "home.js",
     "/console/asking.js": "asking.js",

@@ -21,6 +21,7 @@ from tests.postgresql import postgresql
 from tests.unit.controlplane.running_service import FakeClock
 
 NOW = FakeClock().now
+KEY = b"k" * 32
 PLAN = Plan(locations=4, days=20, sales_per_day=10, goods=9, until=NOW.date())
 GROUPS = [
     list(pair)
@@ -51,9 +52,7 @@ def answers(database: Database) -> list[dict[str, Any]]:
         asked = read_arguments(TOOLS[tool], arguments)
 
         def work(session: Any) -> dict[str, Any]:
-            return TOOLS[tool].answer(
-                ToolContext(session, caller, NOW, Settings(), b"k" * 32), asked
-            )[1]
+            return TOOLS[tool].answer(ToolContext(session, caller, NOW, Settings(), KEY), asked)[1]
 
         return (database.write if TOOLS[tool].writes else database.read)(work)
 

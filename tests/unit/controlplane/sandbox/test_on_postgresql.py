@@ -26,6 +26,8 @@ from tests.postgresql import postgresql
 from tests.unit.controlplane.running_service import FakeClock
 
 NOW = FakeClock().now
+KEY = b"k" * 32
+CALLER = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
 SINCE = NOW - timedelta(days=1)
 PLAN = Plan(locations=4, days=30, sales_per_day=12, goods=9, until=NOW.date())
 QUERY: dict[str, Any] = {"locationId": "loc-0001", "locationMode": "all", "period": "last7"}
@@ -42,12 +44,10 @@ def answers(database: Database) -> dict[str, Any]:
     for path, operation in OPERATIONS.items():
         query = QUERY if "ulse" not in path else {"locationId": "loc-0001"}
         body = operation.parse(json.dumps(query).encode())
-        caller = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
 
         def work(session: Any, operation: Any = operation, body: Any = body) -> bytes:
-            return encode(
-                operation.run(RequestContext(session, caller, NOW, Settings(), b"k" * 32), body)
-            )  # noqa: B023
+            context = RequestContext(session, CALLER, NOW, Settings(), KEY)
+            return encode(operation.run(context, body))
 
         found[path] = json.loads(database.read(work))
     return found
