@@ -14,10 +14,10 @@ from agent.wire.base import Absent, Array, Tolerant
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
 from controlplane.operation.operation import Area, Operation
-from controlplane.operation.replies import COMPONENT_HEADERS, headers_of, refusal
-from controlplane.operation.schemas import Json, SchemaOf, json_schemas, markdown, readable
 from controlplane.web.accounts.cookies import NAME, SECURE_PREFIX
 from controlplane.web.openapi.areas import AREAS
+from controlplane.web.openapi.replies import COMPONENT_HEADERS, headers_of, refusal
+from controlplane.web.openapi.schemas import Json, SchemaOf, json_schemas, markdown, readable
 
 PAGE_SIZE: Final = {
     "name": "Prefer",

@@ -12,16 +12,6 @@ from starlette.types import Receive, Scope, Send
 from agent import __version__
 from agent.wire.base import Array
 from controlplane.operation.operation import Procedure
-from controlplane.operation.replies import COMPONENT_HEADERS, headers_of, refusal
-from controlplane.operation.schemas import (
-    REFERENCES,
-    Json,
-    Key,
-    SchemaOf,
-    json_schemas,
-    markdown,
-    readable,
-)
 from controlplane.operation.storable_text import PATTERN
 from controlplane.retail import routes
 from controlplane.retail.limits import EXTERNAL_DEPTH_MAX
@@ -36,6 +26,16 @@ from controlplane.retail.models import (
 )
 from controlplane.retail.registry import OPERATIONS
 from controlplane.web.admission import require_method
+from controlplane.web.openapi.replies import COMPONENT_HEADERS, headers_of, refusal
+from controlplane.web.openapi.schemas import (
+    REFERENCES,
+    Json,
+    Key,
+    SchemaOf,
+    json_schemas,
+    markdown,
+    readable,
+)
 
 VERSION: Final = "1.0"
 """The contract's version of the interface."""

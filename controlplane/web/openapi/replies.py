@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from agent.wire.problem import MEDIA_TYPE
-from controlplane.operation.schemas import REFERENCES, Json
+from controlplane.web.openapi.schemas import REFERENCES, Json
 
 WORDS: Final = {
     400: "The body is not what the operation takes.",
