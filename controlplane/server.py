@@ -17,11 +17,11 @@ from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.web.app import build_app
 from controlplane.web.core import Core
-from controlplane.web.logs import Format, set_up_logging
-from controlplane.web.metrics.listener import MetricsListener, beside
-from controlplane.web.metrics.metrics import share_between_workers
+from controlplane.web.observability.listener import MetricsListener, beside
+from controlplane.web.observability.logs import Format, set_up_logging
+from controlplane.web.observability.metrics import share_between_workers
+from controlplane.web.observability.service_notifications import Notifier
 from controlplane.web.protocol import AWAITED_MAX, bounded_protocol
-from controlplane.web.service_notifications import Notifier
 from controlplane.workers import parent_sentinel
 
 GRACE_S = 5

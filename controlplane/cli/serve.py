@@ -20,8 +20,8 @@ from controlplane.server import announce, bind, serve, url_of
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseVersionError, sqlite_file
 from controlplane.storage.location import default_database
-from controlplane.web.logs import set_up_logging
-from controlplane.web.metrics.listener import MetricsListener
+from controlplane.web.observability.listener import MetricsListener
+from controlplane.web.observability.logs import set_up_logging
 from controlplane.workers import run_workers
 
 ORGANIZATION_KEYS = 100

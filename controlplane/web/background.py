@@ -26,7 +26,7 @@ from controlplane.retail.credentials import clients
 from controlplane.settings import Settings
 from controlplane.storage.notifications import listen, publish
 from controlplane.web.core import Core
-from controlplane.web.service_notifications import Notifier
+from controlplane.web.observability.service_notifications import Notifier
 from controlplane.web.webhooks.alerts import NoticeOutbox
 from controlplane.web.webhooks.sending import Outbox, send_due, webhook_client
 from controlplane.web.webhooks.tracker import Tracker

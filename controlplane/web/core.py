@@ -28,7 +28,7 @@ from controlplane.operation.rate_limit import RateLimit
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
 from controlplane.storage.transactions import Transactions
-from controlplane.web.metrics.metrics import Metrics
+from controlplane.web.observability.metrics import Metrics
 from controlplane.web.signing_keys import CachedSigningKeys
 
 Result = TypeVar("Result")

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session, aliased
 
 from controlplane.settings import Settings
 from controlplane.storage.watch_tables import NoticeDelivery
-from controlplane.web.metrics.metrics import Metrics, TrackerResult
+from controlplane.web.observability.metrics import Metrics, TrackerResult
 from controlplane.web.webhooks.sending import BATCH, Claim, backoff_s
 
 TRIED_FOR: Final = timedelta(days=3)

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from agent.wire.addresses import is_loopback_url
 from controlplane.web.core import Core
-from controlplane.web.metrics.metrics import Metrics, TrackerResult
+from controlplane.web.observability.metrics import Metrics, TrackerResult
 
 log = logging.getLogger("controlplane.web.webhooks.sending")
 BATCH = 8

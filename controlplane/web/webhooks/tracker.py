@@ -18,7 +18,7 @@ from agent.wire.vocabulary import FailureReason, Kind, Outcome, TrackerStatus
 from controlplane.settings import Settings
 from controlplane.storage.tables import Report
 from controlplane.web.core import Core
-from controlplane.web.metrics.metrics import Metrics, TrackerResult
+from controlplane.web.observability.metrics import Metrics, TrackerResult
 from controlplane.web.webhooks.sending import BATCH, Claim, backoff_s, send_due
 
 

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from controlplane.operation.errors import Refusal
 from controlplane.web.core import Core
-from controlplane.web.metrics.scrape import Found, look, scrape
+from controlplane.web.observability.scrape import Found, look, scrape
 
 FOUND_HOLDS_S: Final = 5.0
 """Several may scrape, and each as often as it likes."""

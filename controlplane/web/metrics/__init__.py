@@ -1,1 +1,0 @@
-"""Metrics, and the listener that serves them."""
