@@ -37,7 +37,7 @@ def page(
         except Refusal:
             raise ToolError(
                 "The cursor belongs to a call with other arguments, or is older than 24 hours."
-                " Repeat that call's arguments, or leave cursor out to start from the beginning."
+                " Leave cursor out to start from the beginning."
             ) from None
         query = query.where(_after(order, value, position))
     columns = [each for each in (order.moment, order.position) if each is not None]
