@@ -13,15 +13,15 @@ import uvicorn
 from agent.wire.addresses import join_host_port
 from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import system_clock
-from controlplane.core import Core
-from controlplane.http.app import build_app
-from controlplane.http.protocol import AWAITED_MAX, bounded_protocol
-from controlplane.observability.listener import MetricsListener, beside
-from controlplane.observability.logs import Format, set_up_logging
-from controlplane.observability.metrics import share_between_workers
-from controlplane.service.notify import Notifier
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
+from controlplane.web.app import build_app
+from controlplane.web.core import Core
+from controlplane.web.observability.listener import MetricsListener, beside
+from controlplane.web.observability.logs import Format, set_up_logging
+from controlplane.web.observability.metrics import share_between_workers
+from controlplane.web.observability.service_notifications import Notifier
+from controlplane.web.protocol import AWAITED_MAX, bounded_protocol
 from controlplane.workers import parent_sentinel
 
 GRACE_S = 5

@@ -123,7 +123,7 @@ DEFECTS: Final = (
     ),
     Defect(
         "limit", "a body without a declared length may have any size",
-        "controlplane/http/auth.py",
+        "controlplane/web/admission.py",
         "                if len(body) > limit:\n",
         "                if declared and len(body) > limit:\n",
         "tests/unit/controlplane/http/test_auth.py",
@@ -154,7 +154,7 @@ DEFECTS: Final = (
     ),
     Defect(
         "escape", "a path with a line break writes a second line into the access log",
-        "controlplane/http/middleware.py",
+        "controlplane/web/middleware.py",
         r'_NOT_PLAIN = re.compile(r"[^\x21-\x7e]")', r'_NOT_PLAIN = re.compile(r"[^\x21-\x7e\s]")',
         "tests/unit/controlplane/observability/test_logs.py",
     ),
@@ -219,19 +219,19 @@ DEFECTS: Final = (
     # ------------------------------------------------------------------ who may do what
     Defect(
         "permission", "the API key of a viewer may write",
-        "controlplane/accounts/permissions.py",
+        "controlplane/operation/permissions.py",
         "        row.can_write and row.role in WRITING,\n", "        row.can_write,\n",
         "tests/unit/controlplane/accounts/test_live_permissions.py",
     ),
     Defect(
         "permission", "a pending request of a member who became a viewer is still dispatched",
-        "controlplane/accounts/permissions.py",
+        "controlplane/operation/permissions.py",
         "        member.role in WRITING,\n", "        True,\n",
         "tests/unit/controlplane/accounts/test_live_permissions.py",
     ),
     Defect(
         "permission", "a key whose locations the member has lost sees every location",
-        "controlplane/accounts/caller.py",
+        "controlplane/operation/caller.py",
         "return asked & permitted or NOWHERE", "return asked & permitted",
         "tests/unit/controlplane/accounts/test_live_permissions.py",
     ),
@@ -272,13 +272,13 @@ DEFECTS: Final = (
     ),
     Defect(
         "session", "scripts can read the session cookie",
-        "controlplane/accounts/http/cookies.py",
+        "controlplane/web/accounts/cookies.py",
         "Path=/; HttpOnly; ", "Path=/; ",
         "tests/unit/controlplane/accounts/test_sign_in.py",
     ),
     Defect(
         "CSRF", "an origin that only begins like the service's own is accepted",
-        "controlplane/accounts/http/cookies.py",
+        "controlplane/web/accounts/cookies.py",
         "return origin.lower() == own.lower()", "return origin.lower().startswith(own.lower())",
         "tests/unit/controlplane/accounts/test_sign_in.py",
     ),
@@ -317,13 +317,13 @@ DEFECTS: Final = (
     # ------------------------------------------------------------------ lists
     Defect(
         "cursor", "the cursor of one listing is accepted by another",
-        "controlplane/remote_control/cursors.py",
+        "controlplane/operation/cursors.py",
         "if raw[:1] != _KINDS[listing]:", "if raw[:1] not in _KINDS.values():",
         "tests/unit/controlplane/remote_control/test_cursors.py",
     ),
     Defect(
         "cursor", "a cursor with a forged signature is accepted",
-        "controlplane/retail/cursors.py",
+        "controlplane/operation/cursors.py",
         "if not hmac.compare_digest(signature, self._sign(body)):",
         "if len(signature) != _SIGNATURE_BYTES:",
         "tests/unit/controlplane/retail/test_sales.py",
@@ -345,20 +345,20 @@ DEFECTS: Final = (
     # ------------------------------------------------------------------ alerts
     Defect(
         "alert", "an alert that cannot be judged for a moment forgets when it was resolved",
-        "controlplane/remote_control/notices/rules.py",
+        "controlplane/alerts/rules.py",
         "return watch if watch.is_told else replace(watch, began_at=None)",
         "return replace(watch, began_at=None, gone_at=None)",
         "tests/unit/controlplane/remote_control/notices/test_rules.py",
     ),
     Defect(
         "alert", "devices in maintenance count as devices that should be online",
-        "controlplane/remote_control/notices/facts.py",
+        "controlplane/alerts/facts.py",
         "        devices += not is_maintained\n", "        devices += 1\n",
         "tests/unit/controlplane/remote_control/notices/test_rules.py",
     ),
     Defect(
         "alert", "offline alerts fire while the outage of their whole location is firing",
-        "controlplane/remote_control/notices/rules.py",
+        "controlplane/alerts/rules.py",
         "is_covered = watch.holds or watch.is_told or watch.is_flapping",
         "is_covered = watch.holds or watch.is_flapping",
         "tests/unit/controlplane/remote_control/notices/test_rules.py",

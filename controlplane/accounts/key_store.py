@@ -9,10 +9,10 @@ from uuid import UUID
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session
 
-from controlplane.accounts import api_keys
-from controlplane.accounts.api_keys import hash_key
-from controlplane.accounts.caller import Caller
-from controlplane.accounts.permissions import callers, of_key
+from controlplane.operation import api_keys
+from controlplane.operation.api_keys import hash_key
+from controlplane.operation.caller import Caller
+from controlplane.operation.permissions import callers, of_key
 from controlplane.storage.tables import ApiKey
 
 DEFAULT_ORGANIZATION = "org-0001"

@@ -9,7 +9,7 @@ from agent.wire.base import Array, Exact, MaxItems, Tolerant, Uuid
 from agent.wire.text import LocationId
 from controlplane.accounts.passwords import PASSWORD_MAX
 from controlplane.accounts.users import EMAIL_MAX, NAME_MAX
-from controlplane.storable_text import STORABLE
+from controlplane.operation.storable_text import STORABLE
 from controlplane.storage.account_tables import Role
 
 LOCATIONS_OF_A_KEY_MAX = 500

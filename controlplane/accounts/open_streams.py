@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from uuid import UUID
 
-from controlplane.accounts.caller import Caller
+from controlplane.operation.caller import Caller
 
 GONE = -1
 """The version of who is no user any more."""

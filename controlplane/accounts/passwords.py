@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from argon2 import PasswordHasher, Type
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from controlplane.http.errors import unavailable
+from controlplane.operation.errors import unavailable
 
 Result = TypeVar("Result")
 PASSWORD_MIN: Final = 12

@@ -27,10 +27,17 @@ from controlplane.accounts.messages import (
 from controlplane.accounts.names import organization_records
 from controlplane.accounts.oauth.profile import grant_operations
 from controlplane.accounts.users import memberships, note_change
-from controlplane.audit.entries import Event, Subject, actor_of, grant_in_words, key_subject, note
-from controlplane.http.errors import conflict, foreign_location, not_found, read_only_key
-from controlplane.openapi.operation import Procedure, procedure
-from controlplane.remote_control.context import RequestContext
+from controlplane.operation.audit_entries import (
+    Event,
+    Subject,
+    actor_of,
+    grant_in_words,
+    key_subject,
+    note,
+)
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import conflict, foreign_location, not_found, read_only_key
+from controlplane.operation.operation import Procedure, procedure
 from controlplane.storage.account_tables import Membership, SignInSession, User
 from controlplane.storage.tables import ApiKey
 

@@ -21,7 +21,7 @@ from controlplane.analytics.pulse_facts import pulse_facts
 from controlplane.analytics.question import place, question
 from controlplane.figures.money import percent
 from controlplane.figures.pulse import pulse
-from controlplane.remote_control.context import RequestContext
+from controlplane.operation.context import RequestContext
 
 
 def chart(context: RequestContext, body: FiguresQuery) -> Chart:

@@ -30,7 +30,7 @@ from controlplane.figures.records import (
 )
 from controlplane.figures.windows import Period
 from controlplane.merchant.sales import PaymentType
-from controlplane.storable_text import STORABLE
+from controlplane.operation.storable_text import STORABLE
 
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 

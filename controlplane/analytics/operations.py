@@ -19,7 +19,7 @@ from controlplane.analytics.parts import (
 from controlplane.analytics.pulse_facts import pulse_facts
 from controlplane.analytics.question import place, question
 from controlplane.figures.pulse import pulse
-from controlplane.remote_control.context import RequestContext
+from controlplane.operation.context import RequestContext
 
 
 def dashboard(context: RequestContext, body: FiguresQuery) -> Dashboard:

@@ -13,7 +13,7 @@ from controlplane.figures.pulse import ACTIVITY_DAYS, PulseFacts
 from controlplane.figures.sums import HourSums
 from controlplane.figures.windows import Days
 from controlplane.merchant.sales import COMPLETED
-from controlplane.remote_control.context import RequestContext
+from controlplane.operation.context import RequestContext
 from controlplane.storage.merchant.rollup_tables import HourRollup
 from controlplane.storage.merchant.sales_tables import Refund, Sale
 

@@ -12,8 +12,8 @@ from controlplane.figures.local_time import clock_of
 from controlplane.figures.records import Window
 from controlplane.figures.windows import Days, PeriodError, days_asked
 from controlplane.figures.windows import Question as PeriodAsked
-from controlplane.http.errors import invalid_field, not_found
-from controlplane.remote_control.context import RequestContext
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import invalid_field, not_found
 from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location
 
 

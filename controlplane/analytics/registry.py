@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from controlplane.analytics import deprecated, messages, operations, routes
 from controlplane.analytics.messages import FiguresQuery, LocationQuery, NarrowedQuery
-from controlplane.openapi.operation import Area, Procedure, Run, procedure
+from controlplane.operation.operation import Area, Procedure, Run, procedure
 
 
 def _row(

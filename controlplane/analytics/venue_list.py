@@ -6,7 +6,7 @@ from sqlalchemy import func, select
 
 from agent.wire.base import Array, Count, Exact, Tolerant
 from controlplane.figures.local_time import clock_of
-from controlplane.remote_control.context import RequestContext
+from controlplane.operation.context import RequestContext
 from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location
 
 LISTED_MAX: Final = 500

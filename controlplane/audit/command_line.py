@@ -5,7 +5,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from controlplane.audit.entries import (
+from controlplane.operation.audit_entries import (
     COMMAND_LINE,
     Event,
     Subject,

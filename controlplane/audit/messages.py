@@ -7,7 +7,7 @@ from pydantic import Field
 
 from agent.wire.base import Absent, Array, Exact, Tolerant, Uuid
 from agent.wire.text import Cursor
-from controlplane.storable_text import STORABLE
+from controlplane.operation.storable_text import STORABLE
 from controlplane.storage.audit_tables import ActorKind, AuditOutcome, CredentialKind
 
 PAGE_DEFAULT = 50

@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 
 from agent.presentation.report_csv import csv_of
 from agent.wire.codec import encode
+from controlplane.accounts.audit_operations import record
 from controlplane.audit.messages import AuditRecord
-from controlplane.audit.operations import record
 from controlplane.audit.reading import Wanted, entries
 from controlplane.cli.arguments.audit import SHOWN
 from controlplane.cli.keys import in_database, require_database

@@ -10,7 +10,8 @@ from pathlib import Path
 from sqlalchemy.exc import SQLAlchemyError
 
 from controlplane.cli.chosen_database import chosen_database
-from controlplane.cli.errors import CommandError, UsageError, database_error
+from controlplane.cli.errors import database_error
+from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.storage.backup import (
     BackupError,

@@ -26,10 +26,10 @@ from agent.wire.operator_operations import (
     ReportDetailRequest,
 )
 from agent.wire.vocabulary import Kind
-from controlplane.cli.errors import CommandError
 from controlplane.cli.requests.waiting import wait
 from controlplane.cli.tables import console
 from controlplane.client.connection import connect
+from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
 from controlplane.demo.loop import MACHINE, start_agent, start_service
 from controlplane.demo.place import claimed

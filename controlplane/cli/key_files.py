@@ -18,7 +18,7 @@ from typing import Final
 from agent.presentation.report_csv import csv_of
 from controlplane.accounts import key_store
 from controlplane.accounts.key_store import NewKey
-from controlplane.cli.errors import CommandError, UsageError
+from controlplane.client.errors import CommandError, UsageError
 
 MANIFEST: Final = "manifest.csv"
 KEYS_MAX: Final = 10_000

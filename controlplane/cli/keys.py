@@ -17,11 +17,12 @@ from controlplane.accounts import key_store
 from controlplane.accounts.key_store import NewKey
 from controlplane.accounts.users import addresses
 from controlplane.audit.command_line import note_new_key
-from controlplane.audit.entries import COMMAND_LINE, Event, key_subject, note
 from controlplane.cli.chosen_database import chosen_database
-from controlplane.cli.errors import CommandError, UsageError, database_error
+from controlplane.cli.errors import database_error
 from controlplane.cli.key_files import KeyFile, locations_in, plan, written
+from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
+from controlplane.operation.audit_entries import COMMAND_LINE, Event, key_subject, note
 from controlplane.storage.database import (
     Database,
     DatabaseBusyError,

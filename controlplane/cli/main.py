@@ -29,8 +29,8 @@ from controlplane.cli.arguments.support import add_support_verbs
 from controlplane.cli.arguments.users import add_user_verbs
 from controlplane.cli.arguments.values import count, days, host_port, port, rate, seconds
 from controlplane.cli.arguments.verb import add_verb
-from controlplane.cli.errors import CommandError
 from controlplane.cli.watching.options import add_locations, add_serve_options
+from controlplane.client.errors import CommandError
 from controlplane.settings import Settings
 
 if TYPE_CHECKING:

@@ -18,9 +18,10 @@ from sqlalchemy.orm import Session
 from controlplane.accounts import key_store
 from controlplane.audit.command_line import note_new_key, note_new_retail_key
 from controlplane.cli.chosen_database import chosen_database
-from controlplane.cli.errors import CommandError, UsageError, database_error
+from controlplane.cli.errors import database_error
 from controlplane.cli.keys import in_database
 from controlplane.client.connection import API_KEY, RETAIL_KEY
+from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.merchant.rebuild import rebuild
 from controlplane.retail.credentials import clients

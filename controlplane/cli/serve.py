@@ -15,13 +15,14 @@ from urllib.parse import urlsplit
 from sqlalchemy.exc import SQLAlchemyError
 
 from agent.wire.addresses import is_loopback, is_web_url
-from controlplane.cli.errors import UsageError, database_error
-from controlplane.observability.listener import MetricsListener
-from controlplane.observability.logs import set_up_logging
+from controlplane.cli.errors import database_error
+from controlplane.client.errors import UsageError
 from controlplane.server import announce, bind, serve, url_of
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseVersionError, sqlite_file
 from controlplane.storage.location import default_database
+from controlplane.web.observability.listener import MetricsListener
+from controlplane.web.observability.logs import set_up_logging
 from controlplane.workers import run_workers
 
 ORGANIZATION_KEYS = 100
@@ -144,7 +145,7 @@ def _secret(options: argparse.Namespace) -> bytes | None:
         return None
     if options.notify_url is None:
         raise UsageError("--notify-secret-file needs --notify-url")
-    from controlplane.remote_control.notices.delivery import read_secret
+    from controlplane.web.webhooks.alerts import read_secret
 
     try:
         with file.open(encoding="utf-8") as opened:

@@ -3,8 +3,8 @@
 import argparse
 import sys
 
-from controlplane.cli.errors import UsageError
 from controlplane.cli.serve import settings_of
+from controlplane.client.errors import UsageError
 from controlplane.service.places import OPTIONS, RESOURCES, UNIT
 from controlplane.service.program import command_line
 from controlplane.service.systemd import (

@@ -14,7 +14,10 @@ from sqlalchemy.orm import Session
 from controlplane.accounts import users
 from controlplane.accounts.passwords import hashed, require_good
 from controlplane.accounts.users import NAME_MAX, Member, find_user
-from controlplane.audit.entries import (
+from controlplane.cli.keys import in_database, require_database, require_locations
+from controlplane.client.errors import CommandError, UsageError
+from controlplane.clock import system_clock
+from controlplane.operation.audit_entries import (
     COMMAND_LINE,
     Event,
     Operation,
@@ -22,9 +25,6 @@ from controlplane.audit.entries import (
     note,
     user_subject,
 )
-from controlplane.cli.errors import CommandError, UsageError
-from controlplane.cli.keys import in_database, require_database, require_locations
-from controlplane.clock import system_clock
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import Membership, User
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from agent.wire.addresses import is_loopback_url, is_web_url
-from controlplane.cli.errors import UsageError
+from controlplane.client.errors import UsageError
 from controlplane.client.operations import PAGE_SIZE, OperationsClient
 from controlplane.client.waiting import Patience
 

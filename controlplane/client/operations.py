@@ -24,7 +24,7 @@ from agent.wire.operator_operations import (
 from agent.wire.validation import ValidationError
 from controlplane.analytics import messages as figures
 from controlplane.analytics import routes as figures_at
-from controlplane.cli.errors import CommandError
+from controlplane.client.errors import CommandError
 from controlplane.client.refusals import UnreachableError, refusal
 from controlplane.client.waiting import Patience
 from controlplane.support import messages as support

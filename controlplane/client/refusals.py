@@ -6,7 +6,7 @@ from agent.presentation.plain_text import plain
 from agent.wire.codec import decode
 from agent.wire.problem import Problem
 from agent.wire.validation import ValidationError
-from controlplane.cli.errors import CommandError
+from controlplane.client.errors import CommandError
 
 DETAIL_MAX = 300
 NOT_FOUND = 404

@@ -20,8 +20,8 @@ from agent.wire.addresses import is_loopback_url
 from agent.wire.base import Model
 from agent.wire.codec import decode, encode
 from agent.wire.validation import ValidationError
-from controlplane.cli.errors import CommandError
 from controlplane.client.connection import RETAIL_KEY, address, read_key
+from controlplane.client.errors import CommandError
 from controlplane.client.refusals import (
     UnauthenticatedError,
     UnexpectedReplyError,

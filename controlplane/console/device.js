@@ -4,7 +4,8 @@ import { ask } from "./facade.js";
 import { announceWork } from "./announcing.js";
 import { dot, element, exact, lasted, pill, replace, when, zone } from "./elements.js";
 import { changesSection } from "./changes.js";
-import { nameOf, placeOf, reportedAt, working } from "./devices.js";
+import { nameOf, placeOf, reportedAt } from "./device_names.js";
+import { working } from "./devices.js";
 import { strip } from "./strip.js";
 import { isBack, wishButton, wishList } from "./wishes.js";
 

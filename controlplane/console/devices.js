@@ -3,6 +3,7 @@
 import { ask } from "./facade.js";
 import { dot, element, pill, plural, replace, when, zone } from "./elements.js";
 import { openAsking } from "./asking.js";
+import { nameOf, placeOf, reportedAt } from "./device_names.js";
 import { saveList } from "./saving.js";
 import { waiting } from "./wishes.js";
 
@@ -13,13 +14,6 @@ const STATES = [
   ["revoked", "Revoked"],
 ];
 export const FILTERS = ["search", "state", "location", "platform", "version"];
-
-// An install id that nobody chose is but a number (agent/presentation/machine_name.py).
-const NAMES_NOTHING = /^(install-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
-export const placeOf = (device) => device.locationName || device.locationId;
-export const nameOf = (device) =>
-  NAMES_NOTHING.test(device.legacyInstallId) ? placeOf(device) : device.legacyInstallId;
 
 const selected = new Map();
 
@@ -171,8 +165,6 @@ function entry(row, canWrite) {
     element("td", { class: "when", "data-label": "working" }, working(row)),
     element("td", { class: "when", "data-label": "reported" }, when(reportedAt(row))));
 }
-
-export const reportedAt = ({ reports }) => reports.map((each) => each.createdAt).sort().at(-1);
 
 // What runs now; what waits has begun nothing yet.
 export function working(row) {

@@ -2,7 +2,8 @@
 
 import { ask } from "./facade.js";
 import { dot, element, pill, replace, when, zone } from "./elements.js";
-import { nameOf, placeOf, says, working } from "./devices.js";
+import { nameOf, placeOf } from "./device_names.js";
+import { says, working } from "./devices.js";
 
 const SHOWN = 12;
 const TILES = [

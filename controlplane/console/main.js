@@ -4,7 +4,8 @@
 import { accountViews } from "./accounts.js";
 import { call, changes, hasKey, takeLink } from "./facade.js";
 import { fetchDevice, showDevice } from "./device.js";
-import { fetchDevices, nameOf, showDevices } from "./devices.js";
+import { nameOf } from "./device_names.js";
+import { fetchDevices, showDevices } from "./devices.js";
 import { focusOn } from "./dialogs.js";
 import { element } from "./elements.js";
 import { FIGURES, showLink } from "./figures.js";

@@ -3,7 +3,7 @@
 import { ask, call, reportPage, reportTable } from "./facade.js";
 import { asMenu } from "./dialogs.js";
 import { element, exact, pill } from "./elements.js";
-import { nameOf } from "./devices.js";
+import { nameOf } from "./device_names.js";
 import { fileName, save } from "./saving.js";
 
 // Which tables a report of each kind has (agent/presentation/report_csv.py).

@@ -1,7 +1,7 @@
 // Files for other programs: a list of devices as CSV or JSON, a report as a page or JSON.
 
 import { ask } from "./facade.js";
-import { nameOf, placeOf, reportedAt } from "./devices.js";
+import { nameOf, placeOf, reportedAt } from "./device_names.js";
 
 const ROWS_MAX = 10000;
 const COLUMNS = {

@@ -1,16 +1,17 @@
 """The service and the agent of a demo, each with what it needs, in the demo's directory."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 from agent.wire.operator_operations import Device
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
-from controlplane.cli.keys import in_database
 from controlplane.client.operations import OperationsClient
 from controlplane.clock import system_clock
 from controlplane.demo.processes import Processes, until
 from controlplane.demo.stage import Stage
+from controlplane.storage.database import Database
 
 LOCATION: Final = "demo-venue"
 MACHINE: Final = "till-1"
@@ -49,17 +50,17 @@ def start_agent(
 
 
 def _make_key(database: str, path: Path) -> None:
-    _, key = in_database(
-        database,
-        lambda session: create_key(
-            session,
-            name="demo",
-            can_write=True,
-            locations=[LOCATION],
-            organization_id=DEFAULT_ORGANIZATION,
-            now=system_clock(),
-        ),
-    )
+    with closing(Database(database, connections=1)) as opened:
+        _, key = opened.write(
+            lambda session: create_key(
+                session,
+                name="demo",
+                can_write=True,
+                locations=[LOCATION],
+                organization_id=DEFAULT_ORGANIZATION,
+                now=system_clock(),
+            )
+        )
     path.touch(mode=0o600)
     path.write_text(key + "\n")
 

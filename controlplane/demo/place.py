@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from controlplane.cli.errors import CommandError
+from controlplane.client.errors import CommandError
 
 LOCK: Final = "demo.lock"
 ENDS_WITHIN_S: Final = 5.0

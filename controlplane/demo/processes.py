@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Final, TypeVar
 
-from controlplane.cli.errors import CommandError
+from controlplane.client.errors import CommandError
 
 START_WITHIN_S: Final = 30.0
 STOP_WITHIN_S: Final = 15.0

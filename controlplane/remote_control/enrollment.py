@@ -20,20 +20,20 @@ from agent.wire.device_operations import (
     EnrollRequest,
 )
 from agent.wire.text import AppVersion, Capability, LegacyInstallId, LocationId
-from controlplane.http.errors import (
+from controlplane.devices.liveness import note_heard
+from controlplane.devices.priority import priority_of
+from controlplane.devices.records import enrollment_record
+from controlplane.devices.requests.expiry import expire_binding
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import (
     Refusal,
     conflict,
     foreign_location,
     invalid_field,
     not_found,
 )
-from controlplane.remote_control.context import RequestContext
-from controlplane.remote_control.overview.priority import priority_of
-from controlplane.remote_control.presence.silence import note_heard
-from controlplane.remote_control.records import enrollment_record
-from controlplane.remote_control.requests.expiry import expire_binding
+from controlplane.operation.storable_text import STORABLE
 from controlplane.remote_control.signatures import PublicKey, is_signed
-from controlplane.storable_text import STORABLE
 from controlplane.storage.tables import Binding, Challenge, Device
 
 NONCE_BYTES = 32

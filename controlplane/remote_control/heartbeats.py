@@ -15,12 +15,12 @@ from sqlalchemy import Row, select, update
 from sqlalchemy.orm import Session
 
 from agent.wire.device_operations import HeartbeatReply, HeartbeatRequest
-from controlplane.accounts.caller import Caller
-from controlplane.accounts.permissions import callers
-from controlplane.http.errors import Refusal
-from controlplane.remote_control.context import RequestContext
-from controlplane.remote_control.overview.priority import UNHEARD, note_return
-from controlplane.remote_control.presence.silence import note_heard
+from controlplane.devices.liveness import note_heard
+from controlplane.devices.priority import UNHEARD, note_return
+from controlplane.operation.caller import Caller
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import Refusal
+from controlplane.operation.permissions import callers
 from controlplane.settings import Settings
 from controlplane.storage.tables import Device
 

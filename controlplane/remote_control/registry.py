@@ -1,7 +1,7 @@
 """The twelve operations of the contract's `remoteControl`, each a row.
 
 `heartbeat`, for which many share a transaction, and `onCommands`, whose reply is a stream, have
-endpoints of their own (``controlplane.http``); all others are answered by the function named here.
+endpoints of their own (``controlplane.web``); all others are answered by the function named here.
 """
 
 from typing import Final
@@ -9,10 +9,11 @@ from typing import Final
 from agent.wire import device_operations as device
 from agent.wire import operator_operations as operators
 from agent.wire import routes
-from controlplane.openapi.operation import Area, Operation, procedure
+from controlplane.devices import reading
+from controlplane.devices.requests import delivery
+from controlplane.operation.operation import Area, Operation, procedure
 from controlplane.remote_control import enrollment, operator, submission
 from controlplane.remote_control.enrollment import DescribedDevice
-from controlplane.remote_control.requests import delivery
 
 _BINDING: Final = frozenset({"binding_not_found", "binding_revoked", "foreign_location"})
 _DEVICE: Final = frozenset({"device_not_found", "foreign_location"})
@@ -106,21 +107,21 @@ REMOTE_CONTROL: Final = Area(
             routes.LIST_DEVICES,
             operators.ListDevicesRequest,
             operators.ListDevicesReply,
-            operator.list_devices,
+            reading.list_devices,
             refusals={"invalid_cursor"},
         ),
         procedure(
             routes.DEVICE_DETAIL,
             operators.DeviceDetailRequest,
             operators.DeviceDetailReply,
-            operator.device_detail,
+            reading.device_detail,
             refusals=_DEVICE | {"invalid_cursor"},
         ),
         procedure(
             routes.REPORT_DETAIL,
             operators.ReportDetailRequest,
             operators.ReportDetail,
-            operator.read_report,
+            reading.read_report,
             refusals={"report_not_found", "foreign_location"},
         ),
         procedure(

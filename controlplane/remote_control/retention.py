@@ -10,7 +10,7 @@ from typing import Any, cast
 from sqlalchemy import CursorResult, delete, exists, select
 from sqlalchemy.orm import Session, aliased
 
-from controlplane.remote_control.requests import lifecycle
+from controlplane.devices.requests import lifecycle
 from controlplane.storage.tables import Report, Request
 
 ROWS_A_STEP = 200

@@ -15,15 +15,15 @@ from agent.wire.codec import to_plain
 from agent.wire.device_operations import SubmitResultReply, SubmitResultRequest
 from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
 from agent.wire.vocabulary import Kind, Outcome
-from controlplane.http.bodies import parse_json, parse_part, require_unique_keys
-from controlplane.http.errors import conflict, invalid_field
+from controlplane.devices.overview.summaries import Summary, summary_of
+from controlplane.devices.priority import note_report
+from controlplane.devices.requests import lifecycle
+from controlplane.devices.requests.delivery import refusal_of, request_of
+from controlplane.devices.requests.expiry import expire_due
+from controlplane.operation.bodies import parse_json, parse_part, require_unique_keys
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import conflict, invalid_field
 from controlplane.remote_control.canonical import canonical_json, sha256_hex
-from controlplane.remote_control.context import RequestContext
-from controlplane.remote_control.overview.priority import note_report
-from controlplane.remote_control.overview.summaries import Summary, summary_of
-from controlplane.remote_control.requests import lifecycle
-from controlplane.remote_control.requests.delivery import refusal_of, request_of
-from controlplane.remote_control.requests.expiry import expire_due
 from controlplane.storage.tables import Device, Report, Request
 
 _NULL: Final = {"type": "null"}

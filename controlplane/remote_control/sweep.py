@@ -6,7 +6,7 @@ from typing import Any, cast
 from sqlalchemy import CursorResult, delete
 from sqlalchemy.orm import Session
 
-from controlplane.remote_control.requests.expiry import expire_due
+from controlplane.devices.requests.expiry import expire_due
 from controlplane.storage.tables import Challenge
 
 CHALLENGES_KEPT = timedelta(days=1)

@@ -8,12 +8,12 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, select
 
-from controlplane.http.errors import validation_error
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import validation_error
 from controlplane.retail import models as wire
-from controlplane.retail.http.problems import existing_external_id
+from controlplane.retail.errors import existing_external_id, not_found
 from controlplane.retail.limits import CURRENCY
 from controlplane.retail.listing import page_by_name, page_of
-from controlplane.retail.operation import RetailContext, not_found
 from controlplane.retail.parts import code_of, external, money, percentage, plain_external, vat_of
 from controlplane.storage.merchant.catalog_tables import (
     CatalogExternalId,
@@ -27,7 +27,7 @@ from controlplane.storage.merchant.merchant_tables import FeeItem, UnitOfMeasure
 VAT = "vat"
 
 
-def good(context: RetailContext, asked: wire.GoodQuery) -> wire.Good:
+def good(context: RequestContext, asked: wire.GoodQuery) -> wire.Good:
     """Return one good with its variations."""
     query = select(Good).where(
         Good.id == asked.good_id, Good.organization_id == context.organization_id
@@ -38,13 +38,13 @@ def good(context: RetailContext, asked: wire.GoodQuery) -> wire.Good:
     return next(_shown(context, [row]))
 
 
-def goods(context: RetailContext, asked: wire.PageQuery) -> wire.GoodPage:
+def goods(context: RequestContext, asked: wire.PageQuery) -> wire.GoodPage:
     """Return a page of goods, in the order in which they came."""
     rows, cursor = page_of(context, Good, asked.cursor)
     return wire.GoodPage(cursor=cursor, items=tuple(_shown(context, rows)))
 
 
-def categories(context: RetailContext, asked: wire.PageQuery) -> wire.CategoryPage:
+def categories(context: RequestContext, asked: wire.PageQuery) -> wire.CategoryPage:
     """Return a page of categories, in the order in which they came."""
     rows, cursor = page_of(context, Category, asked.cursor)
     items = (
@@ -59,13 +59,13 @@ def categories(context: RetailContext, asked: wire.PageQuery) -> wire.CategoryPa
     return wire.CategoryPage(cursor=cursor, items=tuple(items))
 
 
-def uoms(context: RetailContext, asked: wire.PageQuery) -> wire.UomPage:
+def uoms(context: RequestContext, asked: wire.PageQuery) -> wire.UomPage:
     """Return a page of units of measure, by name."""
     rows, cursor = page_by_name(context, UnitOfMeasure, asked.cursor)
     return wire.UomPage(cursor=cursor, items=tuple(_uom(row) for row in rows))
 
 
-def fees(context: RetailContext, asked: wire.PageQuery) -> wire.FeePage:
+def fees(context: RequestContext, asked: wire.PageQuery) -> wire.FeePage:
     """Return a page of fees, by name: VAT and others."""
     rows, cursor = page_by_name(context, FeeItem, asked.cursor)
     items = (
@@ -75,7 +75,7 @@ def fees(context: RetailContext, asked: wire.PageQuery) -> wire.FeePage:
     return wire.FeePage(cursor=cursor, fee_items=tuple(items))
 
 
-def create_good(context: RetailContext, given: wire.GivenGood) -> wire.Good:
+def create_good(context: RequestContext, given: wire.GivenGood) -> wire.Good:
     """Create a good with its variations. Ids of external data are unique in the company."""
     _require_valid(context, given)
     row = Good(
@@ -109,7 +109,7 @@ def create_good(context: RetailContext, given: wire.GivenGood) -> wire.Good:
 # ---------------------------------------------------------------------------- creating
 
 
-def _require_valid(context: RetailContext, given: wire.GivenGood) -> None:
+def _require_valid(context: RequestContext, given: wire.GivenGood) -> None:
     """Refuse what the models cannot see, all of it at once."""
     errors: dict[str, tuple[str, ...]] = {}
     for name, table, value in (
@@ -126,7 +126,7 @@ def _require_valid(context: RetailContext, given: wire.GivenGood) -> None:
         raise validation_error(errors)
 
 
-def _exists(context: RetailContext, is_it: ColumnElement[bool], organization: Any) -> bool:
+def _exists(context: RequestContext, is_it: ColumnElement[bool], organization: Any) -> bool:
     query = select(organization).where(is_it, organization == context.organization_id)
     return context.session.execute(query.limit(1)).first() is not None
 
@@ -159,7 +159,7 @@ def _variation_row(good_id: UUID, number: int, given: wire.GivenVariation) -> Go
 
 
 def _take_external_ids(
-    context: RetailContext, taken: Iterable[tuple[wire.ExternalData | None, str, UUID]]
+    context: RequestContext, taken: Iterable[tuple[wire.ExternalData | None, str, UUID]]
 ) -> None:
     """Take the external ids, or refuse one that is in use: in this body, or before."""
     rows: dict[str, CatalogExternalId] = {}
@@ -186,7 +186,7 @@ def _take_external_ids(
 # ---------------------------------------------------------------------------- showing
 
 
-def _shown(context: RetailContext, rows: Sequence[Good]) -> Iterator[wire.Good]:
+def _shown(context: RequestContext, rows: Sequence[Good]) -> Iterator[wire.Good]:
     """Yield goods with all that belongs to them, by one question for each kind of it."""
     session = context.session
     variations: defaultdict[UUID, list[GoodVariation]] = defaultdict(list)

@@ -5,16 +5,16 @@ from typing import Any, TypeVar
 
 from sqlalchemy import select
 
-from controlplane.retail.cursors import Place
+from controlplane.operation.context import RequestContext
+from controlplane.operation.cursors import Place
 from controlplane.retail.limits import PAGE_SIZE
-from controlplane.retail.operation import RetailContext
 from controlplane.storage.tables import Base
 
 Row = TypeVar("Row", bound=Base)
 
 
 def page_of(
-    context: RetailContext, table: type[Row], cursor: str | None
+    context: RequestContext, table: type[Row], cursor: str | None
 ) -> tuple[Sequence[Row], str | None]:
     """Return a company's rows of ``table``, which has ``position`` and ``organization_id``, and
     the cursor of the next page; None where there is none."""
@@ -32,7 +32,7 @@ def page_of(
 
 
 def page_by_name(
-    context: RetailContext, table: type[Row], cursor: str | None
+    context: RequestContext, table: type[Row], cursor: str | None
 ) -> tuple[Sequence[Row], str | None]:
     """The same of a table with ``name`` and ``id``, of which a company has few: the cursor counts
     what was shown."""

@@ -19,10 +19,10 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from agent.wire.base import WHOLE, Absent, Array, MaxItems, Model, Timestamp, Uuid
+from controlplane.operation.storable_text import STORABLE
 from controlplane.retail import limits
 from controlplane.retail.barcodes import mistake_in
 from controlplane.retail.texts import LINES, mistake_in_free_data
-from controlplane.storable_text import STORABLE
 
 CodeType = Literal["ean_8", "ean_13", "itf_14", "upc_a", "sku", "other"]
 GoodStatus = Literal["active", "inactive", "unknown"]

@@ -1,37 +1,43 @@
-"""Every operation of the retail API but for the two of tokens, which need none."""
+"""The operations of the retail API, except those that issue tokens."""
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final
 
+from agent.wire.base import Model
+from controlplane.operation.context import RequestContext
+from controlplane.operation.operation import Procedure, procedure
 from controlplane.retail import catalog, models, routes, sales, structure
-from controlplane.retail.operation import RetailOperation
 
-OPERATIONS: Final[tuple[RetailOperation[Any], ...]] = (
-    RetailOperation("GET", routes.GOODS, models.PageQuery, models.GoodPage, catalog.goods),
-    RetailOperation(
-        "POST",
+
+def _read(
+    path: str,
+    parameters: type[Model],
+    reply: type[Model],
+    run: Callable[[RequestContext, Any], Model],
+) -> Procedure:
+    return procedure(path, parameters, reply, run, method="GET", name=run.__name__)
+
+
+OPERATIONS: Final[tuple[Procedure, ...]] = (
+    _read(routes.GOODS, models.PageQuery, models.GoodPage, catalog.goods),
+    procedure(
         routes.GOODS,
         models.GivenGood,
         models.Good,
         catalog.create_good,
-        HTTPStatus.CREATED,
+        name=catalog.create_good.__name__,
+        status=HTTPStatus.CREATED,
+        writes=True,
     ),
-    RetailOperation("GET", routes.GOOD, models.GoodQuery, models.Good, catalog.good),
-    RetailOperation(
-        "GET", routes.CATEGORIES, models.PageQuery, models.CategoryPage, catalog.categories
-    ),
-    RetailOperation("GET", routes.UOMS, models.PageQuery, models.UomPage, catalog.uoms),
-    RetailOperation("GET", routes.FEES, models.PageQuery, models.FeePage, catalog.fees),
-    RetailOperation("GET", routes.SALES, models.SalesQuery, models.SalePage, sales.sales),
-    RetailOperation("GET", routes.SALE, models.SaleQuery, models.Sale, sales.sale),
-    RetailOperation(
-        "GET", routes.EMPLOYEES, models.PageQuery, models.EmployeePage, structure.employees
-    ),
-    RetailOperation(
-        "GET",
-        routes.POINTS_OF_SALE,
-        models.PageQuery,
-        models.PointOfSalePage,
-        structure.points_of_sale,
+    _read(routes.GOOD, models.GoodQuery, models.Good, catalog.good),
+    _read(routes.CATEGORIES, models.PageQuery, models.CategoryPage, catalog.categories),
+    _read(routes.UOMS, models.PageQuery, models.UomPage, catalog.uoms),
+    _read(routes.FEES, models.PageQuery, models.FeePage, catalog.fees),
+    _read(routes.SALES, models.SalesQuery, models.SalePage, sales.sales),
+    _read(routes.SALE, models.SaleQuery, models.Sale, sales.sale),
+    _read(routes.EMPLOYEES, models.PageQuery, models.EmployeePage, structure.employees),
+    _read(
+        routes.POINTS_OF_SALE, models.PageQuery, models.PointOfSalePage, structure.points_of_sale
     ),
 )

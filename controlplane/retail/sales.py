@@ -8,11 +8,12 @@ from uuid import UUID
 
 from sqlalchemy import and_, or_, select
 
-from controlplane.http.errors import validation_error
+from controlplane.operation.context import RequestContext
+from controlplane.operation.cursors import Place, invalid_cursor
+from controlplane.operation.errors import validation_error
 from controlplane.retail import models as wire
-from controlplane.retail.cursors import Place, invalid_cursor
+from controlplane.retail.errors import not_found
 from controlplane.retail.limits import CURRENCY, PAGE_SIZE
-from controlplane.retail.operation import RetailContext, not_found
 from controlplane.retail.parts import code_of, external, money, percentage, vat_of
 from controlplane.storage.merchant.catalog_tables import LineSnapshot
 from controlplane.storage.merchant.columns import microseconds, moment_at
@@ -22,7 +23,7 @@ from controlplane.storage.merchant.sales_tables import Sale, SaleLine
 COMPLETED: Final = "completed"
 
 
-def sale(context: RetailContext, asked: wire.SaleQuery) -> wire.Sale:
+def sale(context: RequestContext, asked: wire.SaleQuery) -> wire.Sale:
     """Return one completed sale. What is not listed is not shown either."""
     try:
         sale_id = UUID(asked.sale_id)
@@ -40,7 +41,7 @@ def sale(context: RetailContext, asked: wire.SaleQuery) -> wire.Sale:
     return next(_shown(context, [row]))
 
 
-def sales(context: RetailContext, asked: wire.SalesQuery) -> wire.SalePage:
+def sales(context: RequestContext, asked: wire.SalesQuery) -> wire.SalePage:
     """Return a page of completed sales. Among equals their order is that of arrival: the next page
     begins after the last sale shown, wherever that has got to."""
     name, _, direction = asked.sort.rpartition("_")
@@ -73,7 +74,7 @@ _COLUMNS: Final[dict[str, Any]] = {
 }
 
 
-def _matching(context: RetailContext, asked: wire.SalesQuery) -> Any:
+def _matching(context: RequestContext, asked: wire.SalesQuery) -> Any:
     first, last = asked.initiated_at_from, asked.initiated_at_to
     if first is not None and last is not None and last < first:
         raise validation_error({"initiated_at_to": ("must not be before initiated_at_from",)})
@@ -89,7 +90,7 @@ def _matching(context: RetailContext, asked: wire.SalesQuery) -> Any:
     return query
 
 
-def _listing(context: RetailContext, asked: wire.SalesQuery) -> tuple[str, ...]:
+def _listing(context: RequestContext, asked: wire.SalesQuery) -> tuple[str, ...]:
     bounds = (asked.initiated_at_from, asked.initiated_at_to)
     said = (each.isoformat() if each is not None else "" for each in bounds)
     return (context.organization_id, "sales", asked.sort, *said)
@@ -100,7 +101,7 @@ def _place(name: str, row: Sale) -> Place:
     return Place(microseconds(moment) if isinstance(moment, datetime) else 0, row.position)
 
 
-def _value_at(context: RetailContext, name: str, place: Place) -> Any:
+def _value_at(context: RequestContext, name: str, place: Place) -> Any:
     """Return what the last row shown was ordered by. A number is as long as a cursor may be, so
     the cursor names the row, whose number does not change."""
     if name != "number":
@@ -118,7 +119,7 @@ def _value_at(context: RetailContext, name: str, place: Place) -> Any:
 # ---------------------------------------------------------------------------- showing
 
 
-def _shown(context: RetailContext, rows: Sequence[Sale]) -> Iterator[wire.Sale]:
+def _shown(context: RequestContext, rows: Sequence[Sale]) -> Iterator[wire.Sale]:
     """Yield sales with what was sold, by one question for each kind of thing."""
     session = context.session
     lines: defaultdict[int, list[tuple[SaleLine, LineSnapshot]]] = defaultdict(list)
@@ -151,7 +152,7 @@ def _shown(context: RetailContext, rows: Sequence[Sale]) -> Iterator[wire.Sale]:
 
 
 def _names(
-    context: RetailContext, table: type[PointOfSale] | type[Employee], positions: set[int]
+    context: RequestContext, table: type[PointOfSale] | type[Employee], positions: set[int]
 ) -> dict[int, str]:
     query = select(table.position, table.id).where(table.position.in_(positions))
     return {row.position: row.id for row in context.session.execute(query)}

@@ -2,20 +2,20 @@
 
 from sqlalchemy import select
 
+from controlplane.operation.context import RequestContext
 from controlplane.retail import models as wire
 from controlplane.retail.listing import page_of
-from controlplane.retail.operation import RetailContext
 from controlplane.storage.merchant.merchant_tables import Employee, Location, PointOfSale
 
 
-def employees(context: RetailContext, asked: wire.PageQuery) -> wire.EmployeePage:
+def employees(context: RequestContext, asked: wire.PageQuery) -> wire.EmployeePage:
     """Return a page of those who work for the company."""
     rows, cursor = page_of(context, Employee, asked.cursor)
     items = (wire.Employee(id=row.id, name=row.name) for row in rows)
     return wire.EmployeePage(cursor=cursor, items=tuple(items))
 
 
-def points_of_sale(context: RetailContext, asked: wire.PageQuery) -> wire.PointOfSalePage:
+def points_of_sale(context: RequestContext, asked: wire.PageQuery) -> wire.PointOfSalePage:
     """Return a page of the company's terminals."""
     rows, cursor = page_of(context, PointOfSale, asked.cursor)
     query = select(Location).where(Location.position.in_({row.location for row in rows}))

@@ -11,8 +11,8 @@ from typing import Any, Final
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from controlplane.operation.storable_text import LINES_PATTERN, is_storable
 from controlplane.retail.limits import EXTERNAL_DEPTH_MAX
-from controlplane.storable_text import LINES_PATTERN, is_storable
 
 
 def _lines(text: str) -> str:

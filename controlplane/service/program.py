@@ -7,7 +7,7 @@ from os import stat_result
 from pathlib import Path
 from typing import Final
 
-from controlplane.cli.errors import CommandError
+from controlplane.client.errors import CommandError
 
 _HOMES: Final = (Path("/home"), Path("/root"))
 _ELSEWHERE: Final = "Install venue-control from its package, or into /opt as root."

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from controlplane.cli.errors import ClosedError, CommandError
+from controlplane.client.errors import ClosedError, CommandError
 from controlplane.service.places import OPTIONS, RESOURCES, STATE, SYSUSERS, UNIT, USER
 from controlplane.service.program import command_line, quoted, require_safe_program
 

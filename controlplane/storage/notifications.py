@@ -1,8 +1,8 @@
 """Tells the other processes on one PostgreSQL which API keys have something new.
 
 LISTEN and NOTIFY (PostgreSQL, part VI, NOTIFY): told in the transaction, heard after its commit.
-What is told while a connection is down is lost; the look for changes (`controlplane.background`)
-finds it some seconds later.
+What is sent while a connection is down is lost; the poll for changes (`web.background`) finds it
+some seconds later.
 """
 
 import asyncio

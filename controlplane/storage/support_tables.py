@@ -13,7 +13,7 @@ class SupportLink(Base):
     """What support made a token for. The token itself is kept nowhere, only its hash.
 
     ``channel`` and ``asked_by`` are support's words for a person. ``organization_id``,
-    ``confirmed_at`` and ``confirmed_by`` (`controlplane.accounts.caller.Caller.user_id`) are
+    ``confirmed_at`` and ``confirmed_by`` (`controlplane.operation.caller.Caller.user_id`) are
     written together, once; ``disconnected_at`` once, whether it was confirmed or not.
     """
 

@@ -115,7 +115,7 @@ class Device(Base):
     """An instance as it is bound now. ``key_id`` is the API key it last enrolled or beat with.
 
     ``priority`` and ``tone`` say how urgently it wants to be looked at
-    (`controlplane.remote_control.overview.priority`); ``network_report`` and
+    (`controlplane.devices.priority`); ``network_report`` and
     ``application_report`` are the positions of its newest reports.
     """
 

@@ -5,9 +5,9 @@ organization's: to others there is no such token, but to who tries to use it, to
 """
 
 from controlplane.accounts.names import names_of_organizations
-from controlplane.audit.entries import Event, Subject
-from controlplane.http.errors import Refusal, conflict, manager_needed, not_found
-from controlplane.remote_control.context import RequestContext
+from controlplane.operation.audit_entries import Event, Subject
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import Refusal, conflict, manager_needed, not_found
 from controlplane.storage.support_tables import SupportLink
 from controlplane.support.channels import channels
 from controlplane.support.links import confirmed_links, find_link, record_of, state_of

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from controlplane.openapi.operation import Area, procedure
+from controlplane.operation.operation import Area, procedure
 from controlplane.support import operations, routes
 from controlplane.support.messages import ConfirmRequest, Contact, Inspection, Link, TokenRequest
 

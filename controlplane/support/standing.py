@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from controlplane.accounts.caller import Caller
-from controlplane.accounts.permissions import WRITING
 from controlplane.accounts.users import memberships
+from controlplane.operation.caller import Caller
+from controlplane.operation.permissions import WRITING
 
 
 @dataclass(frozen=True, slots=True)

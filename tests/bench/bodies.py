@@ -15,8 +15,8 @@ from itertools import chain, islice, product, repeat
 from string import ascii_letters
 
 from agent.wire.codec import to_plain
-from controlplane.http.bodies import CONTAINERS_MAX, ITEMS_MAX
-from controlplane.http.errors import Refusal
+from controlplane.operation.bodies import CONTAINERS_MAX, ITEMS_MAX
+from controlplane.operation.errors import Refusal
 from controlplane.remote_control.submission import parse_submission
 from controlplane.server import COLLECT_AFTER
 from controlplane.settings import Settings

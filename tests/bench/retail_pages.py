@@ -23,9 +23,9 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
 from controlplane.clock import system_clock
+from controlplane.operation.cursors import Cursors, Place
 from controlplane.retail import routes
 from controlplane.retail.credentials import clients, signing_keys
-from controlplane.retail.cursors import Cursors, Place
 from controlplane.retail.limits import PAGE_SIZE
 from controlplane.retail.models import SaleOrder
 from controlplane.storage.database import Database

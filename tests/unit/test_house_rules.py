@@ -67,8 +67,6 @@ def test_what_is_left_behind_fails_the_test_that_left_it(tmp_path: Path) -> None
 FREEZES = """
 import gc
 
-pytestmark = pytest.mark.medium
-
 def test_freezes():
     gc.freeze()
 

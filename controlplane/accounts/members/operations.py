@@ -26,10 +26,10 @@ from controlplane.accounts.members.messages import (
 )
 from controlplane.accounts.members.rules import require_owner
 from controlplane.accounts.users import Member
-from controlplane.audit.entries import Event, Subject, granted, user_subject
-from controlplane.http.errors import conflict, invalid_field, not_found
-from controlplane.openapi.operation import Procedure, procedure
-from controlplane.remote_control.context import RequestContext
+from controlplane.operation.audit_entries import Event, Subject, granted, user_subject
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import conflict, invalid_field, not_found
+from controlplane.operation.operation import Procedure, procedure
 from controlplane.storage.account_tables import Invitation, Membership, User
 
 PREFIX: Final = "/console/api/members"

@@ -2,9 +2,9 @@
 
 from http import HTTPStatus
 
-from controlplane.accounts.caller import Caller
-from controlplane.http.errors import Refusal
-from controlplane.remote_control.context import RequestContext
+from controlplane.operation.caller import Caller
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import Refusal
 
 
 def owns(caller: Caller) -> bool:

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
-from controlplane.http.errors import Refusal, invalid_request
+from controlplane.operation.errors import Refusal, invalid_request
 
 PARAMETERS_MAX: Final = 24
 QUERY_MAX_BYTES: Final = 4096

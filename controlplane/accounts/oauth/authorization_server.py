@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts.oauth import clients, grants
 from controlplane.accounts.oauth.asked import Asked, Reply
-from controlplane.accounts.oauth.issuer import GRANT_TYPES, resource_of
+from controlplane.accounts.oauth.metadata import GRANT_TYPES, resource_of
 from controlplane.accounts.oauth.redirects import is_same
 from controlplane.accounts.oauth.registration import Registration
 from controlplane.accounts.oauth.secrets import (

@@ -11,7 +11,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.oauth.secrets import is_client_id, new_client_id
-from controlplane.http.errors import unavailable
+from controlplane.operation.errors import unavailable
 from controlplane.storage.oauth_tables import OAuthClient, OAuthGrant
 
 CLIENTS_MAX: Final = 10_000

@@ -6,10 +6,10 @@ from typing import Final
 from agent.wire.base import Array, Exact, Tolerant, Uuid
 from controlplane.accounts.oauth import grants
 from controlplane.accounts.oauth.redirects import host_of
-from controlplane.audit.entries import Event, Subject
-from controlplane.http.errors import not_found
-from controlplane.openapi.operation import Procedure, procedure
-from controlplane.remote_control.context import RequestContext
+from controlplane.operation.audit_entries import Event, Subject
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import not_found
+from controlplane.operation.operation import Procedure, procedure
 from controlplane.storage.oauth_tables import OAuthClient, OAuthGrant
 
 UNKNOWN: Final = "A program that is not registered any more"

@@ -10,7 +10,7 @@ from authlib.oauth2.rfc7591.errors import InvalidClientMetadataError, InvalidRed
 
 from controlplane.accounts.oauth import clients
 from controlplane.accounts.oauth.asked import Asked
-from controlplane.accounts.oauth.issuer import GRANT_TYPES, server_metadata
+from controlplane.accounts.oauth.metadata import GRANT_TYPES, server_metadata
 from controlplane.accounts.oauth.redirects import URIS_MAX, is_redirect_uri
 from controlplane.storage.oauth_tables import OAuthClient
 

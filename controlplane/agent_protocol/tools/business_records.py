@@ -19,9 +19,9 @@ from controlplane.agent_protocol.tools.record_models import (
 from controlplane.agent_protocol.tools.sale_records import refund_records, sale_records
 from controlplane.agent_protocol.tools.scope import named_places
 from controlplane.agent_protocol.tools.tool import Tool, ToolContext, ToolError
+from controlplane.devices.records import device_records, report_summary, request_record
+from controlplane.devices.requests import lifecycle
 from controlplane.figures.financial import Place
-from controlplane.remote_control.records import device_records, report_summary, request_record
-from controlplane.remote_control.requests import lifecycle
 from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale
 from controlplane.storage.merchant.sales_tables import Refund, Sale
 from controlplane.storage.tables import Device, Report, Request

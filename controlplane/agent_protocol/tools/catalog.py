@@ -13,7 +13,7 @@ from agent.wire.text import Cursor, Utf16Length
 from controlplane.agent_protocol.tools.paging import Order, page
 from controlplane.agent_protocol.tools.tool import Tool, ToolContext, ToolError
 from controlplane.figures.records import Cents
-from controlplane.http.errors import not_found
+from controlplane.operation.errors import not_found
 from controlplane.storage.merchant.catalog_tables import Category, Good, GoodCode, GoodVariation
 from controlplane.storage.merchant.merchant_tables import UnitOfMeasure
 

@@ -1,6 +1,5 @@
 """Pages of rows: a cursor is good for the tool, dataset and filters that it came from."""
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,11 +10,9 @@ from sqlalchemy import ColumnElement, Select, and_, or_
 from agent.wire.base import Exact
 from agent.wire.codec import to_plain
 from controlplane.agent_protocol.tools.tool import ToolContext, ToolError
-from controlplane.remote_control.cursors import read_cursor, write_cursor
+from controlplane.operation.cursors import Place
+from controlplane.operation.errors import Refusal
 from controlplane.storage.merchant.columns import microseconds, moment_at
-
-DIGEST_BYTES = 7
-"""So that it is a positive number of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +29,16 @@ def page(
     context: ToolContext, query: Select[Any], order: Order, listing: Exact, limit: int
 ) -> tuple[Sequence[Any], str | None]:
     """Return the rows of a page, and the cursor of the next. ``listing`` are the arguments."""
-    digest = _digest(context, listing)
+    name = _name(context, listing)
     cursor = getattr(listing, "cursor", None)
     if cursor is not None:
-        given, value, position = read_cursor("agents", cursor)
-        if given != digest:
+        try:
+            value, position = context.cursors.read(name, cursor)
+        except Refusal:
             raise ToolError(
-                "The cursor is of a call with other arguments. Repeat those that it came from, or"
-                " leave cursor out to begin anew."
-            )
+                "The cursor belongs to a call with other arguments, or is older than 24 hours."
+                " Leave cursor out to start from the beginning."
+            ) from None
         query = query.where(_after(order, value, position))
     columns = [each for each in (order.moment, order.position) if each is not None]
     query = query.order_by(*(each.desc() if order.is_newest_first else each for each in columns))
@@ -49,7 +47,7 @@ def page(
         return rows, None
     last = rows[limit - 1]
     value = 0 if order.moment is None else microseconds(getattr(last, order.moment.key))
-    return rows[:limit], write_cursor("agents", digest, value, last.position)
+    return rows[:limit], context.cursors.write(name, Place(value, last.position))
 
 
 def _after(order: Order, value: int, position: int) -> ColumnElement[bool]:
@@ -65,11 +63,13 @@ def _after(order: Order, value: int, position: int) -> ColumnElement[bool]:
     return and_(bound, or_(later(order.moment, moment), same))
 
 
-def _digest(context: ToolContext, listing: Exact) -> int:
-    told = to_plain(listing)
-    told.pop("cursor", None)
-    told.pop("limit", None)
-    whole = json.dumps(
-        [type(listing).__name__, context.caller.organization_id, told], sort_keys=True
+def _name(context: ToolContext, listing: Exact) -> tuple[str, ...]:
+    """Return what a cursor depends on: organization, tool and all arguments except the page's."""
+    arguments = to_plain(listing)
+    arguments.pop("cursor", None)
+    arguments.pop("limit", None)
+    return (
+        context.organization_id,
+        type(listing).__name__,
+        json.dumps(arguments, sort_keys=True),
     )
-    return int.from_bytes(hashlib.sha256(whole.encode()).digest()[:DIGEST_BYTES])

@@ -8,7 +8,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from agent.wire.base import Exact, Tolerant
 from agent.wire.codec import to_plain
-from controlplane.remote_control.context import RequestContext
+from controlplane.operation.context import RequestContext
 
 Arguments = TypeVar("Arguments", bound=Exact)
 Json = dict[str, Any]

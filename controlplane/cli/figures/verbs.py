@@ -9,7 +9,7 @@ from agent.wire.codec import to_plain, validate
 from agent.wire.validation import ValidationError
 from controlplane.analytics.messages import FiguresQuery, FinancialSummary
 from controlplane.cli.connection import client_of
-from controlplane.cli.errors import UsageError
+from controlplane.client.errors import UsageError
 from controlplane.client.operations import OperationsClient
 from controlplane.client.refusals import NotFoundError
 from controlplane.figures.windows import Period

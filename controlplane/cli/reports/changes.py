@@ -12,7 +12,7 @@ from agent.presentation.changes.changes import changes_between
 from agent.presentation.plain_text import plain
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
 from controlplane.cli.connection import client_of, device_of, report_of, reports_since
-from controlplane.cli.errors import CommandError, UsageError
+from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
 
 

@@ -16,10 +16,10 @@ from agent.wire.vocabulary import Kind
 from controlplane.cli.arguments.facade import KINDS
 from controlplane.cli.connection import client_of, device_of, record_named, report_of, reports_since
 from controlplane.cli.devices.filters import filters_of
-from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.reports.changes import against
 from controlplane.cli.screen.progress import Progress
 from controlplane.cli.screen.terminal import write_exactly
+from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
 
 Found = list[tuple[Device, ReportSummary]]

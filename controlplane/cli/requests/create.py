@@ -16,12 +16,12 @@ from agent.wire.operator_operations import (
 )
 from controlplane.cli.connection import client_of, device_of
 from controlplane.cli.devices.filters import state_of
-from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.requests.selection import Selection, is_for_one, select
 from controlplane.cli.requests.waiting import Asked, Round, wait
 from controlplane.cli.screen.progress import Progress
 from controlplane.cli.screen.terminal import confirm
 from controlplane.cli.watching import wishes
+from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
 
 CONFIRM_ABOVE = 20

@@ -12,7 +12,6 @@ from agent.presentation.tone import Tone
 from agent.wire.codec import encode_indented
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
 from controlplane.cli.devices.filters import place_of
-from controlplane.cli.errors import CommandError
 from controlplane.cli.requests.waiting import Asked
 from controlplane.cli.tables import (
     console,
@@ -24,6 +23,7 @@ from controlplane.cli.tables import (
     status_text,
     text_of,
 )
+from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
 
 _UNSAFE: Final = re.compile(r"[^\w.-]+", re.ASCII)

@@ -9,7 +9,7 @@ from agent.wire.operator_operations import Device
 from agent.wire.vocabulary import Kind
 from controlplane.cli.connection import record_named
 from controlplane.cli.devices.filters import Filters, filters_of, state_of
-from controlplane.cli.errors import CommandError, UsageError
+from controlplane.client.errors import CommandError, UsageError
 
 Reason = Literal["offline", "revoked", "unsupported", "already asked"]
 REASONS: Final[dict[Reason, str]] = {

@@ -17,10 +17,10 @@ from agent.wire.operator_operations import (
     RemoteRequest,
 )
 from agent.wire.vocabulary import Kind
-from controlplane.cli.errors import CommandError
+from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
 from controlplane.client.refusals import RefusedError, UnreachableError
-from controlplane.remote_control.requests.lifecycle import FINISHED, OPEN
+from controlplane.devices.requests.lifecycle import FINISHED, OPEN
 
 POLL_S: Final = 1.0
 LOOKS_PER_S: Final = 5.0

@@ -9,9 +9,9 @@ from uuid import UUID
 from agent.presentation.report_csv import Row, csv_of
 from agent.wire.base import Model
 from agent.wire.codec import encode_indented, to_plain
-from controlplane.cli.errors import CommandError
 from controlplane.cli.retail.connection import retail_client_of
 from controlplane.cli.screen.terminal import write_exactly
+from controlplane.client.errors import CommandError
 from controlplane.client.refusals import NotFoundError
 from controlplane.client.retail import RetailClient
 from controlplane.retail.models import Category, Good

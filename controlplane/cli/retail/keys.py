@@ -6,10 +6,10 @@ import sys
 from sqlalchemy.orm import Session
 
 from controlplane.audit.command_line import note_new_retail_key, retail_key_subject
-from controlplane.audit.entries import COMMAND_LINE, Event, Subject, note
-from controlplane.cli.errors import CommandError
 from controlplane.cli.keys import in_database, key_named, require_database
+from controlplane.client.errors import CommandError
 from controlplane.clock import system_clock
+from controlplane.operation.audit_entries import COMMAND_LINE, Event, Subject, note
 from controlplane.retail.credentials import clients, signing_keys
 from controlplane.retail.credentials.clients import Environment
 from controlplane.storage.merchant.retail_tables import RetailKey

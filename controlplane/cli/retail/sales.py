@@ -11,10 +11,10 @@ from agent.presentation.report_csv import Row, csv_of
 from agent.wire.codec import to_plain
 from controlplane.cli.arguments.retail import SALES_SHOWN
 from controlplane.cli.arguments.values import Moment
-from controlplane.cli.errors import UsageError
 from controlplane.cli.retail.connection import retail_client_of
 from controlplane.cli.screen.progress import Progress
 from controlplane.cli.screen.terminal import write_exactly
+from controlplane.client.errors import UsageError
 from controlplane.retail.limits import PAGE_SIZE
 from controlplane.retail.models import Money, Sale
 

@@ -3,7 +3,7 @@
 import io
 import sys
 
-from controlplane.cli.errors import CommandError, UsageError
+from controlplane.client.errors import CommandError, UsageError
 
 
 def confirm(question: str, *, is_sure: bool) -> None:

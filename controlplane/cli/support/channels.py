@@ -5,9 +5,9 @@ import re
 import sys
 from typing import Final
 
-from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.keys import in_database, require_database
 from controlplane.cli.support.words import words
+from controlplane.client.errors import CommandError, UsageError
 from controlplane.support.channels import CHANNELS_MAX, channels, remove_channel, set_channel
 
 _KIND: Final = re.compile(r"[a-z][a-z0-9-]{0,31}")

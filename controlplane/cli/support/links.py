@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from agent.wire.codec import to_plain
-from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.keys import in_database, require_database
 from controlplane.cli.support.words import words
+from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.support.links import all_links, end_link, make_link, record_of
 from controlplane.support.messages import Link

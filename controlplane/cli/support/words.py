@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from controlplane.cli.errors import UsageError
+from controlplane.client.errors import UsageError
 
 WORDS_MAX: Final = 128
 

@@ -11,20 +11,20 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.users import NAME_MAX
-from controlplane.audit.entries import COMMAND_LINE, Event, Operation, Subject, note
-from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.keys import in_database, require_database, require_locations
+from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
-from controlplane.merchant.places import name_location, name_organization, say_zone
-from controlplane.remote_control.presence.opening_hours import read_hours, written
-from controlplane.remote_control.presence.places import (
+from controlplane.devices.locations.locations import (
     At,
     add_maintenance,
     end_maintenance,
     set_location,
     zones,
 )
-from controlplane.remote_control.presence.standing import Maintenance
+from controlplane.devices.locations.opening_hours import read_hours, written
+from controlplane.devices.locations.standing import Maintenance
+from controlplane.merchant.places import name_location, name_organization, say_zone
+from controlplane.operation.audit_entries import COMMAND_LINE, Event, Operation, Subject, note
 from controlplane.storage.merchant.merchant_tables import Location, Organization
 from controlplane.storage.watch_tables import LocationHours, MaintenanceWindow
 

@@ -4,9 +4,9 @@ from uuid import UUID
 
 from agent.wire.base import Tolerant
 from agent.wire.operator_operations import DeviceDetailRequest
-from controlplane.cli.errors import CommandError
+from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
-from controlplane.remote_control.presence.records import Presence
+from controlplane.devices.timeline.records import Presence
 
 PATH = "/console/api/device"
 LEGEND = "█ heard  ▄ in part  _ offline  · closed"

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from controlplane.cli.connection import client_of, device_of
-from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.requests.selection import is_for_one, meant_by
 from controlplane.cli.screen.terminal import confirm
+from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
-from controlplane.remote_control.wishes.records import DEVICES_MAX, WishReply, WishRequest
+from controlplane.pending_requests.records import DEVICES_MAX, WishReply, WishRequest
 
 PATH = "/console/api/wish"
 CONFIRM_ABOVE = 20

@@ -18,8 +18,8 @@ from uuid import UUID
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from controlplane.accounts.api_keys import hash_key
-from controlplane.accounts.caller import Caller
+from controlplane.operation.api_keys import hash_key
+from controlplane.operation.caller import Caller
 from controlplane.storage.merchant.retail_tables import RefreshToken, RetailKey
 
 Environment = Literal["live", "test"]
@@ -75,6 +75,11 @@ def revoke_key(session: Session, key_id: UUID, now: datetime) -> bool:
     row.revoked_at = row.revoked_at or now
     session.execute(delete(RefreshToken).where(RefreshToken.key_id == key_id))
     return True
+
+
+def revoked_keys(session: Session) -> frozenset[UUID]:
+    query = select(RetailKey.id).where(RetailKey.revoked_at.is_not(None))
+    return frozenset(session.scalars(query))
 
 
 def caller_of(session: Session, key_id: UUID) -> Caller | None:

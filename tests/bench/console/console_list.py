@@ -22,12 +22,12 @@ from sqlalchemy.orm import Session
 
 from agent.wire.base import Message
 from agent.wire.codec import encode
-from controlplane.accounts.caller import Caller
-from controlplane.remote_control.context import RequestContext
-from controlplane.remote_control.overview.home import summary
-from controlplane.remote_control.overview.listing import overview
-from controlplane.remote_control.overview.priority import Priority, priority_of
-from controlplane.remote_control.overview.records import OverviewRequest, SummaryRequest
+from controlplane.devices.overview.home import summary
+from controlplane.devices.overview.listing import overview
+from controlplane.devices.overview.records import OverviewRequest, SummaryRequest
+from controlplane.devices.priority import Priority, priority_of
+from controlplane.operation.caller import Caller
+from controlplane.operation.context import RequestContext
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.tables import Device, Report
@@ -35,6 +35,7 @@ from controlplane.storage.tables import Device, Report
 DEVICES: Final = 50_000
 CALLS: Final = 100
 NOW: Final = datetime.now(UTC)
+KEY: Final = b"k" * 32
 ORGANIZATION: Final = "org-0001"
 FILTERS: Final[tuple[dict[str, Any], ...]] = (
     {},
@@ -98,7 +99,7 @@ def took_ms(database: Database, work: Callable[[RequestContext], Message]) -> tu
     for _ in range(CALLS):
         began_s = time.perf_counter()
         database.read(
-            lambda session: encode(work(RequestContext(session, caller, NOW, Settings())))
+            lambda session: encode(work(RequestContext(session, caller, NOW, Settings(), KEY)))
         )
         times.append((time.perf_counter() - began_s) * 1000)
     return statistics.median(times), statistics.quantiles(times, n=20)[-1]

@@ -20,11 +20,11 @@ from sqlalchemy.engine import Engine
 from starlette.types import Message
 
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
-from controlplane.core import Core
-from controlplane.http.console_api import ChangesEndpoint
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.tables import Device
+from controlplane.web.console_api import ChangesEndpoint
+from controlplane.web.core import Core
 
 DEVICES: Final = 10_000
 SHOWN: Final = 200

@@ -14,10 +14,10 @@ from typing import Any, Final
 from sqlalchemy.orm import Session
 
 from agent.wire.codec import encode
-from controlplane.accounts.caller import Caller
 from controlplane.analytics import routes
 from controlplane.analytics.registry import OPERATIONS
-from controlplane.remote_control.context import RequestContext
+from controlplane.operation.caller import Caller
+from controlplane.operation.context import RequestContext
 from controlplane.sandbox.plan import ORGANIZATION
 from controlplane.settings import Settings
 from controlplane.storage.database import Database

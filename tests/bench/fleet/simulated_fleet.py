@@ -28,11 +28,11 @@ from agent.tasks.schedule import JITTER_FRACTION
 from agent.tasks.session.circuit_breaker import CircuitBreaker
 from agent.tasks.session.device_session import DeviceSession
 from agent.wire.device_operations import HeartbeatReply, HeartbeatRequest
-from controlplane.accounts.caller import Caller
-from controlplane.http.commands import reconnect_ms
-from controlplane.http.errors import Refusal
-from controlplane.http.fairness import Fairness
+from controlplane.operation.caller import Caller
+from controlplane.operation.errors import Refusal
+from controlplane.operation.fairness import Fairness
 from controlplane.settings import Settings
+from controlplane.web.commands import reconnect_ms
 from tests.bench.fleet.fleet import DEVICES_A_KEY
 from tests.fakes.virtual_clock import VirtualClock
 

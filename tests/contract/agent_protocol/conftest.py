@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from controlplane.agent_protocol.refusals import PATH
-from controlplane.core import Core
-from controlplane.http.app import build_app
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import Plan
 from controlplane.server import bind, url_of
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
+from controlplane.web.agent_protocol.refusals import PATH
+from controlplane.web.app import build_app
+from controlplane.web.core import Core
 from tests.contract.agent_protocol.served import Served
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES
 from tests.unit.controlplane.running_service import FakeClock

@@ -8,8 +8,8 @@ from typing import Any, Final
 import httpx2
 from jsonschema import Draft202012Validator
 
-from controlplane.openapi.document import document_bytes
-from controlplane.retail.http.document import document_bytes as retail_document_bytes
+from controlplane.web.openapi.document import document_bytes
+from controlplane.web.retail.document import document_bytes as retail_document_bytes
 
 Json = dict[str, Any]
 

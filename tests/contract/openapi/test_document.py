@@ -22,15 +22,15 @@ from agent.wire.payloads.application import BrowserField
 from agent.wire.vocabulary import Kind, Outcome
 from controlplane.analytics import routes as analytics
 from controlplane.analytics.messages import FiguresQuery, LocationQuery, NarrowedQuery
-from controlplane.cli.errors import CommandError
+from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
-from controlplane.http.errors import Refusal
-from controlplane.openapi.areas import AREAS, OPERATIONS
-from controlplane.openapi.document import document_bytes
-from controlplane.openapi.operation import ANYWHERE, STATUSES
+from controlplane.operation.errors import Refusal
+from controlplane.operation.operation import ANYWHERE, STATUSES
 from controlplane.remote_control.submission import parse_submission
 from controlplane.support import routes as support
 from controlplane.support.messages import ConfirmRequest, TokenRequest
+from controlplane.web.openapi.areas import AREAS, OPERATIONS
+from controlplane.web.openapi.document import document_bytes
 from tests.contract.openapi.conformance import document
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.paths import ROOT

@@ -18,7 +18,6 @@ import pytest
 from sqlalchemy.orm import Session
 
 from controlplane.clock import system_clock
-from controlplane.openapi.areas import OPERATIONS
 from controlplane.retail import routes
 from controlplane.retail.credentials import clients
 from controlplane.retail.registry import OPERATIONS as RETAIL
@@ -26,6 +25,7 @@ from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import ORGANIZATION, Plan
 from controlplane.storage.database import Database
 from controlplane.support.links import make_link
+from controlplane.web.openapi.areas import OPERATIONS
 from tests.paths import ROOT
 from tests.sizes import amount
 from tests.unit.controlplane.test_process import Process, run, start, stop

@@ -6,11 +6,11 @@ from typing import Any, Final
 from agent.wire import routes as devices
 from controlplane.agent_protocol.tools.registry import TOOLS
 from controlplane.analytics import routes as figures
-from controlplane.openapi.areas import OPERATIONS
-from controlplane.openapi.operation import Operation
+from controlplane.operation.operation import Operation
 from controlplane.retail import routes as retail
 from controlplane.retail.registry import OPERATIONS as RETAIL
 from controlplane.support import routes as support
+from controlplane.web.openapi.areas import OPERATIONS
 from tests.contract.service.calls import agents
 from tests.contract.service.proven.tables import proofs
 from tests.paths import ROOT

@@ -8,9 +8,9 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from controlplane.clock import system_clock
-from controlplane.remote_control.overview.priority import Priority
-from controlplane.remote_control.presence.places import add_maintenance, set_location
-from controlplane.remote_control.presence.standing import Maintenance
+from controlplane.devices.locations.locations import add_maintenance, set_location
+from controlplane.devices.locations.standing import Maintenance
+from controlplane.devices.priority import Priority
 from controlplane.storage.database import Database
 from controlplane.storage.tables import Device
 from controlplane.storage.watch_tables import Gap, Listened

@@ -10,15 +10,15 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from controlplane.accounts import key_store
-from controlplane.accounts.caller import Caller
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
-from controlplane.core import Core
-from controlplane.http.app import build_app
+from controlplane.operation.caller import Caller
 from controlplane.retail.routes import DOCUMENT, is_retail
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.layout import Base
 from controlplane.storage.tables import Schema
+from controlplane.web.app import build_app
+from controlplane.web.core import Core
 from tests.contract.openapi import conformance
 from tests.fakes import figures_schema, retail_schema
 from tests.fakes.remote_control import schema as remote_control_schema

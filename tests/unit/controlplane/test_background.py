@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from agent.wire import routes
-from controlplane.background import background
-from controlplane.core import Core
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
+from controlplane.web.background import background
+from controlplane.web.core import Core
 from tests.unit.controlplane.running_service import FakeClock, running_service
 
 TIMEOUT_S = 300

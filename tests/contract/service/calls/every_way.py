@@ -11,8 +11,8 @@ from typing import Any, Final
 import httpx2
 
 from agent.wire import routes
-from controlplane.remote_control.webhooks.tracker import report_due
 from controlplane.settings import Settings
+from controlplane.web.webhooks.tracker import report_due
 from tests.contract.service.calls.recorder import Recorder
 from tests.fakes.contract_schema import (
     APPLICATION_PAYLOAD,

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 from sqlalchemy import event, select
 
-from controlplane.accounts import key_store, permissions
-from controlplane.accounts.caller import NOWHERE, Caller, cut
+from controlplane.accounts import key_store
 from controlplane.accounts.key_cache import KeyCache
 from controlplane.accounts.sessions import end_by_token, hash_token
-from controlplane.background import look_for_changes
+from controlplane.operation import permissions
+from controlplane.operation.caller import NOWHERE, Caller, cut
 from controlplane.settings import Settings
 from controlplane.storage.tables import Device
+from controlplane.web.background import look_for_changes
 from tests.unit.controlplane.accounts.people import (
     OVERVIEW,
     SIGN_OUT,

@@ -5,8 +5,8 @@ from typing import Any
 
 from agent.wire import routes
 from controlplane.accounts.names import names_of
+from controlplane.devices.locations.locations import set_location, zones
 from controlplane.merchant.places import name_location, name_organization, say_zone
-from controlplane.remote_control.presence.places import set_location, zones
 from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location
 from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_person
 from tests.unit.controlplane.running_service import RunningService

@@ -9,9 +9,9 @@ from sqlalchemy import select
 from controlplane.accounts import users
 from controlplane.accounts.members.operations import PREFIX as MEMBERS
 from controlplane.accounts.throttle import FAILURES_MAX
-from controlplane.background import look_for_changes
 from controlplane.storage.account_tables import User
 from controlplane.storage.database import Database
+from controlplane.web.background import look_for_changes
 from tests.postgresql import new_database
 from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_person, remove
 from tests.unit.controlplane.running_service import RunningService, beside

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import select
 
 from controlplane.accounts import profile
-from controlplane.background import look_for_changes
 from controlplane.storage.tables import ApiKey
+from controlplane.web.background import look_for_changes
 from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_person, remove
 from tests.unit.controlplane.running_service import RunningService
 

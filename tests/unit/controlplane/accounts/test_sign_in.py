@@ -7,13 +7,13 @@ import pytest
 from sqlalchemy import func, select
 
 from controlplane.accounts import sessions, throttle
-from controlplane.accounts.http import cookies
 from controlplane.accounts.passwords import WAITING_MAX, Passwords, hasher
 from controlplane.accounts.throttle import FAILURES_MAX, WINDOW
-from controlplane.http.errors import Refusal
+from controlplane.operation.errors import Refusal
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import SignInFailure, SignInSession, User
 from controlplane.storage.database import Database
+from controlplane.web.accounts import cookies
 from tests.unit.controlplane.accounts.people import (
     COOKIE,
     OVERVIEW,

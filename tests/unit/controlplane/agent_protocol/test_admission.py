@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from controlplane.accounts.key_store import revoke_key
-from controlplane.agent_protocol import calls
-from controlplane.agent_protocol.refusals import PATH
 from controlplane.agent_protocol.tools.registry import TOOLS
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.tables import ApiKey
+from controlplane.web.agent_protocol import calls
+from controlplane.web.agent_protocol.refusals import PATH
 from tests.unit.controlplane.accounts.people import make_person, remove
 from tests.unit.controlplane.accounts.test_live_permissions import own_key
 from tests.unit.controlplane.agent_protocol.agent import Agent
@@ -133,7 +133,7 @@ async def test_calls_at_once_do_not_meet(agent: Agent) -> None:
 @pytest.mark.medium
 def test_nothing_of_the_sdk_is_loaded_before_the_first_call() -> None:
     program = (
-        "import sys, controlplane.http.app, controlplane.cli.main;"
+        "import sys, controlplane.web.app, controlplane.cli.main;"
         "sys.exit(bool({'mcp', 'mcp_types', 'opentelemetry'} & set(sys.modules)))"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -8,19 +8,20 @@ from typing import Any, get_args
 
 import pytest
 
-from controlplane.accounts.caller import Caller
-from controlplane.agent_protocol.calls import read_arguments
 from controlplane.agent_protocol.tools.registry import TOOLS
 from controlplane.agent_protocol.tools.sales_groups import NOT_BESIDE, GroupBy
 from controlplane.agent_protocol.tools.tool import ToolContext
+from controlplane.operation.caller import Caller
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import ORGANIZATION, Plan
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
+from controlplane.web.agent_protocol.calls import read_arguments
 from tests.postgresql import new_database
 from tests.unit.controlplane.running_service import FakeClock
 
 NOW = FakeClock().now
+KEY = b"k" * 32
 PLAN = Plan(locations=4, days=20, sales_per_day=10, goods=9, until=NOW.date())
 GROUPS = [
     list(pair)
@@ -51,7 +52,7 @@ def answers(database: Database) -> list[dict[str, Any]]:
         asked = read_arguments(TOOLS[tool], arguments)
 
         def work(session: Any) -> dict[str, Any]:
-            return TOOLS[tool].answer(ToolContext(session, caller, NOW, Settings()), asked)[1]
+            return TOOLS[tool].answer(ToolContext(session, caller, NOW, Settings(), KEY), asked)[1]
 
         return (database.write if TOOLS[tool].writes else database.read)(work)
 

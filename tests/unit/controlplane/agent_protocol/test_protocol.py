@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.agent_protocol.refusals import METADATA_PATH, PATH
+from controlplane.web.agent_protocol.refusals import METADATA_PATH, PATH
 from tests.unit.controlplane.agent_protocol.agent import Agent
 
 HELLO = {

@@ -129,9 +129,9 @@ async def test_pages_show_each_row_once(agent: Agent, dataset: str) -> None:
 async def test_a_cursor_is_for_the_call_it_came_from(agent: Agent) -> None:
     page = await agent.call("read_business_records", dataset="sales", limit=2)
     other = {"dataset": "refunds", "cursor": page["nextCursor"]}
-    assert "leave cursor out" in await agent.mistake("read_business_records", **other)
+    assert "Leave cursor out" in await agent.mistake("read_business_records", **other)
     filtered = {"dataset": "sales", "cursor": page["nextCursor"], "filters": {"status": "unknown"}}
-    assert "leave cursor out" in await agent.mistake("read_business_records", **filtered)
+    assert "Leave cursor out" in await agent.mistake("read_business_records", **filtered)
     nonsense = {"dataset": "sales", "cursor": "nonsense"}
     assert "Leave cursor out" in await agent.mistake("read_business_records", **nonsense)
 

@@ -7,14 +7,14 @@ import pytest
 from sqlalchemy import inspect, select
 
 from agent.wire import routes
-from controlplane import background
 from controlplane.accounts import key_store
+from controlplane.accounts.audit_operations import PATH as AUDIT
 from controlplane.accounts.members.operations import PREFIX as MEMBERS
 from controlplane.accounts.profile import PREFIX as PROFILE
 from controlplane.audit import retention
-from controlplane.audit.operations import PATH as AUDIT
-from controlplane.background import grant_wishes
 from controlplane.storage.audit_tables import AuditEntry
+from controlplane.web import background
+from controlplane.web.background import grant_wishes
 from tests.unit.controlplane.accounts.people import (
     PASSWORD,
     SIGN_OUT,

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from controlplane.accounts import key_store
-from controlplane.accounts.api_keys import hash_key
 from controlplane.cli import key_files, keys
-from controlplane.cli.errors import CommandError
 from controlplane.cli.main import main
+from controlplane.client.errors import CommandError
+from controlplane.operation.api_keys import hash_key
 from controlplane.storage.database import Database
 from controlplane.storage.tables import ApiKey
 

@@ -8,9 +8,9 @@ import pytest
 
 from agent.wire.operator_operations import Device
 from controlplane.cli.connection import device_named
-from controlplane.cli.errors import CommandError
 from controlplane.cli.screen.listings import print_device, print_devices
 from controlplane.cli.tables import ids_of, print_rows
+from controlplane.client.errors import CommandError
 
 INSTANCE = UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
 DEVICE = Device(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.wire.operator_operations import CreateRequestRequest, RevokeRequest
-from controlplane.cli.errors import CommandError
+from controlplane.client.errors import CommandError
 from controlplane.client.operations import PAGE_SIZE, OperationsClient
 from controlplane.client.refusals import RefusedError
 from controlplane.client.waiting import WAITED_MAX_S, Patience, seconds_of

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from collectors.application.readers.print_queues import parse_jobs, parse_queues
 from collectors.network.printers.cups import queue_printers
 from collectors.shared import ipp
-from controlplane.cli.errors import CommandError
+from controlplane.client.errors import CommandError
 from controlplane.demo import place
 from controlplane.demo.lan.plan import LanService
 from controlplane.demo.spooler import answer

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from agent.wire.codec import encode, parse_json
 from controlplane.analytics import routes
 from controlplane.analytics.registry import OPERATIONS
-from controlplane.remote_control.context import RequestContext
+from controlplane.operation.context import RequestContext
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from tests.unit.controlplane.figures.merchants import ORGANIZATION, Merchant, merchants, write

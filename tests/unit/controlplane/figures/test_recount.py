@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
 from agent.wire.codec import encode, parse_json
-from controlplane.accounts.caller import Caller
 from controlplane.analytics import routes
 from controlplane.analytics.registry import OPERATIONS
 from controlplane.merchant.rebuild import rebuild
-from controlplane.remote_control.context import RequestContext
+from controlplane.operation.caller import Caller
+from controlplane.operation.context import RequestContext
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from tests.sizes import amount

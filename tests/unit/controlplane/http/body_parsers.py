@@ -3,7 +3,7 @@
 import os
 import signal
 
-from controlplane.http.errors import validation_error
+from controlplane.operation.errors import validation_error
 
 
 def own_pid(body: bytes) -> int:

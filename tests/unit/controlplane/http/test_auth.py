@@ -18,13 +18,13 @@ from agent.wire.codec import decode
 from agent.wire.problem import MEDIA_TYPE, Problem
 from controlplane.accounts import key_store
 from controlplane.analytics.registry import ANALYTICS, REPORTS
-from controlplane.core import Core
-from controlplane.http.app import build_app
-from controlplane.openapi.areas import OPERATIONS
 from controlplane.remote_control.registry import REMOTE_CONTROL
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
 from controlplane.support.registry import SUPPORT
+from controlplane.web.app import build_app
+from controlplane.web.core import Core
+from controlplane.web.openapi.areas import OPERATIONS
 from tests import sizes
 from tests.unit.controlplane.running_service import FakeClock, RunningService, running_service
 

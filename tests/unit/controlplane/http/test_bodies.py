@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agent.wire.codec import encode
 from agent.wire.device_operations import AcknowledgeRequest, ChallengeRequest, SubmitResultRequest
 from agent.wire.payloads.network import NetworkPayload
-from controlplane.http.bodies import (
+from controlplane.operation.bodies import (
     CONTAINERS_MAX,
     ERRORS_MAX,
     ITEMS_MAX,
@@ -19,7 +19,7 @@ from controlplane.http.bodies import (
     parse_json,
     parse_part,
 )
-from controlplane.http.errors import Refusal
+from controlplane.operation.errors import Refusal
 from tests.fixtures.payloads import small_venue
 
 ID = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"

@@ -11,8 +11,8 @@ from http import HTTPStatus
 
 import pytest
 
-from controlplane.http.body_reader import LARGE_BYTES, NICENESS, BodyReader
-from controlplane.http.errors import Refusal
+from controlplane.operation.body_reader import LARGE_BYTES, NICENESS, BodyReader
+from controlplane.operation.errors import Refusal
 from controlplane.settings import Settings
 from tests.unit.controlplane.http.body_parsers import die, niceness, own_pid, refuse, work
 from tests.unit.controlplane.running_service import RunningService
@@ -82,7 +82,7 @@ async def test_a_signal_to_the_whole_group_does_not_end_it(reader: BodyReader) -
 
 PARENT = """
 import asyncio, os
-from controlplane.http.body_reader import BodyReader
+from controlplane.operation.body_reader import BodyReader
 from tests.unit.controlplane.http.body_parsers import own_pid
 if __name__ == "__main__":
     async def main():

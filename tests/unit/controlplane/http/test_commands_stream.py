@@ -14,8 +14,11 @@ from sqlalchemy.orm import Session
 from agent.wire import routes
 from agent.wire.operator_operations import CreateRequestReply, CreateRequestRequest
 from controlplane.accounts import key_store
-from controlplane.background import background
-from controlplane.http.commands import (
+from controlplane.operation.context import RequestContext
+from controlplane.remote_control.operator import create_request
+from controlplane.settings import Settings
+from controlplane.web.background import background
+from controlplane.web.commands import (
     KEEP_ALIVE,
     OPENING,
     RECONNECT_MAX_MS,
@@ -24,9 +27,6 @@ from controlplane.http.commands import (
     prefers_stream,
     reconnect_ms,
 )
-from controlplane.remote_control.context import RequestContext
-from controlplane.remote_control.operator import create_request
-from controlplane.settings import Settings
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 

@@ -7,7 +7,7 @@ import pytest
 
 from agent.presentation.machine_name import machine_name
 from agent.wire.codec import encode
-from controlplane.http.console import PAGES, SIGN_IN_MAX_BYTES
+from controlplane.web.console import PAGES, SIGN_IN_MAX_BYTES
 from tests.fixtures.payloads import hostile_network, small_venue
 from tests.unit.controlplane.running_service import RunningService
 
@@ -116,8 +116,8 @@ async def test_no_other_link_signs_in(service: RunningService, body: str) -> Non
 async def test_the_console_takes_the_same_ids_for_names_as_reports_do(
     service: RunningService,
 ) -> None:
-    script = (await service.http.get("/console/devices.js")).text
-    pattern = re.search(r"NAMES_NOTHING = /(.*)/i;", script)
+    script = (await service.http.get("/console/device_names.js")).text
+    pattern = re.search(r"GENERATED = /(.*)/i;", script)
     assert pattern is not None
     number = "6f9a2a34-6a2a-4a39-b9b0-1a0c4b6f2f77"
     for name in (number, f"install-{number}", f"Install-{number.upper()}", "till-3", "install-3"):

@@ -18,18 +18,18 @@ from sqlalchemy.orm import Session
 from agent.wire import routes
 from agent.wire.codec import encode
 from controlplane.accounts.key_store import revoke_key
-from controlplane.background import note_silent
-from controlplane.http.bodies import parse_body
-from controlplane.http.console_api import ChangesEndpoint
-from controlplane.http.errors import Refusal, unavailable
-from controlplane.remote_control.overview import console_feeds, summaries
-from controlplane.remote_control.overview import looks as module_of_looks
-from controlplane.remote_control.overview.console_feeds import ConsoleFeeds, Seen
-from controlplane.remote_control.overview.listing import WORDS_MAX, conditions
-from controlplane.remote_control.overview.looks import ConsoleLooks
-from controlplane.remote_control.overview.records import OverviewRequest, Row
-from controlplane.remote_control.overview.summaries import Summary, summary_of
+from controlplane.devices.overview import console_feeds, summaries
+from controlplane.devices.overview import polling as module_of_looks
+from controlplane.devices.overview.console_feeds import ConsoleFeeds, Seen
+from controlplane.devices.overview.listing import WORDS_MAX, conditions
+from controlplane.devices.overview.polling import ConsoleLooks
+from controlplane.devices.overview.records import OverviewRequest, Row
+from controlplane.devices.overview.summaries import Summary, summary_of
+from controlplane.operation.bodies import parse_body
+from controlplane.operation.errors import Refusal, unavailable
 from controlplane.storage.tables import Device
+from controlplane.web.background import note_silent
+from controlplane.web.console_api import ChangesEndpoint
 from tests.fixtures.payloads import bare_report, hostile_network, small_venue
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice

@@ -6,10 +6,10 @@ from contextlib import ExitStack
 import pytest
 
 from agent.wire import routes
-from controlplane.accounts.caller import Caller
-from controlplane.http.errors import Refusal
-from controlplane.http.facade import LARGE_BYTES
-from controlplane.http.fairness import Fairness, spread
+from controlplane.operation.body_reader import LARGE_BYTES
+from controlplane.operation.caller import Caller
+from controlplane.operation.errors import Refusal
+from controlplane.operation.fairness import Fairness, spread
 from controlplane.settings import Settings
 from tests.unit.controlplane.http.test_rate_limit import Monotonic
 from tests.unit.controlplane.running_service import RunningService

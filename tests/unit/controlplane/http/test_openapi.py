@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane.openapi.document import document_bytes
-from controlplane.retail.http.document import document_bytes as retail_document_bytes
+from controlplane.web.openapi.document import document_bytes
+from controlplane.web.retail.document import document_bytes as retail_document_bytes
 from tests.unit.controlplane.running_service import RunningService
 
 DOCUMENTS = [

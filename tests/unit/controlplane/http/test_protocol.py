@@ -9,8 +9,8 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from controlplane.http import protocol
-from controlplane.http.protocol import bounded_protocol
+from controlplane.web import protocol
+from controlplane.web.protocol import bounded_protocol
 
 TIMEOUT_S = 300
 REQUEST = b"GET / HTTP/1.1\r\nHost: service\r\n\r\n"

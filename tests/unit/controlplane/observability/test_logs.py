@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from agent.wire import routes
-from controlplane.observability.logs import QUIET, set_up_logging
+from controlplane.web.observability.logs import QUIET, set_up_logging
 from tests.unit.controlplane.running_service import RunningService
 
 

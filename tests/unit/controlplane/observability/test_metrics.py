@@ -16,10 +16,10 @@ from sqlalchemy.exc import OperationalError
 
 from agent.wire import routes
 from agent.wire.codec import encode
-from controlplane.core import Core
-from controlplane.http.app import build_app
-from controlplane.http.errors import unavailable
-from controlplane.observability.listener import FOUND_HOLDS_S, beside
+from controlplane.operation.errors import unavailable
+from controlplane.web.app import build_app
+from controlplane.web.core import Core
+from controlplane.web.observability.listener import FOUND_HOLDS_S, beside
 from tests.fixtures.payloads import small_venue
 from tests.paths import ROOT
 from tests.unit.controlplane.running_service import RunningService
@@ -200,7 +200,7 @@ async def test_devices_are_counted_once_in_a_while(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_s = [1000.0]
-    monkeypatch.setattr("controlplane.observability.listener.time.monotonic", lambda: now_s[0])
+    monkeypatch.setattr("controlplane.web.observability.listener.time.monotonic", lambda: now_s[0])
     async with scraped(service.core) as http:
 
         async def online() -> float:

@@ -7,12 +7,12 @@ from datetime import timedelta
 from typing import Any, Final
 
 from agent.wire import routes
-from controlplane.accounts.http import own_password
 from controlplane.accounts.members.operations import PREFIX as MEMBERS
 from controlplane.accounts.profile import PREFIX as PROFILE
-from controlplane.http.console_api import PREFIX as CONSOLE
 from controlplane.retail import routes as retail
 from controlplane.support import routes as support
+from controlplane.web.accounts import own_password
+from controlplane.web.console_api import PREFIX as CONSOLE
 from tests.unit.controlplane.accounts.people import PASSWORD
 from tests.unit.controlplane.permissions.credentials import Belongings, Credential, Maker
 from tests.unit.controlplane.permissions.table import PLACES, Place

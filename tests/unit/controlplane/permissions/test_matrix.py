@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from controlplane.background import look_for_changes
-from controlplane.http.app import build_app
 from controlplane.settings import Settings
+from controlplane.web.app import build_app
+from controlplane.web.background import look_for_changes
 from tests.paths import ROOT
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES
 from tests.unit.controlplane.permissions.asking import Question, ask, digest

@@ -16,10 +16,10 @@ from sqlalchemy.orm import Session
 from agent.wire import routes
 from controlplane.accounts import users
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
-from controlplane.agent_protocol.refusals import PATH as AGENT_PROTOCOL
-from controlplane.http.console_api import PREFIX
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
+from controlplane.web.agent_protocol.refusals import PATH as AGENT_PROTOCOL
+from controlplane.web.console_api import PREFIX
 from tests.unit.controlplane.permissions.credentials import Headers, Maker, bearer, cookie
 from tests.unit.controlplane.permissions.world import OTHER_ORGANIZATION, Enroller
 from tests.unit.controlplane.simulated_device import SimulatedDevice

@@ -3,7 +3,7 @@
 import json
 
 from agent.wire.codec import to_plain
-from controlplane.http.console_api import PREFIX
+from controlplane.web.console_api import PREFIX
 from tests.fixtures.payloads import small_venue
 from tests.unit.controlplane.running_service import RunningService
 

@@ -16,14 +16,14 @@ from sqlalchemy.orm import Session
 from agent.wire import codec
 from agent.wire.device_operations import EnrollRequest
 from agent.wire.operator_operations import CreateRequestRequest
-from controlplane.accounts.caller import Caller
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
-from controlplane.remote_control.context import RequestContext
+from controlplane.operation.caller import Caller
+from controlplane.operation.context import RequestContext
+from controlplane.pending_requests.asking import wish
+from controlplane.pending_requests.records import WishRequest
 from controlplane.remote_control.enrollment import DescribedDevice, challenge, enroll
 from controlplane.remote_control.operator import create_request
 from controlplane.remote_control.submission import parse_submission, submit_result
-from controlplane.remote_control.wishes.asking import wish
-from controlplane.remote_control.wishes.records import WishRequest
 from controlplane.retail.limits import CURRENCY
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import Plan
@@ -87,7 +87,7 @@ class Enroller:
 
     def context(self, key_id: UUID, organization_id: str) -> RequestContext:
         caller = Caller(key_id, organization_id, can_write=True)
-        return RequestContext(self.session, caller, self.now, self.settings)
+        return RequestContext(self.session, caller, self.now, self.settings, b"k" * 32)
 
     def bound(self, key_id: UUID, organization_id: str, location_id: str) -> Bound:
         """Enrol a device that has a request waiting."""

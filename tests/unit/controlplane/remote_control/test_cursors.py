@@ -1,47 +1,49 @@
-"""Cursors come back as they were given, and nothing else passes for one."""
+"""A cursor leads back to its place in its listing, and nothing else is taken for a cursor."""
 
-from itertools import permutations
-from typing import get_args
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.wire.limits import CURSOR_MAX
-from controlplane.http.errors import Refusal
-from controlplane.remote_control.cursors import (
-    _COUNTS,
-    POSITION_MAX,
-    Listing,
-    read_cursor,
-    write_cursor,
-)
+from controlplane.operation.cursors import LIFETIME, POSITION_MAX, Cursors, Place
+from controlplane.operation.errors import Refusal
 
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+CURSORS = Cursors(b"k" * 32, NOW)
+LISTING = ("default", "history", "till-1")
 positions = st.integers(min_value=0, max_value=POSITION_MAX)
 
 
-@given(positions, positions)
-def test_a_cursor_is_read_as_it_was_written(first: int, second: int) -> None:
-    cursor = write_cursor("history", first, second)
-    assert len(cursor) <= CURSOR_MAX
-    assert read_cursor("history", cursor) == (first, second)
-
-
-@pytest.mark.parametrize(("written", "read"), [*permutations(get_args(Listing), 2)])
-@given(position=positions)
-def test_a_cursor_is_of_one_listing_only(written: Listing, read: Listing, position: int) -> None:
-    cursor = write_cursor(written, *[position] * _COUNTS[written])
+def code_of(cursors: Cursors, listing: tuple[str, ...], cursor: str) -> str:
     with pytest.raises(Refusal) as refused:
-        read_cursor(read, cursor)
-    assert refused.value.code == "invalid_cursor"
+        cursors.read(listing, cursor)
+    return refused.value.code
 
 
-@given(st.text(max_size=CURSOR_MAX))
-def test_any_text_is_positions_or_an_invalid_cursor(text: str) -> None:
-    try:
-        found = read_cursor("devices", text)
-    except Refusal as refused:
-        code = refused.code
-    else:
-        code = "invalid_cursor" if min(found) >= 0 else ""
-    assert code == "invalid_cursor"
+@given(positions, positions)
+def test_a_cursor_is_read_as_it_was_written(value: int, position: int) -> None:
+    cursor = CURSORS.write(LISTING, Place(value, position))
+    assert len(cursor) <= CURSOR_MAX
+    assert CURSORS.read(LISTING, cursor) == (value, position)
+
+
+@given(positions)
+def test_a_cursor_belongs_to_one_listing(position: int) -> None:
+    cursor = CURSORS.write(LISTING, Place(0, position))
+    for other in (("default", "devices"), ("other", *LISTING[1:]), (*LISTING[:2], "till-2")):
+        assert code_of(CURSORS, other, cursor) == "invalid_cursor"
+
+
+def test_a_cursor_of_another_key_or_an_expired_one_is_refused() -> None:
+    cursor = CURSORS.write(LISTING, Place(1, 2))
+    assert code_of(Cursors(b"x" * 32, NOW), LISTING, cursor) == "invalid_cursor"
+    assert code_of(Cursors(CURSORS.key, NOW + LIFETIME), LISTING, cursor) == "invalid_cursor"
+    last = Cursors(CURSORS.key, NOW + LIFETIME - timedelta(seconds=1))
+    assert last.read(LISTING, cursor) == (1, 2)
+
+
+@given(st.text(max_size=CURSOR_MAX + 8))
+def test_any_other_text_is_an_invalid_cursor(text: str) -> None:
+    assert code_of(CURSORS, LISTING, text) == "invalid_cursor"

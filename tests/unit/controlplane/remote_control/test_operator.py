@@ -10,9 +10,9 @@ from agent.wire import routes
 from agent.wire.codec import validate
 from agent.wire.limits import CURSOR_MAX
 from agent.wire.operator_operations import DeviceDetailReply, ListDevicesReply
-from controlplane.http.facade import PAGE_MAX
 from controlplane.remote_control.sweep import sweep
 from controlplane.settings import Settings
+from controlplane.web.pipeline import PAGE_MAX
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 

@@ -8,9 +8,9 @@ import httpx2
 import pytest
 
 from agent.wire import routes
-from controlplane.remote_control.webhooks.sending import BATCH, backoff_s
-from controlplane.remote_control.webhooks.tracker import report_due
 from controlplane.settings import Settings
+from controlplane.web.webhooks.sending import BATCH, backoff_s
+from controlplane.web.webhooks.tracker import report_due
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 

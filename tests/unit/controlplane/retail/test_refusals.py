@@ -7,11 +7,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from controlplane.core import Core
-from controlplane.http.app import build_app
 from controlplane.retail import routes
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
+from controlplane.web.app import build_app
+from controlplane.web.core import Core
 from tests.unit.controlplane.retail.retailer import fitting, retailer
 from tests.unit.controlplane.running_service import FakeClock, RunningService
 

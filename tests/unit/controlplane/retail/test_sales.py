@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import update
 
 from agent.wire import codec
+from controlplane.operation.cursors import Cursors, Place
 from controlplane.retail import routes
-from controlplane.retail.cursors import Cursors, Place
 from controlplane.retail.limits import CURSOR_MAX
 from controlplane.retail.models import Sale, SalePage
 from controlplane.retail.registry import OPERATIONS

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from agent.wire.codec import encode
-from controlplane.accounts.caller import Caller
 from controlplane.analytics.registry import OPERATIONS
 from controlplane.merchant.rebuild import rebuild
 from controlplane.merchant.zones import set_zone
-from controlplane.remote_control.context import RequestContext
+from controlplane.operation.caller import Caller
+from controlplane.operation.context import RequestContext
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.ndjson import export, load_lines
 from controlplane.sandbox.plan import ORGANIZATION, Plan
@@ -26,6 +26,8 @@ from tests.postgresql import new_database
 from tests.unit.controlplane.running_service import FakeClock
 
 NOW = FakeClock().now
+KEY = b"k" * 32
+CALLER = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
 SINCE = NOW - timedelta(days=1)
 PLAN = Plan(locations=4, days=30, sales_per_day=12, goods=9, until=NOW.date())
 QUERY: dict[str, Any] = {"locationId": "loc-0001", "locationMode": "all", "period": "last7"}
@@ -42,10 +44,10 @@ def answers(database: Database) -> dict[str, Any]:
     for path, operation in OPERATIONS.items():
         query = QUERY if "ulse" not in path else {"locationId": "loc-0001"}
         body = operation.parse(json.dumps(query).encode())
-        caller = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
 
         def work(session: Any, operation: Any = operation, body: Any = body) -> bytes:
-            return encode(operation.run(RequestContext(session, caller, NOW, Settings()), body))  # noqa: B023
+            context = RequestContext(session, CALLER, NOW, Settings(), KEY)
+            return encode(operation.run(context, body))
 
         found[path] = json.loads(database.read(work))
     return found

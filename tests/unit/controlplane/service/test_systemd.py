@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.main import build_parser, main
 from controlplane.cli.service import in_words, install_and_start, options_file
+from controlplane.client.errors import CommandError, UsageError
 from controlplane.service.places import RESOURCES, UNIT
 from controlplane.service.program import quoted, require_safe_program
 from controlplane.service.systemd import Output, ServiceState, SystemdService, unit_text

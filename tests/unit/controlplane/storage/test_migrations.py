@@ -11,8 +11,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, inspect, select, text
 
-from controlplane.remote_control.overview.priority import Priority, worst
-from controlplane.remote_control.overview.summaries import sum_up_old
+from controlplane.devices.overview.summaries import sum_up_old
+from controlplane.devices.priority import Priority, worst
 from controlplane.storage import migrations
 from controlplane.storage.database import Database, DatabaseVersionError
 from controlplane.storage.layout import Base

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-from controlplane.background import background
-from controlplane.http.commands import OPENING, RECONNECT_MIN_MS, command_stream
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.notifications import read_notice
+from controlplane.web.background import background
+from controlplane.web.commands import OPENING, RECONNECT_MIN_MS, command_stream
 from tests.postgresql import new_database
 from tests.unit.controlplane.running_service import RunningService, beside
 

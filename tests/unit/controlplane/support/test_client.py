@@ -5,7 +5,7 @@ import asyncio
 import httpx2
 import pytest
 
-from controlplane.cli.errors import CommandError
+from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
 from controlplane.support.messages import ConfirmRequest, TokenRequest
 from tests.unit.controlplane.running_service import RunningService

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
-from controlplane.accounts.caller import Caller
-from controlplane.http.errors import Refusal
-from controlplane.remote_control.context import RequestContext
+from controlplane.operation.caller import Caller
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import Refusal
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.support import operations

@@ -6,8 +6,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from controlplane.http.bodies import parse_body
-from controlplane.http.errors import Refusal
+from controlplane.operation.bodies import parse_body
+from controlplane.operation.errors import Refusal
 from controlplane.support.messages import ConfirmRequest, TokenRequest
 from tests.contract.openapi.conformance import document
 from tests.fakes.support import schema

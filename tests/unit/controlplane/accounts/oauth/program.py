@@ -11,9 +11,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx2
 from starlette.requests import Request
 
-from controlplane.accounts.caller import Caller
-from controlplane.http.auth import admit
-from controlplane.http.errors import Refusal
+from controlplane.operation.caller import Caller
+from controlplane.operation.errors import Refusal
+from controlplane.web.admission import admit, by_key_or_token
 from tests.unit.controlplane.accounts.people import PASSWORD
 from tests.unit.controlplane.running_service import RunningService
 
@@ -173,7 +173,7 @@ async def reads(service: RunningService, token: str) -> Caller | None:
         "state": {},
     }
     try:
-        return await admit(service.core, Request(scope), writes=False, of_agent=True)
+        return await admit(service.core, Request(scope), authenticate=by_key_or_token, writes=False)
     except Refusal as refusal:
         if refusal.status != 401:
             raise

@@ -13,14 +13,14 @@ from sqlalchemy import select
 
 from agent.wire import routes
 from agent.wire.codec import encode
-from controlplane.background import watch_fleet
-from controlplane.remote_control.notices.delivery import NoticeOutbox, read_secret
-from controlplane.remote_control.presence.forgetting import forget_old
-from controlplane.remote_control.presence.places import add_maintenance, set_location
-from controlplane.remote_control.presence.standing import Maintenance
-from controlplane.remote_control.webhooks.sending import BATCH, send_due
+from controlplane.devices.forgetting import forget_old
+from controlplane.devices.locations.locations import add_maintenance, set_location
+from controlplane.devices.locations.standing import Maintenance
 from controlplane.settings import Settings
 from controlplane.storage.watch_tables import Gap, Notice, NoticeDelivery, WatchedCondition
+from controlplane.web.background import watch_fleet
+from controlplane.web.webhooks.alerts import NoticeOutbox, read_secret
+from controlplane.web.webhooks.sending import BATCH, send_due
 from tests.fixtures.payloads import bare_report
 from tests.unit.controlplane.remote_control.test_tracker import Webhook
 from tests.unit.controlplane.running_service import RunningService, beside

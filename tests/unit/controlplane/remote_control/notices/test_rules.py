@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from controlplane.remote_control.notices.facts import Seen, facts_of
-from controlplane.remote_control.notices.rules import (
+from controlplane.alerts.facts import Seen, facts_of
+from controlplane.alerts.rules import (
     Change,
     Facts,
     Key,
@@ -14,7 +14,7 @@ from controlplane.remote_control.notices.rules import (
     advance,
     judge,
 )
-from controlplane.remote_control.presence.standing import Maintenance, Place
+from controlplane.devices.locations.standing import Maintenance, Place
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

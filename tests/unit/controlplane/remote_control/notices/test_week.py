@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.remote_control.notices.facts import Listening, Seen, facts_of
-from controlplane.remote_control.notices.rules import Key, Rules, Watch, judge
+from controlplane.alerts.facts import Listening, Seen, facts_of
+from controlplane.alerts.rules import Key, Rules, Watch, judge
 from tests.unit.controlplane.remote_control.notices.oracle import Told, expected
 from tests.unit.controlplane.remote_control.notices.week import (
     BEGINS,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.remote_control.presence.opening_hours import (
+from controlplane.devices.locations.opening_hours import (
     DAY_MINUTES,
     Interval,
     OpeningHours,

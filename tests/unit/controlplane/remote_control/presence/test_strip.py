@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.remote_control.presence.opening_hours import read_hours
-from controlplane.remote_control.presence.standing import ALWAYS_OPEN, Maintenance, Place
-from controlplane.remote_control.presence.strip import DAYS, Day, Known, line_of, strip
+from controlplane.devices.locations.opening_hours import read_hours
+from controlplane.devices.locations.standing import ALWAYS_OPEN, Maintenance, Place
+from controlplane.devices.timeline.timeline import DAYS, Day, Known, line_of, strip
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

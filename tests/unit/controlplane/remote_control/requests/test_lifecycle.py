@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.wire.vocabulary import RequestStatus
-from controlplane.remote_control.requests import lifecycle
-from controlplane.remote_control.requests.lifecycle import EVENTS, STATUSES, TRANSITIONS, Event
+from controlplane.devices.requests import lifecycle
+from controlplane.devices.requests.lifecycle import EVENTS, STATUSES, TRANSITIONS, Event
 
 PROGRESS = ("queued", "received", "running")
 EXPECTED = """

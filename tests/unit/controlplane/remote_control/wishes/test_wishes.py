@@ -7,8 +7,8 @@ import pytest
 
 from agent.wire import routes
 from controlplane.accounts import key_store
-from controlplane.background import look_for_changes
 from controlplane.settings import Settings
+from controlplane.web.background import look_for_changes
 from tests.unit.controlplane.running_service import RunningService, beside
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 

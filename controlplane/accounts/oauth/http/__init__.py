@@ -1,1 +1,0 @@
-"""The endpoints of OAuth, and the two pages that people see."""

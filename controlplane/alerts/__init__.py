@@ -1,0 +1,1 @@
+"""Alerts: conditions, their state, and what is notified."""

@@ -1,0 +1,11 @@
+// Name, location and last report of a device, as every page shows them.
+
+// An install id that was generated is not a name (agent/presentation/machine_name.py).
+const GENERATED = /^(install-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+export const placeOf = (device) => device.locationName || device.locationId;
+
+export const nameOf = (device) =>
+  GENERATED.test(device.legacyInstallId) ? placeOf(device) : device.legacyInstallId;
+
+export const reportedAt = ({ reports }) => reports.map((each) => each.createdAt).sort().at(-1);

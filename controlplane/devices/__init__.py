@@ -1,0 +1,1 @@
+"""Devices: list, liveness, timeline, requests and reports."""

@@ -1,0 +1,1 @@
+"""Opening hours and maintenance windows of locations."""

@@ -1,0 +1,33 @@
+"""One device as the console shows it: `deviceDetail`, with a line for each of its reports."""
+
+from sqlalchemy import select
+
+from agent.wire.operator_operations import DeviceDetailRequest
+from controlplane.devices.overview.listing import LINE, line_of, names_of_askers, rows
+from controlplane.devices.overview.records import DeviceReply
+from controlplane.devices.overview.report_changes import RememberedChanges
+from controlplane.devices.reading import device_detail
+from controlplane.devices.timeline.history import presence_of
+from controlplane.operation.context import RequestContext
+from controlplane.storage.tables import Report
+
+
+def device(
+    known: RememberedChanges, context: RequestContext, body: DeviceDetailRequest
+) -> DeviceReply:
+    detail = device_detail(context, body)
+    shown_device = context.device(body.instance_id)
+    (row,) = rows(context.session, [shown_device], context.now, context.settings)
+    shown = [each.report_id for each in detail.reports]
+    asked = [each.id for each in detail.requests]
+    # Requests and reports are paged apart: what answers a request may be on another page.
+    query = select(Report).where(Report.id.in_(shown) | Report.request_id.in_(asked)).options(LINE)
+    return DeviceReply(
+        detail=detail,
+        row=row,
+        lines=tuple(line_of(report) for report in context.session.scalars(query)),
+        askers=names_of_askers(context.session, {each.requested_by_id for each in detail.requests}),
+        changes=known.of_device(context, shown_device) if body.cursor is None else (),
+        presence=presence_of(context.session, shown_device, context.now),
+        can_write=context.caller.can_write,
+    )

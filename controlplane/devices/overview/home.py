@@ -1,0 +1,113 @@
+"""What a console begins with: how many devices are in which state, and the newest reports."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import Final, NamedTuple
+
+from sqlalchemy import func, select
+
+from controlplane.devices.overview.listing import LINE, line_of, state_is, visible
+from controlplane.devices.overview.records import (
+    Count,
+    NamedReport,
+    SummaryReply,
+    SummaryRequest,
+)
+from controlplane.devices.priority import HEARD, SILENT, UNHEARD, Priority
+from controlplane.operation.context import RequestContext
+from controlplane.storage.tables import Device, Report
+
+REPORTS: Final = 12
+VALUES_MAX: Final = 500
+"""Versions or locations that are listed; a filter may name others."""
+
+
+def summary(context: RequestContext, _body: SummaryRequest) -> SummaryReply:
+    """Count the devices, and name the newest reports."""
+    groups = _groups(context)
+    bound = [each for each in groups if each.priority != Priority.REVOKED]
+    return SummaryReply(
+        states=_states(context, groups),
+        versions=_counts((each.version, each.devices) for each in bound),
+        platforms=_counts((each.platform, each.devices) for each in bound),
+        locations=_locations(context),
+        reports=tuple(_newest_reports(context)),
+        can_write=context.caller.can_write,
+    )
+
+
+class _Group(NamedTuple):
+    """Devices that are alike in this."""
+
+    priority: int
+    tone: str | None
+    platform: str
+    version: str | None
+    devices: int
+
+
+def _groups(context: RequestContext) -> list[_Group]:
+    alike = (Device.priority, Device.tone, Device.platform, Device.app_version)
+    query = select(*alike, func.count()).where(visible(context)).group_by(*alike)
+    return [_Group(*row) for row in context.session.execute(query)]
+
+
+def _states(context: RequestContext, groups: list[_Group]) -> dict[str, int]:
+    def total(priorities: Collection[int], tone: str | None = None) -> int:
+        return sum(
+            each.devices
+            for each in groups
+            if each.priority in priorities and (tone is None or each.tone == tone)
+        )
+
+    bound = HEARD | UNHEARD
+    working = select(func.count()).select_from(Device).where(visible(context))
+    return {
+        "all": total(list(Priority)),
+        "offline": total(SILENT),
+        "never-seen": total({Priority.NEVER_SEEN}),
+        "broken": total(bound, "bad"),
+        "warned": total(bound, "warn"),
+        "online": total(HEARD),
+        "closed": total({Priority.CLOSED}),
+        "maintenance": total({Priority.MAINTENANCE}),
+        "revoked": total({Priority.REVOKED}),
+        "working": context.session.scalars(working.where(state_is("working", context.now))).one(),
+    }
+
+
+def _counts(values: Iterable[tuple[str | None, int]]) -> tuple[Count, ...]:
+    found: Counter[str | None] = Counter()
+    for value, count in values:
+        found[value] += count
+    return tuple(Count(value=value, count=n) for value, n in found.most_common(VALUES_MAX))
+
+
+def _locations(context: RequestContext) -> tuple[Count, ...]:
+    query = (
+        select(Device.location_id, func.count())
+        .where(visible(context))
+        .group_by(Device.location_id)
+        .order_by(Device.location_id)
+        .limit(VALUES_MAX)
+    )
+    return tuple(Count(value=value, count=n) for value, n in context.session.execute(query))
+
+
+def _newest_reports(context: RequestContext) -> Iterable[NamedReport]:
+    query = (
+        select(Report, Device.legacy_install_id)
+        .join(
+            Device,
+            (Device.instance_id == Report.instance_id)
+            & (Device.organization_id == Report.organization_id),
+        )
+        .where(Report.organization_id == context.caller.organization_id)
+        .order_by(Report.position.desc())
+        .limit(REPORTS)
+        .options(LINE)
+    )
+    if context.caller.locations:
+        query = query.where(Report.location_id.in_(context.caller.locations))
+    for report, name in context.session.execute(query):
+        yield NamedReport(**line_of(report).model_dump(), name=name, location_id=report.location_id)

@@ -1,0 +1,116 @@
+"""What a report says that the one before it did not: found when somebody looks, and remembered.
+
+Reports never change, so neither does what lies between two of them. Comparing costs reading both
+([0038](../../../docs/adr/0038-changes-between-reports.md)).
+"""
+
+import logging
+import threading
+from collections import OrderedDict
+from typing import Final
+
+from sqlalchemy import select
+
+from agent.presentation.changes.change import Changes
+from agent.presentation.changes.changes import changes_between
+from agent.wire.payloads.by_kind import ReportPayload
+from controlplane.devices.overview.records import ReportChange, ReportChanges
+from controlplane.devices.records import payload_of
+from controlplane.operation.context import RequestContext
+from controlplane.storage.tables import Device, Report
+
+log = logging.getLogger("controlplane.devices.overview.report_changes")
+REMEMBERED_MAX: Final = 2000
+"""Comparisons that are remembered: of a thousand devices that somebody looked at."""
+_EMPTY: Final = "null"
+"""The content of a report that has none."""
+
+
+class RememberedChanges:
+    """What was found between two reports, the latest first to stay. Used from several threads."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[int, int], ReportChanges | None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of_device(self, context: RequestContext, device: Device) -> tuple[ReportChanges, ...]:
+        """Return what changed with the device's newest report of each kind, where the caller may
+        see that: a device that moved may have made it at another location."""
+        newest = [each for each in (device.network_report, device.application_report) if each]
+        query = select(Report).where(Report.position.in_(newest)).order_by(Report.kind.desc())
+        if context.caller.locations:
+            query = query.where(Report.location_id.in_(context.caller.locations))
+        reports = context.session.scalars(query).all()
+        found = (self._of_report(context, report) for report in reports)
+        return tuple(each for each in found if each is not None)
+
+    def _of_report(self, context: RequestContext, report: Report) -> ReportChanges | None:
+        earlier = earlier_than(context, report)
+        if earlier is None or report.payload == _EMPTY:
+            return None
+        pair = earlier.position, report.position
+        with self._lock:
+            if pair in self._known:
+                self._known.move_to_end(pair)
+                return self._known[pair]
+        found = _record(earlier, report)
+        with self._lock:
+            self._known[pair] = found
+            while len(self._known) > REMEMBERED_MAX:
+                self._known.popitem(last=False)
+        return found
+
+
+def earlier_than(context: RequestContext, report: Report) -> Report | None:
+    """Return the device's last report of the kind before this one that has content, and that the
+    caller may see."""
+    query = (
+        select(Report)
+        .where(
+            Report.instance_id == report.instance_id,
+            Report.organization_id == report.organization_id,
+            Report.kind == report.kind,
+            Report.position < report.position,
+            Report.payload != _EMPTY,
+        )
+        .order_by(Report.position.desc())
+        .limit(1)
+    )
+    if context.caller.locations:
+        query = query.where(Report.location_id.in_(context.caller.locations))
+    return context.session.scalars(query).first()
+
+
+def compared(earlier: Report, payload: ReportPayload) -> Changes | None:
+    """Return what changed; None where the earlier report cannot be read any more."""
+    try:
+        before = payload_of(earlier)
+        return None if before is None else changes_between(before, payload)
+    except Exception:
+        # The boundary: rules of many subjects judge what strangers wrote.
+        log.exception("two reports cannot be compared")
+        return None
+
+
+def _record(earlier: Report, report: Report) -> ReportChanges | None:
+    try:
+        payload = payload_of(report)
+    except ValueError:
+        log.exception("a report cannot be read")
+        return None
+    changes = None if payload is None else compared(earlier, payload)
+    if changes is None:
+        return None
+    return ReportChanges(
+        report_id=report.id,
+        kind=report.kind,
+        earlier_id=earlier.id,
+        since=earlier.created_at,
+        verdict=changes.verdict,
+        tone=changes.tone,
+        changes=tuple(
+            ReportChange(tone=each.tone, sentence=each.sentence) for each in changes.shown
+        ),
+        more=changes.more,
+        not_compared=changes.not_compared,
+    )

@@ -1,0 +1,69 @@
+"""A report in a line: made once, when it arrives, and kept beside it."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from agent.presentation.headline import headline_of
+from agent.presentation.tone import Tone
+from agent.wire.payloads.by_kind import ReportPayload
+from controlplane.devices.priority import judge
+from controlplane.devices.records import payload_of
+from controlplane.storage.tables import Device, Report
+
+log = logging.getLogger("controlplane.devices.overview.summaries")
+HEADLINE_MAX: Final = 400
+REPORTS_A_STEP: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    headline: str
+    tone: Tone
+
+
+def summary_of(report: ReportPayload | None) -> Summary:
+    """Return what a report says first. It never fails: a report must not be lost for its line."""
+    return _summary(lambda: report)
+
+
+def _summary(read: Callable[[], ReportPayload | None]) -> Summary:
+    try:
+        report = read()
+        if report is None:
+            return Summary("The device could report nothing.", "bad")
+        headline = headline_of(report)
+    except Exception:
+        # The boundary: rules of many subjects judge what a stranger wrote.
+        log.exception("a report cannot be summed up")
+        return Summary("This report cannot be summed up.", "muted")
+    return Summary(headline.verdict[:HEADLINE_MAX], headline.tone)
+
+
+def sum_up_old(session: Session) -> int:
+    """Sum up some reports that an older release received, newest first. Returns how many."""
+    query = (
+        select(Report)
+        .where(Report.headline.is_(None))
+        .order_by(Report.position.desc())
+        .limit(REPORTS_A_STEP)
+        .with_for_update(skip_locked=True)
+    )
+    reports = session.scalars(query).all()
+    for report in reports:
+        summary = _summary(partial(payload_of, report))
+        report.headline, report.tone = summary.headline, summary.tone
+    session.flush()
+    positions = [report.position for report in reports]
+    is_newest = Device.network_report.in_(positions) | Device.application_report.in_(positions)
+    instances = [report.instance_id for report in reports]
+    for device in session.scalars(
+        select(Device).where(Device.instance_id.in_(instances), is_newest)
+    ):
+        judge(session, device)
+    return len(reports)

@@ -1,0 +1,1 @@
+"""The life of a request, and its delivery to the device."""

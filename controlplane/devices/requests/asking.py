@@ -1,0 +1,68 @@
+"""A request is made for a device, under the limits that hold whoever asks."""
+
+from datetime import datetime
+from typing import Final, get_args
+from uuid import UUID
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from agent.wire.vocabulary import Kind
+from controlplane.devices.requests import lifecycle
+from controlplane.devices.requests.expiry import expire_due
+from controlplane.operation.errors import conflict
+from controlplane.settings import Settings
+from controlplane.storage.tables import Device, Request
+
+KINDS: Final = frozenset(get_args(Kind))
+"""A device that declares none of them may be one that names its capabilities in other words."""
+
+
+def ask(
+    session: Session,
+    device: Device,
+    kind: Kind,
+    *,
+    request_id: UUID,
+    asked_by: str,
+    now: datetime,
+    settings: Settings,
+) -> Request:
+    """Add a request for a device, which is locked. Raises the refusal of one that may not be."""
+    refuse_unable(device, kind)
+    expire_due(session, now, device.instance_id)
+    _refuse_flood(session, device, settings.open_requests_max)
+    request = Request(
+        id=request_id,
+        instance_id=device.instance_id,
+        binding_id=device.binding_id,
+        organization_id=device.organization_id,
+        location_id=device.location_id,
+        requested_by_id=asked_by,
+        kind=kind,
+        status=lifecycle.INITIAL,
+        expires_at=now + settings.request_ttl,
+        created_at=now,
+        updated_at=now,
+    )
+    session.add(request)
+    return request
+
+
+def refuse_unable(device: Device, kind: Kind) -> None:
+    """Refuse what this device will never do."""
+    if device.revoked_at is not None:
+        raise conflict("device_revoked", "the device was revoked and receives no requests")
+    declared = KINDS.intersection(device.capabilities)
+    if declared and kind not in declared:
+        raise conflict("kind_unsupported", f"the device makes no reports of kind {kind}")
+
+
+def _refuse_flood(session: Session, device: Device, limit: int) -> None:
+    query = (
+        select(func.count())
+        .select_from(Request)
+        .where(Request.binding_id == device.binding_id, Request.status.in_(lifecycle.OPEN))
+    )
+    if session.scalars(query).one() >= limit:
+        raise conflict("too_many_open_requests", f"the device has {limit} open requests already")

@@ -1,0 +1,118 @@
+"""The device receives its commands and says how far it is."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Row, Select, select
+from sqlalchemy.orm import Session
+
+from agent.wire.base import Message
+from agent.wire.device_operations import AcknowledgeReply, AcknowledgeRequest, Command
+from controlplane.devices.records import command
+from controlplane.devices.requests import lifecycle
+from controlplane.devices.requests.expiry import expire_due
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import Refusal, conflict, not_found
+from controlplane.operation.permissions import callers
+from controlplane.storage.tables import Device, Request
+
+COMMANDS_MAX = 256
+"""Commands given at once, oldest first; the next look brings the others."""
+
+
+class CommandList(Message):
+    """What waits for the devices of an API key, oldest first."""
+
+    commands: tuple[Command, ...]
+
+
+def acknowledge(context: RequestContext, body: AcknowledgeRequest) -> AcknowledgeReply:
+    """Move the request on. The reply says what was sent, also when it was said before."""
+    device = context.bound_device(body.binding_id)
+    expire_due(context.session, context.now, device.instance_id)
+    request = request_of(context, body.request_id, body.binding_id)
+    try:
+        status = lifecycle.move(request.status, lifecycle.acknowledgement(body.status))
+    except lifecycle.TransitionRefusedError as refused:
+        raise refusal_of(refused) from None
+    if status != request.status:
+        request.status = status
+        request.received_at = request.received_at or context.now
+        request.started_at = context.now if status == "running" else None
+        request.updated_at = context.now
+    return AcknowledgeReply(accepted=True, status=body.status)
+
+
+def request_of(context: RequestContext, request_id: UUID, binding_id: UUID) -> Request:
+    """Return the request, locked, if it belongs to the binding."""
+    query = select(Request).where(Request.id == request_id, Request.binding_id == binding_id)
+    request = context.session.scalars(query.with_for_update()).first()
+    if request is None:
+        raise not_found("request")
+    return request
+
+
+def refusal_of(refused: lifecycle.TransitionRefusedError) -> Refusal:
+    code = "request_expired" if refused.status == "expired" else "request_finished"
+    return conflict(code, str(refused))
+
+
+def waiting_commands(session: Session, key_id: UUID, now: datetime) -> tuple[Command, ...]:
+    """Return what the devices of this API key have not begun, oldest first."""
+    return tuple(waiting_by_key(session, (key_id,), now).get(key_id, ()))
+
+
+def waiting_by_key(
+    session: Session, key_ids: Sequence[UUID], now: datetime
+) -> dict[UUID, list[Command]]:
+    """Return the same for each of these that is good for it now. Where it may go is read anew."""
+    live = {
+        key_id: caller
+        for key_id, caller in callers(session, key_ids, now).items()
+        if caller.can_write
+    }
+    waiting: dict[UUID, list[Command]] = {key_id: [] for key_id in live}
+    for request, key_id, location_id in _rows(session, tuple(live), now):
+        found, caller = waiting[key_id], live[key_id]
+        # A session that is another organization's by now keeps the devices that it enrolled.
+        is_own = request.organization_id == caller.organization_id
+        if len(found) < COMMANDS_MAX and is_own and caller.may_visit(location_id):
+            found.append(command(request))
+    return waiting
+
+
+def _rows(
+    session: Session, key_ids: Sequence[UUID], now: datetime
+) -> Sequence[Row[Request, UUID, str]]:
+    limit = COMMANDS_MAX * len(key_ids)
+    rows = session.execute(_waiting(key_ids, now).limit(limit)).all()
+    if len(rows) < limit or len(key_ids) == 1:
+        return rows
+    # One key with very many must not hide what waits for the others.
+    return [row for key_id in key_ids for row in _rows(session, (key_id,), now)]
+
+
+def _waiting(key_ids: Sequence[UUID], now: datetime) -> Select[Request, UUID, str]:
+    return (
+        select(Request, Device.key_id, Device.location_id)
+        .join(Device, Device.binding_id == Request.binding_id)
+        .where(
+            Device.key_id.in_(key_ids),
+            Device.revoked_at.is_(None),
+            Request.status.in_(lifecycle.DELIVERED),
+            Request.expires_at > now,
+        )
+        .order_by(Request.position)
+    )
+
+
+def keys_with_new_requests(session: Session, since: datetime) -> tuple[UUID, ...]:
+    """Return whose devices were asked for something since then and have not said anything yet."""
+    query = (
+        select(Device.key_id)
+        .join(Request, Device.binding_id == Request.binding_id)
+        .where(Request.status == lifecycle.INITIAL, Request.created_at > since)
+        .distinct()
+    )
+    return tuple(session.scalars(query))

@@ -1,1 +1,0 @@
-"""The service on HTTP: the facade, the command stream, the console."""

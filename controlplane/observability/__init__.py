@@ -1,1 +1,0 @@
-"""What the service tells its operators of itself: metrics and logs."""

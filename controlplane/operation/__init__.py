@@ -1,0 +1,1 @@
+"""What an operation is: its row, request context, caller, errors, cursors and limits."""

@@ -1,0 +1,176 @@
+"""Lines of the audit log: made in the transaction of what they tell, so that neither is alone.
+
+No secret is ever among their fields: of a key there is its hint, of a session its id.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal, get_args
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from controlplane.operation.caller import Caller
+from controlplane.storage.account_tables import Role, User
+from controlplane.storage.audit_tables import ActorKind, AuditEntry, AuditOutcome, CredentialKind
+from controlplane.storage.tables import ApiKey, Device
+
+TEXT_MAX: Final = 300
+Operation = Literal[
+    "request.create",
+    "wish.create",
+    "wish.cancel",
+    "device.revoke",
+    "key.create",
+    "key.revoke",
+    "retail_key.create",
+    "retail_key.revoke",
+    "retail_key.rotate",
+    "member.add",
+    "member.invite",
+    "member.join",
+    "member.change",
+    "member.remove",
+    "invitation.revoke",
+    "password.change",
+    "session.sign_in",
+    "session.sign_out",
+    "session.end",
+    "session.choose_organization",
+    "location.hours",
+    "location.name",
+    "organization.name",
+    "maintenance.add",
+    "maintenance.end",
+    "grant.create",
+    "grant.end",
+    "support.confirm",
+    "support.disconnect",
+]
+AREAS: Final = tuple(dict.fromkeys(each.partition(".")[0] for each in get_args(Operation)))
+"""What operations are filtered by: the words before the point."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What was changed. ``name`` is for people, ``id`` what it is known by."""
+
+    kind: str
+    id: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened. ``detail`` says how, in words, where the operation does not."""
+
+    operation: Operation
+    subject: Subject
+    detail: str = ""
+    outcome: AuditOutcome = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    kind: CredentialKind
+    id: UUID | None = None
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who did it, and by what they were known."""
+
+    kind: ActorKind
+    id: UUID | None
+    name: str
+    credential: Credential = Credential("none")
+    address: str = ""
+
+
+COMMAND_LINE: Final = Actor("command_line", None, "command line", Credential("command_line"))
+"""Whoever may work on the database itself."""
+
+
+def note(
+    session: Session, actor: Actor, event: Event, *, organization_id: str | None, now: datetime
+) -> None:
+    """Add a line to the log."""
+    session.add(
+        AuditEntry(
+            at=now,
+            organization_id=organization_id,
+            actor_kind=actor.kind,
+            actor_id=actor.id,
+            actor_name=_text(actor.name),
+            credential_kind=actor.credential.kind,
+            credential_id=actor.credential.id,
+            credential_hint=actor.credential.hint,
+            operation=event.operation,
+            subject_kind=event.subject.kind,
+            subject_id=_text(event.subject.id),
+            subject_name=_text(event.subject.name),
+            detail=_text(event.detail),
+            outcome=event.outcome,
+            address=actor.address,
+        )
+    )
+
+
+def note_call(
+    session: Session,
+    caller: Caller,
+    event: Event,
+    *,
+    address: str,
+    now: datetime,
+    organization_id: str | None = None,
+) -> None:
+    """Add what a caller did; ``organization_id`` where it is not the caller's of the moment."""
+    actor = actor_of(session, caller, address)
+    organization_id = organization_id or caller.organization_id
+    note(session, actor, event, organization_id=organization_id, now=now)
+
+
+def person(user: User, credential: Credential | None = None, address: str = "") -> Actor:
+    return Actor("person", user.id, user.email, credential or Credential("none"), address)
+
+
+def actor_of(session: Session, caller: Caller, address: str = "") -> Actor:
+    """Return who a caller is: the person where there is one, else the key by its name."""
+    key = session.get(ApiKey, caller.key_id) if caller.kind == "api_key" else None
+    hint = "" if key is None else key.hint
+    credential = Credential(caller.kind, caller.key_id, hint)
+    if caller.owner_id is None:
+        return Actor("key", caller.key_id, "" if key is None else key.name, credential, address)
+    user = session.get(User, caller.owner_id)
+    return Actor("person", caller.owner_id, "" if user is None else user.email, credential, address)
+
+
+def device_subject(device: Device) -> Subject:
+    return Subject("device", str(device.instance_id), device.legacy_install_id)
+
+
+def key_subject(key: ApiKey) -> Subject:
+    return Subject("key", str(key.id), f"{key.name} (…{key.hint})")
+
+
+def grant_in_words(key: ApiKey) -> str:
+    return f"{'reads and writes' if key.can_write else 'reads'}, at {places(key.locations)}"
+
+
+def places(locations: Sequence[str]) -> str:
+    return ", ".join(locations) or "every location"
+
+
+def granted(role: Role, locations: Sequence[str]) -> str:
+    return f"{role} at {places(locations)}"
+
+
+def user_subject(user: User) -> Subject:
+    return Subject("member", str(user.id), user.email)
+
+
+def _text(value: str) -> str:
+    return value if len(value) <= TEXT_MAX else f"{value[: TEXT_MAX - 1]}…"

@@ -1,0 +1,130 @@
+"""From the bytes of a request to a model of the contract, or a refusal that says what is wrong.
+
+The JSON is read strictly (RFC 8259): UTF-8, no duplicate keys, no NaN, an object on top.
+Messages name fields as the wire does, dotted: ``report.endpoints.0.port``.
+"""
+
+import functools
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from agent.wire import codec
+from agent.wire.validation import Issue, ValidationError
+from controlplane.operation.errors import Refusal, invalid_request, validation_error
+
+ERRORS_MAX = 50
+"""Fields named for one body; those beyond are counted in the detail."""
+NAME_MAX = 256
+CONTAINERS_MAX = 50_000
+"""Each costs far more than its two bytes. A report has one in 60 bytes: fewer than 35,000."""
+ITEMS_MAX = 120_000
+"""Members and elements, by their commas. A report has one in 22 bytes: fewer than 100,000."""
+SMALL_BYTES = 65_536
+"""Up to here a body is read with every check at once."""
+
+T = TypeVar("T")
+Pairs = list[tuple[str, Any]]
+
+
+def parse_json(body: bytes) -> dict[str, Any]:
+    """Return the object in ``body``, or raise an ``invalid_request`` refusal.
+
+    Whether a large one names a key twice is seen later, by `require_unique_keys`: that costs more
+    than reading it, and most large bodies are refused for something else.
+    """
+    value = parse_any_json(body)
+    if not isinstance(value, dict):
+        raise invalid_request("the body must be a JSON object")
+    return value
+
+
+def parse_any_json(body: bytes) -> Any:
+    """The same, of a body that need not be an object."""
+    if body.count(b"[") + body.count(b"{") > CONTAINERS_MAX:
+        raise invalid_request(f"the body holds more than {CONTAINERS_MAX} lists and objects")
+    if body.count(b",") > ITEMS_MAX:
+        raise invalid_request(f"the body holds more than {ITEMS_MAX} members and elements")
+    return _read_carefully(body, _unique_keys) if len(body) <= SMALL_BYTES else _read_quickly(body)
+
+
+def require_unique_keys(body: bytes) -> None:
+    """Refuse a body, read before, that names a key twice: which of the two holds is open."""
+    if len(body) > SMALL_BYTES:
+        _read_carefully(body, _require_unique_keys)
+
+
+def parse_body(model: type[T], body: bytes) -> T:
+    """Return ``body`` as ``model``, or raise a refusal."""
+    made = parse_part(model, parse_json(body))
+    require_unique_keys(body)
+    return made
+
+
+def require_no_body(body: bytes) -> None:
+    """Refuse a body where none is taken. An object without keys says as much as none."""
+    if body and parse_json(body):
+        raise invalid_request("this operation takes no body")
+
+
+def parse_part(model: type[T], value: Any, name: str = "") -> T:
+    """Read ``value``, found at ``name`` of a body that was parsed, as ``model``."""
+    try:
+        return codec.validate(value, model)
+    except ValidationError as error:
+        raise refusal_of(error.issues, name) from None
+
+
+def refusal_of(issues: Sequence[Issue], name: str = "") -> Refusal:
+    """Say what is wrong in a part of a body that stands at ``name``."""
+    errors: dict[str, tuple[str, ...]] = {}
+    unlisted = 0
+    for issue in issues:
+        where = ".".join(filter(None, (name, issue.where)))[:NAME_MAX]
+        if len(errors) >= ERRORS_MAX and where not in errors:
+            unlisted += 1
+        elif issue.reason not in errors.get(where, ()):
+            errors[where] = (*errors.get(where, ()), issue.reason)
+    more = f"; {unlisted} more errors are not listed" if unlisted else ""
+    return validation_error(errors, "the body does not fit the contract" + more)
+
+
+def _read_quickly(body: bytes) -> Any:
+    try:
+        return codec.parse_json(body)
+    except ValidationError as error:
+        raise invalid_request(f"the body is not JSON: {error.reason}") from None
+
+
+def _read_carefully(body: bytes, make: Callable[[Pairs], Any]) -> Any:
+    try:
+        return _decoder(make).decode(body.decode("utf-8"))
+    except RecursionError:
+        raise invalid_request("the body is nested too deeply") from None
+    except UnicodeDecodeError:
+        raise invalid_request("the body is not UTF-8") from None
+    except ValueError as error:
+        raise invalid_request(f"the body is not JSON: {_first_line(error)}") from None
+
+
+@functools.cache
+def _decoder(make: Callable[[Pairs], Any]) -> json.JSONDecoder:
+    return json.JSONDecoder(object_pairs_hook=make, parse_constant=_refuse_constant)
+
+
+def _unique_keys(pairs: Pairs) -> dict[str, Any]:
+    _require_unique_keys(pairs)
+    return dict(pairs)
+
+
+def _require_unique_keys(pairs: Pairs) -> None:
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("an object names a key twice")
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _first_line(error: ValueError) -> str:
+    return str(error).split("\n", 1)[0][:200]

@@ -1,0 +1,116 @@
+"""What an operation works with: one transaction, its caller, and the moment it happens."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from agent.wire.vocabulary import Kind, Outcome
+from controlplane.operation.audit_entries import Event, note_call
+from controlplane.operation.caller import Caller
+from controlplane.operation.cursors import Cursors
+from controlplane.operation.errors import conflict, foreign_location, not_found
+from controlplane.settings import Settings
+from controlplane.storage.tables import Binding, Device
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """One call inside its transaction.
+
+    Attributes:
+        now: when the call happens.
+        cursor_key: signs cursors.
+        preferred_page_size: page size that the caller asked for.
+        address: network address of the caller.
+        woken: API keys whose command streams have something new after the commit.
+        changed: positions of devices that consoles must refresh.
+        taken: kind and outcome of reports that were stored.
+        is_reordered: whether the order of the device list may have changed.
+    """
+
+    session: Session
+    caller: Caller
+    now: datetime
+    settings: Settings
+    cursor_key: bytes = b""
+    preferred_page_size: int | None = None
+    address: str = ""
+    woken: set[UUID] = field(default_factory=set)
+    changed: set[int] = field(default_factory=set)
+    taken: list[tuple[Kind, Outcome]] = field(default_factory=list)
+    is_reordered: bool = False
+
+    @property
+    def organization_id(self) -> str:
+        return self.caller.organization_id
+
+    @property
+    def cursors(self) -> Cursors:
+        if not self.cursor_key:
+            raise LookupError("this context has no key to sign cursors with")
+        return Cursors(self.cursor_key, self.now)
+
+    @property
+    def page_size(self) -> int:
+        return self.preferred_page_size or self.settings.page_size
+
+    def note(self, event: Event, organization_id: str | None = None) -> None:
+        """Write into the audit log what the caller does, for the caller's or another of the
+        person's organizations."""
+        note_call(
+            self.session,
+            self.caller,
+            event,
+            address=self.address,
+            now=self.now,
+            organization_id=organization_id,
+        )
+
+    def visit(self, organization_id: str, location_id: str, thing: str) -> None:
+        """Refuse what the caller may not see: another organization's things do not exist."""
+        if organization_id != self.caller.organization_id:
+            raise not_found(thing)
+        if not self.caller.may_visit(location_id):
+            raise foreign_location()
+
+    def device(self, instance_id: UUID, *, lock: bool = False) -> Device:
+        query = select(Device).where(
+            Device.organization_id == self.caller.organization_id,
+            Device.instance_id == instance_id,
+        )
+        device = self.session.scalars(query.with_for_update() if lock else query).first()
+        if device is None:
+            raise not_found("device")
+        self.visit(device.organization_id, device.location_id, "device")
+        if lock:
+            self.changed.add(device.position)
+        return device
+
+    def lock_binding(self, binding_id: UUID) -> None:
+        """Let calls for one binding take turns, until the transaction ends.
+
+        SQLite has one writer anyway; PostgreSQL would let a repeated call look too early.
+        """
+        self.session.execute(
+            select(Device.position).where(Device.binding_id == binding_id).with_for_update()
+        )
+
+    def bound_device(self, binding_id: UUID) -> Device:
+        """Return the device, locked, that is bound by ``binding_id`` now.
+
+        A binding that was revoked or replaced is refused as ``binding_revoked``.
+        """
+        query = select(Device).where(Device.binding_id == binding_id).with_for_update()
+        device = self.session.scalars(query).first()
+        if device is not None and device.revoked_at is None:
+            self.visit(device.organization_id, device.location_id, "binding")
+            self.changed.add(device.position)
+            return device
+        binding = self.session.get(Binding, binding_id)
+        if binding is None:
+            raise not_found("binding")
+        self.visit(binding.organization_id, binding.location_id, "binding")
+        raise conflict("binding_revoked", "the binding was revoked or replaced by a newer one")

@@ -1,0 +1,93 @@
+"""Signed cursors of listings, at most 128 characters.
+
+A cursor is valid for 24 hours, and only for the listing that it came from: the organization, the
+kind of rows, the filters and the order. It names the last row of a page by its sort value and its
+position, so that rows that arrive meanwhile are neither repeated nor skipped.
+
+It is unpadded base64url (RFC 4648, section 5) of: expiry (4 bytes, seconds since 1970), digest of
+the listing (8), sort value (8), position (8), HMAC-SHA256 of these (16).
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import struct
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from typing import Final, NamedTuple
+
+from agent.wire.limits import CURSOR_MAX
+from controlplane.operation.errors import Refusal
+
+LIFETIME: Final = timedelta(hours=24)
+POSITION_MAX: Final = 2**63 - 1
+_FORMAT: Final = struct.Struct(">I8sqq")
+_SIGNATURE_BYTES: Final = 16
+
+
+class Place(NamedTuple):
+    """The last row of a page. ``value`` is 0 where rows are sorted by position alone."""
+
+    value: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cursors:
+    """Writes and reads cursors.
+
+    Attributes:
+        key: secret that signs them.
+    """
+
+    key: bytes
+    now: datetime
+
+    def write(self, listing: tuple[str, ...], place: Place) -> str:
+        """Return the cursor of the page after ``place``.
+
+        Args:
+            listing: everything that the cursor depends on, the organization first.
+        """
+        expires_s = int((self.now + LIFETIME).timestamp())
+        body = _FORMAT.pack(expires_s, _digest(listing), place.value, place.position)
+        return base64.urlsafe_b64encode(body + self._sign(body)).rstrip(b"=").decode()
+
+    def read(self, listing: tuple[str, ...], cursor: str) -> Place:
+        """Return the last row of the page before.
+
+        Raises:
+            Refusal: ``invalid_cursor``.
+        """
+        try:
+            if len(cursor) > CURSOR_MAX:
+                raise ValueError("too long")
+            padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+            raw = base64.b64decode(padded, altchars=b"-_", validate=True)
+            body, signature = raw[:-_SIGNATURE_BYTES], raw[-_SIGNATURE_BYTES:]
+            if not hmac.compare_digest(signature, self._sign(body)):
+                raise ValueError("not signed by this service")
+            expires_s, digest, value, position = _FORMAT.unpack(body)
+            if digest != _digest(listing) or expires_s <= self.now.timestamp():
+                raise ValueError("another listing, or expired")
+        except (ValueError, binascii.Error, struct.error):
+            raise invalid_cursor() from None
+        return Place(value, position)
+
+    def _sign(self, body: bytes) -> bytes:
+        return hmac.digest(self.key, body, "sha256")[:_SIGNATURE_BYTES]
+
+
+def invalid_cursor() -> Refusal:
+    return Refusal(
+        HTTPStatus.BAD_REQUEST,
+        "invalid_cursor",
+        "The cursor belongs to another listing or is older than 24 hours. Start without a cursor.",
+    )
+
+
+def _digest(listing: tuple[str, ...]) -> bytes:
+    whole = b"".join(struct.pack(">I", len(part)) + part for part in map(str.encode, listing))
+    return hashlib.sha256(whole).digest()[:8]

@@ -1,0 +1,1 @@
+"""Requests that wait until an offline device is back."""

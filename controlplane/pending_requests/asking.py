@@ -1,0 +1,147 @@
+"""An operator wants a report of devices that are not heard now: asked for when they are."""
+
+import uuid
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from agent.wire.vocabulary import Kind
+from controlplane.devices.overview.listing import visible
+from controlplane.devices.overview.pending import OPEN
+from controlplane.devices.requests.asking import refuse_unable
+from controlplane.operation.audit_entries import Event, Subject, device_subject
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import (
+    Refusal,
+    conflict,
+    foreign_location,
+    invalid_field,
+    not_found,
+)
+from controlplane.pending_requests.records import (
+    WishCancelReply,
+    WishCancelRequest,
+    WishReply,
+    WishRequest,
+)
+from controlplane.storage.tables import Device
+from controlplane.storage.watch_tables import Wish
+
+UNTIL_MAX: Final = timedelta(days=92)
+IDS_A_STEP: Final = 500
+
+
+def wish(context: RequestContext, body: WishRequest) -> WishReply:
+    """Ask each of these devices when it is heard. One wish of a kind waits for a device."""
+    if not context.now < body.until <= context.now + UNTIL_MAX:
+        raise invalid_field("until", f"must be in the future, at most {UNTIL_MAX.days} days")
+    devices = _devices(context, body)
+    able = [each for each in devices if _is_able(each, body.kind)]
+    known = _known(context.session, devices, body.kind)
+    new = [each for each in able if (each.organization_id, each.instance_id) not in known]
+    _refuse_flood(context, len(new))
+    wishes = [_new(context, device, body) for device in new]
+    context.session.add_all(wishes)
+    for row in known.values():
+        row.until = max(row.until, body.until)
+    context.changed |= {each.position for each in able}
+    if able:
+        context.note(_wished(able, body))
+    return WishReply(
+        wishes=tuple(each.id for each in (*known.values(), *wishes)),
+        waiting=len(wishes),
+        known=len(known),
+        refused=len(devices) - len(able),
+        until=body.until,
+    )
+
+
+def cancel(context: RequestContext, body: WishCancelRequest) -> WishCancelReply:
+    """End a wish. A request that was made of it stays: the contract takes none back."""
+    query = select(Wish).where(Wish.id == body.wish_id).with_for_update()
+    row = context.session.scalars(query).first()
+    if row is None or row.organization_id != context.caller.organization_id:
+        raise not_found("wish")
+    device = context.device(row.instance_id)
+    context.changed.add(device.position)
+    if row.state in OPEN:
+        row.state, row.updated_at = "cancelled", context.now
+        context.note(Event("wish.cancel", device_subject(device), row.kind))
+    return WishCancelReply(cancelled=row.state == "cancelled", state=row.state)
+
+
+def _devices(context: RequestContext, body: WishRequest) -> Sequence[Device]:
+    said = (body.instance_ids, body.location, body.all)
+    if sum(each is not None for each in said) != 1:
+        raise invalid_field("instanceIds", "is needed, or location, or all: exactly one of them")
+    if body.instance_ids is not None:
+        # One by one: what may not be seen is refused as it is by any other call.
+        return [context.device(each) for each in dict.fromkeys(body.instance_ids)]
+    if body.location is not None and not context.caller.may_visit(body.location):
+        raise foreign_location()
+    query = select(Device).where(visible(context), Device.revoked_at.is_(None))
+    if body.location is not None:
+        query = query.where(Device.location_id == body.location)
+    limit = context.settings.wishes_max
+    return context.session.scalars(query.order_by(Device.position).limit(limit + 1)).all()
+
+
+def _is_able(device: Device, kind: Kind) -> bool:
+    try:
+        refuse_unable(device, kind)
+    except Refusal:
+        return False
+    return True
+
+
+def _wished(devices: Sequence[Device], body: WishRequest) -> Event:
+    detail = f"{body.kind}, until {body.until:%Y-%m-%d %H:%M} UTC"
+    if len(devices) == 1:
+        return Event("wish.create", device_subject(devices[0]), detail)
+    where = Subject("location", body.location or "", f"{len(devices)} devices")
+    return Event(
+        "wish.create", where if body.location else Subject("devices", "", where.name), detail
+    )
+
+
+def _known(session: Session, devices: Sequence[Device], kind: Kind) -> dict[object, Wish]:
+    found: dict[object, Wish] = {}
+    for at in range(0, len(devices), IDS_A_STEP):
+        step = devices[at : at + IDS_A_STEP]
+        query = select(Wish).where(
+            Wish.organization_id == step[0].organization_id,
+            Wish.instance_id.in_([each.instance_id for each in step]),
+            Wish.kind == kind,
+            Wish.state.in_(OPEN),
+        )
+        found |= {(row.organization_id, row.instance_id): row for row in session.scalars(query)}
+    return found
+
+
+def _refuse_flood(context: RequestContext, more: int) -> None:
+    query = (
+        select(func.count())
+        .select_from(Wish)
+        .where(Wish.organization_id == context.caller.organization_id, Wish.state.in_(OPEN))
+    )
+    limit = context.settings.wishes_max
+    if context.session.scalars(query).one() + more > limit:
+        raise conflict("too_many_wishes", f"at most {limit} wishes may wait at once")
+
+
+def _new(context: RequestContext, device: Device, body: WishRequest) -> Wish:
+    return Wish(
+        id=uuid.uuid4(),
+        organization_id=device.organization_id,
+        instance_id=device.instance_id,
+        kind=body.kind,
+        key_id=context.caller.asker_id,
+        state="waiting",
+        tries=0,
+        until=body.until,
+        created_at=context.now,
+        updated_at=context.now,
+    )

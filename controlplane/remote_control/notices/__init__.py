@@ -1,1 +1,0 @@
-"""What is told of a fleet: each change once, when it lasts, and its end."""

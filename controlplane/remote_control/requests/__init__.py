@@ -1,1 +1,0 @@
-"""A request on its way: its states, how it reaches its device, and how it ends."""

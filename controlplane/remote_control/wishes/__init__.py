@@ -1,1 +1,0 @@
-"""Reports that are asked of devices when they are back."""

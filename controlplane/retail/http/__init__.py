@@ -1,1 +1,0 @@
-"""The retail API over HTTP: who is let in, and how it says no."""

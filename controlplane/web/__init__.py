@@ -1,0 +1,1 @@
+"""The HTTP layer: admission, endpoints, documents, metrics and background tasks."""

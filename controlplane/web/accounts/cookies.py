@@ -1,0 +1,102 @@
+"""The session cookie: under which name it goes, whose it is, and that no other site sends it.
+
+A browser sends it whoever makes it call. So what says that another site does is refused, and what
+would change anything needs to say that it is ours.
+"""
+
+import re
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+
+from controlplane.accounts import sessions
+from controlplane.operation import permissions
+from controlplane.operation.caller import Caller
+from controlplane.operation.errors import Refusal, unauthenticated
+from controlplane.web.core import Core
+
+NAME: Final = "venue.session_token"
+SECURE_PREFIX: Final = "__Secure-"
+"""Browsers take such a cookie over TLS only (RFC 6265bis, 4.1.3.1)."""
+ADDRESS_MAX: Final = 64
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+async def signed_in(core: Core, request: Request, *, writes: bool) -> Caller:
+    """Return whose session the cookie names, or raise the refusal."""
+    token = token_of(core, request)
+    if token is None:
+        raise unauthenticated()
+    require_own_origin(core, request, is_needed=writes)
+    now, token_hash = core.clock(), sessions.hash_token(token)
+    found = await core.read(lambda session: permissions.of_session(session, token_hash, now))
+    if found is None:
+        raise unauthenticated()
+    caller, last_used_at = found
+    if now - last_used_at >= sessions.TOUCHED_EVERY:
+        await core.write(lambda session: sessions.touch(session, caller.key_id, now))
+        request.state.set_cookie = cookie(core, request, token)
+    return caller
+
+
+def token_of(core: Core, request: Request) -> str | None:
+    token = request.cookies.get(_name(core, request), "")
+    return token if _TOKEN.fullmatch(token) else None
+
+
+def cookie(core: Core, request: Request, token: str) -> str:
+    """Return ``Set-Cookie`` for a session's token; for "" one that takes it away."""
+    lifetime_s = int(sessions.LIFETIME.total_seconds()) if token else 0
+    secure = "; Secure" if _is_secure(core, request) else ""
+    return (
+        f"{_name(core, request)}={token}; Max-Age={lifetime_s}; Path=/; HttpOnly; "
+        f"SameSite=Lax{secure}"
+    )
+
+
+def require_own_origin(core: Core, request: Request, *, is_needed: bool) -> None:
+    """Refuse what another site makes a browser call.
+
+    ``is_needed``: also where nothing says who does, which browsers always say (Fetch, 3.2).
+    """
+    site = request.headers.get("sec-fetch-site")
+    origin = request.headers.get("origin")
+    is_foreign = (site is not None and site != "same-origin") or (
+        origin is not None and not _is_own(core, request, origin)
+    )
+    if is_foreign or (is_needed and origin is None):
+        raise Refusal(
+            HTTPStatus.FORBIDDEN,
+            "foreign_origin",
+            "a call with the session cookie must come from this service's own pages",
+        )
+
+
+def address_of(core: Core, request: Request) -> str:
+    """Return whose address it is: behind a proxy that was named the one that the proxy saw.
+
+    Of ``X-Forwarded-For`` only the last is the proxy's own; a caller may write the others.
+    """
+    # A socket for both families writes IPv4 as ::ffff:192.0.2.1.
+    peer = (request.client.host if request.client else "").removeprefix("::ffff:")
+    if peer in core.settings.trusted_proxies:
+        seen = ",".join(request.headers.getlist("x-forwarded-for")).rpartition(",")[2].strip()
+        return seen[:ADDRESS_MAX] or peer
+    return peer
+
+
+def _is_own(core: Core, request: Request, origin: str) -> bool:
+    own = core.settings.origin or f"{request.url.scheme}://{request.headers.get('host', '')}"
+    return origin.lower() == own.lower()
+
+
+def _is_secure(core: Core, request: Request) -> bool:
+    origin = core.settings.origin
+    scheme = request.url.scheme if origin is None else urlsplit(origin).scheme
+    return scheme == "https"
+
+
+def _name(core: Core, request: Request) -> str:
+    return SECURE_PREFIX + NAME if _is_secure(core, request) else NAME

@@ -1,0 +1,226 @@
+"""The loops beside the calls: the sweep, who is heard, what other processes changed, webhooks."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from controlplane.accounts.key_store import note_uses, revoked_keys
+from controlplane.alerts.judging import look
+from controlplane.audit.retention import delete_old_entries
+from controlplane.devices.forgetting import forget_old
+from controlplane.devices.liveness import note_silence
+from controlplane.devices.overview.summaries import sum_up_old
+from controlplane.devices.requests.delivery import keys_with_new_requests
+from controlplane.operation.permissions import versions
+from controlplane.pending_requests.granting import Granted, grant_due, has_due
+from controlplane.remote_control.retention import delete_old
+from controlplane.remote_control.sweep import sweep
+from controlplane.retail.credentials import clients
+from controlplane.settings import Settings
+from controlplane.storage.notifications import listen, publish
+from controlplane.web.core import Core
+from controlplane.web.observability.service_notifications import Notifier
+from controlplane.web.webhooks.alerts import NoticeOutbox
+from controlplane.web.webhooks.sending import Outbox, send_due, webhook_client
+from controlplane.web.webhooks.tracker import Tracker
+
+log = logging.getLogger("controlplane.web.background")
+CHANGES_LOOKED_AT = timedelta(seconds=30)
+"""Long enough for a slow transaction and for clocks of other machines that are a little off."""
+
+FORGOTTEN_EVERY_S = 3600.0
+SUMMED_UP_EVERY_S = 1.0
+SUMMED_UP_AGAIN_S = 3600.0
+"""A program of an older release may still run beside this one, on PostgreSQL."""
+
+
+@asynccontextmanager
+async def background(core: Core) -> AsyncIterator[None]:
+    """Run the loops for as long as the context lasts."""
+    async with AsyncExitStack() as stack:
+        tasks = [
+            _start("sweep", core.settings.sweep_interval_s, lambda: _sweep(core)),
+            _start("watch", core.settings.sweep_interval_s, lambda: watch_fleet(core)),
+            _start("summaries", SUMMED_UP_AGAIN_S, lambda: _sum_up_old(core)),
+            _start("forgetting", FORGOTTEN_EVERY_S, lambda: _forget_old(core)),
+            _start("audit retention", FORGOTTEN_EVERY_S, lambda: _delete_old_entries(core)),
+            _start("changes", core.settings.look_s, lambda: look_for_changes(core)),
+        ]
+        if core.settings.keep_reports_s is not None:
+            keep = timedelta(seconds=core.settings.keep_reports_s)
+            interval_s = core.settings.sweep_interval_s
+            tasks.append(_start("retention", interval_s, lambda: _delete_old(core, keep)))
+        notifier = Notifier()
+        if notifier.watchdog_s:
+            tasks.append(_start("watchdog", notifier.watchdog_s / 4, partial(_be_alive, notifier)))
+        if core.postgresql is not None:
+            hearing = listen(core.postgresql, core.name, core.feeds.notify)
+            tasks.append(asyncio.create_task(hearing, name="notifications"))
+        for outbox in _outboxes(core.settings):
+            tasks.append(await _start_outbox(core, stack, outbox))
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            core.close_feeds()
+            await core.feeds.finished()
+            await core.console_feeds.finished()
+
+
+def _outboxes(settings: Settings) -> Iterator[Outbox]:
+    if settings.tracker_url is not None:
+        yield Tracker(settings)
+    if settings.notify_url is not None:
+        yield NoticeOutbox(settings)
+
+
+async def _start_outbox(core: Core, stack: AsyncExitStack, outbox: Outbox) -> asyncio.Task[None]:
+    client = await stack.enter_async_context(
+        webhook_client(outbox.url, core.settings.tracker_timeout_s)
+    )
+    interval_s = core.settings.tracker_interval_s
+    return _start(outbox.name, interval_s, lambda: send_due(core, client, outbox))
+
+
+def _start(
+    name: str, interval_s: float, work: Callable[[], Awaitable[object]]
+) -> asyncio.Task[None]:
+    return asyncio.create_task(_repeat(name, interval_s, work), name=name)
+
+
+async def _repeat(name: str, interval_s: float, work: Callable[[], Awaitable[object]]) -> None:
+    while True:
+        try:
+            await work()
+        except Exception:
+            # The boundary of a loop: one bad turn (a database away, say) must not end it.
+            log.exception("%s failed, next turn in %g s", name, interval_s)
+        await asyncio.sleep(interval_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look found: the keys that are revoked, the versions of what people may do, and the
+    keys whose devices were asked for something."""
+
+    revoked: frozenset[UUID]
+    versions: Mapping[UUID, int]
+    asked: tuple[UUID, ...]
+    has_wishes: bool
+
+
+async def look_for_changes(core: Core) -> None:
+    """Find what other processes on this database did, and write down which keys were used.
+
+    Part of it is who may no longer do what they did: their keys, sessions and streams.
+
+    It finds what was not told: an SQLite database has no notices, and one of PostgreSQL's may be
+    lost with a connection.
+    """
+    now, settings = core.clock(), core.settings
+    looked_at_s, since = core.keys.now_s(), now - CHANGES_LOOKED_AT
+    owners = core.keys.owners().union(core.streams.owners())
+
+    def work(session: Session) -> Found:
+        return Found(
+            revoked_keys(session) | clients.revoked_keys(session),
+            versions(session, owners),
+            keys_with_new_requests(session, since),
+            has_due(session, now, settings),
+        )
+
+    found = await core.read(work)
+    core.keys.forget(found.revoked, found.versions, looked_at_s)
+    changed = core.streams.changed(found.versions)
+    core.feeds.notify((*found.revoked, *changed, *found.asked, *core.feeds.cut))
+    if changed:
+        core.console_feeds.look_again()
+    uses = core.keys.take_uses()
+    if uses:
+        await core.write(lambda session: note_uses(session, uses))
+    if found.has_wishes:
+        await grant_wishes(core)
+
+
+async def grant_wishes(core: Core) -> None:
+    """Ask the devices that are back for what was wished of them."""
+    now = core.clock()
+
+    def work(session: Session) -> Granted:
+        granted = grant_due(session, now, core.settings)
+        publish(session, granted.woken, core.name)
+        return granted
+
+    granted = await core.write(work)
+    core.feeds.notify(granted.woken)
+    for organization_id, positions in granted.changed.items():
+        core.console_feeds.notify(organization_id, positions, is_reordered=False)
+
+
+async def _be_alive(notifier: Notifier) -> None:
+    notifier.alive()
+
+
+async def _sweep(core: Core) -> None:
+    now = core.clock()
+    expired, deleted = await core.write(lambda session: sweep(session, now))
+    if expired or deleted:
+        log.info("expired %d requests, deleted %d old challenges", expired, deleted)
+
+
+async def watch_fleet(core: Core) -> None:
+    """Look who is heard, and tell of what that means."""
+    now = core.clock()
+    seen = await core.write(lambda session: look(session, now, core.settings))
+    _notify_consoles(core, seen.moved)
+
+
+async def note_silent(core: Core) -> None:
+    """Note which devices were heard until now and are no more, or have to be heard again."""
+    now, window = core.clock(), core.settings.offline_window
+    moved = await core.write(lambda session: note_silence(session, now, window))
+    _notify_consoles(core, moved)
+
+
+def _notify_consoles(core: Core, moved: Mapping[str, set[int]]) -> None:
+    for organization_id, positions in moved.items():
+        core.console_feeds.notify(organization_id, positions, is_reordered=True)
+
+
+async def _forget_old(core: Core) -> None:
+    now = core.clock()
+    await core.write(lambda session: forget_old(session, now))
+
+
+async def _sum_up_old(core: Core) -> None:
+    done = 0
+    while reports := await core.write(sum_up_old):
+        done += reports
+        await asyncio.sleep(SUMMED_UP_EVERY_S)
+    if done:
+        log.info("summed up %d reports of an older release", done)
+
+
+async def _delete_old_entries(core: Core) -> None:
+    keep, deleted = timedelta(seconds=core.settings.keep_audit_s), 0
+    while rows := await core.write(lambda session: delete_old_entries(session, core.clock(), keep)):
+        deleted += rows
+    if deleted:
+        log.info("deleted %d lines of the audit log older than %s", deleted, keep)
+
+
+async def _delete_old(core: Core, keep: timedelta) -> None:
+    deleted = 0
+    while rows := await core.write(lambda session: delete_old(session, core.clock(), keep)):
+        deleted += rows
+    if deleted:
+        log.info("deleted %d reports and requests older than %s", deleted, keep)

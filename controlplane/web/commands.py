@@ -1,0 +1,133 @@
+"""`onCommands`: pushed as server-sent events to who asks for them, else answered at once.
+
+A stream begins with everything the devices of the API key have not begun, whether or not an
+earlier stream carried it, and brings each request once.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from agent.wire.codec import encode
+from agent.wire.device_operations import Command, EmptyRequest
+from controlplane.devices.event_stream import EventStream
+from controlplane.devices.requests.command_feeds import CommandStream
+from controlplane.devices.requests.delivery import CommandList, waiting_commands
+from controlplane.web.admission import admit
+from controlplane.web.bodies import read_model
+from controlplane.web.core import Core
+
+RECONNECT_MIN_MS = 3000
+RECONNECT_MAX_MS = 60_000
+RECONNECTS_A_SECOND = 200
+"""Little more than the heartbeats of as many devices: to return costs about what staying does."""
+OPENING = b"retry: %d\n: connected\n\n"
+KEEP_ALIVE = b"retry: %d\n: keep-alive\n\n"
+HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"x-accel-buffering", b"no"),  # nginx would hold events back
+]
+
+
+class CommandsEndpoint:
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        caller = await admit(self._core, request, writes=True)
+        with self._core.fairness.call(caller):
+            await read_model(self._core, request, caller, EmptyRequest)
+        if prefers_stream(request.headers.get("accept", "")):
+            with (
+                self._core.fairness.stream(caller),
+                self._core.streams.open(caller),
+                self._core.metrics.stream("commands"),
+                self._core.feeds.open(caller.key_id) as stream,
+            ):
+                await send_events(stream, command_stream(self._core, stream), receive, send)
+            return
+        now = self._core.clock()
+        commands = await self._core.read(
+            lambda session: waiting_commands(session, caller.key_id, now)
+        )
+        for command in commands:
+            self._core.metrics.told(command.kind, "reply")
+        response = Response(encode(CommandList(commands=commands)), media_type="application/json")
+        await response(scope, receive, send)
+
+
+async def command_stream(core: Core, stream: CommandStream) -> AsyncGenerator[bytes]:
+    """Yield the bytes of the event stream until it is ended."""
+    yield OPENING % reconnect_ms(core.feeds.count)
+    while not stream.is_ended:
+        fresh = await stream.next(core.settings.keep_alive_s)
+        for command in fresh:
+            core.metrics.told(command.kind, "stream")
+            yield event_of(command)
+        if not fresh and not stream.is_ended:
+            yield KEEP_ALIVE % reconnect_ms(core.feeds.count)
+
+
+def reconnect_ms(streams: int) -> int:
+    """Return over which time so many streams should return when they are cut off together.
+
+    Told as the reconnection time of server-sent events, and again with each keep-alive.
+    """
+    return min(max(RECONNECT_MIN_MS, streams * 1000 // RECONNECTS_A_SECOND), RECONNECT_MAX_MS)
+
+
+async def send_events(
+    stream: EventStream, events: AsyncGenerator[bytes], receive: Receive, send: Send
+) -> None:
+    """Send until there are no more ``events``. ``stream`` is ended when the client has gone.
+
+    Not by the framework's streaming response, which takes a group of tasks for each: there are
+    thousands of streams, and nearly all of them are silent.
+    """
+    watch = asyncio.create_task(_end_when_gone(receive, stream), name="client of a stream")
+    try:
+        await send({"type": "http.response.start", "status": 200, "headers": list(HEADERS)})
+        async with aclosing(events) as pieces:
+            async for piece in pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    finally:
+        watch.cancel()
+
+
+async def _end_when_gone(receive: Receive, stream: EventStream) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    stream.end()
+
+
+def event_of(command: Command) -> bytes:
+    """One event of the HTML standard, section 9.2; JSON holds no raw line break."""
+    data = encode(command).decode()
+    return f"event: command\nid: {command.request_id}\ndata: {data}\n\n".encode()
+
+
+def prefers_stream(accept: str) -> bool:
+    """Tell whether ``text/event-stream`` is asked for, no less than JSON (RFC 9110, 12.5.1)."""
+    wishes: dict[str, float] = {}
+    for part in accept.split(","):
+        media_type, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        wishes[media_type] = _quality(parameters)
+    stream = wishes.get("text/event-stream", 0.0)
+    return stream > 0 and stream >= wishes.get("application/json", 0.0)
+
+
+def _quality(parameters: list[str]) -> float:
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip() == "q":
+            try:
+                return float(value)
+            except ValueError:
+                return 0.0
+    return 1.0

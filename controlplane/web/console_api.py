@@ -1,0 +1,107 @@
+"""What the console asks beside the facade, with the same keys: lists, and what changes in them."""
+
+from collections.abc import AsyncGenerator
+from functools import partial
+from typing import Final
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from starlette.requests import Request
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from agent.wire.operator_operations import DeviceDetailRequest
+from controlplane.accounts.audit_operations import audit_operations
+from controlplane.accounts.members.operations import member_operations
+from controlplane.accounts.profile import profile_operations
+from controlplane.analytics.venue_list import VenuesReply, VenuesRequest, venue_list
+from controlplane.devices.overview.console_feeds import ConsoleStream
+from controlplane.devices.overview.device import device
+from controlplane.devices.overview.home import summary
+from controlplane.devices.overview.listing import overview, visible
+from controlplane.devices.overview.records import (
+    ChangesRequest,
+    DeviceReply,
+    OverviewReply,
+    OverviewRequest,
+    SummaryReply,
+    SummaryRequest,
+)
+from controlplane.operation.caller import Caller
+from controlplane.operation.context import RequestContext
+from controlplane.operation.operation import procedure
+from controlplane.pending_requests.asking import cancel, wish
+from controlplane.pending_requests.records import (
+    WishCancelReply,
+    WishCancelRequest,
+    WishReply,
+    WishRequest,
+)
+from controlplane.storage.tables import Device
+from controlplane.web.admission import admit
+from controlplane.web.bodies import read_model
+from controlplane.web.commands import KEEP_ALIVE, OPENING, RECONNECT_MIN_MS, send_events
+from controlplane.web.core import Core
+from controlplane.web.pipeline import Endpoint
+
+PREFIX: Final = "/console/api/"
+
+
+def console_api_routes(core: Core) -> list[Route]:
+    detail = partial(device, core.changes)
+    procedures = (
+        procedure(PREFIX + "overview", OverviewRequest, OverviewReply, overview),
+        procedure(PREFIX + "summary", SummaryRequest, SummaryReply, summary),
+        procedure(PREFIX + "wish", WishRequest, WishReply, wish, writes=True),
+        procedure(PREFIX + "wish-cancel", WishCancelRequest, WishCancelReply, cancel, writes=True),
+        procedure(PREFIX + "venues", VenuesRequest, VenuesReply, venue_list),
+        procedure(PREFIX + "device", DeviceDetailRequest, DeviceReply, detail),
+    )
+    accounts = (*profile_operations(), *member_operations(), *audit_operations())
+    return [
+        *(Route(each.path, Endpoint(core, each)) for each in (*procedures, *accounts)),
+        Route(PREFIX + "changes", ChangesEndpoint(core)),
+    ]
+
+
+class ChangesEndpoint:
+    """Sends the row of each device that the console shows, then again whenever it is another.
+
+    Event ``device`` carries a row as `overview` does; ``reload`` says that a list of devices is
+    not what it was. It ends with the API key.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        caller = await admit(self._core, request, writes=False)
+        with self._core.fairness.call(caller):
+            named = await read_model(self._core, request, caller, ChangesRequest)
+            shown = await self._core.read(partial(self._positions, caller, named))
+        with (
+            self._core.fairness.stream(caller, of="console"),
+            self._core.streams.open(caller),
+            self._core.metrics.stream("console"),
+            self._core.console_feeds.open(caller.organization_id, caller.key_id, shown) as stream,
+        ):
+            await send_events(stream, self._events(stream), receive, send)
+
+    async def _events(self, stream: ConsoleStream) -> AsyncGenerator[bytes]:
+        yield OPENING % RECONNECT_MIN_MS
+        while not stream.is_ended:
+            rows, is_reordered = await stream.next(self._core.settings.keep_alive_s)
+            for data in rows:
+                yield b"event: device\ndata: " + data + b"\n\n"
+            if is_reordered:
+                yield b"event: reload\ndata: {}\n\n"
+            if not rows and not is_reordered and not stream.is_ended:
+                yield KEEP_ALIVE % RECONNECT_MIN_MS
+
+    def _positions(self, caller: Caller, body: ChangesRequest, session: Session) -> list[int]:
+        context = RequestContext(session, caller, self._core.clock(), self._core.settings)
+        query = select(Device.position).where(
+            visible(context), Device.instance_id.in_(body.instance_ids)
+        )
+        return list(session.scalars(query))

@@ -1,0 +1,158 @@
+"""The outermost layer: every reply has its headers, every failure its problem, every call its
+line in the log.
+"""
+
+import asyncio
+import logging
+import random
+import re
+import time
+from collections.abc import Callable, Mapping
+from email.utils import format_datetime
+from http import HTTPStatus
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from controlplane.clock import Clock
+from controlplane.operation.errors import Refusal, internal_error
+
+log = logging.getLogger("controlplane.access")
+PATH_MAX = 200
+OTHER = "other"
+"""The operation of every path that is not served."""
+Tell = Callable[[str, int, str, float | None], None]
+"""Takes a call's operation, status (0: the client went away), code and seconds (None: a stream)."""
+TOO_MUCH = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+NO_STORE = (b"cache-control", b"no-store")
+NO_SNIFFING = (b"x-content-type-options", b"nosniff")
+Answer = Callable[[Refusal, str, str], Response]
+"""Makes the reply of a refusal, the path as it may be shown, and the trace id."""
+_NOT_PLAIN = re.compile(r"[^\x21-\x7e]")
+
+
+class Guard:
+    """ASGI middleware. Gives ``scope["state"]["trace_id"]`` to what is inside.
+
+    ``names`` are the operations by path: strangers choose all others.
+    Who is refused for asking too much is answered after ``delay_s``: who asks again at once would
+    otherwise keep the service busy with refusals.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        clock: Clock,
+        delay_s: float,
+        names: Mapping[str, str],
+        tell: Tell,
+        answer: Answer,
+    ) -> None:
+        self._app = app
+        self._clock = clock
+        self._delay_s = delay_s
+        self._names = names
+        self._tell = tell
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        call = _Call(scope, send, self._clock, self._answer)
+        try:
+            await self._app(scope, receive, call.send)
+        except ClientDisconnect:
+            call.note = "client_gone"
+        except Refusal as refusal:
+            if refusal.status in TOO_MUCH:
+                await asyncio.sleep(self._delay_s)
+            await call.refuse(refusal, receive)
+        except Exception:
+            # The boundary: whatever it was, the caller learns a trace id and the log the rest.
+            fields = {"trace_id": call.trace_id}
+            log.exception("trace_id=%s the call failed", call.trace_id, extra=fields)
+            await call.refuse(internal_error(), receive)
+        finally:
+            operation = self._names.get(scope["path"], OTHER)
+            self._tell(operation, call.status, call.note, call.took_s)
+            call.write_log(operation)
+
+
+class _Call:
+    """One call on its way through the guard."""
+
+    def __init__(self, scope: Scope, send: Send, clock: Clock, answer: Answer) -> None:
+        # Names the call in the log; nothing depends on its being hard to guess.
+        self.trace_id = f"{random.getrandbits(128):032x}"
+        self.note = ""
+        self._scope = scope
+        self._send = send
+        self._clock = clock
+        self._answer = answer
+        self.status = 0
+        self._is_stream = False
+        self._began_s = time.monotonic()
+        scope.setdefault("state", {})["trace_id"] = self.trace_id
+
+    @property
+    def took_s(self) -> float | None:
+        """How long it took; None for a stream, which lasts as long as its reader likes."""
+        return None if self._is_stream else time.monotonic() - self._began_s
+
+    async def send(self, message: Message) -> None:
+        self._is_stream |= message.get("more_body", False)
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers: list[tuple[bytes, bytes]] = message["headers"]
+            if all(name.lower() != b"cache-control" for name, _ in headers):
+                headers.append(NO_STORE)
+            date = format_datetime(self._clock(), usegmt=True).encode()
+            if renewed := self._scope["state"].get("set_cookie"):
+                headers.append((b"set-cookie", renewed.encode()))
+            headers += ((b"date", date), (b"trace-id", self.trace_id.encode()), NO_SNIFFING)
+        await self._send(message)
+
+    async def refuse(self, refusal: Refusal, receive: Receive) -> None:
+        self.note = refusal.code
+        if self.status:
+            return  # The reply had begun: all that is left is to end the connection.
+        response = self._answer(refusal, _plain(self._scope["path"]), self.trace_id)
+        await response(self._scope, receive, self.send)
+
+    def write_log(self, operation: str) -> None:
+        """Write a line: an error for a fault, debug for what went well, info for a refusal."""
+        level = logging.DEBUG
+        if self.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            level = logging.ERROR
+        elif self.status >= HTTPStatus.BAD_REQUEST:
+            level = logging.INFO
+        if not log.isEnabledFor(level):
+            return
+        caller = self._scope["state"].get("caller")
+        key_id = str(caller.key_id) if caller else None
+        took_ms = (time.monotonic() - self._began_s) * 1000
+        method, path = _plain(self._scope["method"]), _plain(self._scope["path"])
+        log.log(
+            level,
+            "%s %s %d %.0fms key=%s trace_id=%s %s",
+            *(method, path, self.status, took_ms, key_id or "-", self.trace_id, self.note),
+            extra={
+                "trace_id": self.trace_id,
+                "operation": operation,
+                "method": method,
+                "path": path,
+                "status": self.status,
+                "duration_ms": round(took_ms, 1),
+                "code": self.note or None,
+                "key_id": key_id,
+                "organization_id": caller.organization_id if caller else None,
+            },
+        )
+
+
+def _plain(text: str) -> str:
+    """Return ``text`` fit for a log line: strangers choose paths and methods."""
+    return _NOT_PLAIN.sub("?", text[:PATH_MAX])

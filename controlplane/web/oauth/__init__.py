@@ -1,0 +1,1 @@
+"""HTTP endpoints and pages of OAuth 2.0."""

@@ -1,0 +1,101 @@
+"""The pages that people see: sign in, let a program read, and what went wrong. None has a script.
+
+They are shown by no frame of another site, kept by no cache, and tell no other site their address,
+which holds what the program asked for.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from http import HTTPStatus
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import Response
+
+from controlplane.accounts.oauth.metadata import AUTHORIZE, SIGN_IN
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+POLICY: Final = (
+    "default-src 'none'; style-src 'self'; img-src data:; form-action {forms}; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Organization:
+    """``places`` says where one may read, for people."""
+
+    id: str
+    name: str
+    places: str
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What the consent page says. ``host`` None: the answer goes to a program on this machine.
+
+    ``form_source`` is where the answer leads, for the policy; ``proof`` binds the form to the
+    session and to ``query``.
+    """
+
+    client: str
+    host: str | None
+    form_source: str
+    email: str
+    organizations: Sequence[Organization]
+    chosen: str
+    query: str
+    proof: str
+
+
+def sign_in_page(
+    query: str,
+    *,
+    client: str,
+    email: str = "",
+    problem: str = "",
+    status: int = HTTPStatus.OK,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    page = _template("oauth_sign_in.html").render(
+        action=SIGN_IN, query=query, client=client, email=email, problem=problem
+    )
+    return _reply(page, "'self'", status, headers)
+
+
+def consent_page(consent: Consent) -> Response:
+    page = _template("oauth_consent.html").render(action=AUTHORIZE, consent=consent)
+    return _reply(page, f"'self' {consent.form_source}", HTTPStatus.OK, None)
+
+
+def refused_page(detail: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    page = _template("oauth_refused.html").render(detail=detail)
+    return _reply(page, "'none'", status, headers)
+
+
+def _reply(page: str, forms: str, status: int, headers: Mapping[str, str] | None) -> Response:
+    fixed = {
+        "Content-Security-Policy": POLICY.format(forms=forms),
+        "X-Frame-Options": "DENY",
+        # Not no-referrer: a browser would then send our own form with the origin "null".
+        "Referrer-Policy": "same-origin",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cache-Control": "no-store",
+    }
+    return Response(page, status, {**(headers or {}), **fixed}, "text/html")
+
+
+@cache
+def _template(name: str) -> "Template":
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    def load(name: str) -> str:
+        return (files("controlplane.console") / name).read_text(encoding="utf-8")
+
+    environment = Environment(
+        loader=FunctionLoader(load), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    return environment.get_template(name)

@@ -1,0 +1,1 @@
+"""Metrics, logs, and what systemd is notified of."""

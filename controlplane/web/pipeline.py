@@ -1,0 +1,173 @@
+"""The endpoint pipeline of facade, retail API and agent protocol.
+
+Each call is authenticated, admitted, parsed, run in one transaction, and encoded. The interfaces
+differ in how they authenticate and in what their envelope is.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+from sqlalchemy.orm import Session
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from agent.wire.codec import encode
+from controlplane.operation.caller import Caller
+from controlplane.operation.context import RequestContext
+from controlplane.operation.operation import Procedure
+from controlplane.storage.notifications import publish
+from controlplane.storage.transactions import Transactions
+from controlplane.web.accounts.cookies import address_of
+from controlplane.web.admission import Authenticate, admit, by_key_or_session
+from controlplane.web.bodies import parse, read_body
+from controlplane.web.core import Core
+
+Result = TypeVar("Result")
+DEPRECATED_SINCE_S: Final = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp())
+"""RFC 9745: seconds since 1970. The contract names no date; this is the date of the first release
+that served these operations."""
+PAGE_MAX: Final = 200
+"""Largest page size that a caller may ask for."""
+_MAX_PAGE_SIZE: Final = re.compile(r"(?:odata\.)?maxpagesize\s*=\s*\"?0*([1-9][0-9]{0,8})\"?", re.I)
+"""Preference of OData 4.01 (part 1, 8.2.8.6), one item of a list (RFC 7240)."""
+
+
+class Endpoint:
+    """An ASGI endpoint for the operations at one path, by method."""
+
+    def __init__(
+        self,
+        core: Core,
+        *operations: Procedure,
+        authenticate: Authenticate = by_key_or_session,
+    ) -> None:
+        self._core = core
+        self._operations: dict[str, Procedure] = {each.method: each for each in operations}
+        self._authenticate = authenticate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        core, request = self._core, Request(scope, receive)
+        # Another method is refused by `admit`, whichever operation is named.
+        row = self._operations.get(request.method) or next(iter(self._operations.values()))
+        caller = await admit(
+            core,
+            request,
+            authenticate=self._authenticate,
+            methods=self._operations,
+            writes=row.writes,
+            of_person=row.of_person,
+            judges_role=row.judges_role,
+            has_body=row.has_body,
+        )
+        with core.fairness.call(caller):
+            if row.method == "POST":
+                body = await read_body(core, request)
+                arguments = await parse(core, caller, row.parse, body)
+            else:
+                arguments = row.parse_parameters(
+                    request.path_params, request.query_params.multi_items()
+                )
+            content = await run(
+                core,
+                caller,
+                lambda context: row.run(context, arguments),
+                encode,
+                writes=row.writes,
+                page_size=preferred_page_size(request.headers.getlist("prefer")),
+                address=address_of(core, request),
+            )
+        response = Response(
+            content,
+            row.status,
+            media_type="application/json",
+            headers=deprecation_headers(row.successor),
+        )
+        await response(scope, receive, send)
+
+
+async def run(
+    core: Core,
+    caller: Caller,
+    work: Callable[[RequestContext], Any],
+    finish: Callable[[Any], Result],
+    *,
+    writes: bool,
+    renew: Callable[[Session, Caller, datetime], Caller] | None = None,
+    free_s: float | None = None,
+    page_size: int | None = None,
+    address: str = "",
+) -> Result:
+    """Run ``work`` in one transaction; return what ``finish`` makes of its result after the commit.
+
+    Streams are notified after the commit.
+
+    Args:
+        renew: looks the caller up again inside the transaction.
+        free_s: processor seconds that are not charged to the caller. Default: nothing is charged.
+    """
+    now, keys = core.clock(), await core.signing_keys.get()
+
+    def job(transactions: Transactions) -> tuple[Result, RequestContext, float]:
+        began_s = core.thread_time()
+
+        def transact(session: Session) -> tuple[Any, RequestContext]:
+            context = RequestContext(
+                session,
+                caller if renew is None else renew(session, caller, now),
+                now,
+                core.settings,
+                keys.cursor_key,
+                page_size,
+                address,
+            )
+            result = work(context)
+            publish(session, context.woken, core.name)
+            return result, context
+
+        result, context = (transactions.write if writes else transactions.read)(transact)
+        # Here and not on the event loop: a reply can be megabytes.
+        return finish(result), context, core.thread_time() - began_s
+
+    finished, context, took_s = await core.run(job)
+    if free_s is not None and took_s > free_s:
+        core.fairness.charge(caller, took_s - free_s)
+    core.feeds.notify(context.woken)
+    for kind, outcome in context.taken:
+        core.metrics.received(kind, outcome)
+    core.console_feeds.notify(
+        caller.organization_id, context.changed, is_reordered=context.is_reordered
+    )
+    return finished
+
+
+def deprecation_headers(successor: str | None) -> dict[str, str]:
+    """Return the headers of a deprecated operation that ``successor`` replaces."""
+    if successor is None:
+        return {}
+    return {
+        "Deprecation": f"@{DEPRECATED_SINCE_S}",
+        "Link": f'<{successor}>; rel="successor-version"',
+    }
+
+
+def preferred_page_size(headers: Sequence[str]) -> int | None:
+    """Return the page size that ``Prefer: maxpagesize=N`` asks for, at most ``PAGE_MAX``.
+
+    The contract has no field for it, and an unknown key of a body is an error. Servers ignore
+    preferences that they do not know (RFC 7240).
+    """
+    for each in ",".join(headers).split(","):
+        if found := _MAX_PAGE_SIZE.fullmatch(each.partition(";")[0].strip()):
+            return min(int(found[1]), PAGE_MAX)
+    return None
+
+
+def by_path(operations: Iterable[Procedure]) -> dict[str, list[Procedure]]:
+    """Return operations grouped by their path."""
+    paths: dict[str, list[Procedure]] = {}
+    for each in operations:
+        paths.setdefault(each.path, []).append(each)
+    return paths

@@ -1,0 +1,97 @@
+"""The outbox of notices: sent in order, signed, and again until the webhook has taken them.
+
+Headers and signature are those of Standard Webhooks (standardwebhooks.com, specification 1.0.0).
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import exists, select
+from sqlalchemy.orm import Session, aliased
+
+from controlplane.settings import Settings
+from controlplane.storage.watch_tables import NoticeDelivery
+from controlplane.web.observability.metrics import Metrics, TrackerResult
+from controlplane.web.webhooks.sending import BATCH, Claim, backoff_s
+
+TRIED_FOR: Final = timedelta(days=3)
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - what one begins with
+SECRET_BYTES: Final = range(24, 65)
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeOutbox:
+    settings: Settings
+    name: str = "webhook"
+
+    @property
+    def url(self) -> str:
+        return self.settings.notify_url or ""
+
+    def claim(self, session: Session, now: datetime) -> Sequence[Claim]:
+        opening = aliased(NoticeDelivery)
+        is_too_early = exists().where(
+            NoticeDelivery.is_end,
+            opening.notice_id == NoticeDelivery.notice_id,
+            ~opening.is_end,
+            opening.status == "pending",
+        )
+        query = (
+            select(NoticeDelivery)
+            .where(NoticeDelivery.due_at <= now, ~is_too_early)
+            .order_by(NoticeDelivery.due_at, NoticeDelivery.position)
+            .limit(BATCH)
+            .with_for_update(skip_locked=True)
+        )
+        return [self._claim(row, now) for row in session.scalars(query).all()]
+
+    def conclude(self, session: Session, claim: Claim, now: datetime, *, is_sent: bool) -> str:
+        query = select(NoticeDelivery).where(NoticeDelivery.id == claim.id).with_for_update()
+        row = session.scalars(query).one()
+        if row.status != "pending":
+            return row.status
+        row.updated_at = now
+        if is_sent or now - row.created_at > TRIED_FOR:
+            row.status, row.due_at = "sent" if is_sent else "failed", None
+        else:
+            row.due_at = now + timedelta(seconds=backoff_s(claim.attempt))
+        return row.status
+
+    def count(self, metrics: Metrics, result: TrackerResult) -> None:
+        """No metric tells of notices yet."""
+
+    def _claim(self, row: NoticeDelivery, now: datetime) -> Claim:
+        row.attempts += 1
+        wait_s = self.settings.tracker_timeout_s + backoff_s(row.attempts)
+        row.due_at = now + timedelta(seconds=wait_s)
+        row.updated_at = now
+        content = row.body.encode()
+        headers = {"webhook-id": row.id, "webhook-timestamp": str(int(now.timestamp()))}
+        if self.settings.notify_secret is not None:
+            headers["webhook-signature"] = signature(
+                self.settings.notify_secret, row.id, headers["webhook-timestamp"], content
+            )
+        return Claim(row.id, row.notice_id, row.attempts, content, headers)
+
+
+def signature(secret: bytes, message_id: str, timestamp: str, content: bytes) -> str:
+    """Return ``v1,`` and the Base64 of the HMAC-SHA256 of id, time and body, joined by dots."""
+    signed = b".".join((message_id.encode(), timestamp.encode(), content))
+    return "v1," + base64.b64encode(hmac.digest(secret, signed, hashlib.sha256)).decode()
+
+
+def read_secret(text: str) -> bytes:
+    """Return the bytes of ``whsec_`` and Base64. Raises ValueError in words for a person."""
+    try:
+        secret = base64.b64decode(text.strip().removeprefix(SECRET_PREFIX), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ValueError("it is not whsec_ and Base64") from error
+    if len(secret) not in SECRET_BYTES:
+        raise ValueError("a secret has 24 to 64 bytes")
+    return secret
