@@ -123,7 +123,7 @@ DEFECTS: Final = (
     ),
     Defect(
         "limit", "a body without a declared length may have any size",
-        "controlplane/web/admission.py",
+        "controlplane/web/bodies.py",
         "                if len(body) > limit:\n",
         "                if declared and len(body) > limit:\n",
         "tests/unit/controlplane/http/test_auth.py",
@@ -318,7 +318,8 @@ DEFECTS: Final = (
     Defect(
         "cursor", "the cursor of one listing is accepted by another",
         "controlplane/operation/cursors.py",
-        "if raw[:1] != _KINDS[listing]:", "if raw[:1] not in _KINDS.values():",
+        "if digest != _digest(listing) or expires_s <= self.now.timestamp():",
+        "if expires_s <= self.now.timestamp():",
         "tests/unit/controlplane/remote_control/test_cursors.py",
     ),
     Defect(

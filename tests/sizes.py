@@ -3,7 +3,7 @@
 | size | what runs | command |
 |---|---|---|
 | small | unmarked tests of `tests/unit` and `tests/contract` | `make quick` |
-| medium | also tests marked `medium` and the unmarked tests of all other folders | `make test` |
+| medium | also tests marked `medium` or `needs`, and unmarked tests elsewhere | `make test` |
 | large | also tests marked `large`: whole matrices and long forms | `make test-all` |
 
 Small and medium runs use the same examples each time, so that they give everybody the same result.
@@ -81,7 +81,8 @@ def size_of(item: pytest.Item) -> str:
     for size in reversed(SIZES[1:]):
         if item.get_closest_marker(size) is not None:
             return size
-    return "small" if is_small_folder(item.path) else "medium"
+    needs_something = item.get_closest_marker("needs") is not None
+    return "small" if is_small_folder(item.path) and not needs_something else "medium"
 
 
 def is_small_folder(path: Path) -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 from tests.paths import ROOT
 
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+TESTING = ROOT / "docs/testing.md"
 CLICKS_MAX = 2
 
 
@@ -31,3 +32,14 @@ def test_every_document_is_two_clicks_from_the_readme() -> None:
     for _ in range(CLICKS_MAX):
         reached |= {target for each in reached for target in linked(each) if target.suffix == ".md"}
     assert set((ROOT / "docs").rglob("*.md")) - reached == set()
+
+
+def test_what_a_medium_run_leaves_out_is_documented() -> None:
+    smaller = re.compile(r"mark\.large\b|\blarge_except\(|\bamount\(medium|\bamount\(small")
+    files = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("*.py")
+        if path != ROOT / "tests/sizes.py" and smaller.search(path.read_text())
+    }
+    listed = re.findall(r"^\| `(tests/[\w/]+\.py)` \|", TESTING.read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(files)

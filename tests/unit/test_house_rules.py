@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.paths import ROOT
+
+pytestmark = pytest.mark.medium
 
 BAD_TESTS = """
 import asyncio, socket, threading, time, warnings

@@ -12,6 +12,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.contract.agent_protocol.served import Served
 
+pytestmark = pytest.mark.medium
+
 CALLS: dict[str, dict[str, Any]] = {
     "business_context": {},
     "describe_business_data": {"dataset": "salesFigures"},

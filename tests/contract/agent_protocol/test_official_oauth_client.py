@@ -26,6 +26,8 @@ from controlplane.accounts.passwords import hasher
 from tests.contract.agent_protocol.served import Served
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, PASSWORD
 
+pytestmark = pytest.mark.medium
+
 REDIRECT = "http://localhost:49152/callback"
 EMAIL = "ada@example.com"
 HIDDEN = re.compile(r'name="(query|proof|organization)" value="([^"]*)"')
@@ -136,7 +138,7 @@ async def test_the_official_client_gets_its_token_by_itself(bare: Served) -> Non
 
         good = (await client.call_tool("read_catalog", {"limit": 1})).structured_content
         change = {"goodId": good["rows"][0]["goodId"], "status": "inactive"}
-        with pytest.raises(MCPError, match="this credential reads only"):
+        with pytest.raises(MCPError, match="this credential is read-only"):
             await client.call_tool("set_catalog_availability", change)
 
         first = kept.tokens

@@ -231,6 +231,7 @@ async def test_a_result_that_is_too_long_leaves_what_was_told_before() -> None:
     assert failure.reason == collected.error
 
 
+@pytest.mark.medium
 async def test_an_endless_stream_of_lines_ends_at_the_deadline() -> None:
     with pytest.raises(CollectorError, match="deadline"):
         await run("many_lines", short(0.3))

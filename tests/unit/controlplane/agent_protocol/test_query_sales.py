@@ -62,6 +62,7 @@ async def test_totals_windows_and_coverage_are_the_dashboards(agent: Agent, peri
             assert rows[total["currency"]] == total["metrics"]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("groups", [*((each,) for each in GROUPS), *PAIRS], ids="-".join)
 async def test_groups_add_up_to_the_dashboards_figures(
     agent: Agent, groups: tuple[GroupBy, ...]
