@@ -12,16 +12,13 @@ A large run lets hypothesis look for new ones. docs/testing.md lists what is lar
 
 import os
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.paths import ROOT
-
 SIZES: Final = ("small", "medium", "large")
-SMALL_FOLDERS: Final = (ROOT / "tests/unit", ROOT / "tests/contract")
+SMALL_FOLDERS: Final = ("tests/unit/", "tests/contract/")
 _EXAMPLES: Final = {"small": 15, "medium": 40, "large": 100}
 _chosen: str = "large"
 
@@ -81,17 +78,16 @@ def size_of(item: pytest.Item) -> str:
     for size in reversed(SIZES[1:]):
         if item.get_closest_marker(size) is not None:
             return size
-    needs_something = item.get_closest_marker("needs") is not None
-    return "small" if is_small_folder(item.path) and not needs_something else "medium"
-
-
-def is_small_folder(path: Path) -> bool:
-    return any(path.is_relative_to(folder) for folder in SMALL_FOLDERS)
+    if item.get_closest_marker("needs") is not None:
+        return "medium"
+    return "small" if item.nodeid.startswith(SMALL_FOLDERS) else "medium"
 
 
 def select(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """Return the tests that belong to this run, and those that do not."""
     limit = SIZES.index(_chosen)
-    kept = [item for item in items if SIZES.index(size_of(item)) <= limit]
-    left_out = [item for item in items if SIZES.index(size_of(item)) > limit]
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        (kept if SIZES.index(size_of(item)) <= limit else left_out).append(item)
     return kept, left_out

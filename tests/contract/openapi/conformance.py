@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 import httpx2
-from jsonschema import Draft202012Validator
+import jsonschema_rs
 
 from controlplane.web.openapi.document import document_bytes
 from controlplane.web.retail.document import document_bytes as retail_document_bytes
@@ -73,8 +73,10 @@ def _forms(name: str) -> list[tuple[str, re.Pattern[str]]]:
 
 
 @functools.cache
-def _validator(whole: str, method: str, path: str, status: str) -> Draft202012Validator:
+def _validator(
+    whole: str, method: str, path: str, status: str
+) -> jsonschema_rs.Draft202012Validator:
     found = _DOCUMENTS[whole]()
     reply = found["paths"][path][method]["responses"][status]["content"]
     (schema,) = [each["schema"] for kind, each in reply.items() if kind.endswith("json")]
-    return Draft202012Validator({"components": found["components"], **schema})
+    return jsonschema_rs.Draft202012Validator({"components": found["components"], **schema})

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from agent.wire import routes
+from tests.packaging.local_service import until
 from tests.postgresql import new_database
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import TIMEOUT_S, Process, run, start, stop
@@ -90,12 +91,16 @@ def test_a_worker_that_dies_is_replaced_and_all_end_with_the_first_process(datab
         first, second = workers_of(process)
         subprocess.run(("kill", "-9", str(first)), check=True)
         with httpx2.Client(base_url=process.url, timeout=TIMEOUT_S) as http:
-            while len(left := workers_of(process)) < 2 or first in left:
+
+            def replaced() -> list[int]:
                 assert http.get("/healthz").status_code == 200
+                left = workers_of(process)
+                return left if len(left) == 2 and first not in left else []
+
+            left = until(replaced, TIMEOUT_S)
             assert second in left
         process.popen.send_signal(signal.SIGKILL)
         process.popen.wait(TIMEOUT_S)
-        while any(is_running(pid) for pid in left):
-            pass
+        until(lambda: not any(is_running(pid) for pid in left), TIMEOUT_S)
     finally:
         stop(process)

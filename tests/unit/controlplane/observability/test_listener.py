@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +12,7 @@ import httpx2
 import pytest
 
 from agent.wire import routes
+from tests.packaging.local_service import until
 from tests.unit.controlplane.observability.test_metrics import Samples, samples_of, value
 from tests.unit.controlplane.test_process import TIMEOUT_S, Process, run, start, stop
 from tests.unit.controlplane.test_workers import database, workers_of
@@ -128,13 +128,13 @@ def test_what_a_dead_worker_counted_stays_and_its_streams_do_not(
         before = workers_of(shared)
         for pid in before:
             os.kill(pid, signal.SIGKILL)
-        while len(now := workers_of(shared)) < 2 or set(now) & set(before):
-            pass
+        until(lambda: len(set(workers_of(shared)) - set(before)) == 2, TIMEOUT_S)
         assert answered(scraped(url)) == 20
         # Whoever is started in a dead one's place clears its streams away as it begins.
-        until_s = time.monotonic() + TIMEOUT_S
-        while value(scraped(url), "streams_open", kind="commands") > 0:
-            assert time.monotonic() < until_s
+        until(
+            lambda: value(scraped(url), "streams_open", kind="commands") == 0,
+            TIMEOUT_S,
+        )
     current(shared, 5)
     assert answered(scraped(url)) == 25
     (directory,) = tmp_path.glob("venue-control-metrics-*")
