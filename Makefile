@@ -25,11 +25,12 @@ demo: $(STAMP) ## play a venue: service, agent, two reports (ARGS=--keep: and th
 	@$(BIN)/venue-control demo $(ARGS)
 
 # A worker for each processor, a file's tests in one worker. To look into one: ARGS="-n0 --pdb FILE".
-WORKERS := logical
-PARALLEL = -n $(WORKERS) --maxprocesses=8 --dist=loadfile --no-loadscope-reorder
+# One worker more than there are processors: some tests wait for a process or a network.
+WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, (os.cpu_count() or 1) + 1))')
+PARALLEL = -n $(WORKERS) --dist=loadfile --no-loadscope-reorder
 PYTEST = $(BIN)/python -m pytest
 quick: $(STAMP) ## run the unit and contract tests (a minute)
-	@$(PYTEST) --size=small $(PARALLEL) $(ARGS)
+	@$(PYTEST) --size=small -n $(WORKERS) --dist=worksteal $(ARGS)
 
 test: $(STAMP) ## run the tests, of long scenarios a short form (four minutes)
 	@$(PYTEST) --size=medium $(PARALLEL) $(ARGS)

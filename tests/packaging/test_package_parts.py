@@ -18,6 +18,7 @@ from agent.cli.main import VERBS
 from tests.packaging import program_cases
 from tests.packaging.service.commands_of_doc import proven_commands
 from tests.paths import ROOT
+from tests.sizes import large_except
 
 PACKAGING = ROOT / "packaging"
 NOT_SHIPPED = {"controlplane.md", "service-install.md", "application-fields.md"}
@@ -169,7 +170,9 @@ NOT_REACHED = {
 """Excluded modules that loaded libraries import inside functions, and for what."""
 
 
-@pytest.mark.parametrize("program", ["venue-agent", "venue-control"])
+@pytest.mark.parametrize(
+    "program", large_except("venue-agent".__eq__, ["venue-agent", "venue-control"])
+)
 def test_no_package_leaves_out_a_module_that_its_program_imports(program: str) -> None:
     words = (sys.executable, "-W", "ignore", "-m", "tests.packaging.excluded_imports", program)
     done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT)

@@ -21,7 +21,7 @@ DAYS = 7
 SECONDS = DAYS * 86400
 CALM_END_S = 4 * 3600
 BEAT_S = 60
-DEVICES = amount(medium=160, large=500)
+DEVICES = amount(medium=100, large=500)
 
 ZONES = ("Europe/Riga", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "UTC")
 HOURS = (
