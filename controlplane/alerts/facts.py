@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from controlplane.alerts.rules import Facts
-from controlplane.devices.locations.standing import Place, standing
+from controlplane.devices.locations.status import Place, standing
 
 
 @dataclass(frozen=True, slots=True)

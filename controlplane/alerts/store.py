@@ -10,8 +10,8 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from controlplane.alerts.messages import Told, body_of
 from controlplane.alerts.rules import Change, Condition, Key, Watch
-from controlplane.alerts.words import Told, body_of
 from controlplane.devices.locations.locations import At
 from controlplane.storage.watch_tables import Notice, NoticeDelivery, WatchedCondition
 

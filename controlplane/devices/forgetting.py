@@ -11,7 +11,7 @@ from controlplane.storage.watch_tables import (
     MaintenanceWindow,
     Notice,
     NoticeDelivery,
-    Wish,
+    PendingRequest,
 )
 
 SILENCE_KEPT: Final = timedelta(days=40)
@@ -27,8 +27,9 @@ def forget_old(session: Session, now: datetime) -> None:
         delete(MaintenanceWindow).where(MaintenanceWindow.until < now - SILENCE_KEPT),
         delete(NoticeDelivery).where(NoticeDelivery.notice_id.in_(ended)),
         delete(Notice).where(Notice.end_told_at < now - TOLD_KEPT),
-        delete(Wish).where(
-            Wish.state.not_in(("waiting", "asked")), Wish.updated_at < now - TOLD_KEPT
+        delete(PendingRequest).where(
+            PendingRequest.state.not_in(("waiting", "asked")),
+            PendingRequest.updated_at < now - TOLD_KEPT,
         ),
     ):
         session.execute(statement, execution_options={"synchronize_session": False})

@@ -12,7 +12,7 @@ from sqlalchemy import Row, Select, insert, select, update
 from sqlalchemy.orm import Session
 
 from controlplane.devices.locations.locations import Places, places
-from controlplane.devices.locations.standing import Place, State, standing
+from controlplane.devices.locations.status import Place, State, standing
 from controlplane.devices.priority import (
     HEARD,
     POSITIONS_A_STEP,
@@ -54,7 +54,7 @@ def note_silence(session: Session, now: datetime, window: timedelta) -> dict[str
     return changed
 
 
-def note_heard(session: Session, positions: Collection[int], now: datetime) -> None:
+def mark_seen(session: Session, positions: Collection[int], now: datetime) -> None:
     """End the silence of these devices."""
     session.execute(
         update(Gap)

@@ -45,8 +45,8 @@ def name_location(session: Session, at: At, name: str, now: datetime) -> None:
     session.add(row)
 
 
-def say_zone(session: Session, at: At, zone: str) -> bool:
-    """Write a location's zone wherever it stands. Returns whether its sales got other hours."""
+def change_zone(session: Session, at: At, zone: str) -> bool:
+    """Change the time zone of a location. Returns whether hours of its sales changed."""
     hours = session.get(LocationHours, at)
     if hours is not None:
         hours.time_zone = zone

@@ -9,7 +9,7 @@ from controlplane.devices.overview.records import FilterText
 DEVICES_MAX = 500
 
 
-class WishRequest(Exact):
+class CreatePendingRequest(Exact):
     """Exactly one of ``instance_ids``, ``location`` and ``all`` says of whom."""
 
     kind: Kind
@@ -19,7 +19,7 @@ class WishRequest(Exact):
     all: Absent[Literal[True]] = None
 
 
-class WishReply(Tolerant):
+class CreatePendingReply(Tolerant):
     """``waiting`` counts the devices that a wish waits for from now on, ``known`` those for which
     one of this kind did already, ``refused`` those that are revoked or make no such report."""
 
@@ -30,11 +30,11 @@ class WishReply(Tolerant):
     until: Timestamp
 
 
-class WishCancelRequest(Exact):
+class CancelPendingRequest(Exact):
     wish_id: Uuid
 
 
-class WishCancelReply(Tolerant):
+class CancelPendingReply(Tolerant):
     """``state`` is how the wish had ended, where it had."""
 
     cancelled: bool

@@ -20,7 +20,7 @@ from agent.wire.device_operations import (
     EnrollRequest,
 )
 from agent.wire.text import AppVersion, Capability, LegacyInstallId, LocationId
-from controlplane.devices.liveness import note_heard
+from controlplane.devices.liveness import mark_seen
 from controlplane.devices.priority import priority_of
 from controlplane.devices.records import enrollment_record
 from controlplane.devices.requests.expiry import expire_binding
@@ -138,7 +138,7 @@ def _bind(context: RequestContext, asked: Challenge) -> Device:
             _begin_binding(context, device, asked)
     _take_over(context, device, asked)
     context.session.flush()
-    note_heard(context.session, (device.position,), context.now)
+    mark_seen(context.session, (device.position,), context.now)
     return device
 
 

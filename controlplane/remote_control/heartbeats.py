@@ -1,9 +1,9 @@
-"""The device says that it lives. Those of a moment are written in one transaction.
+"""Heartbeats of devices. Those that arrive at the same time are stored in one transaction.
 
-A heartbeat under another API key moves the device to that key, because its commands would
-otherwise wait at one that it no longer asks with; but only where the present key is revoked or the
-device has been silent. While it lives, a second key cannot take it: the heartbeat is answered and
-changes nothing.
+A heartbeat with another API key moves the device to that key, because its commands would otherwise
+wait at a key that it no longer uses. This requires that the current key is revoked or the device
+was offline. Otherwise the heartbeat is answered and changes nothing, so that a second key cannot
+take over an online device.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from sqlalchemy import Row, select, update
 from sqlalchemy.orm import Session
 
 from agent.wire.device_operations import HeartbeatReply, HeartbeatRequest
-from controlplane.devices.liveness import note_heard
+from controlplane.devices.liveness import mark_seen
 from controlplane.devices.priority import UNHEARD, note_return
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
@@ -25,63 +25,66 @@ from controlplane.settings import Settings
 from controlplane.storage.tables import Device
 
 Known = Row[int, UUID, UUID, str, str, datetime, int]
-"""Position, binding, key, organization, location, when it was last seen, and its priority."""
+"""Position, binding, key, organization, location, last seen, and priority."""
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class DeviceHeartbeat:
     caller: Caller
     body: HeartbeatRequest
 
 
 @dataclass(slots=True)
-class Beaten:
-    """``answers`` are in the order of the heartbeats; ``woken`` are keys that have a new device.
+class HeartbeatBatchResult:
+    """The result of a batch.
 
-    ``heard`` are the positions of the devices by organization, ``returned`` the organizations that
-    had missed one of them.
+    Attributes:
+        replies: in the order of the heartbeats.
+        woken: API keys that have a new device.
+        heard: positions of the devices by organization.
+        returned: organizations with a device that is online again.
     """
 
-    answers: list[HeartbeatReply | Refusal] = field(default_factory=list)
+    replies: list[HeartbeatReply | Refusal] = field(default_factory=list)
     woken: set[UUID] = field(default_factory=set)
     heard: dict[str, set[int]] = field(default_factory=dict)
     returned: set[str] = field(default_factory=set)
 
 
-def note_heartbeats(
-    session: Session, beats: Sequence[Beat], now: datetime, settings: Settings
-) -> Beaten:
-    """Note that these devices live, and answer each."""
-    devices = _devices(session, {beat.body.binding_id for beat in beats})
-    beaten = Beaten()
+def store_heartbeats(
+    session: Session, heartbeats: Sequence[DeviceHeartbeat], now: datetime, settings: Settings
+) -> HeartbeatBatchResult:
+    """Store a batch of heartbeats."""
+    devices = _devices(session, {heartbeat.body.binding_id for heartbeat in heartbeats})
+    result = HeartbeatBatchResult()
     seen: dict[bool, list[int]] = {True: [], False: []}
     back: list[int] = []
-    for beat in beats:
-        device = devices.get(beat.body.binding_id)
-        if device is None or not _is_its_own(device, beat.caller):
-            beaten.answers.append(_refusal(session, beat, now, settings))
+    for heartbeat in heartbeats:
+        device = devices.get(heartbeat.body.binding_id)
+        if device is None or not _is_its_own(device, heartbeat.caller):
+            result.replies.append(_refusal(session, heartbeat, now, settings))
             continue
-        if device.key_id != beat.caller.key_id:
+        if device.key_id != heartbeat.caller.key_id:
             is_silent = now - device.last_seen_at > settings.online_window
             if not is_silent and _is_live(session, device.key_id, now):
-                beaten.answers.append(HeartbeatReply(last_seen_at=device.last_seen_at))
+                result.replies.append(HeartbeatReply(last_seen_at=device.last_seen_at))
                 continue
-            _move(session, device, beat.caller)
-            beaten.woken.add(beat.caller.key_id)
+            _move(session, device, heartbeat.caller)
+            result.woken.add(heartbeat.caller.key_id)
         if device.last_seen_at < now:
-            seen[beat.body.foreground].append(device.position)
-            beaten.heard.setdefault(device.organization_id, set()).add(device.position)
+            seen[heartbeat.body.foreground].append(device.position)
+            result.heard.setdefault(device.organization_id, set()).add(device.position)
         if device.priority in UNHEARD:
             back.append(device.position)
-            beaten.returned.add(device.organization_id)
-        beaten.answers.append(HeartbeatReply(last_seen_at=max(now, device.last_seen_at)))
+            result.returned.add(device.organization_id)
+        result.replies.append(HeartbeatReply(last_seen_at=max(now, device.last_seen_at)))
     for foreground, positions in seen.items():
         if positions:
             _see(session, positions, now, foreground=foreground)
     if back:
         note_return(session, back)
-        note_heard(session, back, now)
-    return beaten
+        mark_seen(session, back, now)
+    return result
 
 
 def _devices(session: Session, binding_ids: set[UUID]) -> dict[UUID, Known]:
@@ -101,10 +104,14 @@ def _is_its_own(device: Known, caller: Caller) -> bool:
     return device.organization_id == caller.organization_id and caller.may_visit(device.location_id)
 
 
-def _refusal(session: Session, beat: Beat, now: datetime, settings: Settings) -> Refusal:
-    """Say why: the same words as for any other call with such a binding."""
+def _refusal(
+    session: Session, heartbeat: DeviceHeartbeat, now: datetime, settings: Settings
+) -> Refusal:
+    """Return the refusal, the same as for any other call with this binding."""
     try:
-        RequestContext(session, beat.caller, now, settings).bound_device(beat.body.binding_id)
+        RequestContext(session, heartbeat.caller, now, settings).bound_device(
+            heartbeat.body.binding_id
+        )
     except Refusal as refusal:
         return refusal
     raise AssertionError("a device that may be seen was refused")

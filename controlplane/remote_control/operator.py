@@ -8,10 +8,10 @@ from agent.wire.operator_operations import (
     RevokeReply,
     RevokeRequest,
 )
-from controlplane.devices.liveness import note_heard
+from controlplane.devices.liveness import mark_seen
 from controlplane.devices.priority import Priority
 from controlplane.devices.records import PROTOCOL_VERSION
-from controlplane.devices.requests.asking import ask
+from controlplane.devices.requests.creation import ask
 from controlplane.devices.requests.expiry import expire_binding
 from controlplane.operation.audit_entries import Event, device_subject
 from controlplane.operation.context import RequestContext
@@ -53,7 +53,7 @@ def revoke(context: RequestContext, body: RevokeRequest) -> RevokeReply:
         if binding is not None:
             binding.ended_at = context.now
         expire_binding(context.session, context.now, device.binding_id)
-        note_heard(context.session, (device.position,), context.now)
+        mark_seen(context.session, (device.position,), context.now)
         context.note(Event("device.revoke", device_subject(device)))
         context.woken.add(device.key_id)
     return RevokeReply(revoked=True)

@@ -149,7 +149,7 @@ class NoticeDelivery(Base):
     updated_at: Mapped[datetime]
 
 
-class Wish(Base):
+class PendingRequest(Base):
     """A report that is asked of a device when it is heard (`remote_control.wishes`).
 
     ``key_id`` is who asked: an API key, or the user whose session it was. ``request_id`` is the

@@ -9,6 +9,7 @@ from controlplane.operation.audit_entries import Event, Subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal, conflict, manager_needed, not_found
 from controlplane.storage.support_tables import SupportLink
+from controlplane.support.access import Standing, standing_of
 from controlplane.support.channels import channels
 from controlplane.support.links import confirmed_links, find_link, record_of, state_of
 from controlplane.support.messages import (
@@ -20,7 +21,6 @@ from controlplane.support.messages import (
     SupportChannel,
     TokenRequest,
 )
-from controlplane.support.standing import Standing, standing_of
 
 
 def contact(context: RequestContext, _body: None) -> Contact:

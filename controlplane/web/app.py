@@ -33,7 +33,7 @@ from controlplane.web.console import console_routes
 from controlplane.web.console_api import console_api_routes
 from controlplane.web.core import Core
 from controlplane.web.heartbeat import HeartbeatEndpoint
-from controlplane.web.middleware import Guard
+from controlplane.web.middleware import CallMiddleware
 from controlplane.web.oauth.endpoints import oauth_routes
 from controlplane.web.oauth.refusals import oauth_problem
 from controlplane.web.openapi.areas import AREAS, OPERATIONS
@@ -72,7 +72,7 @@ def build_app(core: Core) -> Starlette:
         Route("/readyz", ReadyEndpoint(core)),
     ]
     guard = Middleware(
-        Guard,
+        CallMiddleware,
         clock=core.clock,
         delay_s=core.settings.refusal_delay_s,
         names=_names(routes),

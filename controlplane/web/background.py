@@ -12,14 +12,14 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.key_store import note_uses, revoked_keys
-from controlplane.alerts.judging import look
+from controlplane.alerts.evaluation import look
 from controlplane.audit.retention import delete_old_entries
 from controlplane.devices.forgetting import forget_old
 from controlplane.devices.liveness import note_silence
 from controlplane.devices.overview.summaries import sum_up_old
 from controlplane.devices.requests.delivery import keys_with_new_requests
 from controlplane.operation.permissions import versions
-from controlplane.pending_requests.granting import Granted, grant_due, has_due
+from controlplane.pending_requests.dispatch import DispatchResult, dispatch_due, has_due
 from controlplane.remote_control.retention import delete_old
 from controlplane.remote_control.sweep import sweep
 from controlplane.retail.credentials import clients
@@ -51,7 +51,7 @@ async def background(core: Core) -> AsyncIterator[None]:
             _start("summaries", SUMMED_UP_AGAIN_S, lambda: _sum_up_old(core)),
             _start("forgetting", FORGOTTEN_EVERY_S, lambda: _forget_old(core)),
             _start("audit retention", FORGOTTEN_EVERY_S, lambda: _delete_old_entries(core)),
-            _start("changes", core.settings.look_s, lambda: look_for_changes(core)),
+            _start("changes", core.settings.look_s, lambda: poll_changes(core)),
         ]
         if core.settings.keep_reports_s is not None:
             keep = timedelta(seconds=core.settings.keep_reports_s)
@@ -118,7 +118,7 @@ class Found:
     has_wishes: bool
 
 
-async def look_for_changes(core: Core) -> None:
+async def poll_changes(core: Core) -> None:
     """Find what other processes on this database did, and write down which keys were used.
 
     Part of it is who may no longer do what they did: their keys, sessions and streams.
@@ -143,20 +143,20 @@ async def look_for_changes(core: Core) -> None:
     changed = core.streams.changed(found.versions)
     core.feeds.notify((*found.revoked, *changed, *found.asked, *core.feeds.cut))
     if changed:
-        core.console_feeds.look_again()
+        core.console_feeds.poll_again()
     uses = core.keys.take_uses()
     if uses:
         await core.write(lambda session: note_uses(session, uses))
     if found.has_wishes:
-        await grant_wishes(core)
+        await dispatch_pending_requests(core)
 
 
-async def grant_wishes(core: Core) -> None:
+async def dispatch_pending_requests(core: Core) -> None:
     """Ask the devices that are back for what was wished of them."""
     now = core.clock()
 
-    def work(session: Session) -> Granted:
-        granted = grant_due(session, now, core.settings)
+    def work(session: Session) -> DispatchResult:
+        granted = dispatch_due(session, now, core.settings)
         publish(session, granted.woken, core.name)
         return granted
 
@@ -184,7 +184,7 @@ async def watch_fleet(core: Core) -> None:
     _notify_consoles(core, seen.moved)
 
 
-async def note_silent(core: Core) -> None:
+async def mark_offline(core: Core) -> None:
     """Note which devices were heard until now and are no more, or have to be heard again."""
     now, window = core.clock(), core.settings.offline_window
     moved = await core.write(lambda session: note_silence(session, now, window))

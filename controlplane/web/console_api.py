@@ -30,12 +30,12 @@ from controlplane.devices.overview.records import (
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.operation.operation import procedure
-from controlplane.pending_requests.asking import cancel, wish
+from controlplane.pending_requests.creation import cancel, create
 from controlplane.pending_requests.records import (
-    WishCancelReply,
-    WishCancelRequest,
-    WishReply,
-    WishRequest,
+    CancelPendingReply,
+    CancelPendingRequest,
+    CreatePendingReply,
+    CreatePendingRequest,
 )
 from controlplane.storage.tables import Device
 from controlplane.web.admission import admit
@@ -52,8 +52,10 @@ def console_api_routes(core: Core) -> list[Route]:
     procedures = (
         procedure(PREFIX + "overview", OverviewRequest, OverviewReply, overview),
         procedure(PREFIX + "summary", SummaryRequest, SummaryReply, summary),
-        procedure(PREFIX + "wish", WishRequest, WishReply, wish, writes=True),
-        procedure(PREFIX + "wish-cancel", WishCancelRequest, WishCancelReply, cancel, writes=True),
+        procedure(PREFIX + "wish", CreatePendingRequest, CreatePendingReply, create, writes=True),
+        procedure(
+            PREFIX + "wish-cancel", CancelPendingRequest, CancelPendingReply, cancel, writes=True
+        ),
         procedure(PREFIX + "venues", VenuesRequest, VenuesReply, venue_list),
         procedure(PREFIX + "device", DeviceDetailRequest, DeviceReply, detail),
     )

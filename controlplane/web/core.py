@@ -17,7 +17,7 @@ from controlplane.accounts.passwords import Passwords
 from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import Clock
 from controlplane.devices.overview.console_feeds import ConsoleFeeds, Seen
-from controlplane.devices.overview.polling import ConsoleLooks
+from controlplane.devices.overview.polling import ConsolePoller
 from controlplane.devices.overview.report_changes import RememberedChanges
 from controlplane.devices.requests.command_feeds import CommandFeeds
 from controlplane.devices.requests.delivery import waiting_by_key
@@ -56,7 +56,7 @@ class Core:
         self.monotonic = monotonic
         self.thread_time = thread_time
         self.feeds = CommandFeeds(self._waiting)
-        self._console_looks = ConsoleLooks(settings)
+        self._console_looks = ConsolePoller(settings)
         self.console_feeds = ConsoleFeeds(self._shown)
         self.changes = RememberedChanges()
         self.keys = KeyCache(settings.key_cached_s, monotonic)

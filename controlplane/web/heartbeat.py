@@ -10,13 +10,17 @@ from starlette.types import Receive, Scope, Send
 
 from agent.wire.codec import encode
 from agent.wire.device_operations import HeartbeatReply, HeartbeatRequest
-from controlplane.remote_control.heartbeats import Beat, Beaten, note_heartbeats
+from controlplane.remote_control.heartbeats import (
+    DeviceHeartbeat,
+    HeartbeatBatchResult,
+    store_heartbeats,
+)
 from controlplane.storage.notifications import publish
 from controlplane.web.admission import admit
 from controlplane.web.bodies import read_model
 from controlplane.web.core import Core
 
-BEATS_MAX = 256
+BATCH_MAX = 256
 """Written together. Those that come meanwhile are the next transaction's."""
 
 
@@ -25,21 +29,21 @@ class HeartbeatEndpoint:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._waiting: list[tuple[Beat, asyncio.Future[HeartbeatReply]]] = []
+        self._waiting: list[tuple[DeviceHeartbeat, asyncio.Future[HeartbeatReply]]] = []
         self._writing: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         caller = await admit(self._core, request, writes=True)
         with self._core.fairness.call(caller):
-            beat = await read_model(self._core, request, caller, HeartbeatRequest)
-            reply = await self._note(Beat(caller, beat))
+            heartbeat = await read_model(self._core, request, caller, HeartbeatRequest)
+            reply = await self._note(DeviceHeartbeat(caller, heartbeat))
         await Response(encode(reply), media_type="application/json")(scope, receive, send)
 
-    async def _note(self, beat: Beat) -> HeartbeatReply:
+    async def _note(self, heartbeat: DeviceHeartbeat) -> HeartbeatReply:
         """Return once it is written down. Raises the refusal, or what broke the transaction."""
         noted: asyncio.Future[HeartbeatReply] = asyncio.get_running_loop().create_future()
-        self._waiting.append((beat, noted))
+        self._waiting.append((heartbeat, noted))
         if self._writing is None:
             self._writing = asyncio.create_task(self._write(), name="heartbeats")
         return await noted
@@ -47,31 +51,33 @@ class HeartbeatEndpoint:
     async def _write(self) -> None:
         try:
             while self._waiting:
-                taken, self._waiting = self._waiting[:BEATS_MAX], self._waiting[BEATS_MAX:]
-                answers: Sequence[HeartbeatReply | Exception]
+                taken, self._waiting = self._waiting[:BATCH_MAX], self._waiting[BATCH_MAX:]
+                replies: Sequence[HeartbeatReply | Exception]
                 try:
-                    answers = (await self._write_together([beat for beat, _ in taken])).answers
+                    replies = (
+                        await self._write_together([heartbeat for heartbeat, _ in taken])
+                    ).replies
                 except Exception as error:  # noqa: BLE001 - each of the callers is told
-                    answers = [error] * len(taken)
-                for (_, noted), answer in zip(taken, answers, strict=True):
+                    replies = [error] * len(taken)
+                for (_, noted), answer in zip(taken, replies, strict=True):
                     _settle(noted, answer)
         finally:
             self._writing = None
 
-    async def _write_together(self, beats: list[Beat]) -> Beaten:
+    async def _write_together(self, heartbeats: list[DeviceHeartbeat]) -> HeartbeatBatchResult:
         now, settings = self._core.clock(), self._core.settings
 
-        def work(session: Session) -> Beaten:
-            beaten = note_heartbeats(session, beats, now, settings)
-            publish(session, beaten.woken, self._core.name)
-            return beaten
+        def work(session: Session) -> HeartbeatBatchResult:
+            result = store_heartbeats(session, heartbeats, now, settings)
+            publish(session, result.woken, self._core.name)
+            return result
 
-        beaten = await self._core.write(work)
-        self._core.feeds.notify(beaten.woken)
-        for organization_id, heard in beaten.heard.items():
-            is_reordered = organization_id in beaten.returned
+        result = await self._core.write(work)
+        self._core.feeds.notify(result.woken)
+        for organization_id, heard in result.heard.items():
+            is_reordered = organization_id in result.returned
             self._core.console_feeds.notify(organization_id, heard, is_reordered=is_reordered)
-        return beaten
+        return result
 
 
 def _settle(noted: asyncio.Future[HeartbeatReply], answer: HeartbeatReply | BaseException) -> None:

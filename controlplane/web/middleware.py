@@ -32,7 +32,7 @@ Answer = Callable[[Refusal, str, str], Response]
 _NOT_PLAIN = re.compile(r"[^\x21-\x7e]")
 
 
-class Guard:
+class CallMiddleware:
     """ASGI middleware. Gives ``scope["state"]["trace_id"]`` to what is inside.
 
     ``names`` are the operations by path: strangers choose all others.

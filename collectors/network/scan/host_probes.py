@@ -147,7 +147,7 @@ class HostProbes:
             other.due = min(other.due, other.tried + self._wait_s())
         return True
 
-    def look_again(self, settles_in_s: float | None) -> bool:
+    def poll_again(self, settles_in_s: float | None) -> bool:
         """Give few silent ports of a host that answers one more try at once, where that is over
         before the last look must begin; True if there are any. ``settles_in_s`` None: far off.
 

@@ -194,7 +194,7 @@ class Sweep:
     def _finish(self, host: SweptHost, now: float) -> None:
         settles_at = self._window.settles_at()
         settles_in_s = None if settles_at is None else settles_at - now
-        if host.probes.look_again(settles_in_s):
+        if host.probes.poll_again(settles_in_s):
             return
         self._active.remove(host)
         for port, contacted_s in host.printing.items():

@@ -22,8 +22,8 @@ from controlplane.devices.locations.locations import (
     zones,
 )
 from controlplane.devices.locations.opening_hours import read_hours, written
-from controlplane.devices.locations.standing import Maintenance
-from controlplane.merchant.places import name_location, name_organization, say_zone
+from controlplane.devices.locations.status import Maintenance
+from controlplane.merchant.places import change_zone, name_location, name_organization
 from controlplane.operation.audit_entries import COMMAND_LINE, Event, Operation, Subject, note
 from controlplane.storage.merchant.merchant_tables import Location, Organization
 from controlplane.storage.watch_tables import LocationHours, MaintenanceWindow
@@ -41,7 +41,7 @@ def set_hours(options: argparse.Namespace) -> int:
         set_location(session, at, options.zone, lines)
         detail = f"{'always open' if lines is None else ', '.join(lines)} ({options.zone})"
         _note(session, at, "location.hours", detail)
-        return say_zone(session, at, options.zone)
+        return change_zone(session, at, options.zone)
 
     is_counted_anew = in_database(options.database, work)
     said = "always open" if lines is None else ", ".join(written(hours))

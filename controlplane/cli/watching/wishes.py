@@ -11,7 +11,11 @@ from controlplane.cli.requests.selection import is_for_one, meant_by
 from controlplane.cli.screen.terminal import confirm
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
-from controlplane.pending_requests.records import DEVICES_MAX, WishReply, WishRequest
+from controlplane.pending_requests.records import (
+    DEVICES_MAX,
+    CreatePendingReply,
+    CreatePendingRequest,
+)
 
 PATH = "/console/api/wish"
 CONFIRM_ABOVE = 20
@@ -32,10 +36,10 @@ def create(options: argparse.Namespace) -> int:
         replies = [
             client.ask_own(
                 PATH,
-                WishRequest(
+                CreatePendingRequest(
                     kind=options.kind, until=until, instance_ids=tuple(meant[at : at + DEVICES_MAX])
                 ),
-                WishReply,
+                CreatePendingReply,
             )
             for at in range(0, count, DEVICES_MAX)
         ]
@@ -51,7 +55,7 @@ def _meant(options: argparse.Namespace, client: OperationsClient) -> list[UUID]:
     return [each.instance_id for each in meant_by(options, every) if each.revoked_at is None]
 
 
-def _tell(replies: Sequence[WishReply], until: datetime) -> int:
+def _tell(replies: Sequence[CreatePendingReply], until: datetime) -> int:
     wishes = sum(len(each.wishes) for each in replies)
     known = sum(each.known for each in replies)
     refused = sum(each.refused for each in replies)

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, select, tuple_
 from sqlalchemy.orm import Session
 
 from controlplane.devices.locations.opening_hours import OpeningHours, read_hours
-from controlplane.devices.locations.standing import ALWAYS_OPEN, Maintenance, Place
+from controlplane.devices.locations.status import ALWAYS_OPEN, Maintenance, Place
 from controlplane.storage.watch_tables import LocationHours, MaintenanceWindow
 
 REMEMBERED: Final = timedelta(days=8)

@@ -32,7 +32,7 @@ class ToldRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Seer:
+class Viewer:
     """What an API key may see now: ``locations`` empty means all of its organization."""
 
     organization_id: str
@@ -48,7 +48,7 @@ class Seen:
     """``rows`` by position; a key that is not among the ``seers`` may no longer look."""
 
     rows: Mapping[int, ToldRow]
-    seers: Mapping[UUID, Seer]
+    seers: Mapping[UUID, Viewer]
 
 
 Look = Callable[[Collection[int], Collection[int], Collection[UUID]], Awaitable[Seen]]
@@ -84,7 +84,7 @@ class ConsoleStream(EventStream):
         self.is_reordered |= is_reordered
         return bool(self.changed) or self.is_reordered
 
-    def tell(self, rows: Mapping[int, ToldRow], seer: Seer, *, is_reordered: bool) -> None:
+    def tell(self, rows: Mapping[int, ToldRow], seer: Viewer, *, is_reordered: bool) -> None:
         """Take from what was seen what is shown here, and was not told so."""
         for position in self.shown & rows.keys():
             row = rows[position]
@@ -137,7 +137,7 @@ class ConsoleFeeds:
         if has_news:
             self._begin()
 
-    def look_again(self) -> None:
+    def poll_again(self) -> None:
         """Look what each may see: somebody may do something else now."""
         if self._streams and not self._is_closed:
             self._begin()

@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, and_, func, or_, select, true, tuple_, uni
 from sqlalchemy.orm import Session, load_only
 
 from controlplane.devices.locations.locations import Places, places
-from controlplane.devices.locations.standing import Standing, standing
-from controlplane.devices.overview.pending import wishes_of
+from controlplane.devices.locations.status import Standing, standing
+from controlplane.devices.overview.pending import pending_requests_of
 from controlplane.devices.overview.records import (
     PAGE_DEFAULT,
     Filters,
@@ -124,7 +124,7 @@ def rows(
     records = device_records(session, devices, now, settings)
     lines = _newest(session, devices)
     requests = _open_requests(session, devices, now)
-    wishes = wishes_of(session, devices)
+    wishes = pending_requests_of(session, devices)
     said = places(session, now, {(each.organization_id, each.location_id) for each in devices})
     return tuple(
         Row(

@@ -7,31 +7,32 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from controlplane.devices.overview.records import WishRecord
+from controlplane.devices.overview.records import PendingRequestRecord
 from controlplane.storage.tables import ApiKey, Device
-from controlplane.storage.watch_tables import Wish
+from controlplane.storage.watch_tables import PendingRequest
 
 OPEN: Final = ("waiting", "asked")
 
 
-def wishes_of(
+def pending_requests_of(
     session: Session, devices: Sequence[Device]
-) -> dict[tuple[str, UUID], tuple[WishRecord, ...]]:
+) -> dict[tuple[str, UUID], tuple[PendingRequestRecord, ...]]:
     """Return what waits for each of these devices, by organization and instance.
 
     One whose request is under way is shown as that request.
     """
     query = (
-        select(Wish, ApiKey.name)
-        .outerjoin(ApiKey, ApiKey.id == Wish.key_id)
+        select(PendingRequest, ApiKey.name)
+        .outerjoin(ApiKey, ApiKey.id == PendingRequest.key_id)
         .where(
-            Wish.instance_id.in_([each.instance_id for each in devices]), Wish.state == "waiting"
+            PendingRequest.instance_id.in_([each.instance_id for each in devices]),
+            PendingRequest.state == "waiting",
         )
-        .order_by(Wish.position)
+        .order_by(PendingRequest.position)
     )
-    found: dict[tuple[str, UUID], tuple[WishRecord, ...]] = {}
+    found: dict[tuple[str, UUID], tuple[PendingRequestRecord, ...]] = {}
     for wish, name in session.execute(query):
-        record = WishRecord(
+        record = PendingRequestRecord(
             id=wish.id,
             kind=wish.kind,
             until=wish.until,

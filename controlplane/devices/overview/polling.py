@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from agent.wire.codec import encode
-from controlplane.devices.overview.console_feeds import Seen, Seer, ToldRow
+from controlplane.devices.overview.console_feeds import Seen, ToldRow, Viewer
 from controlplane.devices.overview.listing import rows_at
 from controlplane.devices.requests import lifecycle
 from controlplane.operation.permissions import callers
@@ -24,7 +24,7 @@ Stamp = tuple[Any, ...]
 """What a row is made of, in short: a row is another only where its stamp is."""
 
 
-class ConsoleLooks:
+class ConsolePoller:
     """Remembers the stamps of what is shown. Used by one look at a time."""
 
     def __init__(self, settings: Settings) -> None:
@@ -78,10 +78,10 @@ class ConsoleLooks:
                 yield row.position, (*row, is_recent, work.get(row.binding_id))
 
 
-def seers(session: Session, key_ids: Collection[UUID], now: datetime) -> dict[UUID, Seer]:
+def seers(session: Session, key_ids: Collection[UUID], now: datetime) -> dict[UUID, Viewer]:
     """Return what these credentials may see, but for those that are no longer good."""
     return {
-        key_id: Seer(caller.organization_id, caller.locations)
+        key_id: Viewer(caller.organization_id, caller.locations)
         for key_id, caller in callers(session, key_ids, now).items()
     }
 

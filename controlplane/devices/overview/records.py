@@ -64,7 +64,7 @@ class OpenRequest(Tolerant):
     asked_by: str | None
 
 
-class WishRecord(Tolerant):
+class PendingRequestRecord(Tolerant):
     """A report that is asked for when the device is heard."""
 
     id: Uuid
@@ -85,7 +85,7 @@ class Row(Tolerant):
     tone: str | None
     reports: Array[ReportLine]
     requests: Array[OpenRequest]
-    wishes: Array[WishRecord]
+    wishes: Array[PendingRequestRecord]
 
 
 class OverviewReply(Tolerant):

@@ -9,7 +9,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from controlplane.devices.locations.locations import REMEMBERED, places, zones
-from controlplane.devices.locations.standing import Place
+from controlplane.devices.locations.status import Place
 from controlplane.devices.timeline.records import Presence, PresenceCell, PresenceDay
 from controlplane.devices.timeline.timeline import DAYS, Cell, Known, line_of, strip
 from controlplane.storage.tables import Device, Report, Request

@@ -12,7 +12,7 @@ from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
 from controlplane.devices.locations.opening_hours import Span
-from controlplane.devices.locations.standing import Maintenance, Place
+from controlplane.devices.locations.status import Maintenance, Place
 
 DAYS: Final = 30
 CellState = Literal["heard", "partly", "offline", "closed", "unknown"]

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.clock import system_clock
 from controlplane.devices.locations.locations import add_maintenance, set_location
-from controlplane.devices.locations.standing import Maintenance
+from controlplane.devices.locations.status import Maintenance
 from controlplane.devices.priority import Priority
 from controlplane.storage.database import Database
 from controlplane.storage.tables import Device

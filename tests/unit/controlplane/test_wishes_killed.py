@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import select
 
 from controlplane.storage.database import Database
-from controlplane.storage.watch_tables import Wish
+from controlplane.storage.watch_tables import PendingRequest
 from tests.sizes import amount
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import write_key
@@ -125,7 +125,7 @@ async def test_one_report_however_often_processes_are_killed(tmp_path: Path) -> 
 
 def wish_state(file: str) -> str:
     with closing(Database(file, connections=1)) as database:
-        return database.read(lambda session: session.scalars(select(Wish.state)).one())
+        return database.read(lambda session: session.scalars(select(PendingRequest.state)).one())
 
 
 async def reports(served: list[Served], key: str, like: SimulatedDevice) -> list[str]:

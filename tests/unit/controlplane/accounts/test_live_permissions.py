@@ -1,6 +1,6 @@
 """A membership that is removed or narrowed reaches keys, sessions and open streams within 5 s.
 
-``look_for_changes`` is what the service does every 2.5 s; here it is done by hand.
+``poll_changes`` is what the service does every 2.5 s; here it is done by hand.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from controlplane.operation import permissions
 from controlplane.operation.caller import NOWHERE, Caller, cut
 from controlplane.settings import Settings
 from controlplane.storage.tables import Device
-from controlplane.web.background import look_for_changes
+from controlplane.web.background import poll_changes
 from tests.unit.controlplane.accounts.people import (
     OVERVIEW,
     SIGN_OUT,
@@ -106,11 +106,11 @@ async def test_a_key_may_write_where_both_it_and_its_owner_may(
 async def test_a_removed_member_s_key_ends_with_the_next_look(service: RunningService) -> None:
     person = make_person(service)
     key = own_key(service, person)
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     assert await status(service, key) == 200
     assert service.core.keys.find(key) is not None
     remove(service, person, ORGANIZATION)
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     assert await status(service, key) == 401
 
 
@@ -135,7 +135,7 @@ async def test_a_key_ends_in_the_organization_that_was_left_only(service: Runnin
 async def test_a_narrowed_member_s_key_is_narrowed(service: RunningService) -> None:
     person = make_person(service)
     key = own_key(service, person, locations=["loc-1", "loc-2"])
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     await service.device(location_id="loc-2").enrolled()
     await service.device(location_id="loc-3").enrolled()
 
@@ -145,10 +145,10 @@ async def test_a_narrowed_member_s_key_is_narrowed(service: RunningService) -> N
 
     assert await seen() == ["loc-2"]
     change(service, person, "manager", ["loc-1", "loc-3"])
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     assert await seen() == []
     change(service, person, "manager", ["loc-3"])
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     assert await seen() == []
     assert service.caller(key).locations == NOWHERE
 
@@ -156,10 +156,10 @@ async def test_a_narrowed_member_s_key_is_narrowed(service: RunningService) -> N
 async def test_a_viewer_s_key_only_reads_from_the_next_look_on(service: RunningService) -> None:
     person = make_person(service)
     key = own_key(service, person)
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     device = await service.device(key).enrolled()
     change(service, person, "viewer", ())
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     assert (await device.heartbeat()).status_code == 403
     assert await status(service, key) == 200
 
@@ -194,7 +194,7 @@ async def test_a_heartbeat_with_a_known_key_asks_nothing_about_its_owner(
         ("nobody's", service.write_key),
         ("owned", own_key(service, make_person(service))),
     ):
-        await look_for_changes(service.core)
+        await poll_changes(service.core)
         device = await service.device(key).enrolled()
         await device.heartbeat()
         statements = asked.setdefault(name, [])
@@ -228,11 +228,11 @@ async def test_a_removed_member_s_command_stream_ends_with_the_next_look(
     key = own_key(service, person)
     caller = service.caller(key)
     with service.core.streams.open(caller), service.core.feeds.open(caller.key_id) as stream:
-        await look_for_changes(service.core)
+        await poll_changes(service.core)
         await service.core.feeds.finished()
         assert not stream.is_ended
         remove(service, person, ORGANIZATION)
-        await look_for_changes(service.core)
+        await poll_changes(service.core)
         await service.core.feeds.finished()
         assert stream.is_ended
 
@@ -246,7 +246,7 @@ async def test_a_command_stream_ends_where_its_owner_only_reads(
     with service.core.streams.open(caller), service.core.feeds.open(caller.key_id) as stream:
         await service.core.feeds.finished()
         change(service, person, role, ["loc-1"])
-        await look_for_changes(service.core)
+        await poll_changes(service.core)
         await service.core.feeds.finished()
         assert stream.is_ended is (role == "viewer")
 
@@ -261,7 +261,7 @@ async def test_a_narrowed_owner_s_stream_brings_no_commands_of_elsewhere(
     await device.asked_for()
     with service.core.streams.open(caller), service.core.feeds.open(caller.key_id) as stream:
         change(service, person, "owner", ["loc-1"])
-        await look_for_changes(service.core)
+        await poll_changes(service.core)
         await service.core.feeds.finished()
         assert await stream.next(0) == []
         assert not stream.is_ended
@@ -290,7 +290,7 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_look(
         assert len(rows) == 1
         service.database.write(lambda session: end_by_token(session, browser.token))
         async with asyncio.timeout(TIMEOUT_S):
-            await look_for_changes(service.core)
+            await poll_changes(service.core)
             # Well before the look at everything, which is due 5 s after the last.
             async with asyncio.timeout(4):
                 while not stream.is_ended:
@@ -330,14 +330,14 @@ async def test_a_wish_outlives_the_session_and_not_the_membership(
         body = {"instanceIds": [str(each.instance_id)], **until}
         assert (await browser.post("/console/api/wish", body)).status_code == 200
     await browser.post("/api/auth/sign-out")
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     await device.heartbeat()
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     asked = (await device.detail())["requests"]
     assert [each["requestedById"] for each in asked] == [str(person.id)]
     remove(service, person, ORGANIZATION)
     await other.heartbeat()
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     assert (await other.detail())["requests"] == []
 
 
@@ -355,5 +355,5 @@ async def test_a_pending_request_ends_when_its_member_may_no_longer_make_it(
     await browser.post(SIGN_OUT)
     change(service, person, role, locations)
     await device.heartbeat()
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     assert (await device.detail())["requests"] == []

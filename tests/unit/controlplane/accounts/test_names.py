@@ -6,7 +6,7 @@ from typing import Any
 from agent.wire import routes
 from controlplane.accounts.names import names_of
 from controlplane.devices.locations.locations import set_location, zones
-from controlplane.merchant.places import name_location, name_organization, say_zone
+from controlplane.merchant.places import change_zone, name_location, name_organization
 from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location
 from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_person
 from tests.unit.controlplane.running_service import RunningService
@@ -67,7 +67,7 @@ def test_a_zone_is_written_in_both_places(service: RunningService) -> None:
         session.flush()
         row = session.query(Location).one()
         first = row.zone
-        assert not say_zone(session, AT, "Asia/Dubai")
+        assert not change_zone(session, AT, "Asia/Dubai")
         session.flush()
         session.refresh(row)
         return first, (row.zone, zones(session, {AT})[AT]), row.currency

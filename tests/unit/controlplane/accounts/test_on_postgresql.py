@@ -11,7 +11,7 @@ from controlplane.accounts.members.operations import PREFIX as MEMBERS
 from controlplane.accounts.throttle import FAILURES_MAX
 from controlplane.storage.account_tables import User
 from controlplane.storage.database import Database
-from controlplane.web.background import look_for_changes
+from controlplane.web.background import poll_changes
 from tests.postgresql import new_database
 from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_person, remove
 from tests.unit.controlplane.running_service import RunningService, beside
@@ -46,10 +46,10 @@ async def test_a_membership_that_one_ends_is_over_at_the_other(service: RunningS
     body = {"name": "till", "canWrite": True, "locations": []}
     made = (await browser.post("/console/api/profile/create-key", body)).json()
     async with beside(service.database, service.core.settings, service.clock) as other:
-        await look_for_changes(other.core)
+        await poll_changes(other.core)
         assert (await other.post(OVERVIEW, api_key=made["secret"])).status_code == 200
         remove(service, person, "org-0001")
-        await look_for_changes(other.core)
+        await poll_changes(other.core)
         assert (await other.post(OVERVIEW, api_key=made["secret"])).status_code == 401
         there = Browser(other)
         there.token = browser.token

@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from controlplane.accounts import profile
 from controlplane.storage.tables import ApiKey
-from controlplane.web.background import look_for_changes
+from controlplane.web.background import poll_changes
 from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_person, remove
 from tests.unit.controlplane.running_service import RunningService
 
@@ -97,12 +97,12 @@ async def test_a_key_is_shown_once_and_works(service: RunningService) -> None:
 async def test_a_key_is_revoked_by_its_owner(service: RunningService) -> None:
     browser = await signed_in(service)
     made = await made_key(browser)
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     assert (await service.post(OVERVIEW, b"{}", api_key=made["secret"])).status_code == 200
     for _ in range(2):
         reply = await browser.post(f"{PROFILE}/revoke-key", {"keyId": made["key"]["id"]})
         assert reply.json() == {"revoked": True}
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     assert (await service.post(OVERVIEW, b"{}", api_key=made["secret"])).status_code == 401
     assert (await browser.post(PROFILE)).json()["keys"] == []
 

@@ -14,7 +14,7 @@ from controlplane.accounts.profile import PREFIX as PROFILE
 from controlplane.audit import retention
 from controlplane.storage.audit_tables import AuditEntry
 from controlplane.web import background
-from controlplane.web.background import grant_wishes
+from controlplane.web.background import dispatch_pending_requests
 from tests.unit.controlplane.accounts.people import (
     PASSWORD,
     SIGN_OUT,
@@ -96,7 +96,7 @@ async def test_a_wish_and_the_request_that_comes_of_it_are_whose_wish_it_is(
     wished = {"instanceIds": [device.instance_id], "kind": "network", "until": until}
     (wish_id,) = (await browser.post(WISH, wished)).json()["wishes"]
     await device.heartbeat()
-    await grant_wishes(service.core)
+    await dispatch_pending_requests(service.core)
     made, asked = lines(service)[-2:]
     assert (made.operation, made.subject_id) == ("wish.create", device.instance_id)
     assert (asked.operation, asked.actor_name) == ("request.create", "ada@example.com")

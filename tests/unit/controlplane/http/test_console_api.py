@@ -22,13 +22,13 @@ from controlplane.devices.overview import console_feeds, summaries
 from controlplane.devices.overview import polling as module_of_looks
 from controlplane.devices.overview.console_feeds import ConsoleFeeds, Seen
 from controlplane.devices.overview.listing import WORDS_MAX, conditions
-from controlplane.devices.overview.polling import ConsoleLooks
+from controlplane.devices.overview.polling import ConsolePoller
 from controlplane.devices.overview.records import OverviewRequest, Row
 from controlplane.devices.overview.summaries import Summary, summary_of
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.errors import Refusal, unavailable
 from controlplane.storage.tables import Device
-from controlplane.web.background import note_silent
+from controlplane.web.background import mark_offline
 from controlplane.web.console_api import ChangesEndpoint
 from tests.fixtures.payloads import bare_report, hostile_network, small_venue
 from tests.unit.controlplane.running_service import RunningService
@@ -80,7 +80,7 @@ async def venue(service: RunningService) -> dict[str, SimulatedDevice]:
     assert (await made["broken"].submit(BROKEN)).status_code == 200
     reply = await made["well"].call(routes.REVOKE, instanceId=made["revoked"].instance_id)
     assert reply.status_code == 200
-    await note_silent(service.core)
+    await mark_offline(service.core)
     return made
 
 
@@ -338,7 +338,7 @@ async def test_silence_is_told(
 ) -> None:
     stream, _ = console
     service.clock.advance(service.core.settings.online_window_s + 1)
-    await note_silent(service.core)
+    await mark_offline(service.core)
     row = await stream.row_where(legacyInstallId="till")
     assert row["state"] == "never-seen"
     assert await listed(service, state="never-seen") == ["till"]
@@ -463,7 +463,7 @@ async def test_nothing_is_read_closely_that_is_what_it_was(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = await enrolled(service, "till")
-    looks = ConsoleLooks(service.core.settings)
+    looks = ConsolePoller(service.core.settings)
     read = list[list[int]]()
 
     def rows_at(session: Session, positions: list[int], *_: object) -> dict[int, Row]:

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 
 from controlplane.settings import Settings
 from controlplane.web.app import build_app
-from controlplane.web.background import look_for_changes
+from controlplane.web.background import poll_changes
 from tests.paths import ROOT
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES
 from tests.unit.controlplane.permissions.asking import Question, ask, digest
@@ -99,7 +99,7 @@ async def test_every_cell_is_as_the_tables_say(service: RunningService) -> None:
     others = database.write(lambda session: strangers(maker(session)))
     assert {each.column for each in credentials} == set(COLUMNS)
     assert len({each.name for each in credentials}) == len(credentials)
-    await look_for_changes(service.core)  # from here on keys are remembered
+    await poll_changes(service.core)  # from here on keys are remembered
     wrong, cells = list[str](), 0
     for credential in credentials:
         asked = list(_cells(credential))

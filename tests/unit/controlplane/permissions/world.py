@@ -19,8 +19,8 @@ from agent.wire.operator_operations import CreateRequestRequest
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
-from controlplane.pending_requests.asking import wish
-from controlplane.pending_requests.records import WishRequest
+from controlplane.pending_requests.creation import wish
+from controlplane.pending_requests.records import CreatePendingRequest
 from controlplane.remote_control.enrollment import DescribedDevice, challenge, enroll
 from controlplane.remote_control.operator import create_request
 from controlplane.remote_control.submission import parse_submission, submit_result
@@ -193,7 +193,7 @@ def _spot(enroller: Enroller, location: Location) -> Spot:
     context = enroller.context(key_id, organization_id)
     body = json.dumps(submission(device.binding_id)).encode()
     report = submit_result(context, parse_submission(body))
-    wanted = WishRequest(
+    wanted = CreatePendingRequest(
         kind="network", until=enroller.now + timedelta(days=1), instance_ids=(device.instance_id,)
     )
     (wish_id,) = wish(context, wanted).wishes

@@ -177,16 +177,16 @@ def test_a_late_answer_to_a_given_up_port_is_ignored() -> None:
 def test_a_second_look_goes_to_hosts_that_answer_and_only_once() -> None:
     mute = HostProbes((80,))
     run_out(mute)
-    assert not mute.look_again(None)
+    assert not mute.poll_again(None)
     assert mute.last_look_in_s(None) is None
     probes = HostProbes((80, 443, 9100))
     probes.connects(0.0, 100)
     probes.answered(80, "open", 0.01)
     run_out(probes, 0.01)
-    assert probes.look_again(None)
+    assert probes.poll_again(None)
     assert probes.silent == [9100]
     assert [step.action for step in run_out(probes, 5.0)] == ["connect", "drop"]
-    assert not probes.look_again(None)
+    assert not probes.poll_again(None)
 
 
 def test_a_last_look_comes_later_and_before_the_sweep_ends() -> None:
@@ -210,8 +210,8 @@ def test_there_is_no_second_look_where_only_the_last_has_time() -> None:
     probes.answered(80, "refused", 0.01)
     run_out(probes, 0.01)
     assert probes.last_look_in_s(0.0) == 0.0
-    assert not probes.look_again(4 * WAIT_MIN_S - 0.01)
-    assert probes.look_again(4 * WAIT_MIN_S)
+    assert not probes.poll_again(4 * WAIT_MIN_S - 0.01)
+    assert probes.poll_again(4 * WAIT_MIN_S)
 
 
 def test_where_one_try_is_wanted_nothing_is_looked_at_again() -> None:
@@ -219,7 +219,7 @@ def test_where_one_try_is_wanted_nothing_is_looked_at_again() -> None:
     probes.connects(0.0, 100)
     probes.answered(80, "refused", 0.01)
     assert [step.action for step in run_out(probes, 0.01)] == ["drop"]
-    assert not probes.look_again(None)
+    assert not probes.poll_again(None)
     assert probes.last_look_in_s(None) is None
 
 

@@ -15,7 +15,7 @@ from agent.wire import routes
 from agent.wire.codec import encode
 from controlplane.devices.forgetting import forget_old
 from controlplane.devices.locations.locations import add_maintenance, set_location
-from controlplane.devices.locations.standing import Maintenance
+from controlplane.devices.locations.status import Maintenance
 from controlplane.settings import Settings
 from controlplane.storage.watch_tables import Gap, Notice, NoticeDelivery, WatchedCondition
 from controlplane.web.background import watch_fleet

@@ -14,7 +14,7 @@ from controlplane.alerts.rules import (
     advance,
     judge,
 )
-from controlplane.devices.locations.standing import Maintenance, Place
+from controlplane.devices.locations.status import Maintenance, Place
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

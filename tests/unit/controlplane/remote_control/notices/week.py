@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from controlplane.devices.locations.opening_hours import read_hours
-from controlplane.devices.locations.standing import Maintenance, Place
+from controlplane.devices.locations.status import Maintenance, Place
 from tests.sizes import amount
 
 BEGINS = datetime(2026, 10, 22, tzinfo=UTC)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controlplane.devices.locations.opening_hours import read_hours
-from controlplane.devices.locations.standing import ALWAYS_OPEN, Maintenance, Place
+from controlplane.devices.locations.status import ALWAYS_OPEN, Maintenance, Place
 from controlplane.devices.timeline.timeline import DAYS, Day, Known, line_of, strip
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 from agent.wire import routes
 from controlplane.accounts import key_store
 from controlplane.settings import Settings
-from controlplane.web.background import look_for_changes
+from controlplane.web.background import poll_changes
 from tests.unit.controlplane.running_service import RunningService, beside
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
@@ -50,14 +50,14 @@ async def test_it_waits_until_the_device_is_heard_and_asks_once(service: Running
     device = await gone_device(service)
     reply = await wish(service, instanceIds=[device.instance_id])
     assert (reply["waiting"], reply["known"], reply["refused"]) == (1, 0, 0)
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     assert await requests_of(device) == []
     (shown,) = (await row_of(service, device))["wishes"]
     assert (shown["kind"], shown["id"], shown["askedBy"]) == ("network", reply["wishes"][0], "test")
     service.clock.advance(86400)
     await device.heartbeat()
     for _ in range(3):
-        await look_for_changes(service.core)
+        await poll_changes(service.core)
     (request,) = await requests_of(device)
     assert (request["kind"], request["status"]) == ("network", "queued")
     assert (await row_of(service, device))["wishes"] == []
@@ -65,7 +65,7 @@ async def test_it_waits_until_the_device_is_heard_and_asks_once(service: Running
     assert (await device.submit(requestId=command["requestId"])).status_code == 200
     service.clock.advance(60)
     await device.heartbeat()
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     assert len((await device.detail())["reports"]) == 1
 
 
@@ -74,21 +74,21 @@ async def test_what_the_device_never_took_is_asked_again(service: RunningService
     await wish(service, instanceIds=[device.instance_id])
     for turn in range(1, 4):  # it is heard for a moment, and gone again
         await device.heartbeat()
-        await look_for_changes(service.core)
+        await poll_changes(service.core)
         assert len(await requests_of(device)) == turn
         service.clock.advance(service.core.settings.request_ttl_s + 1)
-        await look_for_changes(service.core)
+        await poll_changes(service.core)
     await device.heartbeat()
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     (command,) = await device.commands()
     await device.acknowledge(command["requestId"], "received")
     service.clock.advance(service.core.settings.request_ttl_s + 1)
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     # It has taken it, and answers late: it is not asked once more.
     await device.heartbeat()
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     assert (await device.submit(requestId=command["requestId"])).status_code == 200
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     assert len(await requests_of(device)) == 4
     assert len((await device.detail())["reports"]) == 1
 
@@ -99,10 +99,10 @@ async def test_an_open_request_of_its_kind_is_waited_for_and_answers_it(
     device = await service.device().enrolled()
     asked = await device.asked_for("network")
     await wish(service, instanceIds=[device.instance_id])
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     service.clock.advance(1)
     await device.submit(requestId=asked)
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     assert [each["id"] for each in await requests_of(device)] == [asked]
     assert (await row_of(service, device))["wishes"] == []
 
@@ -112,7 +112,7 @@ async def test_it_ends_on_its_date(service: RunningService) -> None:
     await wish(service, instanceIds=[device.instance_id], days=1)
     service.clock.advance(86401)
     await device.heartbeat()
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     assert await requests_of(device) == []
     assert (await row_of(service, device))["wishes"] == []
 
@@ -125,7 +125,7 @@ async def test_it_can_be_cancelled(service: RunningService) -> None:
         cancelled = await call(service, "wish-cancel", wishId=wish_id)
         assert cancelled.json() == {"cancelled": True, "state": "cancelled"}
     await device.heartbeat()
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     assert await requests_of(device) == []
 
 
@@ -140,7 +140,7 @@ async def test_a_revoke_of_device_or_key_ends_it(service: RunningService) -> Non
         lambda session: key_store.revoke_key(session, service.caller(key).key_id, service.clock())
     )
     await other.heartbeat()
-    await look_for_changes(service.core)
+    await poll_changes(service.core)
     assert await requests_of(device) == await requests_of(other) == []
     assert (await row_of(service, other))["wishes"] == []
 
@@ -207,10 +207,10 @@ class TestLimits:
         await wish(service, instanceIds=ids[:1])
         await wish(service, kind="application", instanceIds=ids[:1])
         await devices[0].heartbeat()
-        await look_for_changes(service.core)
+        await poll_changes(service.core)
         (first,) = await requests_of(devices[0])
         await devices[0].submit(requestId=first["id"], kind=first["kind"])
-        await look_for_changes(service.core)
+        await poll_changes(service.core)
         assert len(await requests_of(devices[0])) == 2
 
 
@@ -220,5 +220,5 @@ async def test_two_services_ask_once(service: RunningService) -> None:
     await device.heartbeat()
     async with beside(service.database, service.core.settings, service.clock) as other:
         for each in (service, other, service):
-            await look_for_changes(each.core)
+            await poll_changes(each.core)
     assert len(await requests_of(device)) == 1

@@ -1,4 +1,4 @@
-"""An operator wants a report of devices that are not heard now: asked for when they are."""
+"""Create and cancel pending requests: they are sent when an offline device is back."""
 
 import uuid
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from agent.wire.vocabulary import Kind
 from controlplane.devices.overview.listing import visible
 from controlplane.devices.overview.pending import OPEN
-from controlplane.devices.requests.asking import refuse_unable
+from controlplane.devices.requests.creation import refuse_unable
 from controlplane.operation.audit_entries import Event, Subject, device_subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import (
@@ -22,46 +22,47 @@ from controlplane.operation.errors import (
     not_found,
 )
 from controlplane.pending_requests.records import (
-    WishCancelReply,
-    WishCancelRequest,
-    WishReply,
-    WishRequest,
+    CancelPendingReply,
+    CancelPendingRequest,
+    CreatePendingReply,
+    CreatePendingRequest,
 )
 from controlplane.storage.tables import Device
-from controlplane.storage.watch_tables import Wish
+from controlplane.storage.watch_tables import PendingRequest
 
 UNTIL_MAX: Final = timedelta(days=92)
 IDS_A_STEP: Final = 500
 
 
-def wish(context: RequestContext, body: WishRequest) -> WishReply:
-    """Ask each of these devices when it is heard. One wish of a kind waits for a device."""
+def create(context: RequestContext, body: CreatePendingRequest) -> CreatePendingReply:
+    """Create a pending request for each device. A device has at most one of each kind."""
     if not context.now < body.until <= context.now + UNTIL_MAX:
         raise invalid_field("until", f"must be in the future, at most {UNTIL_MAX.days} days")
     devices = _devices(context, body)
     able = [each for each in devices if _is_able(each, body.kind)]
     known = _known(context.session, devices, body.kind)
     new = [each for each in able if (each.organization_id, each.instance_id) not in known]
-    _refuse_flood(context, len(new))
-    wishes = [_new(context, device, body) for device in new]
-    context.session.add_all(wishes)
+    _refuse_too_many(context, len(new))
+    rows = [_new(context, device, body) for device in new]
+    context.session.add_all(rows)
     for row in known.values():
         row.until = max(row.until, body.until)
     context.changed |= {each.position for each in able}
     if able:
-        context.note(_wished(able, body))
-    return WishReply(
-        wishes=tuple(each.id for each in (*known.values(), *wishes)),
-        waiting=len(wishes),
+        context.note(_event(able, body))
+    return CreatePendingReply(
+        wishes=tuple(each.id for each in (*known.values(), *rows)),
+        waiting=len(rows),
         known=len(known),
         refused=len(devices) - len(able),
         until=body.until,
     )
 
 
-def cancel(context: RequestContext, body: WishCancelRequest) -> WishCancelReply:
-    """End a wish. A request that was made of it stays: the contract takes none back."""
-    query = select(Wish).where(Wish.id == body.wish_id).with_for_update()
+def cancel(context: RequestContext, body: CancelPendingRequest) -> CancelPendingReply:
+    """Cancel a pending request. A request that was already sent stays: the contract has no way
+    to cancel it."""
+    query = select(PendingRequest).where(PendingRequest.id == body.wish_id).with_for_update()
     row = context.session.scalars(query).first()
     if row is None or row.organization_id != context.caller.organization_id:
         raise not_found("wish")
@@ -70,15 +71,15 @@ def cancel(context: RequestContext, body: WishCancelRequest) -> WishCancelReply:
     if row.state in OPEN:
         row.state, row.updated_at = "cancelled", context.now
         context.note(Event("wish.cancel", device_subject(device), row.kind))
-    return WishCancelReply(cancelled=row.state == "cancelled", state=row.state)
+    return CancelPendingReply(cancelled=row.state == "cancelled", state=row.state)
 
 
-def _devices(context: RequestContext, body: WishRequest) -> Sequence[Device]:
-    said = (body.instance_ids, body.location, body.all)
-    if sum(each is not None for each in said) != 1:
+def _devices(context: RequestContext, body: CreatePendingRequest) -> Sequence[Device]:
+    given = (body.instance_ids, body.location, body.all)
+    if sum(each is not None for each in given) != 1:
         raise invalid_field("instanceIds", "is needed, or location, or all: exactly one of them")
     if body.instance_ids is not None:
-        # One by one: what may not be seen is refused as it is by any other call.
+        # One by one: a device without access is refused as in any other call.
         return [context.device(each) for each in dict.fromkeys(body.instance_ids)]
     if body.location is not None and not context.caller.may_visit(body.location):
         raise foreign_location()
@@ -97,7 +98,7 @@ def _is_able(device: Device, kind: Kind) -> bool:
     return True
 
 
-def _wished(devices: Sequence[Device], body: WishRequest) -> Event:
+def _event(devices: Sequence[Device], body: CreatePendingRequest) -> Event:
     detail = f"{body.kind}, until {body.until:%Y-%m-%d %H:%M} UTC"
     if len(devices) == 1:
         return Event("wish.create", device_subject(devices[0]), detail)
@@ -107,33 +108,36 @@ def _wished(devices: Sequence[Device], body: WishRequest) -> Event:
     )
 
 
-def _known(session: Session, devices: Sequence[Device], kind: Kind) -> dict[object, Wish]:
-    found: dict[object, Wish] = {}
+def _known(session: Session, devices: Sequence[Device], kind: Kind) -> dict[object, PendingRequest]:
+    found: dict[object, PendingRequest] = {}
     for at in range(0, len(devices), IDS_A_STEP):
         step = devices[at : at + IDS_A_STEP]
-        query = select(Wish).where(
-            Wish.organization_id == step[0].organization_id,
-            Wish.instance_id.in_([each.instance_id for each in step]),
-            Wish.kind == kind,
-            Wish.state.in_(OPEN),
+        query = select(PendingRequest).where(
+            PendingRequest.organization_id == step[0].organization_id,
+            PendingRequest.instance_id.in_([each.instance_id for each in step]),
+            PendingRequest.kind == kind,
+            PendingRequest.state.in_(OPEN),
         )
         found |= {(row.organization_id, row.instance_id): row for row in session.scalars(query)}
     return found
 
 
-def _refuse_flood(context: RequestContext, more: int) -> None:
+def _refuse_too_many(context: RequestContext, more: int) -> None:
     query = (
         select(func.count())
-        .select_from(Wish)
-        .where(Wish.organization_id == context.caller.organization_id, Wish.state.in_(OPEN))
+        .select_from(PendingRequest)
+        .where(
+            PendingRequest.organization_id == context.caller.organization_id,
+            PendingRequest.state.in_(OPEN),
+        )
     )
     limit = context.settings.wishes_max
     if context.session.scalars(query).one() + more > limit:
         raise conflict("too_many_wishes", f"at most {limit} wishes may wait at once")
 
 
-def _new(context: RequestContext, device: Device, body: WishRequest) -> Wish:
-    return Wish(
+def _new(context: RequestContext, device: Device, body: CreatePendingRequest) -> PendingRequest:
+    return PendingRequest(
         id=uuid.uuid4(),
         organization_id=device.organization_id,
         instance_id=device.instance_id,

@@ -1,0 +1,195 @@
+"""Dispatch pending requests: each becomes one request when its device is online again.
+
+```
+waiting ──device online──▶ asked ──the request ended──▶ done
+   │  ▲──the request expired before the device received it──┘
+   └──▶ expired (its date) | cancelled | revoked (the device or the requester)
+```
+
+A request that the device has received may still be answered after it expired, so it is not sent
+again: there is one report. If a request of the same kind is already open, its report answers the
+pending request. The id of a request is derived from the pending request, so that two processes
+cannot create it twice.
+"""
+
+import uuid
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import Select, and_, exists, or_, select
+from sqlalchemy.orm import Session
+
+from controlplane.devices.overview.pending import OPEN
+from controlplane.devices.requests import lifecycle
+from controlplane.devices.requests.creation import ask
+from controlplane.operation.audit_entries import Credential, Event, actor_of, device_subject, note
+from controlplane.operation.caller import Caller
+from controlplane.operation.errors import Refusal
+from controlplane.operation.permissions import of_asker
+from controlplane.settings import Settings
+from controlplane.storage.account_tables import Membership
+from controlplane.storage.tables import ApiKey, Device, Request
+from controlplane.storage.watch_tables import PendingRequest
+
+DISPATCHED_AT_ONCE: Final = 200
+
+
+@dataclass(slots=True)
+class DispatchResult:
+    """What a dispatch changed.
+
+    Attributes:
+        woken: API keys whose command streams have something new.
+        changed: positions of devices by organization.
+        created: number of requests.
+    """
+
+    woken: set[UUID] = field(default_factory=set)
+    changed: dict[str, set[int]] = field(default_factory=dict)
+    created: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """One transaction and its result."""
+
+    session: Session
+    now: datetime
+    settings: Settings
+    result: DispatchResult
+
+
+def has_due(session: Session, now: datetime, settings: Settings) -> bool:
+    """Return whether `dispatch_due` has work. Called every few seconds; its index is small."""
+    return session.execute(_due(now, settings).limit(1)).first() is not None
+
+
+def dispatch_due(session: Session, now: datetime, settings: Settings) -> DispatchResult:
+    """Dispatch, expire or close a batch of pending requests that are due."""
+    query = (
+        _due(now, settings)
+        .order_by(PendingRequest.updated_at, PendingRequest.position)
+        .limit(DISPATCHED_AT_ONCE)
+    )
+    result = DispatchResult()
+    dispatch = Dispatch(session, now, settings, result)
+    for pending, position in session.execute(
+        query.with_for_update(of=PendingRequest, skip_locked=True)
+    ).all():
+        device = session.get(Device, position, with_for_update=True)
+        if device is not None:
+            _move(dispatch, pending, device)
+            result.changed.setdefault(device.organization_id, set()).add(position)
+        pending.updated_at = now
+    return result
+
+
+def _due(now: datetime, settings: Settings) -> Select[PendingRequest, int]:
+    is_member = exists().where(
+        Membership.user_id == PendingRequest.key_id,
+        Membership.organization_id == PendingRequest.organization_id,
+    )
+    is_over = or_(
+        PendingRequest.until <= now,
+        Device.revoked_at.is_not(None),
+        and_(or_(ApiKey.id.is_(None), ApiKey.revoked_at.is_not(None)), ~is_member),
+    )
+    is_online = Device.last_seen_at >= now - settings.online_window
+    under_way = exists().where(
+        Request.binding_id == Device.binding_id,
+        Request.kind == PendingRequest.kind,
+        Request.status.in_(lifecycle.OPEN),
+        Request.expires_at > now,
+    )
+    its_own = exists().where(
+        Request.id == PendingRequest.request_id,
+        Request.status.in_(lifecycle.OPEN),
+        Request.expires_at > now,
+    )
+    return (
+        select(PendingRequest, Device.position)
+        .join(
+            Device,
+            and_(
+                Device.organization_id == PendingRequest.organization_id,
+                Device.instance_id == PendingRequest.instance_id,
+            ),
+        )
+        .outerjoin(ApiKey, ApiKey.id == PendingRequest.key_id)
+        .where(
+            PendingRequest.state.in_(OPEN),
+            or_(
+                and_(PendingRequest.state == "waiting", or_(is_over, and_(is_online, ~under_way))),
+                and_(PendingRequest.state == "asked", ~its_own),
+            ),
+        )
+    )
+
+
+def _move(dispatch: Dispatch, pending: PendingRequest, device: Device) -> None:
+    session, now = dispatch.session, dispatch.now
+    if pending.state == "asked":
+        _close(session, pending, now)
+        return
+    asker = of_asker(session, pending.key_id, pending.organization_id, now)
+    may_ask = asker is not None and asker.can_write and asker.may_visit(device.location_id)
+    if device.revoked_at is not None or asker is None or not may_ask:
+        pending.state = "revoked"
+    elif pending.until <= now:
+        pending.state = "expired"
+    elif (answer := _answered_by(session, pending, device)) is not None:
+        pending.state, pending.request_id = "done", answer
+    else:
+        _ask(dispatch, pending, device, asker)
+
+
+def _close(session: Session, pending: PendingRequest, now: datetime) -> None:
+    """Close a pending request whose request has ended, or let it wait again."""
+    query = select(Request).where(Request.id == pending.request_id)
+    request = session.scalars(query).first()
+    was_taken = request is None or request.received_at is not None
+    if was_taken or (request is not None and request.status in lifecycle.FINISHED):
+        pending.state = "done"
+    elif pending.until <= now:
+        pending.state = "expired"
+    else:
+        pending.state, pending.request_id = "waiting", None
+
+
+def _answered_by(session: Session, pending: PendingRequest, device: Device) -> UUID | None:
+    """Return another request that was answered after this one was created."""
+    query = select(Request.id).where(
+        Request.binding_id == device.binding_id,
+        Request.kind == pending.kind,
+        Request.status.in_(lifecycle.FINISHED),
+        Request.finished_at > pending.created_at,
+    )
+    return session.scalars(query.limit(1)).first()
+
+
+def _ask(dispatch: Dispatch, pending: PendingRequest, device: Device, asker: Caller) -> None:
+    request_id = uuid.uuid5(pending.id, str(pending.tries))
+    try:
+        ask(
+            dispatch.session,
+            device,
+            pending.kind,
+            request_id=request_id,
+            asked_by=asker.user_id,
+            now=dispatch.now,
+            settings=dispatch.settings,
+        )
+    except Refusal:
+        return  # too many requests are open: the next dispatch tries again
+    note(
+        dispatch.session,
+        replace(actor_of(dispatch.session, asker), credential=Credential("wish", pending.id)),
+        Event("request.create", device_subject(device), pending.kind),
+        organization_id=device.organization_id,
+        now=dispatch.now,
+    )
+    pending.state, pending.request_id, pending.tries = "asked", request_id, pending.tries + 1
+    dispatch.result.woken.add(device.key_id)
+    dispatch.result.created += 1
