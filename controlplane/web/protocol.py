@@ -13,6 +13,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_TIMEOUT_S = 10
 HEAD_MAX_BYTES = 65_536
+DISCARDED_MAX_BYTES = 4 * 1024 * 1024
+"""Of the rest of a body that was refused unread. Closing the connection would reset it, and the
+caller or a proxy would lose the reply."""
 AWAITED_MAX = 2048
 
 
@@ -41,16 +44,17 @@ class BoundedProtocol(HttpToolsProtocol):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._late: asyncio.TimerHandle | None = None
-        self._head_bytes = 0
+        self._awaited_bytes = 0
+        self._awaited_max_bytes = HEAD_MAX_BYTES
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._await_head()
 
     def data_received(self, data: bytes) -> None:
-        self._head_bytes += len(data)
+        self._awaited_bytes += len(data)
         super().data_received(data)
-        if self._late is not None and self._head_bytes > HEAD_MAX_BYTES:
+        if self._late is not None and self._awaited_bytes > self._awaited_max_bytes:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 
     def on_headers_complete(self) -> None:
@@ -72,7 +76,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.abort()
 
     def _await_head(self) -> None:
-        self._head_bytes = 0
+        self._awaited_bytes = 0
+        has_more_body = self.cycle is not None and self.cycle.more_body
+        self._awaited_max_bytes = HEAD_MAX_BYTES + (DISCARDED_MAX_BYTES if has_more_body else 0)
         self._late = self.loop.call_later(HEAD_TIMEOUT_S, self._refuse, HTTPStatus.REQUEST_TIMEOUT)
         self.awaited.add(self)
 

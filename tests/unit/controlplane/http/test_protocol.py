@@ -71,6 +71,31 @@ async def test_a_head_is_bounded() -> None:
         assert answer.startswith(b"HTTP/1.1 431 ")
 
 
+def unread_body(size: int) -> bytes:
+    """Return the head of a request whose body the application does not read."""
+    return b"POST / HTTP/1.1\r\nHost: service\r\nContent-Length: %d\r\n\r\n" % size
+
+
+async def test_the_rest_of_an_unread_body_is_discarded() -> None:
+    size = protocol.HEAD_MAX_BYTES * 20
+    async with served(10) as port, connected(port) as (reader, writer):
+        writer.write(unread_body(size))
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+        writer.write(b"x" * size + REQUEST)
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_the_rest_of_an_unread_body_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "DISCARDED_MAX_BYTES", protocol.HEAD_MAX_BYTES)
+    async with served(10) as port, connected(port) as (reader, writer):
+        writer.write(unread_body(protocol.HEAD_MAX_BYTES * 4))
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+        with suppress(ConnectionError):
+            writer.write(b"x" * protocol.HEAD_MAX_BYTES * 3)
+            await writer.drain()
+            assert (await reader.read()).startswith(b"HTTP/1.1 431 ")
+
+
 async def test_who_waited_longest_gives_way_and_others_are_served() -> None:
     async with served(3) as port, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(port)) for _ in range(5)]
