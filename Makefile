@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help environment demo quick test test-all affected check lint types imports format test-crash test-liar test-demo screenshots bench-network clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-21s %s\n", $$1, $$2}'
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
@@ -19,9 +19,9 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-environment: $(STAMP) ## create the environment
+environment: $(STAMP) ## create the environment (half a minute, once)
 
-demo: $(STAMP) ## play a venue: service, agent, two reports (ARGS=--keep: and the console)
+demo: $(STAMP) ## simulate a venue: service, agent and two reports (ARGS=--keep: keep the console)
 	@$(BIN)/venue-control demo $(ARGS)
 
 # A worker for each processor, a file's tests in one worker. To look into one: ARGS="-n0 --pdb FILE".
@@ -29,13 +29,13 @@ demo: $(STAMP) ## play a venue: service, agent, two reports (ARGS=--keep: and th
 WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, (os.cpu_count() or 1) + 1))')
 PARALLEL = -n $(WORKERS) --dist=loadfile --no-loadscope-reorder
 PYTEST = $(BIN)/python -m pytest
-quick: $(STAMP) ## run the unit and contract tests (a minute)
+quick: $(STAMP) ## run the small tests: unit and contract (a minute)
 	@$(PYTEST) --size=small -n $(WORKERS) --dist=worksteal $(ARGS)
 
-test: $(STAMP) ## run the tests, of long scenarios a short form (four minutes)
+test: $(STAMP) ## run the tests, with a short form of every scenario (about 4 minutes)
 	@$(PYTEST) --size=medium $(PARALLEL) $(ARGS)
 
-test-all: $(STAMP) ## run all tests with their matrices (twelve minutes)
+test-all: $(STAMP) ## run all tests, with the full matrices
 	@$(PYTEST) --size=large $(PARALLEL) $(ARGS)
 
 affected: $(STAMP) ## run the small tests that uncommitted changes can reach (ARGS="--since REV --size medium")
@@ -48,12 +48,12 @@ lint: $(STAMP) ## ruff: lint and format check
 types: $(STAMP) ## mypy --strict
 	@$(BIN)/mypy
 
-imports: $(STAMP) ## the floors of the house: who may import whom
+imports: $(STAMP) ## check the layers: which package may import which
 	@$(BIN)/lint-imports --no-logo
 
 check: lint types imports test-all ## lint, types, imports and all tests
 
-format: $(STAMP) ## rewrite the code in the project's format
+format: $(STAMP) ## format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
@@ -84,7 +84,7 @@ onedir: $(PACKAGE_STAMP)
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/manual.py bash > build/manual/venue-agent.bash
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/sbom.py build/pyinstaller/program $(ONEDIR) > dist/venue-agent.cdx.json
 
-deb: onedir ## build dist/*.deb, its bill of materials and SHA-256 sums
+deb: onedir ## build the agent's package in dist, with bill of materials and checksums
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/deb/build_deb.py --onedir $(ONEDIR) --manual build/manual --output dist
 	@cd dist && sha256sum *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
 
@@ -113,12 +113,12 @@ service-onedir: $(SERVICE_STAMP)
 	@$(REPRODUCIBLE) $(SERVICE_PYTHON) packaging/manual.py bash venue-control > build/service-manual/venue-control.bash
 	@$(REPRODUCIBLE) $(SERVICE_PYTHON) packaging/sbom.py build/service-pyinstaller/program $(SERVICE_ONEDIR) > dist/service/venue-control.cdx.json
 
-service-deb: service-onedir ## build the service's package, its bill of materials and SHA-256 sums in dist/service
+service-deb: service-onedir ## build the service's package in dist/service
 	@$(REPRODUCIBLE) $(SERVICE_PYTHON) packaging/deb/build_deb.py --program venue-control --onedir $(SERVICE_ONEDIR) --manual build/service-manual --output dist/service
 	@cd dist/service && sha256sum *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
 
 .PHONY: makers
-makers: $(STAMP) ## pack the IEEE's registry of MAC addresses (DATE=2026-10-24 FILES="oui.csv mam.csv oui36.csv")
+makers: $(STAMP) ## pack the IEEE's registry of MAC addresses (DATE=2026-10-24 FILES="oui.csv ...")
 	@PYTHONPATH=. $(BIN)/python packaging/makers.py $(DATE) $(FILES)
 
 VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/__init__.py)
@@ -126,7 +126,7 @@ VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/__init__.py)
 macos-pkg: onedir ## build dist/*.pkg (on a Mac)
 	@packaging/macos/build_pkg.sh $(ONEDIR) $(VERSION) dist
 
-windows-zip: onedir ## build dist/*.zip (on Windows, in a shell with make)
+windows-zip: onedir ## build dist/*.zip (on Windows)
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/windows/build_zip.py $(ONEDIR) $(VERSION) dist
 
 .PHONY: test-packages
@@ -136,16 +136,16 @@ test-packages: $(STAMP) onedir service-onedir ## run every command and option of
 test-systemd: $(STAMP) deb ## install, kill, hang, upgrade and purge the package under a real systemd (root)
 	@$(BIN)/python -m tests.packaging.verify_systemd $(ARGS)
 
-test-service-install: $(STAMP) service-deb ## the service's package with PostgreSQL under a real systemd (root; ARGS=--all: every step)
+test-service-install: $(STAMP) service-deb ## install the service's package under a real systemd (root; ARGS=--all)
 	@$(BIN)/python -m tests.packaging.service.verify_service $(ARGS)
 
-test-proxy: $(STAMP) ## the service behind a real nginx and a real Caddy, with TLS (packages nginx, caddy and curl)
+test-proxy: $(STAMP) ## run the service behind nginx and Caddy with TLS (packages nginx caddy curl)
 	@$(BIN)/python -m tests.packaging.service.verify_proxy $(ARGS)
 
-test-bare: $(STAMP) ## demo and quick tests on a bare Debian without a network (root; ARGS=--all: all tests, also as root)
+test-bare: $(STAMP) ## demo and quick tests on a bare Debian (root; ARGS=--all: all tests, also as root)
 	@$(BIN)/python -m tests.packaging.verify_bare $(ARGS)
 
-test-wine: $(STAMP) ## run the agent and its Windows package under Wine (two minutes, 0.9 GB in build/; ARGS=--all: everything)
+test-wine: $(STAMP) ## run the agent and its Windows package under Wine (two minutes; ARGS=--all)
 	@$(BIN)/python -m tests.packaging.wine.verify_wine $(ARGS)
 
 test-wheel: $(STAMP) ## build the wheel, install it alone, and use it without a network (root; ARGS=--pipx)
@@ -154,75 +154,75 @@ test-wheel: $(STAMP) ## build the wheel, install it alone, and use it without a 
 bench-footprint: $(STAMP) ## measure memory, CPU, latency and sizes beside other agents (root)
 	@$(BIN)/python -m tests.bench.footprint $(ARGS)
 
-bench-latency: $(STAMP) ## measure how soon a request is received and running (two minutes; the package, if built: make onedir)
+bench-latency: $(STAMP) ## measure how soon a request is received and running (two minutes)
 	@$(BIN)/python -m tests.bench.latency $(ARGS)
 
-soak-day: $(STAMP) ## a day of heartbeats and reports in 17 minutes: does it grow? (ARGS="--beats 500 --requests 40")
+soak-day: $(STAMP) ## simulate a day of heartbeats and reports, and measure growth (17 minutes)
 	@$(BIN)/python -m tests.bench.day $(ARGS)
 
 # ---------------------------------------------------------------------------- proofs and pictures
 
-test-crash: $(STAMP) ## kill the agent at every moment it names, for both kinds (some minutes)
+test-crash: $(STAMP) ## kill the agent at every failpoint, for both kinds of report (some minutes)
 	@CRASH_MATRIX=full $(BIN)/python -m pytest tests/scenario/crash/test_crash.py $(ARGS)
 
-test-liar: $(STAMP) ## 50,000 lies of a neighbour beside ten honest printers (a minute)
+test-liar: $(STAMP) ## send 50,000 forged mDNS packets beside ten honest printers (a minute)
 	@LIES=50000 $(BIN)/python -m pytest -n0 -s tests/lab/test_lying_neighbour.py $(ARGS)
 
-test-demo: $(STAMP) ## kill the demo at every moment, by every signal (some minutes)
+test-demo: $(STAMP) ## kill the demo at every moment, with every signal (some minutes)
 	@DEMO_KILLS=full $(BIN)/python -m pytest -n0 -s tests/scenario/demo $(ARGS)
 
 screenshots: $(STAMP) ## take the pictures of the documents from the demo (ARGS="--every FOLDER")
 	@$(BIN)/python -m tests.scenario.pictures $(ARGS)
 
-bench-network: $(STAMP) ## measure the network report beside nmap, on LANs that are played (root)
+bench-network: $(STAMP) ## measure the network report beside nmap, on simulated LANs (root)
 	@$(BIN)/python -m tests.bench.network $(ARGS)
 
 .PHONY: bench-console
-bench-console: $(STAMP) ## measure the console's lists with 50,000 devices on SQLite (half a minute)
+bench-console: $(STAMP) ## measure the lists of the console with 50,000 devices (half a minute)
 	@$(BIN)/python -m tests.bench.console.console_list
 
 .PHONY: service-doc
-service-doc: $(STAMP) ## write docs/service.md anew, from what a running service says
+service-doc: $(STAMP) ## write docs/service.md from the replies of a running service
 	@$(BIN)/python -m tests.contract.service
 
 .PHONY: bench-figures test-figures
-bench-figures: $(STAMP) ## measure figures over 5,000,000 sales on SQLite beside raw SQL (ten minutes, 5 GB)
+bench-figures: $(STAMP) ## measure figures over 5,000,000 sales beside raw SQL (ten minutes, 5 GB)
 	@$(BIN)/python -m tests.bench.figures $(ARGS)
 
-test-figures: $(STAMP) ## figures of 2,000 made-up merchants equal a recount of their rows (some minutes)
+test-figures: $(STAMP) ## compare figures of 2,000 generated merchants with a recount (some minutes)
 	@FIGURES_MERCHANTS=2000 $(BIN)/python -m pytest -n2 tests/unit/controlplane/figures $(ARGS)
 
 .PHONY: bench-bodies bench-fleet bench-restart test-postgresql
 bench-restart: $(STAMP) ## restart the service under 10,000 simulated agents (three minutes)
 	@$(BIN)/python -m tests.bench.fleet.restart $(ARGS)
 
-bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of a fleet of 10,000 (PostgreSQL's package; ten minutes)
+bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of 10,000 devices (ten minutes)
 	@$(BIN)/python -m tests.bench.fleet $(ARGS)
 
-test-postgresql: $(STAMP) ## run the service's tests on PostgreSQL (its package; ARGS=--size=large: all of them)
+test-postgresql: $(STAMP) ## run the service's tests on PostgreSQL (ARGS=--size=large: all of them)
 	@$(BIN)/python -m tests.postgresql $(PYTEST) --size=medium $(PARALLEL) tests/unit/controlplane $(ARGS)
 
 .PHONY: test-schemathesis
-test-schemathesis: $(STAMP) ## ask the service all that its OpenAPI document permits and forbids (some minutes)
+test-schemathesis: $(STAMP) ## send what the OpenAPI documents permit and forbid (some minutes)
 	@SCHEMATHESIS_EXAMPLES=150 $(BIN)/python -m pytest -n0 -s tests/contract/openapi/test_schemathesis.py $(ARGS)
 
-bench-bodies: $(STAMP) ## measure what refusing the worst bodies costs the service
+bench-bodies: $(STAMP) ## measure what it costs to refuse the worst bodies
 	@$(BIN)/python -m tests.bench.bodies $(ARGS)
 
-clean: ## remove what the targets made
+clean: ## remove everything that the targets created
 	rm -rf $(VENV) .demo build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
-test-hostile: $(STAMP) ## every wrong reply to every operation, in virtual time (a minute or two)
+test-hostile: $(STAMP) ## send every wrong reply to every operation, in virtual time (two minutes)
 	@HOSTILE_CASES=full $(BIN)/python -m pytest tests/scenario/hostile/test_hostile.py $(ARGS)
 
-test-absence: $(STAMP) ## a hundred outages and thirty simulated days without the service
+test-absence: $(STAMP) ## simulate a hundred outages, and thirty days without the service
 	@OUTAGES=100 ABSENCE_DAYS=30 $(BIN)/python -m pytest -s --durations=3 tests/scenario/test_absence.py $(ARGS)
 
 .PHONY: test-week
-test-week: $(STAMP) ## three weeks of 500 devices, looked at every 30 s: exactly the notices expected
+test-week: $(STAMP) ## simulate three weeks of 500 devices: exactly the expected alerts
 	@WEEKS=3 $(BIN)/python -m pytest -n0 --durations=3 tests/unit/controlplane/remote_control/notices/test_week.py $(ARGS)
 
-soak: $(STAMP) ## 300 random kills under 30 % faults: nothing lost, nothing doubled (ten minutes)
+soak: $(STAMP) ## kill the agent 300 times under 30 % faults (ten minutes)
 	@$(BIN)/python -m tests.scenario.crash.soak $(ARGS)
 
 # axe-core comes in the wheel of a package that drives another browser than ours: its script alone.
@@ -230,23 +230,23 @@ AXE := build/axe
 AXE_WHEEL := axe-playwright-python==0.1.8
 AXE_STAMP := $(AXE)/$(AXE_WHEEL)
 .PHONY: axe
-axe: $(AXE_STAMP) ## fetch axe-core, by which the console's tests judge what is accessible
+axe: $(AXE_STAMP) ## fetch axe-core, which checks the accessibility of the console
 $(AXE_STAMP): $(STAMP)
 	@rm -rf $(AXE)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(AXE) '$(AXE_WHEEL)'
 	@touch $@
 
 FUZZ_TOOLS := build/fuzz-tools
-fuzz: $(STAMP) ## fuzz every parser of bytes with atheris, 20 s each (ARGS="--seconds N TARGET")
+fuzz: $(STAMP) ## fuzz every parser with atheris, 20 s each (ARGS="--seconds N TARGET")
 	@test -d $(FUZZ_TOOLS)/atheris || $(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(FUZZ_TOOLS) 'atheris>=3,<4'
 	@PYTHONPATH=$(FUZZ_TOOLS) $(BIN)/python -m tests.fuzz $(ARGS)
 
 .PHONY: seeded-defects
-seeded-defects: $(STAMP) ## plant known defects in a copy, tell which test notices each (ARGS="--hints cursor 7")
+seeded-defects: $(STAMP) ## plant known defects in a copy and report which test finds each
 	@$(BIN)/python -m tests.seeded_defects $(ARGS)
 
 MUTATION_TOOLS := build/mutation-tools
-mutation: $(STAMP) ## change agent/rules bit by bit in a copy, tell how many changes the tests notice
+mutation: $(STAMP) ## mutate agent/rules in a copy and count the mutants that tests find
 	@test -d $(MUTATION_TOOLS)/cosmic_ray || $(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(MUTATION_TOOLS) 'cosmic-ray>=8.7,<9'
 	@$(BIN)/python tests/mutation.py $(ARGS)
 
@@ -269,7 +269,7 @@ $(CONFORMANCE_STAMP): $(STAMP) $(CONFORMANCE_LOCK)/package-lock.json
 	@$(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js ci --silent --ignore-scripts --no-audit --no-fund --prefix $(CONFORMANCE)
 	@touch $@
 
-test-mcp-conformance: $(CONFORMANCE_STAMP) ## hold the agent protocol to the official conformance suite
+test-mcp-conformance: $(CONFORMANCE_STAMP) ## run the official MCP conformance suite
 	@$(BIN)/python -m pytest -n0 -s tests/contract/agent_protocol $(ARGS)
 
 INSPECTOR := build/mcp-inspector
@@ -283,5 +283,5 @@ $(INSPECTOR_STAMP): $(CONFORMANCE_STAMP) $(INSPECTOR_LOCK)/package-lock.json
 	@$(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js ci --silent --ignore-scripts --no-audit --no-fund --prefix $(INSPECTOR)
 	@touch $@
 
-test-mcp-inspector: $(INSPECTOR_STAMP) ## let the MCP Inspector sign in by Chromium and call the tools (half a minute)
+test-mcp-inspector: $(INSPECTOR_STAMP) ## sign in with the MCP Inspector in Chromium and call the tools (half a minute)
 	@$(BIN)/python -m pytest -n0 tests/contract/agent_protocol/verify_inspector.py $(ARGS)
