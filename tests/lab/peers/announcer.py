@@ -12,9 +12,9 @@ import time
 from controlplane.demo.lan.mdns import read_questions
 
 GROUP, PORT = "224.0.0.251", 5353
-BURST, PAUSE_S = 10, 0.01
-"""Hosts do not answer all in one instant (RFC 6762, section 6). A slow machine reads 1,000 packets
-a second before the kernel's buffer is full."""
+BURST, PAUSE_S = 50, 0.01
+"""Hosts do not all answer at the same instant (RFC 6762, section 6). A longer pause would delay the
+answers to later questions beyond the last try."""
 TYPES = ("_ipp._tcp", "_http._tcp", "_googlecast._tcp", "_made-up._tcp")
 HOSTILE = (
     "Kitchen <script>alert(1)</script>",

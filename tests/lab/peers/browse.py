@@ -13,6 +13,10 @@ from pathlib import Path
 
 from collectors.contract import Facts, Interface, InterfaceAddress
 from collectors.network.mdns.browse import browse
+from collectors.network.mdns.session import QuerySchedule
+
+RESOLVE_AFTER_S = (0.0, 0.4, 1.2, 3.0, 6.0)
+"""More tries than the agent makes: on a busy machine answers are lost."""
 
 
 class _Run:
@@ -44,6 +48,8 @@ def main() -> None:
         max_services=limit,
         deadline_s=started + deadline_s,
         run=_Run(),
+        # A busy machine needs longer to take in what is announced.
+        schedule=QuerySchedule(crowded_s=deadline_s, resolve_after_s=RESOLVE_AFTER_S),
     )
     figures = {
         "seconds": round(time.monotonic() - started, 3),
