@@ -134,7 +134,7 @@ async def test_user_grants_read_access_and_revokes_it(
     change = {"goodId": good, "status": "inactive"}
     code, output = await inspector.call("set_catalog_availability", change)
     assert code != 0
-    assert "reads only" in output
+    assert "read-only" in output
 
     # Its access token has expired; it refreshes it without the user.
     bare.clock.now += timedelta(hours=2)
