@@ -200,7 +200,7 @@ bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of 10,000 devi
 	@$(BIN)/python -m tests.bench.fleet $(ARGS)
 
 test-postgresql: $(STAMP) ## run the service's tests on PostgreSQL (ARGS=--size=large: all of them)
-	@$(BIN)/python -m tests.postgresql $(PYTEST) --size=medium $(PARALLEL) tests/unit/controlplane $(ARGS)
+	@$(BIN)/python -m tests.postgresql $(PYTEST) --size=small $(PARALLEL) tests/unit/controlplane $(ARGS)
 
 .PHONY: test-schemathesis
 test-schemathesis: $(STAMP) ## send what the OpenAPI documents permit and forbid (some minutes)
