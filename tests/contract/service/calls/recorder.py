@@ -99,7 +99,7 @@ class Recorder:
         if isinstance(value, list):
             return [self._same(part) for part in value]
         if isinstance(value, str):
-            if name == "cursor" and len(value) > _CURSOR_SHOWN:
+            if name in {"cursor", "nextCursor"} and len(value) > _CURSOR_SHOWN:
                 return value[:_CURSOR_SHOWN] + MORE
             return _CUT.get(name) or self._same_text(value)
         return value

@@ -19,7 +19,7 @@ from agent.wire.operator_operations import CreateRequestRequest
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
-from controlplane.pending_requests.creation import wish
+from controlplane.pending_requests.creation import create
 from controlplane.pending_requests.records import CreatePendingRequest
 from controlplane.remote_control.enrollment import DescribedDevice, challenge, enroll
 from controlplane.remote_control.operator import create_request
@@ -196,7 +196,7 @@ def _spot(enroller: Enroller, location: Location) -> Spot:
     wanted = CreatePendingRequest(
         kind="network", until=enroller.now + timedelta(days=1), instance_ids=(device.instance_id,)
     )
-    (wish_id,) = wish(context, wanted).wishes
+    (wish_id,) = create(context, wanted).wishes
     sales = select(Sale.id).where(Sale.location == location.position, Sale.status == "completed")
     return Spot(
         location_id=location.id,
