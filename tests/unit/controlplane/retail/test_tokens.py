@@ -17,6 +17,7 @@ from controlplane.retail.credentials.access_tokens import AUDIENCE, ISSUER
 from controlplane.retail.credentials.clients import REFRESH_LIFETIME
 from controlplane.settings import Settings
 from controlplane.storage.merchant.retail_tables import RefreshToken, RetailKey, SigningKey
+from controlplane.web.background import poll_changes
 from tests.unit.controlplane.retail.retailer import access_of, exchange, fitting, new_key, post
 from tests.unit.controlplane.running_service import RunningService
 
@@ -194,6 +195,21 @@ async def test_revoking_an_api_key_ends_its_tokens(service: RunningService) -> N
     assert_unauthenticated(await fees(service, said["access_token"]))
     assert_unauthenticated(await exchange(service, api_key))
     assert_unauthenticated(await refresh(service, said["refresh_token"]))
+
+
+@pytest.mark.parametrize("settings", [Settings(rate_per_s=0)])
+async def test_a_revoked_api_key_leaves_the_cache_with_the_next_poll(
+    service: RunningService,
+) -> None:
+    access = await access_of(service, new_key(service))
+    key_id = service.database.read(lambda session: session.scalars(select(RetailKey.id)).one())
+    await poll_changes(service.core)
+    assert (await fees(service, access)).status_code == 200
+    assert service.core.keys.find(f"retail {key_id}") is not None
+    now = service.clock()
+    service.database.write(lambda session: clients.revoke_key(session, key_id, now))
+    await poll_changes(service.core)
+    assert_unauthenticated(await fees(service, access))
 
 
 async def test_a_refresh_token_is_used_once_and_a_second_use_ends_its_family(
