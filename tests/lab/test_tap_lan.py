@@ -58,7 +58,8 @@ def check_truth(plan: LanPlan, run: ChildRun) -> None:
 def check_harmless(result: LabResult) -> None:
     assert result.counters.harm() == {}
     assert result.counters.most_print_connections <= 1
-    assert result.counters.shortest_print_pause_s >= 0.9  # a second, less the way of the packets
+    # A second; the sender's timestamps are of whole milliseconds.
+    assert result.counters.shortest_print_pause_s >= 0.998
     assert result.counters.wrong_destination == 0
 
 

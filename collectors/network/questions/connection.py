@@ -37,15 +37,15 @@ async def connect(
 
 
 async def _connected(address: str, port: int) -> socket.socket:
-    """Connect; where nothing comes back, by a second socket, too. A print port is given one
-    connection at a time, so there the second takes the place of the first."""
+    """Connect. Where nothing comes back, a second socket tries, too, except at a print port: it is
+    given one connection at a time, so only the kernel sends the SYN again, after a second."""
+    if port in PRINT_PORTS:
+        return await _attempt(address, port)
     attempts = [asyncio.create_task(_attempt(address, port))]
     chosen: asyncio.Task[socket.socket] | None = None
     try:
         done, _ = await asyncio.wait(attempts, timeout=AGAIN_S)
         if not done:
-            if port in PRINT_PORTS:
-                _discard(attempts.pop())
             attempts.append(asyncio.create_task(_attempt(address, port)))
             done, _ = await asyncio.wait(attempts, return_when=asyncio.FIRST_COMPLETED)
         chosen = next(iter(done))

@@ -169,7 +169,8 @@ class Sweep:
                 return
             host = self._active[0]
             self._active.rotate(-1)  # so that all hosts get their turn when sockets are short
-            for step in host.probes.connects(now, room):
+            # The pause between two connections to a print port counts from this moment.
+            for step in host.probes.connects(self._network.now(), room):
                 self._take_step(host, step)
 
     def _time_out(self, now: float) -> None:

@@ -18,6 +18,7 @@ _IPV4 = struct.Struct("!BBHHHBBH4s4s")
 _TCP = struct.Struct("!HHIIBBHHH")
 _UDP = struct.Struct("!HHHH")
 _MSS_OPTION = b"\x02\x04\x05\xb4"
+_END_OPTION, _NO_OPERATION, _TIMESTAMP_OPTION = 0, 1, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +46,15 @@ class Ipv4:
 
 @dataclass(frozen=True, slots=True)
 class Tcp:
+    """``timestamp_ms`` is the sender's clock when it sent the segment (RFC 7323, TSval)."""
+
     source_port: int
     destination_port: int
     sequence: int
     acknowledgement: int
     flags: int
     payload: bytes = b""
+    timestamp_ms: int | None = None
 
 
 def read_ethernet(frame: bytes) -> Ethernet:
@@ -76,7 +80,23 @@ def read_tcp(body: bytes) -> Tcp | None:
     if len(body) < _TCP.size:
         return None
     source, destination, sequence, acknowledgement, offset, flags, _, _, _ = _TCP.unpack_from(body)
-    return Tcp(source, destination, sequence, acknowledgement, flags, body[(offset >> 4) * 4 :])
+    end = (offset >> 4) * 4
+    timestamp_ms = _read_timestamp(body[_TCP.size : end])
+    return Tcp(source, destination, sequence, acknowledgement, flags, body[end:], timestamp_ms)
+
+
+def _read_timestamp(options: bytes) -> int | None:
+    """Return TSval of a TCP header's options (RFC 9293, section 3.1); None without one."""
+    while options and options[0] != _END_OPTION:
+        if options[0] == _NO_OPERATION:
+            options = options[1:]
+        elif len(options) < 2 or options[1] < 2:
+            return None
+        elif options[0] == _TIMESTAMP_OPTION:
+            return int.from_bytes(options[2:6], "big")
+        else:
+            options = options[options[1] :]
+    return None
 
 
 def ethernet(destination: bytes, source: bytes, kind: int, body: bytes) -> bytes:

@@ -2,7 +2,6 @@
 
 import heapq
 import html
-import math
 import os
 import random
 import select
@@ -48,7 +47,8 @@ class TapLan:
         self._last_arp: dict[bytes, float] = {}
         self._last_mdns: dict[tuple[bytes, ...], float] = {}
         self.was_asked = False
-        self._last_printing: dict[tuple[bytes, int], float] = {}
+        self._last_printing_ms: dict[tuple[bytes, int], int] = {}
+        self._handshakes: dict[tuple[bytes, int, int], int | None] = {}
         self._connections: defaultdict[bytes, set[tuple[int, int]]] = defaultdict(set)
 
     def play(self, plan: LanPlan) -> None:
@@ -78,7 +78,8 @@ class TapLan:
         self._last_arp.clear()
         self._last_mdns.clear()
         self._connections.clear()
-        self._last_printing.clear()
+        self._last_printing_ms.clear()
+        self._handshakes.clear()
 
     # ------------------------------------------------------------------ frames in
 
@@ -145,15 +146,11 @@ class TapLan:
         if segment.flags & frames.SYN:
             self.counters.syns += 1
             self.counters.syns_by_port[port] += 1
-        if segment.flags & (frames.RST | frames.FIN):
-            self._connections[packet.destination].discard((segment.source_port, port))
+        self._count_connection(packet.destination, segment)
         answer = self._answer(host, segment)
-        if answer is None:
-            return
-        reply = frames.tcp(packet.destination, packet.source, answer)
-        sent = self._reply(host, frame, reply, now)
-        if sent and answer.flags == frames.SYN | frames.ACK:
-            self._connected(packet.destination, segment.source_port, port, now)
+        if answer is not None:
+            reply = frames.tcp(packet.destination, packet.source, answer)
+            self._reply(host, frame, reply, now)
 
     def _answer(self, host: LanHost, segment: frames.Tcp) -> frames.Tcp | None:
         """What the host's TCP says to a segment; None says nothing."""
@@ -175,17 +172,32 @@ class TapLan:
             return frames.Tcp(port, client, segment.acknowledgement, ack, frames.ACK)
         return None
 
-    def _connected(self, host: bytes, client_port: int, port: int, now: float) -> None:
+    def _count_connection(self, host: bytes, segment: frames.Tcp) -> None:
+        """Count a connection when its handshake completes. Pauses are measured by the sender's
+        timestamps, so that a delay of this process does not change them."""
+        client_port, port = segment.source_port, segment.destination_port
+        connection = host, client_port, port
+        if segment.flags & frames.SYN:
+            self._handshakes[connection] = segment.timestamp_ms
+        elif segment.flags & frames.RST:
+            self._handshakes.pop(connection, None)
+        elif connection in self._handshakes:
+            self._connected(host, client_port, port, self._handshakes.pop(connection))
+        if segment.flags & (frames.RST | frames.FIN):
+            self._connections[host].discard((client_port, port))
+
+    def _connected(self, host: bytes, client_port: int, port: int, began_ms: int | None) -> None:
         held = self._connections[host]
         held.add((client_port, port))
         counters = self.counters
         counters.most_connections = max(counters.most_connections, len(held))
         printing = sum(1 for _, p in held if p in PRINT_PORTS)
         counters.most_print_connections = max(counters.most_print_connections, printing)
-        if port in PRINT_PORTS:
-            pause_s = now - self._last_printing.get((host, port), -math.inf)
-            counters.shortest_print_pause_s = min(counters.shortest_print_pause_s, pause_s)
-            self._last_printing[host, port] = now
+        if port in PRINT_PORTS and began_ms is not None:
+            if (last_ms := self._last_printing_ms.get((host, port))) is not None:
+                pause_s = (began_ms - last_ms) % 2**32 / 1000
+                counters.shortest_print_pause_s = min(counters.shortest_print_pause_s, pause_s)
+            self._last_printing_ms[host, port] = began_ms
 
     def _handle_mdns(self, packet: frames.Ipv4, now: float) -> None:
         if self._filters_multicast:
