@@ -25,6 +25,17 @@ def pytest_configure(config: pytest.Config) -> None:
     sizes.choose(config.getoption("size"))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep thousands of collected tests out of the garbage collector: they live to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out tests that are larger than the run."""
     items[:], left_out = sizes.select(items)
@@ -46,9 +57,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_unconfigure() -> None:
-    """End the PostgreSQL server of this process's tests, if they needed one."""
+    """End the servers that this process's tests needed: PostgreSQL, and the one that forks."""
     if (module := sys.modules.get("tests.postgresql")) is not None:
         module.stop_shared_server()
+    if (module := sys.modules.get("tests.scenario.forked_process")) is not None:
+        module.stop_server()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, settings
 
 SIZES: Final = ("small", "medium", "large")
 SMALL_FOLDERS: Final = ("tests/unit/", "tests/contract/")
-_EXAMPLES: Final = {"small": 15, "medium": 40, "large": 100}
+_EXAMPLES: Final = {"small": 15, "medium": 15, "large": 100}
 _chosen: str = "large"
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.scenario.forked_process import stop_server
-
 MEMORY = Path("/dev/shm")
 
 
@@ -29,9 +27,3 @@ def selected(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
         and item.module is request.module
         and hasattr(item, "callspec")
     ]
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _no_fork_server_left() -> Iterator[None]:
-    yield
-    stop_server()

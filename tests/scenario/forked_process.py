@@ -23,7 +23,7 @@ IMPORTED: Final = (
     "agent.cli.collect", "agent.cli.config", "agent.cli.doctor", "agent.cli.enroll",
     "agent.cli.history", "agent.cli.main", "agent.cli.printers", "agent.cli.run",
     "agent.cli.service", "agent.cli.status", "agent.daemon", "agent.doctor.bundle",
-    "agent.doctor.registry", "agent.reporting",
+    "agent.doctor.registry", "agent.reporting", "controlplane.cli.serve", "controlplane.server",
     "cryptography.hazmat.primitives.asymmetric.ed25519", "httpcore2", "truststore",
     "tests.fakes.unredacted_agent", "tests.scenario.forked_process",
 )  # fmt: skip
@@ -45,6 +45,7 @@ class _Program:
             opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             os.dup2(opened, number)
             os.close(opened)
+        sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
         os.umask(0o022)
         os.chdir(ROOT)
         if self.user is not None:
@@ -81,6 +82,13 @@ class ForkedProcess:
             loop.remove_reader(self._process.sentinel)
         self._process.join()
         assert self.returncode is not None
+        return self.returncode
+
+    def join(self, within_s: float) -> int:
+        """Wait for the end and return the exit code. Raises TimeoutError."""
+        self._process.join(within_s)
+        if self.returncode is None:
+            raise TimeoutError(f"process {self.pid} runs after {within_s:g} s")
         return self.returncode
 
     def send_signal(self, number: int) -> None:

@@ -70,9 +70,19 @@ def test_a_reason_says_what_to_do_and_what_was_said(monkeypatch: pytest.MonkeyPa
     ("environment", "code", "said"),
     [
         ({}, 0, r"^SKIPPED \[1\] .*: needs veth: install iproute2.*unshare: No such file"),
-        ({"CI": "1", "TESTS_WITHOUT": "veth"}, 0, r"^SKIPPED \[1\] .*: needs veth: "),
         ({"CI": "1"}, 1, r"^ERROR .*::test_needy - Failed: needs veth: "),
-        ({"CI": "1", "TESTS_WITHOUT": "vet"}, 4, r"^ERROR: TESTS_WITHOUT names \['vet'\]"),
+        pytest.param(
+            {"CI": "1", "TESTS_WITHOUT": "veth"},
+            0,
+            r"^SKIPPED \[1\] .*: needs veth: ",
+            marks=pytest.mark.large,
+        ),
+        pytest.param(
+            {"CI": "1", "TESTS_WITHOUT": "vet"},
+            4,
+            r"^ERROR: TESTS_WITHOUT names \['vet'\]",
+            marks=pytest.mark.large,
+        ),
     ],
 )
 def test_pytest_does_so(tmp_path: Path, environment: dict[str, str], code: int, said: str) -> None:

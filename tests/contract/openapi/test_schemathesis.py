@@ -30,7 +30,7 @@ from tests.paths import ROOT
 from tests.sizes import amount
 from tests.unit.controlplane.test_process import Process, run, start, stop
 
-EXAMPLES = amount(medium=12, large=12, variable="SCHEMATHESIS_EXAMPLES")
+EXAMPLES = amount(medium=5, large=12, variable="SCHEMATHESIS_EXAMPLES")
 TOKENS = 64
 """More than are used up, whatever is asked."""
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -42,8 +42,13 @@ class Ending:
 PLAYED = [case for case in cases() if IS_FULL or case.rank in {0, 2, 5}]
 
 
+FAULTS = list(dict.fromkeys(case.name for case in cases()))
+ONE_OF_EACH_CONDITION = set({case.codes: case.name for case in cases()}.values())
+
+
 def _is_medium(case: Case) -> bool:
-    return case.rank == 0
+    is_chosen = case.name in ONE_OF_EACH_CONDITION or FAULTS.index(case.name) % 2 == 0
+    return case.rank == 0 and is_chosen
 
 
 async def play(case: Case, home: Path) -> Ending:
@@ -79,9 +84,9 @@ def test_there_are_as_many_cases_as_are_said() -> None:
     assert named <= CONDITIONS.keys()
 
 
-def test_a_medium_run_has_each_fault_operation_and_condition() -> None:
+def test_a_medium_run_has_half_the_faults_and_each_operation_and_condition() -> None:
     medium, everything = list(filter(_is_medium, PLAYED)), list(cases())
-    assert {case.name for case in medium} == {case.name for case in everything}
+    assert len({case.name for case in medium}) >= len(FAULTS) / 2
     assert {case.operation for case in medium} == set(OPERATIONS)
     assert {code for case in medium for code in case.codes} == {
         code for case in everything for code in case.codes

@@ -46,7 +46,7 @@ VERBS: Final = (
 )
 CASES: Final = [(words,) for words in VERBS]  # one argument, which is a tuple
 IN_A_DIRECTORY: Final = sizes.large_except(CASES[1::2].__contains__, CASES)
-WITH_A_PYTHONPATH: Final = sizes.large_except(CASES[::2].__contains__, CASES)
+WITH_A_PYTHONPATH: Final = sizes.large_except(CASES[:-1:2].__contains__, CASES)
 WITHOUT_CONFIG: Final = {"--help", "service", "demo"}
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, closing
 
@@ -14,6 +15,9 @@ from tests.quick_databases import quick_databases
 from tests.unit.controlplane.running_service import RunningService, running_service
 
 __all__ = ["quick_databases"]  # a fixture
+
+# httpx2 tries to import it for every call of an ASGI application. Not to search costs nothing.
+sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True, scope="session")

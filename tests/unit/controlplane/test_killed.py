@@ -24,9 +24,9 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import TIMEOUT_S, Process, start, stop
 from tests.unit.controlplane.test_workers import workers_of
 
-SUBMISSIONS = sizes.amount(medium=60, large=200)
+SUBMISSIONS = sizes.amount(medium=30, large=200)
 AT_ONCE = 8
-KILLED_AT = (1, SUBMISSIONS // 3, SUBMISSIONS * 3 // 4)
+KILLED_AT = (1, SUBMISSIONS // 3, SUBMISSIONS * 3 // 4)[-sizes.amount(medium=1, large=3) :]
 """So many were answered when the kill comes; the others that are under way are cut."""
 REPORT: dict[str, Any] = json.loads(encode(small_venue()))
 BACKENDS = text("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'")
@@ -141,7 +141,7 @@ async def test_what_was_answered_outlives_the_kill_of_the_service(database: str)
                 reports.device.http = http
                 # What was taken before this start is there now.
                 assert set(reports.taken) <= set(await reports.listed())
-                await reports.submit_all(process.popen.kill, kill_at)
+                await reports.submit_all(process.fork.kill, kill_at)
                 if kill_at is None:
                     await reports.check()
         finally:
@@ -152,7 +152,8 @@ async def test_what_was_answered_outlives_the_kill_of_the_service(database: str)
 
 
 @pytest.mark.needs("postgresql")
-@pytest.mark.parametrize("victim", sizes.large_except("worker".__eq__, ["worker", "backend"]))
+@pytest.mark.large
+@pytest.mark.parametrize("victim", ["worker", "backend"])
 async def test_what_was_answered_outlives_the_kill_of_a_part(server: str, victim: str) -> None:
     """One of two processes that serve, or one of PostgreSQL's, which then recovers all of it."""
     process = start(server, "--rate", "0", "--workers", "2")

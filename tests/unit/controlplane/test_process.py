@@ -3,14 +3,15 @@
 import asyncio
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import httpx2
 import pytest
@@ -24,6 +25,7 @@ from controlplane.server import bind
 from controlplane.storage.database import Database
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.packaging.local_service import until
+from tests.scenario.forked_process import ForkedProcess, start_forked
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 TIMEOUT_S = 300
@@ -37,7 +39,8 @@ pytestmark = [
 
 @dataclass(frozen=True)
 class Process:
-    popen: "subprocess.Popen[str]"
+    fork: ForkedProcess
+    output: TextIO
     url: str
     api_key: str
     database: str
@@ -67,26 +70,18 @@ def environment(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def start(database: str, *options: str) -> Process:
     api_key = write_key(database)
-    popen = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "controlplane",
-            "serve",
-            "--port",
-            "0",
-            "--database",
-            database,
-            *options,
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert popen.stdout is not None
-    line = popen.stdout.readline()
+    words = ("serve", "--port", "0", "--database", database, *options)
+    with tempfile.TemporaryDirectory() as directory:
+        pipe = Path(directory, "output")
+        os.mkfifo(pipe)
+        fork = start_forked(
+            "controlplane", *words,
+            environment=dict(os.environ), output=pipe, errors=Path(os.devnull),
+        )  # fmt: skip
+        output = pipe.open()
+    line = output.readline()
     assert line.startswith("listening on http://127.0.0.1:"), line
-    return Process(popen, line.split()[-1], api_key, database)
+    return Process(fork, output, line.split()[-1], api_key, database)
 
 
 def write_key(database: str) -> str:
@@ -105,13 +100,12 @@ def write_key(database: str) -> str:
 
 
 def stop(process: Process) -> int:
-    process.popen.send_signal(signal.SIGTERM)
+    process.fork.terminate()
     try:
-        return process.popen.wait(TIMEOUT_S)
+        return process.fork.join(TIMEOUT_S)
     finally:
-        process.popen.kill()
-        assert process.popen.stdout is not None
-        process.popen.stdout.close()
+        process.fork.kill()
+        process.output.close()
 
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -46,7 +45,7 @@ async def streamed(device: SimulatedDevice, opened: asyncio.Event) -> str:
 def workers_of(process: Process) -> list[int]:
     """Return the processes that serve: one that is there to tidy up is among the children too."""
     found = []
-    for child in psutil.Process(process.popen.pid).children():
+    for child in psutil.Process(process.fork.pid).children():
         with contextlib.suppress(psutil.NoSuchProcess):
             if "spawn_main" in " ".join(child.cmdline()):
                 found.append(child.pid)
@@ -99,8 +98,8 @@ def test_a_worker_that_dies_is_replaced_and_all_end_with_the_first_process(datab
 
             left = until(replaced, TIMEOUT_S)
             assert second in left
-        process.popen.send_signal(signal.SIGKILL)
-        process.popen.wait(TIMEOUT_S)
+        process.fork.kill()
+        process.fork.join(TIMEOUT_S)
         until(lambda: not any(is_running(pid) for pid in left), TIMEOUT_S)
     finally:
         stop(process)

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -18,7 +17,7 @@ from agent.wire import routes
 from agent.wire.codec import encode
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.unit.controlplane.simulated_device import SimulatedDevice
-from tests.unit.controlplane.test_process import write_key
+from tests.unit.controlplane.test_process import start, stop
 
 TIMEOUT_S = 300
 REPORTS = {
@@ -43,22 +42,11 @@ class ServiceProcess:
 
 @contextmanager
 def service_process(database: Path, *options: str) -> Iterator[ServiceProcess]:
-    api_key = write_key(str(database))
-    words = ["serve", "--port", "0", "--database", str(database), *options]
-    with subprocess.Popen(
-        [sys.executable, "-m", "controlplane", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            assert line.startswith("listening on http://127.0.0.1:"), line
-            yield ServiceProcess(line.split()[-1], api_key, str(database))
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(TIMEOUT_S)
+    process = start(str(database), *options)
+    try:
+        yield ServiceProcess(process.url, process.api_key, process.database)
+    finally:
+        stop(process)
 
 
 def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":

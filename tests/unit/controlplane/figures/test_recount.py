@@ -32,7 +32,7 @@ from tests.unit.controlplane.figures.merchants import (
 )
 from tests.unit.controlplane.figures.recount import Json, Recount
 
-MERCHANTS = amount(small=5, medium=25, large=150, variable="FIGURES_MERCHANTS")
+MERCHANTS = amount(medium=5, large=150, variable="FIGURES_MERCHANTS")
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.target)
 """Not to shrink: each step writes a merchant."""
 CALLER = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)

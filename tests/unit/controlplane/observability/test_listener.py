@@ -25,8 +25,7 @@ pytestmark = [
 
 
 def metrics_url(process: Process) -> str:
-    assert process.popen.stdout is not None
-    line = process.popen.stdout.readline()
+    line = process.output.readline()
     assert line.startswith("metrics on http://127.0.0.1:"), line
     return line.split()[-1]
 
@@ -98,7 +97,7 @@ def test_workers_add_up_what_they_count(shared: Process, tmp_path: Path) -> None
     current(shared, 40)
     # Whichever worker answers tells of all.
     assert {answered(scraped(url)) for _ in range(10)} == {40}
-    family = {shared.popen.pid, *workers_of(shared)}
+    family = {shared.fork.pid, *workers_of(shared)}
     resident = sum(resident_bytes(pid) for pid in family)
     assert scraped(url)["process_resident_memory_bytes", ()] >= resident * 0.9
     (directory,) = tmp_path.glob("venue-control-metrics-*")
@@ -112,6 +111,7 @@ def resident_bytes(pid: int) -> int:
 
 
 @pytest.mark.needs("postgresql")
+@pytest.mark.large
 def test_what_a_dead_worker_counted_stays_and_its_streams_do_not(
     shared: Process, tmp_path: Path
 ) -> None:

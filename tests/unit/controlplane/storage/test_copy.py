@@ -109,6 +109,7 @@ async def _copied_there_and_back(source: Path, middle: str, tmp_path: Path) -> N
             assert newest[name] == expected[name][-1]["position"] + 1
 
 
+@pytest.mark.large  # the next test copies the same rows to another database
 async def test_every_row_from_sqlite_to_sqlite(source: Path, tmp_path: Path) -> None:
     await _copied_there_and_back(source, str(tmp_path / "middle.db"), tmp_path)
 
