@@ -14,7 +14,6 @@ from agent import __version__
 from agent.adapters import memory
 from agent.adapters.clock import Clock
 from agent.adapters.identity import Identity
-from agent.adapters.notify import Notifier
 from agent.adapters.service_client import ServiceClient
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.adapters.storage.database import Database, quarantine_database
@@ -54,6 +53,7 @@ from agent.tasks.submit import Submitter
 from agent.tasks.timekeeper import Timekeeper
 from agent.tasks.wakeup import Wakeup
 from agent.wire.codec import encode
+from agent.wire.sd_notify import Notifier
 
 if TYPE_CHECKING:
     from agent.tasks.collection import Collection

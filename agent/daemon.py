@@ -18,7 +18,6 @@ from agent import __version__
 from agent.adapters.accounts.privileges import step_down
 from agent.adapters.clock import SystemClock
 from agent.adapters.http_client import check_service
-from agent.adapters.notify import Notifier
 from agent.adapters.sighup import SighupAction
 from agent.adapters.storage.database import is_damaged
 from agent.adapters.storage.state import StateDirectory
@@ -32,6 +31,7 @@ from agent.logs.setup import set_up_logging
 from agent.redaction.known import remember
 from agent.redaction.places import secrets_here
 from agent.rules.retry import Backoff
+from agent.wire.sd_notify import Notifier
 
 log = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from agent.adapters.clock import Clock
-from agent.adapters.notify import Notifier
 from agent.adapters.storage.status_file import DaemonStatus, StatusFile
+from agent.wire.sd_notify import Notifier
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from agent import daemon
 from agent.adapters.collector_process import Collected, OnProgress
-from agent.adapters.notify import Notifier
 from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
@@ -23,6 +22,7 @@ from agent.rules.lifecycle import FINAL
 from agent.tasks.collection import Collection
 from agent.tasks.report_maker import ReportMaker
 from agent.wire.codec import validate
+from agent.wire.sd_notify import Notifier
 from collectors.contract import Job
 from tests.fakes.collectors.quick import _facts as facts_of
 from tests.fakes.strict_service import API_KEY

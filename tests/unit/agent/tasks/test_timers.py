@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from agent.adapters.notify import Notifier
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import (
     BindingStatus,
@@ -20,6 +19,7 @@ from agent.tasks.disk_floor import DISK_FLOOR_BYTES, DiskFloor
 from agent.tasks.schedule import Scheduler
 from agent.tasks.status import StatusWriter, in_words
 from agent.tasks.timekeeper import Timekeeper
+from agent.wire.sd_notify import Notifier
 from agent.wire.vocabulary import Kind
 from tests.fakes.fake_clock import FakeClock
 from tests.unit.agent.tasks.harness import Harness, running, settle, until

@@ -3,7 +3,6 @@ from pathlib import Path
 
 import pytest
 
-from agent.adapters.notify import Notifier
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import (
     BindingStatus,
@@ -12,6 +11,7 @@ from agent.adapters.storage.status_file import (
     StatusFile,
 )
 from agent.wire.codec import encode
+from agent.wire.sd_notify import Notifier
 
 STATUS = DaemonStatus(
     version="0.1.0",
