@@ -34,7 +34,6 @@ from agent.config.model import Config, LocalConfig
 from agent.device_setup import device_at_start
 from agent.errors import StateError
 from agent.rules import retry
-from agent.rules.reports.agent_facts import AgentFacts
 from agent.rules.reports.fit import clip
 from agent.rules.time_jump import TimeJump
 from agent.tasks.acknowledge import Acknowledger
@@ -56,6 +55,7 @@ from agent.wire.codec import encode
 from agent.wire.sd_notify import Notifier
 
 if TYPE_CHECKING:
+    from agent.reporting import AgentFacts
     from agent.tasks.collection import Collection
 
 log = logging.getLogger(__name__)
@@ -290,22 +290,28 @@ class App:
         """Build what makes reports, at the first one that is wanted."""
         if self._collection_built is None:
             # Megabytes of models that a daemon without requests never needs.
+            from agent.adapters.collector_process import CollectorProcess
             from agent.adapters.storage.printer_memory import PrinterMemory
-            from agent.reporting import build_collection
+            from agent.reporting import agent_fields, environment_here
+            from agent.tasks.collection import Collection
 
-            self._collection_built = build_collection(
+            command = self._runtime.collector_command
+            self._collection_built = Collection(
                 config=self._config,
                 binding_state=self.binding_state,
+                environment=environment_here(self._config),
+                agent_fields=lambda: agent_fields(self._agent_facts()),
+                collectors=CollectorProcess() if command is None else CollectorProcess(command),
                 memory=PrinterMemory(self._runtime.state),
                 health=self.health,
                 clock=self._runtime.clock,
                 on_activity=self._note_activity,
-                agent_facts=self._agent_facts,
-                collector_command=self._runtime.collector_command,
             )
         return self._collection_built
 
-    def _agent_facts(self) -> AgentFacts:
+    def _agent_facts(self) -> "AgentFacts":
+        from agent.reporting import AgentFacts  # as above
+
         depth = self._outbox.depth()
         return AgentFacts(
             uptime_s=int((self._runtime.clock.now() - self._runtime.started_at).total_seconds()),

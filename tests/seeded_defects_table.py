@@ -39,9 +39,9 @@ DEFECTS: Final = (
     Defect(
         "kill order", "the outbox row is written in a transaction of its own",
         "agent/adapters/storage/ledger.py",
-        "            self.outbox.add_within(connection, report, sealed, now)\n",
+        "            self.outbox.add_within(connection, report, now)\n",
         "        with self._database.transaction(Failpoint.REPORT_HANDED_OVER) as connection:\n"
-        "            self.outbox.add_within(connection, report, sealed, now)\n",
+        "            self.outbox.add_within(connection, report, now)\n",
         "tests/unit/agent/adapters/storage",
     ),
     Defect(

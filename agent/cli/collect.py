@@ -21,7 +21,6 @@ from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.options import add_config_option
-from agent.config.capabilities import capabilities_of
 from agent.config.file import load
 from agent.config.model import LocalConfig
 from agent.errors import AgentError
@@ -30,13 +29,14 @@ from agent.presentation.progress import RunProgress
 from agent.presentation.terminal.report import report_view
 from agent.reporting import environment_here
 from agent.rules.reports.context import ReportContext, identity_of
-from agent.rules.reports.sealing import Payload
+from agent.rules.reports.jobs import job_of
+from agent.rules.reports.payload import payload_of
 from agent.tasks.collection import with_limitation, with_memory
-from agent.tasks.report_maker import application_job, network_job, payload_of
 from agent.wire.codec import encode, encode_indented
+from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.payloads.common import Identity
 from agent.wire.vocabulary import Kind
-from collectors.contract import Job, Progress
+from collectors.contract import Progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,16 +75,15 @@ async def collect_report(
     kind: Kind,
     *,
     show: Callable[[Progress], None] | None = None,
-) -> Payload:
+) -> ReportPayload:
     """Collect by the same child, and make the same payload, as the daemon does.
 
     ``show`` is told the progress, which is drawn otherwise. Ctrl-C asks for what has been found so
     far, a second one ends the command. Raises CollectorError.
     """
     identity = _identity(config, state)
-    job: Job = network_job(config) if kind == "network" else application_job(config)
     memory = PrinterMemory(state)
-    job, limitation = with_memory(job, memory.peek, SystemClock().now())
+    job, limitation = with_memory(job_of(config, kind), memory.peek, SystemClock().now())
     interrupted = asyncio.Event()
     if sys.platform != "win32":
         asyncio.get_running_loop().add_signal_handler(
@@ -98,17 +97,17 @@ async def collect_report(
         report_id=str(uuid4()),
         finished_at=SystemClock().now().isoformat(),
         identity=identity,
-        environment=environment_here(capabilities_of(config)),
+        environment=environment_here(config),
     )
     return payload_of(job, with_limitation(collected.facts, limitation), (), context)
 
 
-def show_report(payload: Payload) -> None:
+def show_report(payload: ReportPayload) -> None:
     Console(highlight=False).print(report_view(payload))
 
 
 def write_page(
-    path: Path, payload: Payload, write: Callable[[bytes], object] | None = None
+    path: Path, payload: ReportPayload, write: Callable[[bytes], object] | None = None
 ) -> None:
     """Write it by ``write``, where this process has not the rights to. Raises AgentError."""
     try:
@@ -118,7 +117,7 @@ def write_page(
     sys.stderr.write(f"written to {path}\n")
 
 
-def _interrupt(interrupted: asyncio.Event, task: asyncio.Task[Payload] | None) -> None:
+def _interrupt(interrupted: asyncio.Event, task: asyncio.Task[ReportPayload] | None) -> None:
     if interrupted.is_set() and task is not None:
         task.cancel()
     interrupted.set()

@@ -121,8 +121,8 @@ def _show_again(
         sys.stdout.write(json.dumps(payload, indent=2, ensure_ascii=False) + "\n")
     else:
         screen = Screen()
-        if sealed.payload is not None:
-            show_report(sealed.payload)
+        if sealed.report is not None:
+            show_report(sealed.report)
             screen.blank()
         else:
             why = f"{report.kind} report without content: {sealed.failure_reason}"
@@ -130,9 +130,9 @@ def _show_again(
         when = f"sent {ago(report.sent_at)}" if report.sent_at else "waits to be sent"
         screen.paragraph(f"report {report.report_id}, {when}", "quiet")
     if options.html is not None:
-        if sealed.payload is None:
+        if sealed.report is None:
             raise StateError(f"{options.html} is not written: the report has no content")
-        write_page(options.html, sealed.payload, write)
+        write_page(options.html, sealed.report, write)
     return 0
 
 

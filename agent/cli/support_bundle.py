@@ -21,7 +21,8 @@ from agent.doctor.bundle import FreshReport, write_bundle
 from agent.doctor.check import CheckResult
 from agent.doctor.context import Context
 from agent.errors import AgentError
-from agent.tasks.report_maker import SWITCHED_OFF
+from agent.rules.reports.jobs import is_enabled
+from agent.rules.reports.payload import SWITCHED_OFF
 from agent.wire.vocabulary import Kind
 
 WIDTH: Final = 80
@@ -90,7 +91,7 @@ def _fresh_reports(context: Context) -> Iterator[FreshReport]:
     for kind in KINDS:
         if local is None or state is None:
             yield FreshReport(kind, None, "no configuration could be read that would bound it")
-        elif not _is_enabled(local, kind):
+        elif not is_enabled(local, kind):
             yield FreshReport(kind, None, SWITCHED_OFF)
         else:
             yield _collected(local, state, kind)
@@ -105,10 +106,6 @@ def _collected(local: LocalConfig, state: StateDirectory, kind: Kind) -> FreshRe
         return FreshReport(kind, None, str(error))
     except asyncio.CancelledError:  # a second Ctrl-C
         return FreshReport(kind, None, "it was interrupted")
-
-
-def _is_enabled(local: LocalConfig, kind: Kind) -> bool:
-    return local.network.enabled if kind == "network" else local.application.enabled
 
 
 def _until_the_agent_collects_nothing(state: StateDirectory) -> bool:

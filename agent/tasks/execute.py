@@ -20,12 +20,13 @@ from agent.adapters.storage.ledger import Ledger
 from agent.config.model import Limits
 from agent.errors import CredentialRefused, ServiceUnavailable
 from agent.rules.lifecycle import BootAction, Event, State, boot_action
+from agent.rules.reports.sealed_report import SealedReport
 from agent.tasks.session.device_session import DeviceSession
 from agent.tasks.wakeup import Wakeup
 from agent.wire.vocabulary import Kind
 
 if TYPE_CHECKING:
-    from agent.tasks.collection import Collection, CollectionResult, Finished
+    from agent.tasks.collection import Collection, CollectionResult
 
 log = logging.getLogger(__name__)
 
@@ -38,12 +39,12 @@ ACKNOWLEDGED_WITHIN_S: Final = 30.0
 
 @dataclass(slots=True, eq=False)
 class _Answers:
-    """A collection, the requests that wait for their report of it (None: the schedule), and the
-    next report where it is sealed already."""
+    """A collection's result, the requests that it answers (None: the schedule), and the next
+    report, once it is sealed."""
 
-    gathered: "CollectionResult"
+    result: "CollectionResult"
     waiting: deque[Entry | None]
-    sealed: "Finished | None" = None
+    sealed: SealedReport | None = None
 
 
 class Executor:
@@ -157,11 +158,11 @@ class Executor:
         if not running and not is_scheduled:
             return
         try:
-            gathered = await self._gather(kind)
+            result = await self._gather(kind)
             waiting: deque[Entry | None] = deque(running)
             if is_scheduled:
                 waiting.append(None)
-            self._answers = _Answers(gathered, waiting)
+            self._answers = _Answers(result, waiting)
             await self._hand_over_all()
         except asyncio.CancelledError:
             left = running if self._answers is None else self._answers.waiting
@@ -216,12 +217,12 @@ class Executor:
 
     async def _gather(self, kind: Kind) -> "CollectionResult":
         try:
-            gathered = await self._collection().gather(kind)
+            result = await self._collection().gather(kind)
         finally:
             self._on_activity(IDLE)
-        if gathered.was_run:
+        if result.was_run:
             self._ended_at[kind] = self._clock.monotonic()
-        return gathered
+        return result
 
     # ------------------------------------------------------------------ its reports
 
@@ -244,9 +245,9 @@ class Executor:
     async def _hand_over_next(self, answers: _Answers) -> None:
         entry = answers.waiting[0]
         if answers.sealed is None:
-            answers.sealed = answers.gathered.answer(entry)
+            answers.sealed = self._collection().report(answers.result, entry)
         if entry is not None:
-            await self._wait_for_room(len(answers.sealed.sealed.body))
+            await self._wait_for_room(len(answers.sealed.body))
         self._hand_over(entry, answers.sealed)
         answers.waiting.popleft()
         answers.sealed = None
@@ -260,13 +261,12 @@ class Executor:
             await self._work.wait()
             self._on_activity(IDLE)
 
-    def _hand_over(self, entry: Entry | None, finished: "Finished") -> None:
-        report, sealed = finished.report, finished.sealed
-        self._ledger.hand_over(entry, report, sealed, self._clock.now())
+    def _hand_over(self, entry: Entry | None, report: SealedReport) -> None:
+        self._ledger.hand_over(entry, report, self._clock.now())
         request = "on schedule" if entry is None else f"for request {entry.request_id}"
         log.info(
-            "report %s %s: %s, %d bytes", report.report_id, request, sealed.outcome,
-            len(sealed.body),
+            "report %s %s: %s, %d bytes", report.report_id, request, report.outcome,
+            len(report.body),
             extra={"report_id": report.report_id, "request_id": report.request_id},
         )  # fmt: skip
         self._wake_submitter()

@@ -162,7 +162,7 @@ class Submitter:
             "report %s is too large: sealed anew, tier %d", item.report_id, smaller.tier,
             extra={"report_id": item.report_id},
         )  # fmt: skip
-        self._outbox.replace(item, smaller)
+        self._outbox.replace(smaller)
 
     def _replace_rejected(self, item: Item, why: str) -> None:
         """Keep the body for support and send a small failed report in its place."""
@@ -177,7 +177,7 @@ class Submitter:
             extra={"report_id": item.report_id},
         )  # fmt: skip
         try:
-            self._outbox.replace(item, seal_as_failed(item.body))
+            self._outbox.replace(seal_as_failed(item.body))
         except ValidationError:
             self._give_up(item, why)
 

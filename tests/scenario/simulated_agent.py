@@ -14,13 +14,11 @@ from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
 from agent.app import App, Runtime
-from agent.config.capabilities import capabilities_of
 from agent.config.file import Loaded
 from agent.config.model import Config
 from agent.reporting import agent_fields, environment_here
 from agent.rules.lifecycle import FINAL
 from agent.tasks.collection import Collection
-from agent.tasks.report_maker import ReportMaker
 from agent.wire.codec import validate
 from agent.wire.sd_notify import Notifier
 from collectors.contract import Job
@@ -88,13 +86,10 @@ class SimulatedApp(App):
             collectors: Any = self.collectors
             self._collection_built = Collection(
                 collectors=collectors,
-                maker=ReportMaker(
-                    config=self._loaded.config,
-                    binding_state=self.binding_state,
-                    clock=self._virtual_clock,
-                    environment=environment_here(capabilities_of(self._loaded.config)),
-                    agent_fields=lambda: agent_fields(self._agent_facts()),
-                ),
+                config=self._loaded.config,
+                binding_state=self.binding_state,
+                environment=environment_here(self._loaded.config),
+                agent_fields=lambda: agent_fields(self._agent_facts()),
                 memory=PrinterMemory(self._runtime.state),
                 health=self.health,
                 clock=self._virtual_clock,

@@ -5,37 +5,27 @@ import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from uuid import UUID
 
 from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import Database
+from agent.rules.reports.sealed_report import SealedReport
 from agent.wire.vocabulary import Kind, Outcome
-
-if TYPE_CHECKING:
-    from agent.rules.reports.sealing import Report, Sealed
-
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """A sealed report. ``request_id`` is None for a scheduled one."""
+class Item(SealedReport):
+    """A report in the outbox."""
 
-    report_id: UUID
-    request_id: UUID | None
-    binding_id: UUID
-    kind: Kind
-    outcome: Outcome
-    tier: int
     created_at: datetime
-    body: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """How much waits, and since when the oldest does."""
+    """The number and size of the waiting reports, and the time of the oldest."""
 
     reports: int
     size_bytes: int
@@ -47,7 +37,7 @@ class Outbox:
         self._database = database
 
     def add_within(
-        self, connection: sqlite3.Connection, report: "Report", sealed: "Sealed", now: datetime
+        self, connection: sqlite3.Connection, report: SealedReport, now: datetime
     ) -> None:
         """Queue a report inside the caller's transaction. A known report id changes nothing."""
         connection.execute(
@@ -57,10 +47,10 @@ class Outbox:
                 None if report.request_id is None else str(report.request_id),
                 str(report.binding_id),
                 report.kind,
-                sealed.outcome,
-                sealed.tier,
+                report.outcome,
+                report.tier,
                 now.isoformat(),
-                sealed.body,
+                report.body,
             ),
         )
 
@@ -88,12 +78,12 @@ class Outbox:
                     (created_at.isoformat(), row["report_id"]),
                 )
 
-    def replace(self, item: Item, sealed: "Sealed") -> None:
-        """Put another seal of the same report in the place of the present one."""
+    def replace(self, sealed: SealedReport) -> None:
+        """Replace a report by another seal of it."""
         with self._database.transaction(Failpoint.REPORT_RESEALED) as connection:
             connection.execute(
                 "UPDATE outbox SET body = ?, tier = ?, outcome = ? WHERE report_id = ?",
-                (sealed.body, sealed.tier, sealed.outcome, str(item.report_id)),
+                (sealed.body, sealed.tier, sealed.outcome, str(sealed.report_id)),
             )
 
     def remove_within(self, connection: sqlite3.Connection, report_id: UUID) -> None:

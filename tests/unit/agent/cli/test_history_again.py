@@ -13,8 +13,9 @@ from agent.adapters.storage.outbox import Outbox
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.main import main
 from agent.rules.lifecycle import Event
-from agent.rules.reports.sealing import Report, seal
+from agent.rules.reports.sealing import seal
 from agent.wire.codec import to_plain
+from agent.wire.device_operations import SubmitResultRequest
 from tests.fixtures import payloads
 from tests.unit.agent.cli.running_state import write_config
 from tests.unit.agent.samples import BINDING, NOW, command
@@ -41,8 +42,15 @@ def report_here(config: Path, *, is_sent: bool, has_payload: bool = True) -> Non
     entry = journal.move(journal.move(entry, Event.ACCEPTED, NOW), Event.STARTED, NOW)
     payload = payloads.small_venue() if has_payload else None
     outcome = "completed" if has_payload else "failed"
-    made = Report(UUID(REPORT), BINDING, "network", outcome, payload, entry.request_id)
-    ledger.hand_over(entry, made, seal(made, 10**6), NOW)
+    made = SubmitResultRequest(
+        report_id=UUID(REPORT),
+        binding_id=BINDING,
+        kind="network",
+        outcome=outcome,
+        report=payload,
+        request_id=entry.request_id,
+    )
+    ledger.hand_over(entry, seal(made, 10**6), NOW)
     item = outbox.oldest()
     assert item is not None
     if is_sent:
