@@ -50,7 +50,6 @@ from agent.tasks.session.enrollment import Enrollment
 from agent.tasks.status import StatusWriter
 from agent.tasks.submit import Submitter
 from agent.tasks.timekeeper import Timekeeper
-from agent.tasks.wakeup import Wakeup
 from agent.wire.codec import encode
 from agent.wire.sd_notify import Notifier
 
@@ -155,7 +154,6 @@ class App:
         )
         self._enrollment = Enrollment(
             self._session,
-            self.binding_state,
             config=self._config,
             identity=self._identity,
             health=self.health,
@@ -167,7 +165,7 @@ class App:
     def _make_request_loops(self) -> None:
         """Build what a request passes: receive, acknowledge, execute, submit."""
         runtime, limits = self._runtime, self._config.limits
-        work = Wakeup(runtime.clock)
+        work = asyncio.Event()
         self._acknowledger = Acknowledger(
             self._session, self._journal, runtime.clock, wake_executor=work.set
         )
@@ -256,10 +254,10 @@ class App:
     async def _beat_when_bound(self) -> None:
         """Have the scheduler beat as soon as there is a binding, and after each new one."""
         while True:
-            await self._session.wait_until_bound()
+            await self.binding_state.wait_until_bound()
             self._scheduler.beat_now()
             self._settle_soon()
-            await self._session.wait_for_loss()
+            await self.binding_state.wait_for_loss()
 
     def _time_jumped(self, jump: TimeJump) -> None:
         """Trust no timer and no connection from before."""

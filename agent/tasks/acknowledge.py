@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
@@ -22,24 +23,18 @@ REFUSED_PAUSE_S: Final = 5.0
 """A service that refuses every request is not asked about all of them in one second."""
 
 
+@dataclass(slots=True, eq=False)
 class Acknowledger:
     """``wake_executor`` is called when a request has become runnable."""
 
-    def __init__(
-        self,
-        session: DeviceSession,
-        journal: Journal,
-        clock: Clock,
-        wake_executor: Callable[[], None],
-    ) -> None:
-        self._session = session
-        self._journal = journal
-        self._clock = clock
-        self._wake_executor = wake_executor
-        self._work = asyncio.Event()
-        self._again: OrderedDict[UUID, tuple[Entry, AcknowledgedStatus]] = OrderedDict()
-        self.expired = 0
-        """Requests that ran out before they were acknowledged."""
+    session: DeviceSession
+    journal: Journal
+    clock: Clock
+    wake_executor: Callable[[], None]
+    _work: asyncio.Event = field(default_factory=asyncio.Event)
+    _again: OrderedDict[UUID, tuple[Entry, AcknowledgedStatus]] = field(default_factory=OrderedDict)
+    expired: int = 0
+    """Requests that ran out before they were acknowledged."""
 
     def wake(self) -> None:
         self._work.set()
@@ -54,10 +49,10 @@ class Acknowledger:
     async def run(self) -> None:
         """Acknowledge whatever is received, for ever."""
         while True:
-            await self._session.wait_until_bound()
+            await self.session.binding_state.wait_until_bound()
             self._work.clear()
             put_off = 0
-            for entry in self._journal.in_state(State.RECEIVED):
+            for entry in self.journal.in_state(State.RECEIVED):
                 try:
                     await self._acknowledge_received(entry)
                 except (ServiceUnavailable, CredentialRefused) as error:
@@ -66,10 +61,10 @@ class Acknowledger:
                         extra={"request_id": entry.request_id},
                     )  # fmt: skip
                     put_off += 1
-            self._wake_executor()
+            self.wake_executor()
             await self._acknowledge_all_again()
             if put_off:
-                await self._clock.sleep(PUT_OFF_S)
+                await self.clock.sleep(PUT_OFF_S)
             else:
                 await self._work.wait()
 
@@ -77,7 +72,7 @@ class Acknowledger:
         while self._again:
             _, (entry, status) = self._again.popitem(last=False)
             try:
-                await self._session.acknowledge_again(entry, status)
+                await self.session.acknowledge_again(entry, status)
             except ServiceError as error:
                 # No verdict: what the service wanted of this request, it has had.
                 log.info(
@@ -87,17 +82,17 @@ class Acknowledger:
 
     async def _acknowledge_received(self, entry: Entry) -> None:
         about = {"request_id": entry.request_id}
-        if self._session.is_past(entry.expires_at):
+        if self.session.is_past(entry.expires_at):
             self.expired += 1
             log.info("request %s ran out before it was acknowledged", entry.request_id, extra=about)
-            self._journal.move(entry, Event.RAN_OUT, self._clock.now())
+            self.journal.move(entry, Event.RAN_OUT, self.clock.now())
             return
-        refusal = await self._session.acknowledge(entry, "received")
-        now = self._clock.now()
+        refusal = await self.session.acknowledge(entry, "received")
+        now = self.clock.now()
         if refusal is None:
-            self._journal.move(entry, Event.ACCEPTED, now)
-            self._wake_executor()
+            self.journal.move(entry, Event.ACCEPTED, now)
+            self.wake_executor()
         else:
             log.info("request %s is no longer wanted: %s", entry.request_id, refusal, extra=about)
-            self._journal.move(entry, Event.REFUSED, now, detail=refusal)
-            await self._clock.sleep(REFUSED_PAUSE_S)
+            self.journal.move(entry, Event.REFUSED, now, detail=refusal)
+            await self.clock.sleep(REFUSED_PAUSE_S)

@@ -11,7 +11,7 @@ import logging
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from agent.adapters.clock import Clock
@@ -22,7 +22,7 @@ from agent.errors import CredentialRefused, ServiceUnavailable
 from agent.rules.lifecycle import BootAction, Event, State, boot_action
 from agent.rules.reports.sealed_report import SealedReport
 from agent.tasks.session.device_session import DeviceSession
-from agent.tasks.wakeup import Wakeup
+from agent.tasks.wakeup import wait_at_most
 from agent.wire.vocabulary import Kind
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class _Answers:
     sealed: SealedReport | None = None
 
 
+@dataclass(kw_only=True, slots=True, eq=False)
 class Executor:
     """``collection`` makes reports, and is only asked for when one is wanted.
 
@@ -55,60 +56,48 @@ class Executor:
     what is being done.
     """
 
-    def __init__(
-        self,
-        *,
-        collection: "Callable[[], Collection]",
-        limits: Limits,
-        session: DeviceSession,
-        ledger: Ledger,
-        work: Wakeup,
-        clock: Clock,
-        wake_submitter: Callable[[], None],
-        on_activity: Callable[[str], None],
-    ) -> None:
-        self._collection = collection
-        self._min_interval_s = limits.min_collection_interval_seconds
-        self._outbox_max_bytes = limits.outbox_max_bytes
-        self._session = session
-        self._ledger = ledger
-        self._journal = ledger.journal
-        self._work = work
-        self._clock = clock
-        self._wake_submitter = wake_submitter
-        self._on_activity = on_activity
-        self._scheduled: dict[Kind, None] = {}
-        self._ended_at: dict[Kind, float] = {}
-        self._answers: _Answers | None = None
-        self.expired = 0
-        """Requests that ran out before they could run."""
+    collection: "Callable[[], Collection]"
+    limits: Limits
+    session: DeviceSession
+    ledger: Ledger
+    work: asyncio.Event
+    clock: Clock
+    wake_submitter: Callable[[], None]
+    on_activity: Callable[[str], None]
+    _scheduled: dict[Kind, None] = field(default_factory=dict)
+    _ended_at: dict[Kind, float] = field(default_factory=dict)
+    _answers: _Answers | None = None
+    expired: int = 0
+    """Requests that ran out before they could run."""
 
     def schedule(self, kind: Kind) -> None:
         """Want a report of ``kind`` without a request; one that already waits is enough."""
         self._scheduled[kind] = None
-        self._work.set()
+        self.work.set()
 
     async def run(self) -> None:
         """Run what is runnable, for ever."""
-        await self._session.wait_until_bound()
+        await self.session.binding_state.wait_until_bound()
         # The disk was full: what was collected has waited here for room.
         await self._hand_over_all()
         self._recover()
         while True:
-            await self._session.wait_until_bound()
-            self._work.clear()
+            await self.session.binding_state.wait_until_bound()
+            self.work.clear()
             kind, wait_s = self._next()
             if kind is not None:
                 await self._run_kind(kind)
             else:
-                await self._work.wait_at_most(wait_s)
+                await wait_at_most(self.work, wait_s, self.clock)
 
     # ------------------------------------------------------------------ what comes next
 
     def _next(self) -> tuple[Kind | None, float | None]:
         """Return the kind to collect now, or how long it is until there may be one."""
         waits = []
-        for kind in dict.fromkeys((*self._journal.kinds_in(State.ACKNOWLEDGED), *self._scheduled)):
+        for kind in dict.fromkeys(
+            (*self.ledger.journal.kinds_in(State.ACKNOWLEDGED), *self._scheduled)
+        ):
             if (wait_s := self._wait_s(kind)) <= 0:
                 return kind, None
             waits.append(wait_s)
@@ -122,17 +111,21 @@ class Executor:
         """
         if (ended_at := self._ended_at.get(kind)) is None:
             return 0.0
-        left = ended_at + self._min_interval_s - self._clock.monotonic()
-        if left <= 0 and self._min_interval_s and kind in self._journal.kinds_in(State.RECEIVED):
+        left = ended_at + self.limits.min_collection_interval_seconds - self.clock.monotonic()
+        if (
+            left <= 0
+            and self.limits.min_collection_interval_seconds
+            and kind in self.ledger.journal.kinds_in(State.RECEIVED)
+        ):
             return left + ACKNOWLEDGED_WITHIN_S
         return left
 
     def _recover(self) -> None:
         """Do for each row what its state asks for after a start (rules.lifecycle)."""
-        now = self._clock.now()
+        now = self.clock.now()
         again, run_out = [], []
-        for entry in self._journal.unfinished():
-            is_expired = self._session.is_past(entry.expires_at)
+        for entry in self.ledger.journal.unfinished():
+            is_expired = self.session.is_past(entry.expires_at)
             action = boot_action(entry.state, attempt=entry.attempt, is_expired=is_expired)
             log.info(
                 "request %s was left %s: %s", entry.request_id, entry.state, action,
@@ -141,12 +134,12 @@ class Executor:
             if action is BootAction.RUN_AGAIN:
                 again.append(entry)
             elif action is BootAction.REPORT_INTERRUPTED:
-                self._hand_over(entry, self._collection().interrupted(entry))
+                self._hand_over(entry, self.collection().interrupted(entry))
             elif action is BootAction.EXPIRE:
                 run_out.append(entry)
-        self._journal.move_all(again, Event.RETRIED, now)
+        self.ledger.journal.move_all(again, Event.RETRIED, now)
         self._let_run_out(run_out)
-        self._wake_submitter()
+        self.wake_submitter()
 
     # ------------------------------------------------------------------ one collection
 
@@ -172,11 +165,11 @@ class Executor:
 
     async def _started(self, kind: Kind) -> tuple[Entry, ...]:
         """Mark what waits of ``kind`` as running, tell so, and return what is still wanted."""
-        waiting = [e for e in self._journal.in_state(State.ACKNOWLEDGED) if e.kind == kind]
-        is_past = {entry: self._session.is_past(entry.expires_at) for entry in waiting}
+        waiting = [e for e in self.ledger.journal.in_state(State.ACKNOWLEDGED) if e.kind == kind]
+        is_past = {entry: self.session.is_past(entry.expires_at) for entry in waiting}
         self._let_run_out([entry for entry in waiting if is_past[entry]])
         fresh = [entry for entry in waiting if not is_past[entry]]
-        running = self._journal.move_all(fresh, Event.STARTED, self._clock.now())
+        running = self.ledger.journal.move_all(fresh, Event.STARTED, self.clock.now())
         refused: set[Entry] = set()
         try:
             await self._acknowledge_start(running, refused)
@@ -193,35 +186,35 @@ class Executor:
         with contextlib.suppress(TimeoutError, ServiceUnavailable, CredentialRefused):
             async with asyncio.timeout(START_ACKNOWLEDGED_WITHIN_S):
                 for entry in entries:
-                    refusal = await self._session.acknowledge(entry, "running")
+                    refusal = await self.session.acknowledge(entry, "running")
                     if refusal is None:
-                        self._journal.note_running_acknowledged(entry.request_id)
+                        self.ledger.journal.note_running_acknowledged(entry.request_id)
                         continue
                     log.info(
                         "request %s is no longer wanted: %s", entry.request_id, refusal,
                         extra={"request_id": entry.request_id},
                     )  # fmt: skip
                     refused.add(entry)
-                    self._journal.move(entry, Event.REFUSED, self._clock.now(), detail=refusal)
+                    self.ledger.journal.move(entry, Event.REFUSED, self.clock.now(), detail=refusal)
 
     def _stop(self, entries: Iterable[Entry]) -> None:
         """A clean stop: the collection is begun anew at the next start, and not counted."""
         with contextlib.suppress(sqlite3.Error):  # the disk is full: found running at start
-            self._journal.move_all(tuple(entries), Event.STOPPED, self._clock.now())
+            self.ledger.journal.move_all(tuple(entries), Event.STOPPED, self.clock.now())
 
     def _let_run_out(self, entries: list[Entry]) -> None:
         if entries:
             self.expired += len(entries)
             log.info("%d requests ran out before they could run", len(entries))
-            self._journal.move_all(entries, Event.RAN_OUT, self._clock.now())
+            self.ledger.journal.move_all(entries, Event.RAN_OUT, self.clock.now())
 
     async def _gather(self, kind: Kind) -> "CollectionResult":
         try:
-            result = await self._collection().gather(kind)
+            result = await self.collection().gather(kind)
         finally:
-            self._on_activity(IDLE)
+            self.on_activity(IDLE)
         if result.was_run:
-            self._ended_at[kind] = self._clock.monotonic()
+            self._ended_at[kind] = self.clock.monotonic()
         return result
 
     # ------------------------------------------------------------------ its reports
@@ -245,7 +238,7 @@ class Executor:
     async def _hand_over_next(self, answers: _Answers) -> None:
         entry = answers.waiting[0]
         if answers.sealed is None:
-            answers.sealed = self._collection().report(answers.result, entry)
+            answers.sealed = self.collection().report(answers.result, entry)
         if entry is not None:
             await self._wait_for_room(len(answers.sealed.body))
         self._hand_over(entry, answers.sealed)
@@ -255,18 +248,18 @@ class Executor:
 
     async def _wait_for_room(self, size_bytes: int) -> None:
         """Wait until the outbox takes a report without giving up another that was asked for."""
-        while not self._ledger.outbox.has_room(size_bytes, self._outbox_max_bytes):
-            self._work.clear()
-            self._on_activity("waiting for room in the outbox")
-            await self._work.wait()
-            self._on_activity(IDLE)
+        while not self.ledger.outbox.has_room(size_bytes, self.limits.outbox_max_bytes):
+            self.work.clear()
+            self.on_activity("waiting for room in the outbox")
+            await self.work.wait()
+            self.on_activity(IDLE)
 
     def _hand_over(self, entry: Entry | None, report: SealedReport) -> None:
-        self._ledger.hand_over(entry, report, self._clock.now())
+        self.ledger.hand_over(entry, report, self.clock.now())
         request = "on schedule" if entry is None else f"for request {entry.request_id}"
         log.info(
             "report %s %s: %s, %d bytes", report.report_id, request, report.outcome,
             len(report.body),
             extra={"report_id": report.report_id, "request_id": report.request_id},
         )  # fmt: skip
-        self._wake_submitter()
+        self.wake_submitter()

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 
 from agent.adapters.clock import Clock
 from agent.redaction.known import redact
@@ -13,11 +14,11 @@ log = logging.getLogger(__name__)
 OnChange = Callable[[], None]
 
 
+@dataclass(slots=True, eq=False)
 class HealthBoard:
-    def __init__(self, clock: Clock, on_change: OnChange) -> None:
-        self._clock = clock
-        self._on_change = on_change
-        self._present: dict[str, Problem] = {}
+    clock: Clock
+    on_change: OnChange
+    _present: dict[str, Problem] = field(default_factory=dict)
 
     def problems(self) -> tuple[Problem, ...]:
         """Return what is wrong now, without what follows from something else."""
@@ -33,14 +34,14 @@ class HealthBoard:
         known = self._present.get(code)
         if known is not None and known.detail == detail:
             return
-        since = known.since if known else self._clock.now().isoformat(timespec="seconds")
+        since = known.since if known else self.clock.now().isoformat(timespec="seconds")
         self._present[code] = Problem(condition, detail, since)
         if known is None:
             level = logging.ERROR if condition.severity == "error" else logging.WARNING
             log.log(level, "%s: %s (%s)", condition.title, detail, condition.fix)
         else:
             log.info("%s: now %s", condition.title, detail)
-        self._on_change()
+        self.on_change()
 
     def clear(self, codes: Collection[str]) -> None:
         """Say that these conditions hold no longer."""
@@ -48,4 +49,4 @@ class HealthBoard:
         for code in gone:
             log.info("no longer: %s", CONDITIONS[code].title)
         if gone:
-            self._on_change()
+            self.on_change()

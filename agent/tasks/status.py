@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 from agent.adapters.clock import Clock
@@ -15,17 +16,15 @@ SETTLE_S: Final = 0.2
 """Changes that come together are written together."""
 
 
+@dataclass(slots=True, eq=False)
 class StatusWriter:
     """``look`` gathers the present status."""
 
-    def __init__(
-        self, file: StatusFile, notifier: Notifier, clock: Clock, look: Callable[[], DaemonStatus]
-    ) -> None:
-        self._file = file
-        self._notifier = notifier
-        self._clock = clock
-        self._look = look
-        self._changed = asyncio.Event()
+    file: StatusFile
+    notifier: Notifier
+    clock: Clock
+    look: Callable[[], DaemonStatus]
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def changed(self) -> None:
         self._changed.set()
@@ -34,15 +33,15 @@ class StatusWriter:
         """Write after each change, for ever."""
         while True:
             await self._changed.wait()
-            await self._clock.sleep(SETTLE_S)
+            await self.clock.sleep(SETTLE_S)
             self._changed.clear()
             self.write_now()
 
     def write_now(self) -> None:
-        status = self._look()
-        self._notifier.status(in_words(status))
+        status = self.look()
+        self.notifier.status(in_words(status))
         try:
-            self._file.write(status)
+            self.file.write(status)
         except OSError as error:
             log.warning("the status file cannot be written: %s", error.strerror)
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from agent.adapters.clock import Clock
@@ -14,24 +15,24 @@ LOOK_EVERY_S: Final = 20.0
 OnJump = Callable[[TimeJump], None]
 
 
+@dataclass(slots=True, eq=False)
 class Timekeeper:
     """``on_jump`` is called after each jump."""
 
-    def __init__(self, clock: Clock, on_jump: OnJump) -> None:
-        self._clock = clock
-        self._on_jump = on_jump
+    clock: Clock
+    on_jump: OnJump
 
     async def run(self) -> None:
         """Compare the clocks, for ever."""
         before = self._look()
         while True:
-            await self._clock.sleep(LOOK_EVERY_S)
+            await self.clock.sleep(LOOK_EVERY_S)
             after = self._look()
             jump = jump_between(before, after, meant_s=LOOK_EVERY_S)
             before = after
             if jump is not None:
                 log.warning("%s: timers and connections are begun anew", jump.in_words())
-                self._on_jump(jump)
+                self.on_jump(jump)
 
     def _look(self) -> Look:
-        return Look(self._clock.now(), self._clock.monotonic())
+        return Look(self.clock.now(), self.clock.monotonic())

@@ -52,7 +52,7 @@ class SimulatedApp(App):
         self._virtual_clock = runtime.clock
         self.conditions_seen: set[str] = set()
         """The code of every condition that has been shown so far."""
-        self.health._on_change = self._note_conditions
+        self.health.on_change = self._note_conditions
 
     def loops(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
         return {**super().loops(), "beats": self._beats}

@@ -30,7 +30,7 @@ from agent.errors import CredentialRefused, ServiceError, ServiceUnavailable, Th
 from agent.rules import retry
 from agent.rules.health import CONDITIONS
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.wakeup import Wakeup
+from agent.tasks.wakeup import wait_at_most
 
 log = logging.getLogger(__name__)
 
@@ -83,22 +83,20 @@ class _Breaker:
         return self.failures == 0
 
 
+@dataclass(slots=True, eq=False)
 class CircuitBreaker:
     """The breakers of all operations, and the one that they share."""
 
-    def __init__(
-        self, clock: Clock, rng: Random, health: HealthBoard, api_key: ApiKeySource
-    ) -> None:
-        self._clock = clock
-        self._rng = rng
-        self._health = health
-        self._api_key = api_key
-        self._shared = _Breaker()
-        self._of: defaultdict[Operation, _Breaker] = defaultdict(_Breaker)
-        self._answers = 0
-        self._reconnect_over_s = 0.0
-        self._contact = Wakeup(clock)
-        self._retry_now = Wakeup(clock)
+    clock: Clock
+    rng: Random
+    health: HealthBoard
+    api_key: ApiKeySource
+    _shared: _Breaker = field(default_factory=_Breaker)
+    _of: defaultdict[Operation, _Breaker] = field(default_factory=lambda: defaultdict(_Breaker))
+    _answers: int = 0
+    _reconnect_over_s: float = 0.0
+    _contact: asyncio.Event = field(default_factory=asyncio.Event)
+    _retry_now: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def is_up(self) -> bool:
@@ -151,21 +149,21 @@ class CircuitBreaker:
     def wait_left_s(self, operation: Operation) -> float:
         """Return how long the breaker of ``operation`` stays open, in seconds."""
         breaker = self._of[operation]
-        return 0.0 if breaker.is_closed else max(0.0, breaker.retry_at - self._clock.monotonic())
+        return 0.0 if breaker.is_closed else max(0.0, breaker.retry_at - self.clock.monotonic())
 
     def retry_now(self) -> None:
         """Try now: the machine slept, or its clock was set, and the network may be another."""
         for breaker in (self._shared, *self._of.values()):
             if not breaker.has_retry_after:
-                breaker.retry_at = self._clock.monotonic()
+                breaker.retry_at = self.clock.monotonic()
         self._retry_now.set()
 
     async def wait_for_another_key(self, at_most_s: float) -> None:
         """Wait, but no longer than until the key has changed: for a key that lacks a grant."""
         known = self._present_key()
-        until = self._clock.monotonic() + at_most_s
-        while (left := until - self._clock.monotonic()) > 0 and self._present_key() == known:
-            await self._clock.sleep(min(left, KEY_CHECK_S))
+        until = self.clock.monotonic() + at_most_s
+        while (left := until - self.clock.monotonic()) > 0 and self._present_key() == known:
+            await self.clock.sleep(min(left, KEY_CHECK_S))
 
     # ------------------------------------------------------------------ one try
 
@@ -185,9 +183,9 @@ class CircuitBreaker:
         if self.is_up or not self._reconnect_over_s:
             return
         self._contact.clear()
-        await self._contact.wait_at_most(LETS_OTHERS_TRY * self._reconnect_over_s)
+        await wait_at_most(self._contact, LETS_OTHERS_TRY * self._reconnect_over_s, self.clock)
         if self._shared.is_closed:
-            await self._clock.sleep(self._rng.uniform(0.0, self._reconnect_over_s))
+            await self.clock.sleep(self.rng.uniform(0.0, self._reconnect_over_s))
 
     async def _attempt(self, operation: Operation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         before = (self._shared.generation, self._of[operation].generation)
@@ -230,11 +228,11 @@ class CircuitBreaker:
         if has_contact or self._fails_alone(own):
             self._open(own, error, operation)
             if own.failures >= PARTLY_FAILING_FROM and self._answers > own.answers_before:
-                self._health.set("partly-failing", f"{operation}: {error}")
+                self.health.set("partly-failing", f"{operation}: {error}")
         else:
             own.failures += 1
             own.generation += 1
-            own.retry_at = self._clock.monotonic()
+            own.retry_at = self.clock.monotonic()
 
     def _fails_alone(self, breaker: _Breaker) -> bool:
         """Tell whether others were answered since this operation began to fail."""
@@ -256,12 +254,12 @@ class CircuitBreaker:
         retry_after_s = error.retry_after_s if isinstance(error, Throttled) else None
         breaker.has_retry_after = retry_after_s is not None
         if isinstance(error, CredentialRefused):
-            code, delay_s = "credential-refused", retry.CREDENTIAL.delay_s(breaker.tries, self._rng)
+            code, delay_s = "credential-refused", retry.CREDENTIAL.delay_s(breaker.tries, self.rng)
             breaker.refused_key = self._present_key()
         else:
             code = error.cause
             delay_s = self._delay_s(breaker, retry_after_s)
-        breaker.retry_at = self._clock.monotonic() + delay_s
+        breaker.retry_at = self.clock.monotonic() + delay_s
         log.info(
             "try %d: %s: %s (%s); next try in %.1f s", breaker.failures, CONDITIONS[code].title,
             error, what, delay_s,
@@ -270,8 +268,8 @@ class CircuitBreaker:
 
     def _delay_s(self, breaker: _Breaker, retry_after_s: float | None) -> float:
         if breaker is self._shared:
-            return retry.unavailable_delay_s(breaker.tries, self._reconnect_over_s, self._rng)
-        return retry.throttled_delay_s(retry_after_s, breaker.tries, self._rng)
+            return retry.unavailable_delay_s(breaker.tries, self._reconnect_over_s, self.rng)
+        return retry.throttled_delay_s(retry_after_s, breaker.tries, self.rng)
 
     def _note_contact(self) -> None:
         """Somebody answered, whatever it was: nobody needs to wait behind another any more."""
@@ -307,11 +305,11 @@ class CircuitBreaker:
         if before is not None and before not in {
             each.code for each in (self._shared, *self._of.values())
         }:
-            self._health.clear({before})
+            self.health.clear({before})
         if code is not None:
-            self._health.set(code, detail)
+            self.health.set(code, detail)
         if not any(b.code and b.failures >= PARTLY_FAILING_FROM for b in self._of.values()):
-            self._health.clear({"partly-failing"})
+            self.health.clear({"partly-failing"})
 
     @contextlib.contextmanager
     def _trying(self, operation: Operation) -> Iterator[None]:
@@ -328,16 +326,16 @@ class CircuitBreaker:
     # ------------------------------------------------------------------ waits
 
     async def _wait_for(self, breaker: _Breaker) -> None:
-        while not breaker.is_closed and (left := breaker.retry_at - self._clock.monotonic()) > 0:
+        while not breaker.is_closed and (left := breaker.retry_at - self.clock.monotonic()) > 0:
             if breaker.is_key_refused:
                 if self._present_key() != breaker.refused_key:
                     return
                 left = min(left, KEY_CHECK_S)
             self._retry_now.clear()
-            await self._retry_now.wait_at_most(left)
+            await wait_at_most(self._retry_now, left, self.clock)
 
     def _present_key(self) -> str | None:
         try:
-            return self._api_key.read()
+            return self.api_key.read()
         except CredentialRefused:
             return None

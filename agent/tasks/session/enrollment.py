@@ -4,6 +4,7 @@ An identity is never dropped because the service says no; the same key tries aga
 """
 
 import logging
+from dataclasses import dataclass
 from random import Random
 from typing import Final
 
@@ -18,7 +19,6 @@ from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, Serv
 from agent.rules import retry
 from agent.rules.binding import BindingVerdict, identity_too_long, judge
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.device_session import DeviceSession
 from agent.wire.device_operations import ChallengeRequest, EnrollmentRecord, EnrollRequest
 
@@ -28,39 +28,28 @@ READ_ONLY_CODES: Final = frozenset({"read_only_key", "read_only", "write_grant_r
 FORBIDDEN: Final = 403
 
 
+@dataclass(slots=True, eq=False)
 class Enrollment:
-    def __init__(
-        self,
-        session: DeviceSession,
-        binding_state: BindingState,
-        *,
-        config: Config,
-        identity: Identity,
-        health: HealthBoard,
-        clock: Clock,
-        rng: Random,
-    ) -> None:
-        self._session = session
-        self._binding_state = binding_state
-        self._config = config
-        self._identity = identity
-        self._health = health
-        self._clock = clock
-        self._rng = rng
-        self.current_of_others = 0
-        """Answers of `current` about another device: usual where devices share an API key."""
+    session: DeviceSession
+    config: Config
+    identity: Identity
+    health: HealthBoard
+    clock: Clock
+    rng: Random
+    current_of_others: int = 0
+    """Answers of `current` about another device: usual where devices share an API key."""
 
     async def run(self) -> None:
         """Hold a confirmed binding for as long as the service allows one; never returns."""
-        if self._binding_state.binding is None:
+        if self.session.binding_state.binding is None:
             await self._enroll_until_bound()
         elif not await self._tell_what_is_new():
-            await self._confirm(needs_recheck=self._binding_state.is_revoked)
+            await self._confirm(needs_recheck=self.session.binding_state.is_revoked)
         while True:
-            if self._binding_state.is_revoked:
-                self._session.note_rechecked()
+            if self.session.binding_state.is_revoked:
+                self.session.note_rechecked()
                 await self._wait_while_revoked()
-            await self._session.wait_for_recheck()
+            await self.session.wait_for_recheck()
             await self._confirm(needs_recheck=True)
 
     async def _tell_what_is_new(self) -> bool:
@@ -69,8 +58,8 @@ class Enrollment:
         It is told of it at enrollment only, and who upgrades a fleet reads the list of versions
         there. Returns False where nothing is new, or the service would not hear of it.
         """
-        known = self._binding_state.binding
-        if known is None or self._binding_state.is_revoked:
+        known = self.session.binding_state.binding
+        if known is None or self.session.binding_state.is_revoked:
             return False
         if known.app_version in (None, __version__):  # None: this service keeps none
             return False
@@ -90,11 +79,11 @@ class Enrollment:
 
     async def _confirm(self, *, needs_recheck: bool) -> None:
         """Ask `current` and believe it. ``needs_recheck``: a call as this device was refused."""
-        binding = self._binding_state.binding
+        binding = self.session.binding_state.binding
         if binding is None:
             return
         try:
-            current = await self._session.current()
+            current = await self.session.current()
         except (Refused, BodyRejected, BodyTooLarge) as error:
             await self._confirm_by_heartbeat(f"and `current`: {error}", needs_recheck=needs_recheck)
             return
@@ -105,9 +94,9 @@ class Enrollment:
                 "the service has bound this device anew: binding %s", current.binding_id,
                 extra={"binding_id": current.binding_id},
             )  # fmt: skip
-            self._binding_state.adopt(current, self._config.service.location_id)
+            self.session.binding_state.adopt(current, self.config.service.location_id)
         elif verdict is BindingVerdict.KEEP:
-            self._binding_state.confirm()
+            self.session.binding_state.confirm()
         elif verdict is BindingVerdict.SHARED:
             self.current_of_others += 1
             why = "and `current` answers with another device of the same API key"
@@ -124,36 +113,36 @@ class Enrollment:
         """
         if needs_recheck:
             try:
-                await self._session.heartbeat()
+                await self.session.heartbeat()
             except Refused as error:
                 self._revoked(f"heartbeats are refused ({error}), {why}")
                 return
             except (BodyRejected, BodyTooLarge) as error:
                 log.warning("the service does not take heartbeats: %s", error)
-        self._binding_state.confirm()
+        self.session.binding_state.confirm()
         self._show_binding()
 
     def _show_binding(self) -> None:
         """Say what is to be said of a binding that is confirmed, or was just lost."""
-        if not self._binding_state.is_bound or self._binding_state.binding is None:
+        if not self.session.binding_state.is_bound or self.session.binding_state.binding is None:
             return
-        self._health.clear({"revoked", "not-enrolled"})
-        if too_long := identity_too_long(self._binding_state.binding):
-            self._health.set("identity-too-long", too_long)
+        self.health.clear({"revoked", "not-enrolled"})
+        if too_long := identity_too_long(self.session.binding_state.binding):
+            self.health.set("identity-too-long", too_long)
         else:
-            self._health.clear({"identity-too-long"})
+            self.health.clear({"identity-too-long"})
 
     def _revoked(self, why: str) -> None:
-        self._binding_state.revoke()
-        self._health.set("revoked", why)
+        self.session.binding_state.revoke()
+        self.health.set("revoked", why)
 
     async def _wait_while_revoked(self) -> None:
         """Ask slowly whether the service has changed its mind, or enroll anew if configured."""
         attempt = 0
-        while self._binding_state.is_revoked:
+        while self.session.binding_state.is_revoked:
             attempt += 1
-            await self._clock.sleep(retry.REVOKED.delay_s(attempt, self._rng))
-            if self._config.enrollment.on_revoked == "reenroll":
+            await self.clock.sleep(retry.REVOKED.delay_s(attempt, self.rng))
+            if self.config.enrollment.on_revoked == "reenroll":
                 await self._enroll_until_bound()
             else:
                 await self._confirm(needs_recheck=True)
@@ -165,10 +154,10 @@ class Enrollment:
             try:
                 record = await self.enroll_once()
             except ServiceError as error:
-                delay_s = retry.CREDENTIAL.delay_s(attempt, self._rng)
+                delay_s = retry.CREDENTIAL.delay_s(attempt, self.rng)
                 log.info("enrollment try %d failed; next try in %.0f s", attempt, delay_s)
-                self._health.set("not-enrolled", explain(error))
-                await self._session.wait_for_another_key(delay_s)
+                self.health.set("not-enrolled", explain(error))
+                await self.session.breaker.wait_for_another_key(delay_s)
                 continue
             log.info(
                 "enrolled as %s, binding %s", record.instance_id, record.binding_id,
@@ -180,12 +169,12 @@ class Enrollment:
     async def enroll_once(self) -> EnrollmentRecord:
         """Answer one challenge and hold the binding. Raises ServiceError, StateError."""
         record = await sign_up(
-            self._config,
-            self._identity.load_or_create(),
-            self._binding_state.record.legacy_install_id,
-            self._session,
+            self.config,
+            self.identity.load_or_create(),
+            self.session.binding_state.record.legacy_install_id,
+            self.session,
         )
-        self._binding_state.adopt(record, self._config.service.location_id)
+        self.session.binding_state.adopt(record, self.config.service.location_id)
         return record
 
 

@@ -69,7 +69,6 @@ class Harness:
         self.session = DeviceSession(self.client, self.breaker, self.binding_state, self.clock)
         self.enrollment = Enrollment(
             self.session,
-            self.binding_state,
             config=settings,
             identity=self.identity,
             health=self.health,

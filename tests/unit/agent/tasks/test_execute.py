@@ -25,7 +25,6 @@ from agent.rules.reports.jobs import application_job, network_job
 from agent.rules.reports.payload import payload_of
 from agent.tasks.collection import Collection
 from agent.tasks.execute import IDLE, Executor
-from agent.tasks.wakeup import Wakeup
 from agent.wire.codec import decode
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
@@ -51,7 +50,7 @@ class ExecutorHarness:
 
     home: Harness
     executor: Executor
-    work: Wakeup
+    work: asyncio.Event
     collectors: FakeCollectors
     said: list[str]
     sends: list[int]
@@ -68,7 +67,7 @@ class ExecutorHarness:
 
 
 def workshop_in(home: Harness, settings: LocalConfig) -> ExecutorHarness:
-    collectors, work, said, sends = FakeCollectors(), Wakeup(home.clock), [], []
+    collectors, work, said, sends = FakeCollectors(), asyncio.Event(), [], []
 
     def collection() -> Collection:
         return Collection(
@@ -131,7 +130,7 @@ async def test_what_a_report_learned_goes_with_the_next_job(workshop: ExecutorHa
     learned = Collected(replace(facts, learned=(kitchen,)))
     broken = Collected(replace(facts, learned=(replace(kitchen, address="?"),)), "it was killed")
     workshop.collectors.script.extend([learned, broken])
-    results = [await workshop.executor._collection().gather("network") for _ in range(3)]
+    results = [await workshop.executor.collection().gather("network") for _ in range(3)]
 
     jobs = [job for job in workshop.collectors.jobs if isinstance(job, NetworkJob)]
     assert [job.learned for job in jobs] == [(), (kitchen,), (kitchen,)]
@@ -162,7 +161,7 @@ async def test_what_was_forgotten_while_a_report_was_made_stays_forgotten(
     seen_at = workshop.home.clock.now().isoformat()
     memory.write(Memory((LearnedPrinter("cups:kitchen", seen_at=seen_at),)))
     workshop.collectors.holds = True
-    gathering = asyncio.create_task(workshop.executor._collection().gather("network"))
+    gathering = asyncio.create_task(workshop.executor.collection().gather("network"))
     await until(lambda: bool(workshop.collectors.jobs))
     memory.write(Memory())
     workshop.collectors.hold.set()
@@ -661,14 +660,14 @@ def test_facts_of_another_kind_are_a_bug(job: Job, kind: str) -> None:
 
 async def test_a_scheduled_report_without_a_binding_is_a_bug(stranger: Harness) -> None:
     workshop = workshop_in(stranger, config())
-    collection = workshop.executor._collection()
+    collection = workshop.executor.collection()
 
     with pytest.raises(RuntimeError, match="needs a binding"):
         collection.report(await collection.gather("network"), None)
 
 
 async def test_every_report_has_an_id_of_its_own(workshop: ExecutorHarness) -> None:
-    collection = workshop.executor._collection()
+    collection = workshop.executor.collection()
 
     result = await collection.gather("application")
     made = [collection.report(result, None) for _ in range(3)]

@@ -53,7 +53,7 @@ async def test_a_stranger_enrolls_and_may_work(stranger: Harness) -> None:
 
 async def test_what_is_signed_is_the_nonce(stranger: Harness) -> None:
     await sign_up(
-        stranger.enrollment._config,
+        stranger.enrollment.config,
         key := stranger.identity.load_or_create(),
         "install-1",
         stranger.client,
@@ -132,7 +132,7 @@ async def test_a_challenge_that_ran_out_is_taken_anew(stranger: Harness) -> None
 
 async def test_a_nonce_in_another_encoding_is_said(tmp_path: Path) -> None:
     with harness(tmp_path, bound=False) as home:
-        home.enrollment._config = config(enrollment={"nonce_encoding": "hex"})
+        home.enrollment.config = config(enrollment={"nonce_encoding": "hex"})
         home.client.script["challenge"].extend(
             [ChallengeReply(challenge_id=UUID(int=1), nonce="no hex")] * 3
         )
@@ -404,7 +404,7 @@ async def test_the_command_line_is_told_each_error(stranger: Harness) -> None:
 
     with pytest.raises(CredentialRefused):
         await sign_up(
-            stranger.enrollment._config,
+            stranger.enrollment.config,
             stranger.identity.load_or_create(),
             "install-1",
             stranger.client,
@@ -416,7 +416,7 @@ async def test_the_command_line_asks_once(stranger: Harness) -> None:
     key = stranger.identity.load_or_create()
 
     async def ask() -> EnrollmentRecord:
-        return await sign_up(stranger.enrollment._config, key, "install-1", stranger.client)
+        return await sign_up(stranger.enrollment.config, key, "install-1", stranger.client)
 
     with pytest.raises(ServiceUnavailable):
         await ask()
