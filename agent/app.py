@@ -25,7 +25,6 @@ from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import (
     BindingStatus,
     DaemonStatus,
-    ProblemStatus,
     StatusFile,
 )
 from agent.config.credential import ApiKeySource, key_place
@@ -359,17 +358,7 @@ class App:
                 DROPPED_COUNTER: 0,
                 **self._database.counters(),
             },
-            problems=tuple(
-                ProblemStatus(
-                    code=p.condition.code,
-                    severity=p.condition.severity,
-                    title=p.condition.title,
-                    detail=p.detail,
-                    fix=p.condition.fix,
-                    since=p.since,
-                )
-                for p in self.health.problems()
-            ),
+            problems=self.health.problems(),
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
-from agent.adapters.storage.status_file import DaemonStatus, ProblemStatus, StatusFile
+from agent.adapters.storage.status_file import DaemonStatus, StatusFile
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.resolve_state import ResolvedState, resolve_state
 from agent.cli.terminal.screen import Screen, Style
@@ -21,6 +21,7 @@ from agent.errors import ConfigMissing, StateError
 from agent.presentation.humanize import ago
 from agent.presentation.machine_name import machine_name
 from agent.redaction.known import redact
+from agent.rules.health import Problem
 from agent.wire.codec import to_plain
 
 HEALTHY, UNHEALTHY, NOT_RUNNING, NOT_VISIBLE = 0, 1, 2, 3
@@ -198,7 +199,7 @@ def _show(screen: Screen, status: DaemonStatus, requests: list[str], verdict: in
         screen.fact("" if at else "requests", words)
 
 
-def _show_problem(screen: Screen, problem: ProblemStatus) -> None:
+def _show_problem(screen: Screen, problem: Problem) -> None:
     style: Style = "bad" if problem.severity == "error" else "warn"
     screen.blank()
     screen.line((f"{problem.severity}: {problem.title}", style))

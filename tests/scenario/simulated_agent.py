@@ -72,7 +72,7 @@ class SimulatedApp(App):
         return entry is not None and entry.state in FINAL
 
     def _note_conditions(self) -> None:
-        self.conditions_seen.update(p.condition.code for p in self.health.problems())
+        self.conditions_seen.update(p.code for p in self.health.problems())
         self.status.changed()
 
     async def _beats(self) -> None:

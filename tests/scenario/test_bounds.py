@@ -114,7 +114,7 @@ async def test_scheduled_reports_leave_the_last_room_to_requested_ones(tmp_path:
         floor.want("network")
     assert wanted == []
     (problem,) = health.problems()
-    assert problem.condition.code == "disk-scarce"
+    assert problem.code == "disk-scarce"
     assert problem.detail == "0 MiB are free, 2 scheduled reports left out"
     disk.free = DISK_FLOOR_BYTES
     floor.want("application")

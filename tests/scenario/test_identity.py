@@ -145,7 +145,7 @@ async def _another_service(home: Path) -> None:
         async with simulated_agent(config_for(home, new.base_url), home, clock) as app:
             await _enrolled(new)
             await asyncio.sleep(120)
-            assert [p.detail for p in app.health.problems() if p.condition.code == "place-changed"]
+            assert [p.detail for p in app.health.problems() if p.code == "place-changed"]
             assert app.entry(request_id) is None
         assert "submitResult" not in new.calls
         assert len(old.called_at) == asked

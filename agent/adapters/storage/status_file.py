@@ -6,6 +6,7 @@ from pydantic import Field
 
 from agent.adapters.storage.atomic_file import write_atomically
 from agent.adapters.storage.state import StateDirectory
+from agent.rules.health import Problem
 from agent.wire.base import Array, Model
 from agent.wire.codec import decode, encode_indented
 from agent.wire.validation import ValidationError
@@ -13,17 +14,6 @@ from agent.wire.validation import ValidationError
 NAME = "status.json"
 WORLD_READABLE = 0o644
 MAX_BYTES = 4_000_000
-
-
-class ProblemStatus(Model):
-    """An unhealthy condition and its fix (rules.health)."""
-
-    code: str
-    severity: Literal["warning", "error"]
-    title: str
-    detail: str
-    fix: str
-    since: str
 
 
 class BindingStatus(Model):
@@ -53,7 +43,7 @@ class DaemonStatus(Model):
     outbox_bytes: int = 0
     outbox_oldest_at: str | None = None
     counters: dict[str, int] = Field(default_factory=dict)
-    problems: Array[ProblemStatus] = ()
+    problems: Array[Problem] = ()
 
 
 class StatusFile:

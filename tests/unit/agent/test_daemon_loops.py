@@ -51,7 +51,7 @@ async def test_a_loop_that_is_gone_is_said_and_begun_again(
         while app.runs < 3:  # noqa: ASYNC110 - it is begun again after a wait of nothing
             await asyncio.sleep(0)
     (problem,) = app.health.problems()
-    assert problem.condition.code == "internal-error"
+    assert problem.code == "internal-error"
     assert problem.detail.startswith("execute: ")
     assert "\x1b" not in problem.detail
     task.cancel()

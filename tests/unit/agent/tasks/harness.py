@@ -123,7 +123,7 @@ class Harness:
 
     def codes(self) -> set[str]:
         """Return the conditions that are shown."""
-        return {problem.condition.code for problem in self.health.problems()}
+        return {problem.code for problem in self.health.problems()}
 
     def wrecks(self) -> list[str]:
         if not self.state.quarantine_path.exists():

@@ -154,7 +154,7 @@ async def test_what_cannot_be_read_is_counted_and_said_once(home: Harness) -> No
 
     assert (home.receiver.unreadable, home.receiver.ignored) == (100, 100)
     (problem,) = home.health.problems()
-    assert problem.condition.code == "commands-unreadable"
+    assert problem.code == "commands-unreadable"
     assert problem.detail == "the first one: kind: unknown 0"
     assert home.changes == 1
 

@@ -10,10 +10,10 @@ from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import (
     BindingStatus,
     DaemonStatus,
-    ProblemStatus,
     StatusFile,
 )
 from agent.config.model import Schedule
+from agent.rules.health import Problem
 from agent.rules.time_jump import TimeJump
 from agent.tasks.disk_floor import DISK_FLOOR_BYTES, DiskFloor
 from agent.tasks.schedule import Scheduler
@@ -30,7 +30,7 @@ STATUS = DaemonStatus(
 BOUND = BindingStatus(
     instance_id="i", binding_id="b", organization_id="o", location_id="loc-0001", base_url="u"
 )
-PROBLEM = ProblemStatus(code="c", severity="error", title="broken", detail="d", fix="f", since="s")
+PROBLEM = Problem(code="c", severity="error", title="broken", detail="d", fix="f", since="s")
 
 
 # --------------------------------------------------------------- schedule
@@ -238,7 +238,7 @@ async def test_scheduled_reports_leave_the_last_room_to_requests(home: Harness) 
     floor.want("application")
     assert wanted == []
     (problem,) = home.health.problems()
-    assert problem.condition.code == "disk-scarce"
+    assert problem.code == "disk-scarce"
     assert problem.detail == "0 MiB are free, 2 scheduled reports left out"
 
     disk.free = DISK_FLOOR_BYTES

@@ -101,7 +101,7 @@ async def test_a_refused_enrollment_says_why_and_waits(
         await stranger.clock.is_at_limit.wait()
 
     (problem,) = stranger.health.problems()
-    assert problem.condition.code == "not-enrolled"
+    assert problem.code == "not-enrolled"
     assert problem.detail == words == explain(error)
     assert 5 <= len(stranger.client.named("challenge")) <= 20
     assert not stranger.binding_state.is_bound
