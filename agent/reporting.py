@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from agent import __version__
 from agent.adapters import machine
-from agent.config.capabilities import capabilities_of
 from agent.config.model import LocalConfig
 from agent.rules.reports.context import environment_of
 from agent.wire.payloads.common import Environment
@@ -40,7 +39,7 @@ def environment_here(config: LocalConfig) -> Environment:
         release=release,
         arch=arch,
         os_platform=sys.platform,
-        capabilities=capabilities_of(config),
+        capabilities=config.capabilities,
     )
 
 

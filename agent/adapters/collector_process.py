@@ -18,10 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-from agent.adapters import failpoints
-from agent.adapters.failpoints import Failpoint
+from agent.adapters.failpoints import Failpoint, passing
 from agent.errors import CollectorError
-from agent.redaction.environment import without_secrets
+from agent.redaction.known import without_secrets
 from agent.wire.codec import decode_strictly
 from agent.wire.validation import ValidationError
 from collectors.contract import (
@@ -128,9 +127,8 @@ class CollectorProcess:
         try:
             error = await self._supervise(process, job, read, cancel)
         finally:
-            failpoints.before(Failpoint.CHILD_ENDED)
-            await _end(process, self._timeouts.gone_s)
-            failpoints.after(Failpoint.CHILD_ENDED)
+            with passing(Failpoint.CHILD_ENDED):
+                await _end(process, self._timeouts.gone_s)
             read.cancel()
             # A process that the child left behind may hold stderr open for as long as it lives.
             await asyncio.wait((read, stderr), timeout=self._timeouts.gone_s)
@@ -151,25 +149,24 @@ class CollectorProcess:
 
     async def _start(self, job: Job) -> Process:
         line = json.dumps(asdict(job)).encode() + b"\n"
-        failpoints.before(Failpoint.CHILD_STARTED)
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *self._command(job.kind),
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                limit=EVENT_MAX_BYTES,
-                env=self._environment,
-                cwd=neutral_directory(),
-                start_new_session=True,
-                creationflags=_windows_flags(),
-            )
-        except OSError as error:
-            raise CollectorError(f"the collector cannot be started: {error}") from None
-        if process.stdin is not None:
-            # Not waited for: a child that does not read has the same deadline as any other.
-            process.stdin.write(line)
-        failpoints.after(Failpoint.CHILD_STARTED)
+        with passing(Failpoint.CHILD_STARTED):
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *self._command(job.kind),
+                    stdin=PIPE,
+                    stdout=PIPE,
+                    stderr=PIPE,
+                    limit=EVENT_MAX_BYTES,
+                    env=self._environment,
+                    cwd=neutral_directory(),
+                    start_new_session=True,
+                    creationflags=_windows_flags(),
+                )
+            except OSError as error:
+                raise CollectorError(f"the collector cannot be started: {error}") from None
+            if process.stdin is not None:
+                # Not awaited: a child that does not read has the same deadline as any other.
+                process.stdin.write(line)
         return process
 
     async def _supervise(
@@ -237,10 +234,8 @@ class _EventReader:
         return b""
 
     def _take(self, event: Event) -> None:
-        failpoint = _FAILPOINTS[event.event]
-        failpoints.before(failpoint)
-        self._keep(event)
-        failpoints.after(failpoint)
+        with passing(_FAILPOINTS[event.event]):
+            self._keep(event)
 
     def _keep(self, event: Event) -> None:
         if isinstance(event, Progress):

@@ -10,8 +10,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from agent.adapters import failpoints
-from agent.adapters.failpoints import Failpoint
+from agent.adapters.failpoints import Failpoint, passing
 from agent.adapters.storage.atomic_file import write_atomically
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import ServiceError, StateError
@@ -89,12 +88,11 @@ class Identity:
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         )
-        failpoints.before(Failpoint.IDENTITY_WRITTEN)
         try:
-            write_atomically(self._path, pem)
+            with passing(Failpoint.IDENTITY_WRITTEN):
+                write_atomically(self._path, pem)
         except OSError as error:
             raise StateError(f"{self._path} cannot be written: {error.strerror}") from None
-        failpoints.after(Failpoint.IDENTITY_WRITTEN)
         return SigningKey(key)
 
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeVar
 
-from agent.adapters import failpoints
 from agent.adapters.clock import Clock
-from agent.adapters.failpoints import Failpoint
+from agent.adapters.failpoints import Failpoint, passing
 from agent.adapters.http_client import (
     Response,
     as_unavailable,
@@ -132,8 +131,7 @@ class ServiceClient:
         """
         accept = ACCEPT_STREAM if stream else "application/json"
         async with contextlib.AsyncExitStack() as stack:
-            failpoints.before(Failpoint.COMMANDS_OPENED)
-            with as_unavailable():
+            with passing(Failpoint.COMMANDS_OPENED), as_unavailable():
                 async with asyncio.timeout(answer_within_s or self._timeout_s):
                     response = await stack.enter_async_context(
                         self._client.stream(
@@ -145,7 +143,6 @@ class ServiceClient:
                         )
                     )
                     await self._check(response)
-            failpoints.after(Failpoint.COMMANDS_OPENED)
             media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if media_type == "text/event-stream":
                 yield CommandStream(True, server_sent(rate_limited(response, self._read_limit)))
@@ -158,10 +155,8 @@ class ServiceClient:
         return _read(reply, await self._post(failpoint, encode(request)))
 
     async def _post(self, failpoint: Failpoint, body: bytes) -> bytes:
-        failpoints.before(failpoint)
-        answer = await self._exchange(_PATHS[failpoint], body)
-        failpoints.after(failpoint)
-        return answer
+        with passing(failpoint):
+            return await self._exchange(_PATHS[failpoint], body)
 
     async def _exchange(self, path: str, body: bytes) -> bytes:
         with as_unavailable():

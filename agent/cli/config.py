@@ -15,8 +15,8 @@ from agent.cli.options import add_config_option, add_json_option
 from agent.cli.terminal.screen import Screen, Style
 from agent.config.credential import ApiKeySource, key_place
 from agent.config.file import ENVIRONMENT_PREFIX, Loaded, load, place_of, review
-from agent.config.missing import no_configuration
 from agent.config.model import Config, LocalConfig, Section, Service
+from agent.config.rights import no_configuration
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 from agent.redaction.known import redact, redact_value
 from agent.wire.codec import to_plain

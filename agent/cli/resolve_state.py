@@ -59,7 +59,7 @@ def _named_by(config: Path | None) -> ResolvedState:
         return ResolvedState(StateDirectory(guessed_state_dir(config)), error)
     state = StateDirectory(loaded.state_dir)
     if loaded.path is None and loaded.config.service is None:
-        from agent.config.missing import no_configuration  # rarely wanted
+        from agent.config.rights import no_configuration  # rarely wanted
 
         return ResolvedState(state, ConfigMissing((no_configuration(),)))
     return ResolvedState(state)

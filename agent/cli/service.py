@@ -15,9 +15,8 @@ from agent.adapters.service_manager.first_config import Answers, write_first_con
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.cli.options import add_json_option
 from agent.cli.terminal.screen import Screen, Style
-from agent.config.missing import no_configuration
 from agent.config.model import is_there
-from agent.config.rights import by_root
+from agent.config.rights import by_root, no_configuration
 from agent.errors import ConfigMissing, StateError
 
 RUNNING, NOT_RUNNING = 0, 1

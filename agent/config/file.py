@@ -86,7 +86,7 @@ def load(
         config = validate(read.tree, model)
     except ValidationError as error:
         if read.path is None and issubclass(model, Config) and "service" not in read.tree:
-            from agent.config.missing import no_configuration  # rarely wanted
+            from agent.config.rights import no_configuration  # rarely wanted
 
             raise ConfigMissing((no_configuration(),)) from None
         raise ConfigError(read.problems(error.issues)) from None

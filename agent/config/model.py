@@ -377,6 +377,17 @@ class LocalConfig(Section):
     commands: Commands = Field(default_factory=Commands, description="Commands of the service.")
     schedule: Schedule = Field(default_factory=Schedule, description="Reports without a request.")
 
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """What this build can do with this configuration, in the service's terms."""
+        able = {
+            "network": self.network.enabled,
+            "application": self.application.enabled,
+            "commands.stream": self.commands.delivery != "poll",
+            "commands.poll": self.commands.delivery != "stream",
+        }
+        return tuple(name for name, is_able in able.items() if is_able)
+
 
 class Config(LocalConfig):
     """The complete configuration of a daemon."""

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from agent.redaction.mask import MASK
 from agent.redaction.named_values import named_values_in, names_a_secret
 from agent.redaction.redactor import Redactor
+from agent.redaction.shapes import MASK
 from agent.redaction.userinfo import address_of, userinfo_of
 
 _SECTION: Final = re.compile(r"[^\S\n]*\[{1,2}([^\]\n]{1,200})\]{1,2}")

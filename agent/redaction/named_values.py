@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from agent.redaction.mask import MASK
+from agent.redaction.shapes import MASK
 
 _LONG: Final = (
     r"passw(?:or)?d|passphrase|secret|token|credential|cookie|authori[sz]ation"

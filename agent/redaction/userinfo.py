@@ -9,7 +9,7 @@ import re
 from typing import Final
 from urllib.parse import unquote
 
-from agent.redaction.mask import MASK
+from agent.redaction.shapes import MASK
 
 _SLASHES: Final = r":\\?/\\?/"
 # A quote ends a value only where the syntax goes on behind it: else it may be part of a password.

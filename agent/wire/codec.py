@@ -1,5 +1,6 @@
 """JSON → models and back. Whatever does not fit raises `validation.ValidationError`."""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar
 
@@ -50,6 +51,19 @@ def decode_strictly(content: bytes, kind: Any) -> Any:
         return _adapter(kind).validate_json(content, strict=True)
     except NotFitting as error:
         raise ValidationError(issues_of(error, None)) from None
+
+
+def read_row(row: Mapping[str, Any], kind: type[T]) -> T:
+    """Read a database row as a dataclass: texts become UUIDs, times and enums.
+
+    Raises ValidationError.
+    """
+    key: Any = kind
+    try:
+        made: T = _adapter(key).validate_python(row)
+    except NotFitting as error:
+        raise ValidationError(issues_of(error, None)) from None
+    return made
 
 
 def encode(record: BaseModel | None) -> bytes:

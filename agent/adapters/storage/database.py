@@ -11,11 +11,12 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Final, Literal
+from uuid import UUID
 
-from agent.adapters import failpoints
-from agent.adapters.failpoints import Failpoint
+from agent.adapters.failpoints import Failpoint, passing
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
 
@@ -105,6 +106,8 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=self._busy_timeout_s, isolation_level=None)
+        sqlite3.register_adapter(UUID, str)
+        sqlite3.register_adapter(datetime, datetime.isoformat)
         try:
             connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA journal_mode=WAL")
@@ -135,8 +138,7 @@ class Database:
 
         Not ``durably``: a power loss may undo it, until the next durable one has been committed.
         """
-        failpoints.before(failpoint)
-        with self._synchronous("FULL" if durably else "NORMAL"):
+        with passing(failpoint), self._synchronous("FULL" if durably else "NORMAL"):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -146,7 +148,6 @@ class Database:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
-        failpoints.after(failpoint)
 
     @contextlib.contextmanager
     def _synchronous(self, mode: Literal["FULL", "NORMAL"]) -> Iterator[None]:

@@ -3,8 +3,7 @@
 import logging
 from pathlib import Path
 
-from agent.adapters import failpoints
-from agent.adapters.failpoints import Failpoint
+from agent.adapters.failpoints import Failpoint, passing
 from agent.adapters.storage.atomic_file import write_atomically
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
@@ -72,9 +71,8 @@ class DeviceRecordFile:
 
     def save(self, record: DeviceRecord) -> None:
         """Write the record durably. Raises StateError."""
-        failpoints.before(Failpoint.DEVICE_RECORD_WRITTEN)
         try:
-            write_atomically(self._path, encode_indented(record).encode() + b"\n")
+            with passing(Failpoint.DEVICE_RECORD_WRITTEN):
+                write_atomically(self._path, encode_indented(record).encode() + b"\n")
         except OSError as error:
             raise StateError(f"{self._path} cannot be written: {error.strerror}") from None
-        failpoints.after(Failpoint.DEVICE_RECORD_WRITTEN)

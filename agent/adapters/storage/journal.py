@@ -16,7 +16,9 @@ from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import Database
 from agent.adapters.storage.state import StateDirectory
 from agent.rules.lifecycle import FINAL, Event, State, advance
+from agent.wire.codec import read_row
 from agent.wire.device_operations import Command
+from agent.wire.validation import ValidationError
 from agent.wire.vocabulary import Kind, Outcome
 
 log = logging.getLogger(__name__)
@@ -61,13 +63,13 @@ class Journal:
                 " (request_id, binding_id, kind, expires_at, state, received_at, updated_at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 (
-                    str(command.request_id),
-                    str(command.binding_id),
+                    command.request_id,
+                    command.binding_id,
                     command.kind,
-                    command.expires_at.isoformat(),
+                    command.expires_at,
                     State.RECEIVED,
-                    now.isoformat(),
-                    now.isoformat(),
+                    now,
+                    now,
                 ),
             )
             is_new = cursor.rowcount == 1
@@ -77,7 +79,7 @@ class Journal:
         return is_new
 
     def get(self, request_id: UUID) -> Entry | None:
-        rows = self._select("WHERE request_id = ?", (str(request_id),))
+        rows = self._select("WHERE request_id = ?", (request_id,))
         return next(rows, None)
 
     def in_state(self, state: State) -> tuple[Entry, ...]:
@@ -141,19 +143,14 @@ class Journal:
             " report_id = coalesce(?, report_id), outcome = coalesce(?, outcome),"
             " detail = coalesce(?, detail) WHERE request_id = ?",
             (
-                advance(entry.state, event),
-                attempt,
-                now.isoformat(),
-                None if report_id is None else str(report_id),
-                outcome,
-                detail,
-                str(entry.request_id),
+                advance(entry.state, event), attempt, now, report_id, outcome, detail,
+                entry.request_id,
             ),
-        )
+        )  # fmt: skip
         row = connection.execute(
-            "SELECT * FROM requests WHERE request_id = ?", (str(entry.request_id),)
+            "SELECT * FROM requests WHERE request_id = ?", (entry.request_id,)
         ).fetchone()
-        return _entry(row)
+        return read_row(dict(row), Entry)
 
     def note_running_acknowledged(self, request_id: UUID) -> None:
         """Remember that the service knows the request to be running; forgotten in a power loss, it
@@ -161,47 +158,23 @@ class Journal:
         with self._database.transaction(Failpoint.RUNNING_NOTED, durably=False) as connection:
             connection.execute(
                 "UPDATE requests SET running_acknowledged = 1 WHERE request_id = ?",
-                (str(request_id),),
+                (request_id,),
             )
 
     def prune(self, now: datetime) -> None:
         """Drop tombstones that no redelivery can reach any more."""
         marks = ", ".join("?" for _ in FINAL)
-        oldest = (now - TOMBSTONE_AGE).isoformat()
         with self._database.transaction(Failpoint.JOURNAL_PRUNED) as connection:
             connection.execute(
                 f"DELETE FROM requests WHERE state IN ({marks}) AND (updated_at < ? OR request_id"  # noqa: S608
                 f" NOT IN (SELECT request_id FROM requests ORDER BY received_at DESC LIMIT ?))",
-                (*sorted(FINAL), oldest, TOMBSTONES_MAX),
+                (*sorted(FINAL), now - TOMBSTONE_AGE, TOMBSTONES_MAX),
             )
 
     def _select(self, rest: str, parameters: tuple[object, ...]) -> Iterator[Entry]:
         for row in self._database.query(f"SELECT * FROM requests {rest}", parameters):  # noqa: S608
             try:
-                yield _entry(row)
-            except ValueError as error:
-                self._quarantine_file(row, error)
-
-    def _quarantine_file(self, row: sqlite3.Row, error: ValueError) -> None:
-        log.error("a journal row cannot be read (%s): it is set aside", error)
-        self._database.set_row_aside("requests", "request_id", row)
-
-
-def _entry(row: sqlite3.Row) -> Entry:
-    """Read a row. Raises ValueError."""
-    if row["kind"] not in {"network", "application"}:
-        raise ValueError(f"unknown kind {row['kind']!r}")
-    return Entry(
-        request_id=UUID(row["request_id"]),
-        binding_id=UUID(row["binding_id"]),
-        kind=cast("Kind", row["kind"]),
-        expires_at=datetime.fromisoformat(row["expires_at"]),
-        state=State(row["state"]),
-        attempt=row["attempt"],
-        running_acknowledged=bool(row["running_acknowledged"]),
-        received_at=datetime.fromisoformat(row["received_at"]),
-        updated_at=datetime.fromisoformat(row["updated_at"]),
-        report_id=UUID(row["report_id"]) if row["report_id"] else None,
-        outcome=cast("Outcome | None", row["outcome"]),
-        detail=row["detail"],
-    )
+                yield read_row(dict(row), Entry)
+            except ValidationError as error:
+                log.error("a journal row cannot be read (%s) and is quarantined", error)
+                self._database.set_row_aside("requests", "request_id", row)

@@ -5,13 +5,13 @@ import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import cast
 from uuid import UUID
 
 from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import Database
 from agent.rules.reports.sealed_report import SealedReport
-from agent.wire.vocabulary import Kind, Outcome
+from agent.wire.codec import read_row
+from agent.wire.validation import ValidationError
 
 log = logging.getLogger(__name__)
 
@@ -43,16 +43,10 @@ class Outbox:
         connection.execute(
             "INSERT INTO outbox VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (
-                str(report.report_id),
-                None if report.request_id is None else str(report.request_id),
-                str(report.binding_id),
-                report.kind,
-                report.outcome,
-                report.tier,
-                now.isoformat(),
-                report.body,
+                report.report_id, report.request_id, report.binding_id, report.kind,
+                report.outcome, report.tier, now, report.body,
             ),
-        )
+        )  # fmt: skip
 
     def quarantine_unreadable(self) -> None:
         """Put every row that cannot be read into the quarantine."""
@@ -75,7 +69,7 @@ class Outbox:
                 created_at = datetime.fromisoformat(row["created_at"]) + by
                 connection.execute(
                     "UPDATE outbox SET created_at = ? WHERE report_id = ?",
-                    (created_at.isoformat(), row["report_id"]),
+                    (created_at, row["report_id"]),
                 )
 
     def replace(self, sealed: SealedReport) -> None:
@@ -83,11 +77,11 @@ class Outbox:
         with self._database.transaction(Failpoint.REPORT_RESEALED) as connection:
             connection.execute(
                 "UPDATE outbox SET body = ?, tier = ?, outcome = ? WHERE report_id = ?",
-                (sealed.body, sealed.tier, sealed.outcome, str(sealed.report_id)),
+                (sealed.body, sealed.tier, sealed.outcome, sealed.report_id),
             )
 
     def remove_within(self, connection: sqlite3.Connection, report_id: UUID) -> None:
-        connection.execute("DELETE FROM outbox WHERE report_id = ?", (str(report_id),))
+        connection.execute("DELETE FROM outbox WHERE report_id = ?", (report_id,))
 
     def depth(self) -> Depth:
         row = self._database.query(
@@ -123,24 +117,11 @@ class Outbox:
         return tuple(item for item in items if item is not None)
 
     def _get(self, report_id: str) -> Item | None:
-        """Return a report; one that cannot be read is set aside."""
+        """Return a report; None if it cannot be read, and is quarantined."""
         row = self._database.query("SELECT * FROM outbox WHERE report_id IS ?", (report_id,))[0]
         try:
-            return _item(row)
-        except ValueError as error:
-            log.error("a report in the outbox cannot be read (%s): it is set aside", error)
+            return read_row(dict(row), Item)
+        except ValidationError as error:
+            log.error("a report in the outbox cannot be read (%s) and is quarantined", error)
             self._database.set_row_aside("outbox", "report_id", row)
             return None
-
-
-def _item(row: sqlite3.Row) -> Item:
-    return Item(
-        report_id=UUID(row["report_id"]),
-        request_id=UUID(row["request_id"]) if row["request_id"] else None,
-        binding_id=UUID(row["binding_id"]),
-        kind=cast("Kind", row["kind"]),
-        outcome=cast("Outcome", row["outcome"]),
-        tier=row["tier"],
-        created_at=datetime.fromisoformat(row["created_at"]),
-        body=row["body"],
-    )

@@ -4,8 +4,7 @@ import json
 import logging
 from dataclasses import asdict
 
-from agent.adapters import failpoints
-from agent.adapters.failpoints import Failpoint
+from agent.adapters.failpoints import Failpoint, passing
 from agent.adapters.storage.atomic_file import write_atomically
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
@@ -53,13 +52,12 @@ class PrinterMemory:
         Without it reports say less; they are made all the same.
         """
         content = json.dumps(asdict(memory), indent=2).encode()
-        failpoints.before(Failpoint.PRINTERS_WRITTEN)
         try:
-            write_atomically(self._path, content + b"\n")
+            with passing(Failpoint.PRINTERS_WRITTEN):
+                write_atomically(self._path, content + b"\n")
         except OSError as error:
             log.warning("%s cannot be written: %s", self._path, error.strerror)
             return False
-        failpoints.after(Failpoint.PRINTERS_WRITTEN)
         return True
 
     def _read(self) -> Memory:

@@ -13,7 +13,6 @@ from agent.adapters.clock import Clock
 from agent.adapters.identity import Identity, SigningKey
 from agent.adapters.machine import service_platform
 from agent.adapters.service_client import ServiceClient
-from agent.config.capabilities import capabilities_of
 from agent.config.model import Config
 from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, ServiceUnavailable
 from agent.rules import retry
@@ -195,7 +194,7 @@ async def sign_up(
         location_id=config.service.location_id,
         legacy_install_id=legacy_install_id,
         app_version=__version__,
-        capabilities=capabilities_of(config),
+        capabilities=config.capabilities,
     )
     challenge = await service.challenge(request)
     encoding = config.enrollment
