@@ -56,10 +56,7 @@ class Acknowledger:
                 try:
                     await self._acknowledge_received(entry)
                 except (ServiceUnavailable, CredentialRefused) as error:
-                    log.warning(
-                        "request %s is acknowledged later: %s", entry.request_id, error,
-                        extra={"request_id": entry.request_id},
-                    )  # fmt: skip
+                    log.warning("request %s is acknowledged later: %s", entry.request_id, error)
                     put_off += 1
             self.wake_executor()
             await self._acknowledge_all_again()
@@ -75,16 +72,12 @@ class Acknowledger:
                 await self.session.acknowledge_again(entry, status)
             except ServiceError as error:
                 # No verdict: what the service wanted of this request, it has had.
-                log.info(
-                    "request %s is not acknowledged again: %s", entry.request_id, error,
-                    extra={"request_id": entry.request_id},
-                )  # fmt: skip
+                log.info("request %s is not acknowledged again: %s", entry.request_id, error)
 
     async def _acknowledge_received(self, entry: Entry) -> None:
-        about = {"request_id": entry.request_id}
         if self.session.is_past(entry.expires_at):
             self.expired += 1
-            log.info("request %s ran out before it was acknowledged", entry.request_id, extra=about)
+            log.info("request %s ran out before it was acknowledged", entry.request_id)
             self.journal.move(entry, Event.RAN_OUT, self.clock.now())
             return
         refusal = await self.session.acknowledge(entry, "received")
@@ -93,6 +86,6 @@ class Acknowledger:
             self.journal.move(entry, Event.ACCEPTED, now)
             self.wake_executor()
         else:
-            log.info("request %s is no longer wanted: %s", entry.request_id, refusal, extra=about)
+            log.info("request %s is no longer wanted: %s", entry.request_id, refusal)
             self.journal.move(entry, Event.REFUSED, now, detail=refusal)
             await self.clock.sleep(REFUSED_PAUSE_S)

@@ -127,10 +127,7 @@ class Executor:
         for entry in self.ledger.journal.unfinished():
             is_expired = self.session.is_past(entry.expires_at)
             action = boot_action(entry.state, attempt=entry.attempt, is_expired=is_expired)
-            log.info(
-                "request %s was left %s: %s", entry.request_id, entry.state, action,
-                extra={"request_id": entry.request_id},
-            )  # fmt: skip
+            log.info("request %s was left %s: %s", entry.request_id, entry.state, action)
             if action is BootAction.RUN_AGAIN:
                 again.append(entry)
             elif action is BootAction.REPORT_INTERRUPTED:
@@ -190,10 +187,7 @@ class Executor:
                     if refusal is None:
                         self.ledger.journal.note_running_acknowledged(entry.request_id)
                         continue
-                    log.info(
-                        "request %s is no longer wanted: %s", entry.request_id, refusal,
-                        extra={"request_id": entry.request_id},
-                    )  # fmt: skip
+                    log.info("request %s is no longer wanted: %s", entry.request_id, refusal)
                     refused.add(entry)
                     self.ledger.journal.move(entry, Event.REFUSED, self.clock.now(), detail=refusal)
 
@@ -256,10 +250,7 @@ class Executor:
 
     def _hand_over(self, entry: Entry | None, report: SealedReport) -> None:
         self.ledger.hand_over(entry, report, self.clock.now())
-        request = "on schedule" if entry is None else f"for request {entry.request_id}"
-        log.info(
-            "report %s %s: %s, %d bytes", report.report_id, request, report.outcome,
-            len(report.body),
-            extra={"report_id": report.report_id, "request_id": report.request_id},
-        )  # fmt: skip
+        ids = (report.report_id,) if entry is None else (report.report_id, entry.request_id)
+        about = "scheduled report %s" if entry is None else "report %s for request %s"
+        log.info(f"{about}: %s, %d bytes", *ids, report.outcome, len(report.body))
         self.wake_submitter()

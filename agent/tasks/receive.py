@@ -243,29 +243,25 @@ class Receiver:
             self._take_command(command)
 
     def _take_command(self, command: Command) -> None:
-        about = {"request_id": command.request_id}
         if command.binding_id != self.session.binding_state.binding_id:
             self.for_others += 1
-            log.debug(
-                "request %s is for binding %s", command.request_id, command.binding_id,
-                extra={**about, "binding_id": command.binding_id},
-            )  # fmt: skip
+            log.debug("request %s is for binding %s", command.request_id, command.binding_id)
             return
         known = self.journal.get(command.request_id)
         if known is not None:
             self._take_again(known, command)
         elif self.session.is_past(command.expires_at):
             self.expired += 1
-            log.debug("request %s had run out before it came", command.request_id, extra=about)
+            log.debug("request %s had run out before it came", command.request_id)
             return
         elif self._has_room() and self.journal.add(command, self.clock.now()):
             self.received += 1
-            log.info("request %s: %s report wanted", command.request_id, command.kind, extra=about)
+            log.info("request %s: %s report wanted", command.request_id, command.kind)
         self.acknowledger.wake()
 
     def _take_again(self, entry: Entry, command: Command) -> None:
         """A known request is never run again, but acknowledged where the service has lost it."""
-        log.info("request %s came again", entry.request_id, extra={"request_id": entry.request_id})
+        log.info("request %s came again", entry.request_id)
         status = acknowledgement_owed(entry.state, command.status)
         if status is None or not self._may_acknowledge_again(entry.request_id):
             return

@@ -107,7 +107,6 @@ class Submitter:
 
     async def _send(self, item: Item) -> bool:
         """Send a report; return whether the service took it."""
-        about = {"report_id": item.report_id}
         try:
             await self._acknowledge_running(item)
             reply = await self.session.submit(item)
@@ -118,11 +117,11 @@ class Submitter:
         except Refused as error:
             await self._judge_refusal(item, error)
         except (ServiceUnavailable, CredentialRefused) as error:
-            log.warning("report %s is put off: %s", item.report_id, error, extra=about)
+            log.warning("report %s is put off: %s", item.report_id, error)
             self._put_off.add(item.report_id)
         else:
             self.ledger.settle(item, self.clock.now())
-            log.info("report %s is at the service: %s", item.report_id, reply.outcome, extra=about)
+            log.info("report %s is at the service: %s", item.report_id, reply.outcome)
             return True
         return False
 
@@ -146,10 +145,7 @@ class Submitter:
         if smaller is None:
             self._give_up(item, why)
             return
-        log.warning(
-            "report %s is too large: sealed anew, tier %d", item.report_id, smaller.tier,
-            extra={"report_id": item.report_id},
-        )  # fmt: skip
+        log.warning("report %s is too large: sealed anew, tier %d", item.report_id, smaller.tier)
         self.ledger.outbox.replace(smaller)
 
     def _replace_rejected(self, item: Item, why: str) -> None:
@@ -160,10 +156,7 @@ class Submitter:
             self._give_up(item, why)
             return
         path = self.state.quarantine(f"rejected-{item.report_id}.json", item.body)
-        log.error(
-            "report %s is rejected: %s; its body is kept as %s", item.report_id, why, path,
-            extra={"report_id": item.report_id},
-        )  # fmt: skip
+        log.error("report %s is rejected: %s; its body is kept as %s", item.report_id, why, path)
         try:
             self.ledger.outbox.replace(seal_as_failed(item.body))
         except ValidationError:
@@ -177,8 +170,6 @@ class Submitter:
             self._give_up(item, str(error))
 
     def _give_up(self, item: Item, why: str) -> None:
-        log.error(
-            "report %s is given up: %s", item.report_id, why, extra={"report_id": item.report_id}
-        )
+        log.error("report %s is given up: %s", item.report_id, why)
         self.ledger.give_up(item, self.clock.now(), why)
         self.health.set("reports-dropped", f"report {item.report_id}: {why}")

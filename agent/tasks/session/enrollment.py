@@ -69,10 +69,7 @@ class Enrollment:
             return False
         log.info("the service was told of version %s", __version__)
         if record.binding_id != known.binding_id:
-            log.warning(
-                "the service has bound this device anew: binding %s", record.binding_id,
-                extra={"binding_id": record.binding_id},
-            )  # fmt: skip
+            log.warning("the service has bound this device anew: binding %s", record.binding_id)
         self._show_binding()
         return True
 
@@ -89,10 +86,7 @@ class Enrollment:
         verdict = judge(current, instance_id=binding.instance_id, binding_id=binding.binding_id)
         log.debug("the service says of our binding: %s", verdict)
         if verdict is BindingVerdict.ADOPT and current is not None:
-            log.warning(
-                "the service has bound this device anew: binding %s", current.binding_id,
-                extra={"binding_id": current.binding_id},
-            )  # fmt: skip
+            log.warning("the service has bound this device anew: binding %s", current.binding_id)
             self.session.binding_state.adopt(current, self.config.service.location_id)
         elif verdict is BindingVerdict.KEEP:
             self.session.binding_state.confirm()
@@ -158,10 +152,7 @@ class Enrollment:
                 self.health.set("not-enrolled", explain(error))
                 await self.session.breaker.wait_for_another_key(delay_s)
                 continue
-            log.info(
-                "enrolled as %s, binding %s", record.instance_id, record.binding_id,
-                extra={"binding_id": record.binding_id},
-            )  # fmt: skip
+            log.info("enrolled as %s, binding %s", record.instance_id, record.binding_id)
             self._show_binding()
             return
 

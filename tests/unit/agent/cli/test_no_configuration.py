@@ -52,7 +52,10 @@ def test_a_service_manager_makes_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VENUE_AGENT_CONFIG")
     monkeypatch.setattr(config_rights, "has_service_manager", lambda: True)
     said = config_rights.no_configuration()
-    assert "venue-agent service install --base-url URL --location ID --api-key-file FILE` m" in said
+    assert (
+        "venue-agent service install --base-url URL --location ID --api-key-file FILE` creates one"
+        in said
+    )
 
 
 def test_a_file_that_is_named_and_not_there_is_another_mistake(
