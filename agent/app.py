@@ -1,4 +1,4 @@
-"""The composition root: the only place where real parts are built and put together."""
+"""The composition root: the only module that builds the real components."""
 
 import asyncio
 import hashlib
@@ -61,12 +61,12 @@ log = logging.getLogger(__name__)
 Phase = Literal["starting", "running", "stopping", "stopped"]
 
 SETTLE_AFTER_S: Final = 10.0
-"""So long after a start or a report memory is given back."""
+"""Time after a start or a report at which memory is returned to the system."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What an app is built in, and outlives it when the configuration is reloaded."""
+    """What stays the same when the configuration is reloaded."""
 
     state: StateDirectory
     notifier: Notifier
@@ -75,18 +75,18 @@ class Runtime:
     started_at: datetime
     foreground: bool
     collector_command: Callable[[str], Sequence[str]] | None = None
-    """The command line of a child of a kind, where it is not the built-in one."""
+    """Returns the command line of a kind's child; None for the built-in one."""
     kept_key: ApiKeySource | None = None
-    """The API key, where its file was read before root's rights were given up."""
+    """The API key, if only root can read its file."""
 
 
 def config_digest(config: LocalConfig) -> str:
-    """Return a short name for a configuration: equal configurations have equal names."""
+    """Return a short digest of a configuration."""
     return hashlib.sha256(encode(config)).hexdigest()[:16]
 
 
 class App:
-    """The parts of one run of the daemon. Build it inside the event loop; `close` ends it."""
+    """The components of one run of the daemon. Create it inside the event loop, and `close` it."""
 
     def __init__(self, loaded: Loaded[Config], runtime: Runtime) -> None:
         """Build everything, start nothing. Raises ConfigError and StateError."""
@@ -98,7 +98,7 @@ class App:
         self._collection_built: Collection | None = None
         self._settling: asyncio.TimerHandle | None = None
         self.status = StatusWriter(
-            StatusFile(runtime.state), runtime.notifier, runtime.clock, self._look
+            StatusFile(runtime.state), runtime.notifier, runtime.clock, self._status_now
         )
         self.health = HealthBoard(runtime.clock, self.status.changed)
         self._open_state()
@@ -107,7 +107,7 @@ class App:
         self._make_timers()
 
     def _open_state(self) -> None:
-        """Find out what device this is, and open journal and outbox."""
+        """Load the device record, and open journal and outbox."""
         state, service = self._runtime.state, self._config.service
         self._last_exit = _last_exit_in(state)
         self._identity, record_file = Identity(state), DeviceRecordFile(state)
@@ -127,7 +127,7 @@ class App:
             self.health.set("state-quarantined", f"see {state.quarantine_path}")
 
     def _leave_journal(self) -> None:
-        """Keep the journal of another device or for another service where support finds it."""
+        """Quarantine the journal of another device or service, for support."""
         unsent = quarantine_database(self._runtime.state)
         if unsent:
             where = self._runtime.state.quarantine_path
@@ -139,7 +139,7 @@ class App:
         self.health.set("state-quarantined", f"{rows} rows so far, see {where}")
 
     def _make_session(self) -> None:
-        """Build what talks to the service as this device."""
+        """Build the components that call the service."""
         runtime, service = self._runtime, self._config.service
         api_key = runtime.kept_key or key_place(service.api_key_file, self._loaded.path)
         self.client = ServiceClient(service, api_key, runtime.clock)
@@ -162,7 +162,7 @@ class App:
         self._heartbeat = Heartbeat(self._session, self.health)
 
     def _make_request_loops(self) -> None:
-        """Build what a request passes: receive, acknowledge, execute, submit."""
+        """Build the loops that handle a request: receive, acknowledge, execute, submit."""
         runtime, limits = self._runtime, self._config.limits
         work = asyncio.Event()
         self._acknowledger = Acknowledger(
@@ -209,7 +209,7 @@ class App:
         )
 
     def loops(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
-        """Return the loops that make the daemon, by name, in the order of their start."""
+        """Return the daemon's loops by name, in the order of their start."""
         return {
             "status": self.status.run,
             "time": self._timekeeper.run,
@@ -242,16 +242,16 @@ class App:
         self._database.close()
 
     async def _enroll(self) -> None:
-        """Make the first contact, not at once with all that a power cut started; go on for ever."""
+        """Enroll. The first call is delayed, because a power cut starts many machines together."""
         clock = self._runtime.clock
-        # The monotonic clock counts from the boot on every system this runs on.
+        # The monotonic clock starts at boot on every supported system.
         delay_s = retry.first_contact_delay_s(clock.monotonic(), self._runtime.rng)
         if delay_s:
             await clock.sleep(delay_s)
         await self._enrollment.run()
 
     async def _beat_when_bound(self) -> None:
-        """Have the scheduler beat as soon as there is a binding, and after each new one."""
+        """Send a heartbeat at once for each new binding."""
         while True:
             await self.binding_state.wait_until_bound()
             self._scheduler.beat_now()
@@ -259,7 +259,7 @@ class App:
             await self.binding_state.wait_for_loss()
 
     def _time_jumped(self, jump: TimeJump) -> None:
-        """Trust no timer and no connection from before."""
+        """Restart timers and connections, because none is reliable after a time jump."""
         self._scheduler.plan_anew()
         self._breaker.retry_now()
         self._receiver.reconnect()
@@ -276,7 +276,7 @@ class App:
         self._settle_soon()
 
     def _settle_soon(self) -> None:
-        """Give memory back while idle; not at once, for the next request may be on its way."""
+        """Return memory while idle, after a delay, because another request may follow."""
         if self._settling is not None:
             self._settling.cancel()
         if self.activity == IDLE:
@@ -284,7 +284,7 @@ class App:
             self._settling = loop.call_later(SETTLE_AFTER_S, memory.settle)
 
     def _collection(self) -> "Collection":
-        """Build what makes reports, at the first one that is wanted."""
+        """Return what makes reports; the first call builds it."""
         if self._collection_built is None:
             # Megabytes of models that a daemon without requests never needs.
             from agent.adapters.collector_process import CollectorProcess
@@ -319,7 +319,7 @@ class App:
             last_exit=None if self._last_exit is None else self._last_exit.in_words(),
         )
 
-    def _look(self) -> DaemonStatus:
+    def _status_now(self) -> DaemonStatus:
         depth = self._outbox.depth()
         binding = self.binding_state.record.binding
         return DaemonStatus(
@@ -363,7 +363,7 @@ class App:
 
 
 def _last_exit_in(state: StateDirectory) -> LastExit | None:
-    """Read how the last run ended; what cannot be read stops nothing."""
+    """Read how the last run ended; None if that cannot be read."""
     try:
         return read_last_exit(state.path)
     except StateError as error:

@@ -198,8 +198,8 @@ async def _revoked(home: Path) -> None:
             service.faults["submitResult"] = status(403)
             await asyncio.sleep(app._config.heartbeat.interval_seconds * 1.2)
             assert app.binding_state.is_revoked
-            assert app._look().is_revoked
-            assert "revoked" in {p.code for p in app._look().problems}
+            assert app._status_now().is_revoked
+            assert "revoked" in {p.code for p in app._status_now().problems}
             app.collectors.may_end.set()  # what is under way may end; nothing else begins
             app._executor.schedule("application")
             before = len(service.called_at)

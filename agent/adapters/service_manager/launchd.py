@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from agent.adapters.service_manager.commands import checked
-from agent.adapters.service_manager.contract import Places, ServiceManagerError, ServiceState
+from agent.adapters.service_manager.contract import ServiceManagerError, ServiceState
 from agent.adapters.service_manager.posix import (
     PosixService,
     require_roots_configuration,
@@ -35,15 +35,8 @@ class LaunchdService(PosixService):
     """``sleep`` waits between two polls of a service that is ending."""
 
     sleep: Callable[[float], None] = time.sleep
-
-    @property
-    def places(self) -> Places:
-        return Places(
-            config=self.root / "etc/venue-agent/config.toml",
-            api_key=self.root / "etc/venue-agent/api-key",
-            state=self.root / "Library/Application Support/venue-agent",
-            names_the_key_file=True,
-        )
+    state_path: ClassVar = "Library/Application Support/venue-agent"
+    names_the_key_file: ClassVar = True
 
     def prepare(self) -> None:
         self.require_rights()

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from agent.adapters.accounts.trusted_path import ROOT, Weakness, weakness_below, weakness_of
 from agent.adapters.service_manager.commands import SystemCommands
@@ -47,6 +47,17 @@ class PosixService(ServiceManager):
     root: Path = Path("/")
     is_root: Callable[[], bool] = lambda: os.geteuid() == 0
     owners: Collection[int] = ROOTS
+    state_path: ClassVar[str]
+    names_the_key_file: ClassVar[bool]
+
+    @property
+    def places(self) -> Places:
+        return Places(
+            config=self.root / "etc/venue-agent/config.toml",
+            api_key=self.root / "etc/venue-agent/api-key",
+            state=self.root / self.state_path,
+            names_the_key_file=self.names_the_key_file,
+        )
 
     def require_rights(self) -> None:
         if not self.is_root():

@@ -9,12 +9,11 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from agent.adapters.service_manager.commands import checked
 from agent.adapters.service_manager.contract import (
     Activity,
-    Places,
     ServiceManagerError,
     ServiceState,
 )
@@ -67,14 +66,8 @@ class SystemdService(PosixService):
 
     give_to_group: Callable[[Path, str], None] = lambda path, group: shutil.chown(path, group=group)
 
-    @property
-    def places(self) -> Places:
-        return Places(
-            config=self.root / "etc/venue-agent/config.toml",
-            api_key=self.root / "etc/venue-agent/api-key",
-            state=self.root / "var/lib/venue-agent",
-            names_the_key_file=False,
-        )
+    state_path: ClassVar = "var/lib/venue-agent"
+    names_the_key_file: ClassVar = False
 
     def prepare(self) -> None:
         self.require_rights()

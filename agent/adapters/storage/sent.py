@@ -19,7 +19,7 @@ KEPT_MAX_BYTES: Final = 4 * 2**20
 KEPT_MAX_AGE: Final = timedelta(days=14)
 
 # Created with the first row, so that a start on a full disk succeeds.
-_TABLE: Final = """
+SENT_TABLE: Final = """
 CREATE TABLE IF NOT EXISTS sent (
     report_id TEXT PRIMARY KEY,
     request_id TEXT,
@@ -40,7 +40,7 @@ class SentReports:
         """Keep a report that the service has accepted, if there is room for it."""
         try:
             with self._database.transaction(Failpoint.REPORT_KEPT) as connection:
-                connection.execute(_TABLE)
+                connection.execute(SENT_TABLE)
                 connection.execute(
                     "INSERT OR REPLACE INTO sent VALUES (?, ?, ?, ?, ?, ?, ?)",
                     (
