@@ -1,4 +1,4 @@
-"""Tells the service which requests have been taken. A request is journalled before, always."""
+"""Acknowledges requests at the service, after they are in the journal."""
 
 import asyncio
 import logging
@@ -20,12 +20,12 @@ log = logging.getLogger(__name__)
 PUT_OFF_S: Final = 30.0
 AGAIN_MAX: Final = 1000
 REFUSED_PAUSE_S: Final = 5.0
-"""A service that refuses every request is not asked about all of them in one second."""
+"""Pause after a refusal, so that many refusals do not burst."""
 
 
 @dataclass(slots=True, eq=False)
 class Acknowledger:
-    """``wake_executor`` is called when a request has become runnable."""
+    """``wake_executor`` is called when a request can run."""
 
     session: DeviceSession
     journal: Journal
@@ -34,20 +34,20 @@ class Acknowledger:
     _work: asyncio.Event = field(default_factory=asyncio.Event)
     _again: OrderedDict[UUID, tuple[Entry, AcknowledgedStatus]] = field(default_factory=OrderedDict)
     expired: int = 0
-    """Requests that ran out before they were acknowledged."""
+    """Requests that expired before they were acknowledged."""
 
     def wake(self) -> None:
         self._work.set()
 
     def acknowledge_again(self, entry: Entry, status: AcknowledgedStatus) -> None:
-        """Acknowledge a request once more that the service has lost; it is not run again."""
+        """Acknowledge a request again that the service has lost. It does not run again."""
         self._again[entry.request_id] = (entry, status)
         if len(self._again) > AGAIN_MAX:
-            self._again.popitem(last=False)  # it will be delivered again
+            self._again.popitem(last=False)  # the service will deliver it again
         self._work.set()
 
     async def run(self) -> None:
-        """Acknowledge whatever is received, for ever."""
+        """Acknowledge received requests, forever."""
         while True:
             await self.session.binding_state.wait_until_bound()
             self._work.clear()
@@ -71,13 +71,13 @@ class Acknowledger:
             try:
                 await self.session.acknowledge_again(entry, status)
             except ServiceError as error:
-                # No verdict: what the service wanted of this request, it has had.
+                # The error is ignored: the service has had everything of this request.
                 log.info("request %s is not acknowledged again: %s", entry.request_id, error)
 
     async def _acknowledge_received(self, entry: Entry) -> None:
         if self.session.is_past(entry.expires_at):
             self.expired += 1
-            log.info("request %s ran out before it was acknowledged", entry.request_id)
+            log.info("request %s expired before it was acknowledged", entry.request_id)
             self.journal.move(entry, Event.RAN_OUT, self.clock.now())
             return
         refusal = await self.session.acknowledge(entry, "received")
@@ -86,6 +86,6 @@ class Acknowledger:
             self.journal.move(entry, Event.ACCEPTED, now)
             self.wake_executor()
         else:
-            log.info("request %s is no longer wanted: %s", entry.request_id, refusal)
+            log.info("request %s was refused: %s", entry.request_id, refusal)
             self.journal.move(entry, Event.REFUSED, now, detail=refusal)
             await self.clock.sleep(REFUSED_PAUSE_S)

@@ -1,4 +1,4 @@
-"""Leaves scheduled reports out while the disk is nearly full: the room left is for requests."""
+"""Skips scheduled reports while the disk is nearly full, to keep space for requested ones."""
 
 import logging
 from collections.abc import Callable
@@ -16,21 +16,21 @@ DISK_FLOOR_BYTES: Final = 50 * 2**20
 
 @dataclass(slots=True, eq=False)
 class DiskFloor:
-    """``want_report`` is called for each scheduled report there is room for."""
+    """``want_report`` is called for each scheduled report, unless the disk is nearly full."""
 
     state: StateDirectory
     health: HealthBoard
     want_report: Callable[[Kind], None]
-    left_out: int = 0
+    skipped: int = 0
 
     def want(self, kind: Kind) -> None:
-        """Want a scheduled report of ``kind``, if there is room."""
+        """Request a scheduled report of ``kind``, if there is space."""
         free = self.state.free_bytes()
         if free >= DISK_FLOOR_BYTES:
             self.health.clear({"disk-scarce"})
             self.want_report(kind)
             return
-        self.left_out += 1
-        log.warning("the scheduled %s report is left out: the disk is nearly full", kind)
+        self.skipped += 1
+        log.warning("the scheduled %s report is skipped: the disk is nearly full", kind)
         room = f"{free // 2**20} MiB are free"
-        self.health.set("disk-scarce", f"{room}, {self.left_out} scheduled reports left out")
+        self.health.set("disk-scarce", f"{room}, {self.skipped} scheduled reports skipped")

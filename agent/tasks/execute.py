@@ -1,8 +1,8 @@
 """Runs collections, one at a time: for requests, and for the schedule.
 
-Requests of one kind that wait when a collection begins are answered from it, each by its own
-report. The journal says RUNNING before a child is started and REPORTED in the transaction that
-queues the report; in between, a crash means that the collection is lost, never the request.
+A collection answers all requests of its kind that wait when it starts, each by a report of its own.
+The journal is set to RUNNING before a child starts, and to REPORTED in the transaction that queues
+the report. A crash in between loses the collection, but never the request.
 """
 
 import asyncio
@@ -32,9 +32,9 @@ log = logging.getLogger(__name__)
 
 IDLE: Final = "idle"
 START_ACKNOWLEDGED_WITHIN_S: Final = 10.0
-"""A collection does not wait longer for the service to hear of its start."""
+"""Time for the service to acknowledge the start of a collection."""
 ACKNOWLEDGED_WITHIN_S: Final = 30.0
-"""A collection that is not the first waits so long for more requests to be acknowledged."""
+"""How long a collection, except the first, waits for more requests to be acknowledged."""
 
 
 @dataclass(slots=True, eq=False)
@@ -49,11 +49,13 @@ class _Answers:
 
 @dataclass(kw_only=True, slots=True, eq=False)
 class Executor:
-    """``collection`` makes reports, and is only asked for when one is wanted.
+    """Runs collections.
 
-    ``work`` is set by others when a request may be run, or the outbox has room again.
-    ``wake_submitter`` is called when a report is queued, ``on_activity`` is told in a few words
-    what is being done.
+    Args:
+        collection: returns what makes reports; called for the first report.
+        work: is set when a request can run, or the outbox has room again.
+        wake_submitter: is called when a report is queued.
+        on_activity: is called with a short description of the present activity.
     """
 
     collection: "Callable[[], Collection]"
@@ -68,17 +70,17 @@ class Executor:
     _ended_at: dict[Kind, float] = field(default_factory=dict)
     _answers: _Answers | None = None
     expired: int = 0
-    """Requests that ran out before they could run."""
+    """Requests that expired before they could run."""
 
     def schedule(self, kind: Kind) -> None:
-        """Want a report of ``kind`` without a request; one that already waits is enough."""
+        """Request a report of ``kind`` on schedule, unless one is pending."""
         self._scheduled[kind] = None
         self.work.set()
 
     async def run(self) -> None:
-        """Run what is runnable, for ever."""
+        """Run requests, forever."""
         await self.session.binding_state.wait_until_bound()
-        # The disk was full: what was collected has waited here for room.
+        # Results that could not be stored because the disk was full.
         await self._hand_over_all()
         self._recover()
         while True:
@@ -93,7 +95,7 @@ class Executor:
     # ------------------------------------------------------------------ what comes next
 
     def _next(self) -> tuple[Kind | None, float | None]:
-        """Return the kind to collect now, or how long it is until there may be one."""
+        """Return the kind to collect now, or the time until there may be one."""
         waits = []
         for kind in dict.fromkeys(
             (*self.ledger.journal.kinds_in(State.ACKNOWLEDGED), *self._scheduled)
@@ -104,10 +106,10 @@ class Executor:
         return None, min(waits, default=None)
 
     def _wait_s(self, kind: Kind) -> float:
-        """Return how long a collection of ``kind`` has to wait; a first one never does.
+        """Return how long a collection of ``kind`` has to wait; the first one never waits.
 
-        After the least time, requests that are just being acknowledged are waited for: it is
-        better that the next collection answers all of them.
+        After the minimum interval, it also waits for requests that are being acknowledged, so that
+        one collection answers all of them.
         """
         if (ended_at := self._ended_at.get(kind)) is None:
             return 0.0
@@ -121,27 +123,27 @@ class Executor:
         return left
 
     def _recover(self) -> None:
-        """Do for each row what its state asks for after a start (rules.lifecycle)."""
+        """Apply the boot action of each unfinished row (rules.lifecycle)."""
         now = self.clock.now()
-        again, run_out = [], []
+        again, expired = [], []
         for entry in self.ledger.journal.unfinished():
             is_expired = self.session.is_past(entry.expires_at)
             action = boot_action(entry.state, attempt=entry.attempt, is_expired=is_expired)
-            log.info("request %s was left %s: %s", entry.request_id, entry.state, action)
+            log.info("request %s is %s after a restart: %s", entry.request_id, entry.state, action)
             if action is BootAction.RUN_AGAIN:
                 again.append(entry)
             elif action is BootAction.REPORT_INTERRUPTED:
                 self._hand_over(entry, self.collection().interrupted(entry))
             elif action is BootAction.EXPIRE:
-                run_out.append(entry)
+                expired.append(entry)
         self.ledger.journal.move_all(again, Event.RETRIED, now)
-        self._let_run_out(run_out)
+        self._expire(expired)
         self.wake_submitter()
 
     # ------------------------------------------------------------------ one collection
 
     async def _run_kind(self, kind: Kind) -> None:
-        """Collect once, for every request of ``kind`` that waits and for the schedule."""
+        """Collect once, for all waiting requests of ``kind`` and for the schedule."""
         running = await self._started(kind)
         is_scheduled = kind in self._scheduled
         self._scheduled.pop(kind, None)
@@ -161,10 +163,10 @@ class Executor:
             raise
 
     async def _started(self, kind: Kind) -> tuple[Entry, ...]:
-        """Mark what waits of ``kind`` as running, tell so, and return what is still wanted."""
+        """Mark the waiting requests of ``kind`` as running, and return those not refused."""
         waiting = [e for e in self.ledger.journal.in_state(State.ACKNOWLEDGED) if e.kind == kind]
         is_past = {entry: self.session.is_past(entry.expires_at) for entry in waiting}
-        self._let_run_out([entry for entry in waiting if is_past[entry]])
+        self._expire([entry for entry in waiting if is_past[entry]])
         fresh = [entry for entry in waiting if not is_past[entry]]
         running = self.ledger.journal.move_all(fresh, Event.STARTED, self.clock.now())
         refused: set[Entry] = set()
@@ -176,9 +178,9 @@ class Executor:
         return tuple(entry for entry in running if entry not in refused)
 
     async def _acknowledge_start(self, entries: Iterable[Entry], refused: set[Entry]) -> None:
-        """Acknowledge the start; a silent service does not keep the collection waiting.
+        """Acknowledge the start, with a time limit.
 
-        Those that cannot be told now are told before their report is sent (tasks.submit).
+        Other requests are acknowledged before their report is sent (tasks.submit).
         """
         with contextlib.suppress(TimeoutError, ServiceUnavailable, CredentialRefused):
             async with asyncio.timeout(START_ACKNOWLEDGED_WITHIN_S):
@@ -187,19 +189,19 @@ class Executor:
                     if refusal is None:
                         self.ledger.journal.note_running_acknowledged(entry.request_id)
                         continue
-                    log.info("request %s is no longer wanted: %s", entry.request_id, refusal)
+                    log.info("request %s was refused: %s", entry.request_id, refusal)
                     refused.add(entry)
                     self.ledger.journal.move(entry, Event.REFUSED, self.clock.now(), detail=refusal)
 
     def _stop(self, entries: Iterable[Entry]) -> None:
-        """A clean stop: the collection is begun anew at the next start, and not counted."""
-        with contextlib.suppress(sqlite3.Error):  # the disk is full: found running at start
+        """Note a clean stop: the collection runs again at the next start, and is not counted."""
+        with contextlib.suppress(sqlite3.Error):  # the disk is full
             self.ledger.journal.move_all(tuple(entries), Event.STOPPED, self.clock.now())
 
-    def _let_run_out(self, entries: list[Entry]) -> None:
+    def _expire(self, entries: list[Entry]) -> None:
         if entries:
             self.expired += len(entries)
-            log.info("%d requests ran out before they could run", len(entries))
+            log.info("%d requests expired before they could run", len(entries))
             self.ledger.journal.move_all(entries, Event.RAN_OUT, self.clock.now())
 
     async def _gather(self, kind: Kind) -> "CollectionResult":
@@ -214,10 +216,9 @@ class Executor:
     # ------------------------------------------------------------------ its reports
 
     async def _hand_over_all(self) -> None:
-        """Seal and queue a report for each request that waits for one, one after the other.
+        """Seal and queue a report for each waiting request, one after the other.
 
-        On an error of the disk the rest waits here; another error is a bug, and the collection
-        is given up with it.
+        After a disk error the rest waits here. Any other error is a bug, and drops the collection.
         """
         try:
             while self._answers is not None and self._answers.waiting:
@@ -238,10 +239,10 @@ class Executor:
         self._hand_over(entry, answers.sealed)
         answers.waiting.popleft()
         answers.sealed = None
-        await asyncio.sleep(0)  # sealing a thousand reports must not starve the other tasks
+        await asyncio.sleep(0)  # other tasks must run while a thousand reports are sealed
 
     async def _wait_for_room(self, size_bytes: int) -> None:
-        """Wait until the outbox takes a report without giving up another that was asked for."""
+        """Wait until the outbox has room for a report without dropping a requested one."""
         while not self.ledger.outbox.has_room(size_bytes, self.limits.outbox_max_bytes):
             self.work.clear()
             self.on_activity("waiting for room in the outbox")

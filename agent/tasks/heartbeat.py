@@ -1,4 +1,4 @@
-"""Heartbeats: tells the service that this device is alive."""
+"""Heartbeats, which show the service that this device is alive."""
 
 import logging
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ class Heartbeat:
     session: DeviceSession
     health: HealthBoard
     last_at: datetime | None = None
-    """When the service saw us last, by its own clock."""
+    """The time of the last heartbeat, by the service's clock."""
 
     async def beat(self) -> None:
-        """Send one heartbeat, if there is a binding to send it for."""
+        """Send a heartbeat, if the device is bound."""
         if not self.session.binding_state.is_bound:
             return
         try:
@@ -29,7 +29,7 @@ class Heartbeat:
         except (Refused, BodyRejected, BodyTooLarge) as error:
             self.health.set("heartbeat-rejected", str(error))
             if isinstance(error, Refused):
-                # If it is revoked, `current` says so, and that is what is shown.
+                # If the device is revoked, `current` reports it.
                 self.session.request_recheck()
             return
         self.health.clear({"heartbeat-rejected"})
@@ -37,7 +37,7 @@ class Heartbeat:
         self._judge_clock(self.session.client.skew.offset.total_seconds())
 
     def _judge_clock(self, seconds: float) -> None:
-        """``seconds``: how far the service's clock is ahead of this machine's."""
+        """``seconds`` is the lead of the service's clock over this machine's."""
         if abs(seconds) < SKEW_SHOWN_FROM_S:
             self.health.clear({"clock-skew"})
             return

@@ -1,8 +1,8 @@
-"""Takes commands from the service into the journal: by stream, or by asking again and again.
+"""Receives commands of the service and writes them into the journal: by stream, or by polling.
 
-A stream that is refused twice is replaced by asking, and tried again now and then. Whatever the
-service sends, its rate is bounded (`adapters.read_rate_limit`), and an answer that is mostly
-unreadable is left.
+Polling replaces a stream that is refused twice; the stream is tried again later. The rate of
+incoming data is limited (`adapters.read_rate_limit`), and a reply that is mostly unreadable is
+closed.
 """
 
 import asyncio
@@ -41,27 +41,27 @@ log = logging.getLogger(__name__)
 Way = Literal["stream", "poll"]
 
 STREAM_WORTH_S: Final = 10.0
-"""A stream that ends sooner is asked for again only after a growing wait."""
+"""After a shorter stream, the wait before the next one grows."""
 
 STREAM_RENEWED_AFTER_S: Final = 1800.0
-"""However lively a stream looks, a proxy may have kept it alive for nobody. Up to a fifth later,
-because streams that were opened together should not be renewed together."""
+"""Maximum age of a stream, because a proxy may keep a dead one alive. Varied by a fifth, so that
+streams that were opened together are not renewed together."""
 
 STREAM_REFUSALS_MAX: Final = 2
-"""A stream that is refused so often is replaced by asking."""
+"""Number of refusals after which polling replaces the stream."""
 STREAM_AGAIN_S: Final = 600.0
-"""So long after that a stream is asked for once more."""
+"""Time after which the stream is tried again."""
 UNREADABLE_MAX: Final = 50
-"""An answer with more entries that cannot be read is left: what follows is hardly better."""
+"""Number of unreadable entries after which a reply is closed."""
 
 RECONNECT: Final = Backoff(base_s=0.5, cap_s=15.0)
 REJECTED: Final = Backoff(base_s=8.0, cap_s=120.0)
-"""Between two questions that are refused, where the period of polling is shorter."""
+"""Minimum wait between two refused polls."""
 BREAKS_SHOWN_FROM: Final = 3
 WAITING_MAX: Final = 1000
-"""Requests that wait to be run; more are left with the service until there is room."""
+"""Maximum number of waiting requests; the service keeps the others until there is room."""
 ACKNOWLEDGED_AGAIN_AFTER_S: Final = 60.0
-"""A request that is delivered again and again is acknowledged again once in this time."""
+"""Interval in which a repeatedly delivered request is acknowledged again."""
 
 
 @dataclass(slots=True, eq=False)
@@ -82,43 +82,43 @@ class Receiver:
     _breaks: int = 0
     _renew: asyncio.Event = field(default_factory=asyncio.Event)
     now_by: Way | None = None
-    """How commands were got the last time; None where they could not be."""
+    """How commands were received last; None after a failure."""
     received: int = 0
     unreadable: int = 0
     for_others: int = 0
-    """Commands for other bindings: usual where devices share an API key."""
+    """Commands for other bindings, which are normal if devices share an API key."""
     expired: int = 0
-    """Requests that had run out before they came."""
+    """Requests that had expired before they arrived."""
 
     @property
     def ignored(self) -> int:
-        """Entries that were not for this device, for whatever reason."""
+        """Entries that were unreadable or for other devices."""
         return self.unreadable + self.for_others
 
     async def run(self) -> None:
-        """Receive for ever."""
+        """Receive commands, forever."""
         while True:
             await self.session.binding_state.wait_until_bound()
             began = self.clock.monotonic()
             way = self._way()
             is_lasting = False
             try:
-                is_lasting = await self._listen(way)
+                is_lasting = await self._receive_once(way)
             except (Refused, BodyRejected, BodyTooLarge) as error:
                 self.now_by = None
                 self._note_rejection(error, way)
             except (ServiceUnavailable, CredentialRefused) as error:
                 self.now_by = None
                 if not self.session.breaker.is_up:
-                    continue  # nobody was there: the circuit breaker lets nobody hurry
+                    continue  # no contact: the circuit breaker delays the next call
                 if way == "stream":
                     self._note_stream_refused(error)
             if way == "stream" and self._way() == "poll":
-                continue  # asking takes its place, at once
+                continue  # poll at once instead
             await self._pause(is_lasting, self.clock.monotonic() - began)
 
     def reconnect(self) -> None:
-        """Leave the present stream for a new one: it may be dead without a sign."""
+        """Replace the present stream, which may be dead unnoticed."""
         self._renew.set()
 
     def _way(self) -> Way:
@@ -126,8 +126,8 @@ class Receiver:
             return self.config.delivery
         return "stream" if self.clock.monotonic() >= self._stream_not_before else "poll"
 
-    async def _listen(self, way: Way) -> bool:
-        """Take one answer of `onCommands` to its end; tell whether it was a stream."""
+    async def _receive_once(self, way: Way) -> bool:
+        """Read one reply of `onCommands` to its end; return whether it was a stream."""
         async with contextlib.AsyncExitStack() as connection:
             loss = asyncio.create_task(self.session.binding_state.wait_for_loss())
             connection.callback(loss.cancel)
@@ -138,15 +138,15 @@ class Receiver:
             if loss.done():
                 self.now_by = None
             unreadable = self.unreadable - unreadable
-            self._note_taken(way, unreadable)
+            self._note_end(way, unreadable)
             return answer.is_lasting
 
-    def _note_taken(self, way: Way, unreadable: int) -> None:
-        """Judge an answer that came to its end, by how much of it could not be read."""
+    def _note_end(self, way: Way, unreadable: int) -> None:
+        """Evaluate a finished reply by its number of unreadable entries."""
         if unreadable > UNREADABLE_MAX:
             self._rejections += 1
             if way == "stream":
-                self._note_stream_refused(f"{unreadable} entries that cannot be read")
+                self._note_stream_refused(f"{unreadable} unreadable entries")
             return
         if way == "stream":
             self._stream_refusals = 0
@@ -156,7 +156,7 @@ class Receiver:
             self.health.clear({"commands-unreadable"})
 
     async def _take_all(self, answer: CommandStream, loss: asyncio.Task[None]) -> None:
-        """Take frames until they end; a stream of a binding that is lost, or old, is left."""
+        """Process frames until they end, the binding is lost or the stream is too old."""
         self._renew.clear()
         taking = asyncio.create_task(self._take_frames(answer))
         renewed_after_s = STREAM_RENEWED_AFTER_S * self.rng.uniform(1.0, 1.2)
@@ -177,11 +177,11 @@ class Receiver:
             async for frame in answer.frames:
                 self.take(frame)
                 if self.unreadable > most:
-                    log.info("an answer of onCommands is left: too much of it cannot be read")
+                    log.info("a reply of onCommands is closed: too many entries are unreadable")
                     break
-                await asyncio.sleep(0)  # a flood of frames must not starve the other tasks
+                await asyncio.sleep(0)  # other tasks must run during a flood of frames
         except ServiceUnavailable as error:
-            # The service did answer: the next call shows whether the service is still there.
+            # The service did reply; the next call shows whether it is still reachable.
             self._note_break(error)
         else:
             self._breaks = 0
@@ -200,18 +200,18 @@ class Receiver:
         self.health.set("commands-rejected", str(error))
 
     def _note_stream_refused(self, why: ServiceError | str) -> None:
-        """Ask instead: until the service may be asked for a stream again, or for long."""
+        """Poll instead, until the stream may be tried again."""
         if self.config.delivery != "auto":
             return
         self._stream_refusals += 1
         wait_s = max(self.config.poll_interval_seconds, self.session.give_up_stream())
         if self._stream_refusals >= STREAM_REFUSALS_MAX:
             wait_s = max(wait_s, STREAM_AGAIN_S * self.rng.uniform(0.9, 1.1))
-        log.info("no command stream (%s): asked for again in %.0f s", why, wait_s)
+        log.info("no command stream (%s): next try in %.0f s", why, wait_s)
         self._stream_not_before = self.clock.monotonic() + wait_s
 
     def _note_break(self, error: ServiceUnavailable) -> None:
-        log.info("the answer to onCommands broke: %s", error)
+        log.info("the reply of onCommands broke: %s", error)
         self._breaks += 1
         if self._breaks >= BREAKS_SHOWN_FROM:
             self.health.set("stream-broken", str(error))
@@ -221,7 +221,7 @@ class Receiver:
         if is_lasting:
             self._short_streams = 0 if lasted_s > STREAM_WORTH_S else self._short_streams + 1
             pause_s = RECONNECT.delay_s(max(1, self._short_streams), self.rng)
-            if self._was_cut:  # with all others, perhaps
+            if self._was_cut:  # perhaps together with all other devices
                 pause_s = max(pause_s, self.rng.uniform(0.0, self.session.breaker.reconnect_over_s))
         else:
             self._short_streams = 0
@@ -231,12 +231,12 @@ class Receiver:
         await self.clock.sleep(pause_s)
 
     def take(self, frame: Frame) -> None:
-        """Write each command down; the service is told by another task."""
+        """Write each command into the journal; another task acknowledges it."""
         if frame.reconnect_s is not None:
             self.session.breaker.note_reconnect_over(frame.reconnect_s)
         for reason in frame.rejected:
             self.unreadable += 1
-            log.info("ignored: an entry cannot be read: %s", reason)
+            log.info("ignored an unreadable entry: %s", reason)
             if not self.health.is_set("commands-unreadable"):
                 self.health.set("commands-unreadable", f"the first one: {reason}")
         for command in frame.commands:
@@ -252,16 +252,16 @@ class Receiver:
             self._take_again(known, command)
         elif self.session.is_past(command.expires_at):
             self.expired += 1
-            log.debug("request %s had run out before it came", command.request_id)
+            log.debug("request %s had expired before it arrived", command.request_id)
             return
         elif self._has_room() and self.journal.add(command, self.clock.now()):
             self.received += 1
-            log.info("request %s: %s report wanted", command.request_id, command.kind)
+            log.info("request %s for a %s report", command.request_id, command.kind)
         self.acknowledger.wake()
 
     def _take_again(self, entry: Entry, command: Command) -> None:
-        """A known request is never run again, but acknowledged where the service has lost it."""
-        log.info("request %s came again", entry.request_id)
+        """Acknowledge a known request again if the service has lost it. It never runs again."""
+        log.info("request %s was delivered again", entry.request_id)
         status = acknowledgement_owed(entry.state, command.status)
         if status is None or not self._may_acknowledge_again(entry.request_id):
             return
@@ -271,7 +271,7 @@ class Receiver:
             self.acknowledger.acknowledge_again(entry, status)
 
     def _may_acknowledge_again(self, request_id: UUID) -> bool:
-        """Tell whether it is long enough ago that this request was acknowledged again."""
+        """Return whether the last repeated acknowledgement of this request is long enough ago."""
         now = self.clock.monotonic()
         before = self._acknowledged_again_at.get(request_id)
         if before is not None and now - before < ACKNOWLEDGED_AGAIN_AFTER_S:
@@ -283,7 +283,7 @@ class Receiver:
         return True
 
     def _has_room(self) -> bool:
-        """Tell whether there is room for a new request. Without, it stays unacknowledged."""
+        """Return whether there is room for a new request; without, it stays unacknowledged."""
         if self.journal.waiting() < WAITING_MAX:
             self.health.clear({"requests-flooding"})
             return True

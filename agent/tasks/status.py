@@ -1,4 +1,4 @@
-"""Keeps `status.json` and the service manager's status line true. Writes only what has changed."""
+"""Writes `status.json` and the service manager's status line when the status changes."""
 
 import asyncio
 import logging
@@ -13,12 +13,12 @@ from agent.wire.sd_notify import Notifier
 log = logging.getLogger(__name__)
 
 SETTLE_S: Final = 0.2
-"""Changes that come together are written together."""
+"""Changes within this time are written together."""
 
 
 @dataclass(slots=True, eq=False)
 class StatusWriter:
-    """``look`` gathers the present status."""
+    """``look`` returns the present status."""
 
     file: StatusFile
     notifier: Notifier
@@ -30,7 +30,7 @@ class StatusWriter:
         self._changed.set()
 
     async def run(self) -> None:
-        """Write after each change, for ever."""
+        """Write after each change, forever."""
         while True:
             await self._changed.wait()
             await self.clock.sleep(SETTLE_S)
@@ -39,15 +39,15 @@ class StatusWriter:
 
     def write_now(self) -> None:
         status = self.look()
-        self.notifier.status(in_words(status))
+        self.notifier.status(describe(status))
         try:
             self.file.write(status)
         except OSError as error:
             log.warning("the status file cannot be written: %s", error.strerror)
 
 
-def in_words(status: DaemonStatus) -> str:
-    """Say in one line what a daemon is doing."""
+def describe(status: DaemonStatus) -> str:
+    """Return one line on what a daemon is doing."""
     if status.problems:
         return f"{status.activity}; {status.problems[0].title}: {status.problems[0].detail}"
     if status.binding is None:

@@ -1,4 +1,4 @@
-"""Notices that the machine slept or that its clock was set, and tells who has to know."""
+"""Detects that the machine slept or that its clock was set."""
 
 import logging
 from collections.abc import Callable
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.adapters.clock import Clock
-from agent.rules.time_jump import Look, TimeJump, jump_between
+from agent.rules.time_jump import ClockReading, TimeJump, jump_between
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY_S: Final = 20.0
+CHECK_EVERY_S: Final = 20.0
 
 OnJump = Callable[[TimeJump], None]
 
@@ -23,16 +23,16 @@ class Timekeeper:
     on_jump: OnJump
 
     async def run(self) -> None:
-        """Compare the clocks, for ever."""
-        before = self._look()
+        """Compare the clocks, forever."""
+        before = self._reading()
         while True:
-            await self.clock.sleep(LOOK_EVERY_S)
-            after = self._look()
-            jump = jump_between(before, after, meant_s=LOOK_EVERY_S)
+            await self.clock.sleep(CHECK_EVERY_S)
+            after = self._reading()
+            jump = jump_between(before, after, meant_s=CHECK_EVERY_S)
             before = after
             if jump is not None:
-                log.warning("%s: timers and connections are begun anew", jump.in_words())
+                log.warning("%s: restarting timers and connections", jump.describe())
                 self.on_jump(jump)
 
-    def _look(self) -> Look:
-        return Look(self.clock.now(), self.clock.monotonic())
+    def _reading(self) -> ClockReading:
+        return ClockReading(self.clock.now(), self.clock.monotonic())

@@ -279,4 +279,4 @@ async def test_a_key_that_a_group_can_read_is_warned_of(tmp_path: Path) -> None:
         await agent.until_logged("try 1:")
         assert await agent.stop() == 0
     # Said before the logging is set up: a plain line is enough.
-    assert "a whole group can read" in agent.log
+    assert "a group can read" in agent.log

@@ -1,7 +1,7 @@
-"""The journal: every request ever taken, and how far it is (rules.lifecycle).
+"""The journal: every request and its state (rules.lifecycle).
 
-A finished row stays as a tombstone, so that a request delivered again is known. Every write moves
-a row by one step of the table, inside the caller's transaction or one of its own.
+A finished row stays as a tombstone, which identifies repeated deliveries. Every write is one
+transition of a row, in the caller's transaction or in one of its own.
 """
 
 import logging
@@ -26,15 +26,15 @@ log = logging.getLogger(__name__)
 TOMBSTONE_AGE: Final = timedelta(days=90)
 TOMBSTONES_MAX: Final = 10_000
 PRUNED_EVERY: Final = 500
-"""Requests taken between two prunings: the journal's size is bounded, however long it runs."""
+"""Number of new requests between two prunings."""
 
 SAID_AGAIN: Final = frozenset({Event.ACCEPTED})
-"""Steps that need not survive a power loss: the service is told once more, and accepts it again."""
+"""Transitions that need not survive a power loss: the agent repeats the call, which is harmless."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One request. ``attempt`` counts the collections begun and not cleanly stopped."""
+    """One request. ``attempt`` counts the collections that were started and not cleanly stopped."""
 
     request_id: UUID
     binding_id: UUID
@@ -56,7 +56,7 @@ class Journal:
         self._taken = 0
 
     def add(self, command: Command, now: datetime) -> bool:
-        """Write a new request down. Returns False, and changes nothing, when it is known."""
+        """Store a new request. Returns False, and changes nothing, if it is known."""
         with self._database.transaction(Failpoint.REQUEST_ADDED) as connection:
             cursor = connection.execute(
                 "INSERT INTO requests"
@@ -87,7 +87,7 @@ class Journal:
         return tuple(self._select("WHERE state = ? ORDER BY received_at", (state,)))
 
     def kinds_in(self, state: State) -> tuple[Kind, ...]:
-        """Return the kinds of the requests in ``state``, that of the oldest first."""
+        """Return the kinds of the requests in ``state``, ordered by their oldest request."""
         rows = self._database.query(
             "SELECT kind FROM requests WHERE state = ? AND kind IN ('network', 'application')"
             " GROUP BY kind ORDER BY min(received_at)",
@@ -96,27 +96,26 @@ class Journal:
         return tuple(cast("Kind", row["kind"]) for row in rows)
 
     def unfinished(self) -> tuple[Entry, ...]:
-        """Return every entry that has not ended, oldest first; rows of unknown states are set
-        aside on the way."""
+        """Return every unfinished entry, oldest first. Rows in unknown states are quarantined."""
         marks = ", ".join("?" for _ in FINAL)
         return tuple(
             self._select(f"WHERE state NOT IN ({marks}) ORDER BY received_at", tuple(sorted(FINAL)))
         )
 
     def waiting(self) -> int:
-        """Return how many requests have not ended."""
+        """Return the number of unfinished requests."""
         marks = ", ".join("?" for _ in FINAL)
         sql = f"SELECT count(*) FROM requests WHERE state NOT IN ({marks})"  # noqa: S608
         return int(self._database.query(sql, tuple(sorted(FINAL)))[0][0])
 
     def move(self, entry: Entry, event: Event, now: datetime, detail: str | None = None) -> Entry:
-        """Move a request by one step of its own transaction and return it as it is then."""
+        """Apply an event in a transaction of its own, and return the new entry."""
         return self.move_all((entry,), event, now, detail)[0]
 
     def move_all(
         self, entries: Sequence[Entry], event: Event, now: datetime, detail: str | None = None
     ) -> tuple[Entry, ...]:
-        """Move requests by the same step, all of them or none."""
+        """Apply an event to requests, to all or none."""
         if not entries:
             return ()
         durably = event not in SAID_AGAIN
@@ -153,8 +152,8 @@ class Journal:
         return read_row(dict(row), Entry)
 
     def note_running_acknowledged(self, request_id: UUID) -> None:
-        """Remember that the service knows the request to be running; forgotten in a power loss, it
-        is told once more."""
+        """Note that the service knows that the request is running. If a power loss undoes this, the
+        acknowledgement is repeated."""
         with self._database.transaction(Failpoint.RUNNING_NOTED, durably=False) as connection:
             connection.execute(
                 "UPDATE requests SET running_acknowledged = 1 WHERE request_id = ?",
@@ -162,7 +161,7 @@ class Journal:
             )
 
     def prune(self, now: datetime) -> None:
-        """Drop tombstones that no redelivery can reach any more."""
+        """Delete tombstones that are too old for a repeated delivery."""
         marks = ", ".join("?" for _ in FINAL)
         with self._database.transaction(Failpoint.JOURNAL_PRUNED) as connection:
             connection.execute(

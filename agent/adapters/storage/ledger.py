@@ -1,4 +1,4 @@
-"""The transactions that move a request and its report together: both happen or neither."""
+"""Transactions that change a request and its report together, or neither."""
 
 from datetime import datetime, timedelta
 
@@ -35,22 +35,22 @@ class Ledger:
             self.outbox.add_within(connection, report, now)
 
     def settle(self, item: Item, now: datetime) -> None:
-        """The service has the report: close the request, and keep the body to be shown only."""
+        """Finish the request of an accepted report, and keep the report for display."""
         self._close(item, Event.REPORT_TAKEN, Failpoint.REPORT_SETTLED, now)
         self.sent.keep(item, now)
 
     def give_up(self, item: Item, now: datetime, why: str) -> None:
-        """The report will never be taken: drop it, say why in the journal, and count it."""
+        """Drop a report that cannot be sent; count it, and note the reason in the journal."""
         self._close(item, Event.REFUSED, Failpoint.REPORT_GIVEN_UP, now, why)
         self._database.count(DROPPED_COUNTER)
 
     def drop_over_bounds(
         self, max_bytes: int, max_age: timedelta, now: datetime
     ) -> tuple[Item, ...]:
-        """Give up what the outbox has no room for, and return it."""
+        """Drop the reports that exceed the outbox's limits, and return them."""
         leaving = self.outbox.over_bounds(max_bytes, max_age, now)
         for item in leaving:
-            self.give_up(item, now, "given up: no room or too old")
+            self.give_up(item, now, "dropped: no room or too old")
         return leaving
 
     def _close(

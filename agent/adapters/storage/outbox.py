@@ -1,4 +1,4 @@
-"""The outbox: sealed reports until the service has them. Bounded by bytes and age."""
+"""The outbox: sealed reports until the service has accepted them. Bounded by size and age."""
 
 import logging
 import sqlite3
@@ -39,7 +39,7 @@ class Outbox:
     def add_within(
         self, connection: sqlite3.Connection, report: SealedReport, now: datetime
     ) -> None:
-        """Queue a report inside the caller's transaction. A known report id changes nothing."""
+        """Queue a report in the caller's transaction. A known report id changes nothing."""
         connection.execute(
             "INSERT INTO outbox VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (
@@ -49,19 +49,19 @@ class Outbox:
         )  # fmt: skip
 
     def quarantine_unreadable(self) -> None:
-        """Put every row that cannot be read into the quarantine."""
+        """Move every unreadable row to the quarantine."""
         for row in self._database.query("SELECT report_id FROM outbox"):
             self._get(row["report_id"])
 
     def oldest(self, skip: Collection[UUID] = ()) -> Item | None:
-        """Return the report to send next, none of ``skip``."""
+        """Return the report to send next, except those in ``skip``."""
         for row in self._database.query("SELECT report_id FROM outbox ORDER BY created_at"):
             if (item := self._get(row["report_id"])) is not None and item.report_id not in skip:
                 return item
         return None
 
     def keep_young(self, by: timedelta) -> None:
-        """Make every report younger by ``by``: the clock was set forward, nothing grew older."""
+        """Make every report younger by ``by``, after the clock was set forward."""
         if not by:
             return
         with self._database.transaction(Failpoint.REPORTS_KEPT_YOUNG) as connection:
@@ -90,7 +90,7 @@ class Outbox:
         return Depth(row[0], row[1], datetime.fromisoformat(row[2]) if row[2] else None)
 
     def has_room(self, size_bytes: int, max_bytes: int) -> bool:
-        """Tell whether a requested report fits without displacing another requested one."""
+        """Return whether a requested report fits without displacing another requested report."""
         rows = self._database.query(
             "SELECT coalesce(sum(length(body)), 0) FROM outbox WHERE request_id IS NOT NULL"
         )
@@ -98,7 +98,7 @@ class Outbox:
         return not waiting_bytes or waiting_bytes + size_bytes <= max_bytes
 
     def over_bounds(self, max_bytes: int, max_age: timedelta, now: datetime) -> tuple[Item, ...]:
-        """Return what has to go: what is too old, then, while the rest is too large, the oldest,
+        """Return the reports to drop: those that are too old, then the oldest until the rest fits,
         scheduled reports before requested ones."""
         rows = self._database.query(
             "SELECT report_id, created_at, length(body) AS size FROM outbox"

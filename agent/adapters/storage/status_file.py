@@ -1,4 +1,4 @@
-"""`status.json`: what the daemon is doing, for `venue-agent status` in another process."""
+"""`status.json`: the daemon's state, for `venue-agent status` in another process."""
 
 from typing import Literal
 
@@ -25,7 +25,7 @@ class BindingStatus(Model):
 
 
 class DaemonStatus(Model):
-    """Moments are ISO 8601 in UTC. ``phase`` is the life of the daemon itself."""
+    """Timestamps are ISO 8601 in UTC. ``phase`` is that of the daemon itself."""
 
     version: str
     pid: int
@@ -52,14 +52,13 @@ class StatusFile:
         self._path = state.path / NAME
 
     def write(self, status: DaemonStatus) -> None:
-        """Replace the file. Raises OSError. The next start writes it anew: it need not last."""
+        """Replace the file, without syncing it. Raises OSError."""
         write_atomically(
             self._path, encode_indented(status).encode(), WORLD_READABLE, durably=False
         )
 
     def read(self) -> DaemonStatus | None:
-        """Return what the daemon last wrote, or None. Raises StateError for what is no file of
-        the agent's own."""
+        """Return the last status, or None. Raises StateError if it is not the agent's own file."""
         try:
             return decode(self._state.read(NAME, MAX_BYTES), DaemonStatus)
         except (OSError, ValidationError):

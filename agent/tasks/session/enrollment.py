@@ -1,6 +1,6 @@
-"""Gets a binding and keeps it true: `current` at start, enrollment where there is none.
+"""Gets and confirms the binding: `current` at start, enrollment if there is none.
 
-An identity is never dropped because the service says no; the same key tries again, slowly.
+A refusal never drops the identity; the same key tries again, slowly.
 """
 
 import logging
@@ -36,13 +36,13 @@ class Enrollment:
     clock: Clock
     rng: Random
     current_of_others: int = 0
-    """Answers of `current` about another device: usual where devices share an API key."""
+    """Replies of `current` for another device, which are normal if devices share an API key."""
 
     async def run(self) -> None:
-        """Hold a confirmed binding for as long as the service allows one; never returns."""
+        """Keep a confirmed binding as long as the service allows one; never returns."""
         if self.session.binding_state.binding is None:
             await self._enroll_until_bound()
-        elif not await self._tell_what_is_new():
+        elif not await self._report_new_version():
             await self._confirm(needs_recheck=self.session.binding_state.is_revoked)
         while True:
             if self.session.binding_state.is_revoked:
@@ -51,30 +51,33 @@ class Enrollment:
             await self.session.wait_for_recheck()
             await self._confirm(needs_recheck=True)
 
-    async def _tell_what_is_new(self) -> bool:
-        """Enroll again where the service knows this device by another version than it has now.
+    async def _report_new_version(self) -> bool:
+        """Enroll again if the service knows this device with another version.
 
-        It is told of it at enrollment only, and who upgrades a fleet reads the list of versions
-        there. Returns False where nothing is new, or the service would not hear of it.
+        The service learns the version at enrollment only, and operators read it there. Returns
+        False if the version is the same, or the service refuses.
         """
         known = self.session.binding_state.binding
         if known is None or self.session.binding_state.is_revoked:
             return False
-        if known.app_version in (None, __version__):  # None: this service keeps none
+        if known.app_version in (None, __version__):  # None: this service does not store versions
             return False
         try:
             record = await self.enroll_once()
         except ServiceError as error:
-            log.info("the service was not told of this version: %s", explain(error))
+            log.info("the service did not accept the new version: %s", explain(error))
             return False
-        log.info("the service was told of version %s", __version__)
+        log.info("the service has accepted version %s", __version__)
         if record.binding_id != known.binding_id:
-            log.warning("the service has bound this device anew: binding %s", record.binding_id)
-        self._show_binding()
+            log.warning(
+                "the service has created binding %s for this device",
+                record.binding_id,
+            )
+        self._update_conditions()
         return True
 
     async def _confirm(self, *, needs_recheck: bool) -> None:
-        """Ask `current` and believe it. ``needs_recheck``: a call as this device was refused."""
+        """Call `current` and apply its reply. ``needs_recheck``: the service refused a call."""
         binding = self.session.binding_state.binding
         if binding is None:
             return
@@ -84,25 +87,28 @@ class Enrollment:
             await self._confirm_by_heartbeat(f"and `current`: {error}", needs_recheck=needs_recheck)
             return
         verdict = judge(current, instance_id=binding.instance_id, binding_id=binding.binding_id)
-        log.debug("the service says of our binding: %s", verdict)
+        log.debug("verdict on the binding: %s", verdict)
         if verdict is BindingVerdict.ADOPT and current is not None:
-            log.warning("the service has bound this device anew: binding %s", current.binding_id)
+            log.warning(
+                "the service has created binding %s for this device",
+                current.binding_id,
+            )
             self.session.binding_state.adopt(current, self.config.service.location_id)
         elif verdict is BindingVerdict.KEEP:
             self.session.binding_state.confirm()
         elif verdict is BindingVerdict.SHARED:
             self.current_of_others += 1
-            why = "and `current` answers with another device of the same API key"
+            why = "and `current` returns another device of the same API key"
             await self._confirm_by_heartbeat(why, needs_recheck=needs_recheck)
             return
         else:
-            self._revoked("the service knows no binding of this device")
-        self._show_binding()
+            self._revoked("the service has no binding of this device")
+        self._update_conditions()
 
     async def _confirm_by_heartbeat(self, why: str, *, needs_recheck: bool) -> None:
-        """`current` says nothing of this device: whether its heartbeat is taken decides.
+        """Confirm the binding by a heartbeat, because `current` returned nothing about this device.
 
-        A single request that is refused, where many devices share a key, is no revocation.
+        If devices share a key, a single refused request is not a revocation.
         """
         if needs_recheck:
             try:
@@ -111,12 +117,12 @@ class Enrollment:
                 self._revoked(f"heartbeats are refused ({error}), {why}")
                 return
             except (BodyRejected, BodyTooLarge) as error:
-                log.warning("the service does not take heartbeats: %s", error)
+                log.warning("the service rejects heartbeats: %s", error)
         self.session.binding_state.confirm()
-        self._show_binding()
+        self._update_conditions()
 
-    def _show_binding(self) -> None:
-        """Say what is to be said of a binding that is confirmed, or was just lost."""
+    def _update_conditions(self) -> None:
+        """Update the conditions of a confirmed binding."""
         if not self.session.binding_state.is_bound or self.session.binding_state.binding is None:
             return
         self.health.clear({"revoked", "not-enrolled"})
@@ -130,7 +136,7 @@ class Enrollment:
         self.health.set("revoked", why)
 
     async def _wait_while_revoked(self) -> None:
-        """Ask slowly whether the service has changed its mind, or enroll anew if configured."""
+        """Check slowly whether the device is still revoked, or enroll again if configured."""
         attempt = 0
         while self.session.binding_state.is_revoked:
             attempt += 1
@@ -153,11 +159,11 @@ class Enrollment:
                 await self.session.breaker.wait_for_another_key(delay_s)
                 continue
             log.info("enrolled as %s, binding %s", record.instance_id, record.binding_id)
-            self._show_binding()
+            self._update_conditions()
             return
 
     async def enroll_once(self) -> EnrollmentRecord:
-        """Answer one challenge and hold the binding. Raises ServiceError, StateError."""
+        """Answer one challenge and store the binding. Raises ServiceError, StateError."""
         record = await sign_up(
             self.config,
             self.identity.load_or_create(),
@@ -174,9 +180,9 @@ async def sign_up(
     legacy_install_id: str,
     service: DeviceSession | ServiceClient,
 ) -> EnrollmentRecord:
-    """Take a challenge, sign it, return the enrollment. Raises ServiceError.
+    """Sign a challenge and return the enrollment. Raises ServiceError.
 
-    A session waits until the service answers, a client asks once.
+    A session retries until the service replies, a client calls once.
     """
     request = ChallengeRequest(
         instance_id=key.instance_id,
@@ -193,12 +199,12 @@ async def sign_up(
     answer = EnrollRequest(challenge_id=challenge.challenge_id, signature=signature)
     record = await service.enroll(answer)
     if record.instance_id != key.instance_id:
-        raise ServiceUnavailable("bad-reply", "the service enrolled another device than this one")
+        raise ServiceUnavailable("bad-reply", "the service enrolled a different device")
     return record
 
 
 def explain(error: ServiceError) -> str:
-    """Say in one line why the service did not enroll this device."""
+    """Return one line on why the service did not enroll this device."""
     if not isinstance(error, Refused) or error.status != FORBIDDEN:
         return str(error)
     if error.code in READ_ONLY_CODES:

@@ -65,7 +65,7 @@ async def test_a_loop_that_cannot_be_begun_again_ends_the_daemon() -> None:
 
     obeying: Any = asyncio.create_task(obey())
     loop = asyncio.create_task(ends(), name="execute")
-    with pytest.raises(AgentError, match="cannot go on without: execute"):
+    with pytest.raises(AgentError, match="cannot continue without: execute"):
         await daemon._while_all_run(obeying, [loop])
     obeying.cancel()
     with pytest.raises(asyncio.CancelledError):

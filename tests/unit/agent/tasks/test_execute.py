@@ -147,7 +147,7 @@ async def test_what_was_learned_and_cannot_be_read_is_said(workshop: ExecutorHar
         await until(lambda: workshop.home.entry().state is State.REPORTED)
 
     (line,) = workshop.report()["report"]["limitations"]
-    assert line.startswith("what earlier reports learned of the printers cannot be read: ")
+    assert line.startswith("the details of printers from earlier reports cannot be read: ")
     memory, reason = PrinterMemory(workshop.home.state).load()
     assert (memory.printers, reason) == ((), None)  # made anew
     (kept,) = workshop.home.state.quarantine_path.iterdir()

@@ -17,7 +17,7 @@ from agent.rules.health import Problem
 from agent.rules.time_jump import TimeJump
 from agent.tasks.disk_floor import DISK_FLOOR_BYTES, DiskFloor
 from agent.tasks.schedule import Scheduler
-from agent.tasks.status import StatusWriter, in_words
+from agent.tasks.status import StatusWriter, describe
 from agent.tasks.timekeeper import Timekeeper
 from agent.wire.sd_notify import Notifier
 from agent.wire.vocabulary import Kind
@@ -159,7 +159,7 @@ async def test_beats_do_not_pile_up() -> None:
     ],
 )
 def test_a_status_in_words(changes: dict[str, object], words: str) -> None:
-    assert in_words(STATUS.model_copy(update={**changes})) == words
+    assert describe(STATUS.model_copy(update={**changes})) == words
 
 
 async def test_changes_that_come_together_are_written_together(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ async def test_scheduled_reports_leave_the_last_room_to_requests(home: Harness) 
     assert wanted == []
     (problem,) = home.health.problems()
     assert problem.code == "disk-scarce"
-    assert problem.detail == "0 MiB are free, 2 scheduled reports left out"
+    assert problem.detail == "0 MiB are free, 2 scheduled reports skipped"
 
     disk.free = DISK_FLOOR_BYTES
     floor.want("network")

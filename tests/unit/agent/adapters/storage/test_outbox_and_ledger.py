@@ -122,7 +122,7 @@ def test_what_is_given_up_is_counted_and_said(
     assert outbox.depth().reports == 1
     ended = journal.get(REQUEST)
     assert ended is not None
-    assert (ended.state, ended.detail) == (State.REJECTED, "given up: no room or too old")
+    assert (ended.state, ended.detail) == (State.REJECTED, "dropped: no room or too old")
     assert database.counters() == {"reports_dropped": 1}
     assert ledger.drop_over_bounds(MUCH, DAY, NOW) == ()
 

@@ -147,7 +147,7 @@ async def test_another_device_in_the_answer_is_not_believed(stranger: Harness) -
 
     async with running(stranger.enrollment.run):
         await until(lambda: "not-enrolled" in stranger.codes())
-        assert "another device" in stranger.health.problems()[0].detail
+        assert "a different device" in stranger.health.problems()[0].detail
         bound = await stranger.binding_state.wait_until_bound()
 
     assert bound.instance_id == stranger.identity.load_or_create().instance_id
