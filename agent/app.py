@@ -316,7 +316,7 @@ class App:
             outbox_bytes=depth.size_bytes,
             last_heartbeat_at=_text(self._heartbeat.last_at),
             config_digest=config_digest(self._config),
-            last_exit=None if self._last_exit is None else self._last_exit.in_words(),
+            last_exit=None if self._last_exit is None else self._last_exit.describe(),
         )
 
     def _status_now(self) -> DaemonStatus:

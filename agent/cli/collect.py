@@ -1,4 +1,4 @@
-"""`venue-agent collect`: a report here and now. The same child, facts and payload as the daemon's.
+"""`venue-agent collect`: a report on this machine now, made like the daemon's.
 
 Progress goes to stderr, the result to stdout.
 """
@@ -49,11 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--ndjson", action="store_true", help="print progress and the payload as JSON lines"
     )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page as well")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write a page")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit 0 with a report, 1 when nothing at all could be collected."""
+    """Return 0 with a report, 1 if nothing could be collected."""
     loaded = load(LocalConfig, options.config)
     show = _print_line if options.ndjson else None
     state = StateDirectory(loaded.state_dir)
@@ -76,10 +76,10 @@ async def collect_report(
     *,
     show: Callable[[Progress], None] | None = None,
 ) -> ReportPayload:
-    """Collect by the same child, and make the same payload, as the daemon does.
+    """Collect and build the payload like the daemon. Raises CollectorError.
 
-    ``show`` is told the progress, which is drawn otherwise. Ctrl-C asks for what has been found so
-    far, a second one ends the command. Raises CollectorError.
+    ``show`` is called with the progress; by default a bar shows it. Ctrl-C ends the collection with
+    the facts so far, a second one ends the command.
     """
     identity = _identity(config, state)
     memory = PrinterMemory(state)
@@ -109,7 +109,7 @@ def show_report(payload: ReportPayload) -> None:
 def write_page(
     path: Path, payload: ReportPayload, write: Callable[[bytes], object] | None = None
 ) -> None:
-    """Write it by ``write``, where this process has not the rights to. Raises AgentError."""
+    """Write a page, by ``write`` if this process lacks the rights. Raises AgentError."""
     try:
         (write or path.write_bytes)(report_page(payload).encode())
     except OSError as error:
@@ -124,7 +124,7 @@ def _interrupt(interrupted: asyncio.Event, task: asyncio.Task[ReportPayload] | N
 
 
 def _identity(config: LocalConfig, state: StateDirectory) -> Identity:
-    """Say who this machine is, where it is enrolled and the state may be read."""
+    """Return the machine's identity, as far as its state can be read."""
     record = DeviceRecordFile(state).peek()
     binding = None if record is None or record.binding is None else record.binding.record
     named = config.device.legacy_install_id

@@ -268,7 +268,7 @@ async def test_a_key_that_everybody_can_read_is_refused(tmp_path: Path) -> None:
     code, _, errors = await run_agent(config, "run")
     assert code == 2
     assert errors == (
-        f"venue-agent: every user of this machine can read the file {key}: chmod 600 it\n"
+        f"venue-agent: every user of this machine can read the file {key}: run `chmod 600` on it\n"
     )
 
 

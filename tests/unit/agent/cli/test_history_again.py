@@ -109,8 +109,8 @@ def test_what_cannot_be_shown_is_said(config: Path, capsys: pytest.CaptureFixtur
         connection.execute("DELETE FROM sent")
     database.close()
     for words, said in (
-        (REPORT, f"report {REPORT} is no longer here: the newest 10 that were sent are kept"),
-        (REQUEST, "is no longer here"),
+        (REPORT, f"report {REPORT} is no longer stored: the newest 10 sent reports are kept"),
+        (REQUEST, "is no longer stored"),
         ("ffffffff", "no request or report begins with ffffffff"),
     ):
         assert main(["history", words, "--config", str(config)]) == 1
@@ -129,4 +129,4 @@ def test_what_is_no_id_is_wrong_usage(
 
 def test_a_page_of_nothing_is_wrong_usage(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "--html", "page.html", "--config", str(config)]) == 2
-    assert "--html wants the ID of a report" in capsys.readouterr().err
+    assert "--html requires the ID of a report" in capsys.readouterr().err

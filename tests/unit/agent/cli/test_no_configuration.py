@@ -62,7 +62,8 @@ def test_a_file_that_is_named_and_not_there_is_another_mistake(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["config", "check", "--config", str(tmp_path / "none.toml")]) == 2
-    assert capsys.readouterr().err == f"venue-agent: {tmp_path}/none.toml: there is no such file\n"
+    error = f"venue-agent: {tmp_path}/none.toml: the file does not exist\n"
+    assert capsys.readouterr().err == error
 
 
 def test_a_broken_one_is_corrected_before_anything_is_started(
