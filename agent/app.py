@@ -1,4 +1,4 @@
-"""The composition root: the only place where real parts are built and put together."""
+"""The composition root: the only module that builds the real components."""
 
 import asyncio
 import hashlib
@@ -14,7 +14,6 @@ from agent import __version__
 from agent.adapters import memory
 from agent.adapters.clock import Clock
 from agent.adapters.identity import Identity
-from agent.adapters.notify import Notifier
 from agent.adapters.service_client import ServiceClient
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.adapters.storage.database import Database, quarantine_database
@@ -26,7 +25,6 @@ from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import (
     BindingStatus,
     DaemonStatus,
-    ProblemStatus,
     StatusFile,
 )
 from agent.config.credential import ApiKeySource, key_place
@@ -35,7 +33,6 @@ from agent.config.model import Config, LocalConfig
 from agent.device_setup import device_at_start
 from agent.errors import StateError
 from agent.rules import retry
-from agent.rules.reports.agent_facts import AgentFacts
 from agent.rules.reports.fit import clip
 from agent.rules.time_jump import TimeJump
 from agent.tasks.acknowledge import Acknowledger
@@ -52,10 +49,11 @@ from agent.tasks.session.enrollment import Enrollment
 from agent.tasks.status import StatusWriter
 from agent.tasks.submit import Submitter
 from agent.tasks.timekeeper import Timekeeper
-from agent.tasks.wakeup import Wakeup
 from agent.wire.codec import encode
+from agent.wire.sd_notify import Notifier
 
 if TYPE_CHECKING:
+    from agent.reporting import AgentFacts
     from agent.tasks.collection import Collection
 
 log = logging.getLogger(__name__)
@@ -63,12 +61,12 @@ log = logging.getLogger(__name__)
 Phase = Literal["starting", "running", "stopping", "stopped"]
 
 SETTLE_AFTER_S: Final = 10.0
-"""So long after a start or a report memory is given back."""
+"""Time after a start or a report at which memory is returned to the system."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What an app is built in, and outlives it when the configuration is reloaded."""
+    """What stays the same when the configuration is reloaded."""
 
     state: StateDirectory
     notifier: Notifier
@@ -77,18 +75,18 @@ class Runtime:
     started_at: datetime
     foreground: bool
     collector_command: Callable[[str], Sequence[str]] | None = None
-    """The command line of a child of a kind, where it is not the built-in one."""
+    """Returns the command line of a kind's child; None for the built-in one."""
     kept_key: ApiKeySource | None = None
-    """The API key, where its file was read before root's rights were given up."""
+    """The API key, if only root can read its file."""
 
 
 def config_digest(config: LocalConfig) -> str:
-    """Return a short name for a configuration: equal configurations have equal names."""
+    """Return a short digest of a configuration."""
     return hashlib.sha256(encode(config)).hexdigest()[:16]
 
 
 class App:
-    """The parts of one run of the daemon. Build it inside the event loop; `close` ends it."""
+    """The components of one run of the daemon. Create it inside the event loop, and `close` it."""
 
     def __init__(self, loaded: Loaded[Config], runtime: Runtime) -> None:
         """Build everything, start nothing. Raises ConfigError and StateError."""
@@ -100,7 +98,7 @@ class App:
         self._collection_built: Collection | None = None
         self._settling: asyncio.TimerHandle | None = None
         self.status = StatusWriter(
-            StatusFile(runtime.state), runtime.notifier, runtime.clock, self._look
+            StatusFile(runtime.state), runtime.notifier, runtime.clock, self._status_now
         )
         self.health = HealthBoard(runtime.clock, self.status.changed)
         self._open_state()
@@ -109,7 +107,7 @@ class App:
         self._make_timers()
 
     def _open_state(self) -> None:
-        """Find out what device this is, and open journal and outbox."""
+        """Load the device record, and open journal and outbox."""
         state, service = self._runtime.state, self._config.service
         self._last_exit = _last_exit_in(state)
         self._identity, record_file = Identity(state), DeviceRecordFile(state)
@@ -129,7 +127,7 @@ class App:
             self.health.set("state-quarantined", f"see {state.quarantine_path}")
 
     def _leave_journal(self) -> None:
-        """Keep the journal of another device or for another service where support finds it."""
+        """Quarantine the journal of another device or service, for support."""
         unsent = quarantine_database(self._runtime.state)
         if unsent:
             where = self._runtime.state.quarantine_path
@@ -141,7 +139,7 @@ class App:
         self.health.set("state-quarantined", f"{rows} rows so far, see {where}")
 
     def _make_session(self) -> None:
-        """Build what talks to the service as this device."""
+        """Build the components that call the service."""
         runtime, service = self._runtime, self._config.service
         api_key = runtime.kept_key or key_place(service.api_key_file, self._loaded.path)
         self.client = ServiceClient(service, api_key, runtime.clock)
@@ -155,7 +153,6 @@ class App:
         )
         self._enrollment = Enrollment(
             self._session,
-            self.binding_state,
             config=self._config,
             identity=self._identity,
             health=self.health,
@@ -165,9 +162,9 @@ class App:
         self._heartbeat = Heartbeat(self._session, self.health)
 
     def _make_request_loops(self) -> None:
-        """Build what a request passes: receive, acknowledge, execute, submit."""
+        """Build the loops that handle a request: receive, acknowledge, execute, submit."""
         runtime, limits = self._runtime, self._config.limits
-        work = Wakeup(runtime.clock)
+        work = asyncio.Event()
         self._acknowledger = Acknowledger(
             self._session, self._journal, runtime.clock, wake_executor=work.set
         )
@@ -212,7 +209,7 @@ class App:
         )
 
     def loops(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
-        """Return the loops that make the daemon, by name, in the order of their start."""
+        """Return the daemon's loops by name, in the order of their start."""
         return {
             "status": self.status.run,
             "time": self._timekeeper.run,
@@ -245,24 +242,24 @@ class App:
         self._database.close()
 
     async def _enroll(self) -> None:
-        """Make the first contact, not at once with all that a power cut started; go on for ever."""
+        """Enroll. The first call is delayed, because a power cut starts many machines together."""
         clock = self._runtime.clock
-        # The monotonic clock counts from the boot on every system this runs on.
+        # The monotonic clock starts at boot on every supported system.
         delay_s = retry.first_contact_delay_s(clock.monotonic(), self._runtime.rng)
         if delay_s:
             await clock.sleep(delay_s)
         await self._enrollment.run()
 
     async def _beat_when_bound(self) -> None:
-        """Have the scheduler beat as soon as there is a binding, and after each new one."""
+        """Send a heartbeat at once for each new binding."""
         while True:
-            await self._session.wait_until_bound()
+            await self.binding_state.wait_until_bound()
             self._scheduler.beat_now()
             self._settle_soon()
-            await self._session.wait_for_loss()
+            await self.binding_state.wait_for_loss()
 
     def _time_jumped(self, jump: TimeJump) -> None:
-        """Trust no timer and no connection from before."""
+        """Restart timers and connections, because none is reliable after a time jump."""
         self._scheduler.plan_anew()
         self._breaker.retry_now()
         self._receiver.reconnect()
@@ -279,7 +276,7 @@ class App:
         self._settle_soon()
 
     def _settle_soon(self) -> None:
-        """Give memory back while idle; not at once, for the next request may be on its way."""
+        """Return memory while idle, after a delay, because another request may follow."""
         if self._settling is not None:
             self._settling.cancel()
         if self.activity == IDLE:
@@ -287,25 +284,31 @@ class App:
             self._settling = loop.call_later(SETTLE_AFTER_S, memory.settle)
 
     def _collection(self) -> "Collection":
-        """Build what makes reports, at the first one that is wanted."""
+        """Return what makes reports; the first call builds it."""
         if self._collection_built is None:
             # Megabytes of models that a daemon without requests never needs.
+            from agent.adapters.collector_process import CollectorProcess
             from agent.adapters.storage.printer_memory import PrinterMemory
-            from agent.reporting import build_collection
+            from agent.reporting import agent_fields, environment_here
+            from agent.tasks.collection import Collection
 
-            self._collection_built = build_collection(
+            command = self._runtime.collector_command
+            self._collection_built = Collection(
                 config=self._config,
                 binding_state=self.binding_state,
+                environment=environment_here(self._config),
+                agent_fields=lambda: agent_fields(self._agent_facts()),
+                collectors=CollectorProcess() if command is None else CollectorProcess(command),
                 memory=PrinterMemory(self._runtime.state),
                 health=self.health,
                 clock=self._runtime.clock,
                 on_activity=self._note_activity,
-                agent_facts=self._agent_facts,
-                collector_command=self._runtime.collector_command,
             )
         return self._collection_built
 
-    def _agent_facts(self) -> AgentFacts:
+    def _agent_facts(self) -> "AgentFacts":
+        from agent.reporting import AgentFacts  # as above
+
         depth = self._outbox.depth()
         return AgentFacts(
             uptime_s=int((self._runtime.clock.now() - self._runtime.started_at).total_seconds()),
@@ -313,10 +316,10 @@ class App:
             outbox_bytes=depth.size_bytes,
             last_heartbeat_at=_text(self._heartbeat.last_at),
             config_digest=config_digest(self._config),
-            last_exit=None if self._last_exit is None else self._last_exit.in_words(),
+            last_exit=None if self._last_exit is None else self._last_exit.describe(),
         )
 
-    def _look(self) -> DaemonStatus:
+    def _status_now(self) -> DaemonStatus:
         depth = self._outbox.depth()
         binding = self.binding_state.record.binding
         return DaemonStatus(
@@ -355,22 +358,12 @@ class App:
                 DROPPED_COUNTER: 0,
                 **self._database.counters(),
             },
-            problems=tuple(
-                ProblemStatus(
-                    code=p.condition.code,
-                    severity=p.condition.severity,
-                    title=p.condition.title,
-                    detail=p.detail,
-                    fix=p.condition.fix,
-                    since=p.since,
-                )
-                for p in self.health.problems()
-            ),
+            problems=self.health.problems(),
         )
 
 
 def _last_exit_in(state: StateDirectory) -> LastExit | None:
-    """Read how the last run ended; what cannot be read stops nothing."""
+    """Read how the last run ended; None if that cannot be read."""
     try:
         return read_last_exit(state.path)
     except StateError as error:

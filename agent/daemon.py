@@ -1,4 +1,4 @@
-"""The daemon: holds the state directory, starts the loops, obeys signals, ends in order."""
+"""The daemon: locks the state directory, runs the loops, handles signals, stops cleanly."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,6 @@ from agent import __version__
 from agent.adapters.accounts.privileges import step_down
 from agent.adapters.clock import SystemClock
 from agent.adapters.http_client import check_service
-from agent.adapters.notify import Notifier
 from agent.adapters.sighup import SighupAction
 from agent.adapters.storage.database import is_damaged
 from agent.adapters.storage.state import StateDirectory
@@ -32,26 +31,27 @@ from agent.logs.setup import set_up_logging
 from agent.redaction.known import remember
 from agent.redaction.places import secrets_here
 from agent.rules.retry import Backoff
+from agent.wire.sd_notify import Notifier
 
 log = logging.getLogger(__name__)
 
 STOP_WITHIN_S: Final = 8.0
-"""The loops have this long to end; a service manager kills after ten or more."""
+"""Time for the loops to end; service managers kill the process after ten seconds or more."""
 RESTART: Final = Backoff(base_s=1.0, cap_s=60.0)
 WELL_AFTER_S: Final = 600.0
-"""A loop that ran for so long was well, whatever it broke of before."""
+"""Uptime of a loop after which its failure count resets."""
 DAMAGE_PAUSE_S: Final = 60.0
 
 
 class Signal(StrEnum):
-    """What a signal asks for."""
+    """The action that a signal requests."""
 
     STOP = "stop"
     RELOAD = "reload"
 
 
 def load_for_daemon(path: Path | None, kept_key: ApiKeySource | None = None) -> Loaded[Config]:
-    """Read the configuration and see that it can be run with. Raises ConfigError."""
+    """Read the configuration and check that a daemon can run with it. Raises ConfigError."""
     remember(*secrets_here(path or default_config_path(), os.environ))
     loaded = load(Config, path)
     check_service(loaded.config.service)
@@ -60,7 +60,7 @@ def load_for_daemon(path: Path | None, kept_key: ApiKeySource | None = None) -> 
     if too_open := source.why_too_open():
         raise ConfigError((too_open,))
     if source.readers() == "group" and loaded.config.service.api_key_file:
-        log.warning("a whole group can read %s: chmod 600 it", source.describe())
+        log.warning("a group can read %s: run `chmod 600` on it", source.describe())
     return loaded
 
 
@@ -72,11 +72,15 @@ async def run(
     collector_command: Callable[[str], Sequence[str]] | None = None,
     notifier: Notifier | None = None,
 ) -> None:
-    """Run until told to stop; ``notifier`` tells the service manager, systemd's by default.
+    """Run until a signal requests a stop.
 
-    ``hangup`` is what SIGHUP asks for.
+    Args:
+        hangup: the action that SIGHUP requests.
+        collector_command: the command line of a kind's child; the built-in one by default.
+        notifier: notifies the service manager; systemd by default.
 
-    Raises ConfigError and StateError before anything is started.
+    Raises:
+        ConfigError, StateError: before anything is started.
     """
     loaded = load_for_daemon(path)
     set_up_logging(loaded.config.logging)
@@ -111,11 +115,11 @@ def _stepped_down(state: StateDirectory, loaded: Loaded[Config]) -> ApiKeySource
     key = source.read()
     if not step_down(state.path):
         return None
-    log.info("started by root: goes on as the user who owns %s", state.path)
+    log.info("started by root: continuing as the owner of %s", state.path)
     try:
         source.read()
     except CredentialRefused:
-        log.info("only root can read %s: a new key needs a new start", source.describe())
+        log.info("only root can read %s: a new key needs a restart", source.describe())
         return ApiKeySource(None, key)
     return None
 
@@ -123,18 +127,18 @@ def _stepped_down(state: StateDirectory, loaded: Loaded[Config]) -> ApiKeySource
 async def _wait_for_signal(
     loaded: Loaded[Config], path: Path | None, runtime: Runtime, signals: asyncio.Queue[Signal]
 ) -> Loaded[Config] | None:
-    """Wait for a signal; return the configuration to go on with, or None to stop.
+    """Wait for a signal; return the configuration to continue with, or None to stop.
 
-    A configuration that cannot be run with disturbs nothing.
+    An invalid configuration has no effect.
     """
     notifier = runtime.notifier
     while True:
         signal_ = await signals.get()
-        log.info("asked to %s", signal_)
+        log.info("received a request to %s", signal_)
         if signal_ is Signal.STOP:
             notifier.stopping()
             return None
-        # sd_notify(3) wants CLOCK_MONOTONIC, which our own clock is not everywhere.
+        # sd_notify(3) requires CLOCK_MONOTONIC, which our clock does not use everywhere.
         notifier.reloading(time.monotonic_ns() // 1000)
         if (new := _reloaded(loaded, path, runtime)) is not None:
             return new
@@ -148,10 +152,10 @@ def _reloaded(loaded: Loaded[Config], path: Path | None, runtime: Runtime) -> Lo
     except ConfigError as error:
         for problem in error.problems:
             log.error("not reloaded: %s", problem)
-        runtime.notifier.status("the new configuration is wrong: running with the old one")
+        runtime.notifier.status("the new configuration is invalid: running with the old one")
         return None
     if new.state_dir != loaded.state_dir:
-        log.warning("device.state_dir has changed: this needs a restart, the old one is kept")
+        log.warning("device.state_dir has changed: the new value needs a restart")
         device = new.config.device.model_copy(update={"state_dir": str(loaded.state_dir)})
         config = new.config.model_copy(update={"device": device})
         new = Loaded(config, new.path, new.origins)
@@ -163,7 +167,7 @@ def _reloaded(loaded: Loaded[Config], path: Path | None, runtime: Runtime) -> Lo
 async def _run_once(
     loaded: Loaded[Config], path: Path | None, runtime: Runtime, signals: asyncio.Queue[Signal]
 ) -> Loaded[Config] | None:
-    """Run the loops until a signal; return the configuration to go on with, or None to stop."""
+    """Run the loops until a signal; return the next configuration, or None to stop."""
     app = App(loaded, runtime)
     try:
         app.start()
@@ -171,7 +175,7 @@ async def _run_once(
             asyncio.create_task(_keep_running(name, loop, app, signals), name=name)
             for name, loop in app.loops().items()
         ]
-        watchdog = asyncio.create_task(_tell_the_watchdog(runtime.notifier), name="watchdog")
+        watchdog = asyncio.create_task(_feed_the_watchdog(runtime.notifier), name="watchdog")
         runtime.notifier.ready()
         obeying = asyncio.create_task(_wait_for_signal(loaded, path, runtime, signals), name="obey")
         try:
@@ -187,48 +191,48 @@ async def _run_once(
 async def _while_all_run(
     obeying: asyncio.Task[Loaded[Config] | None], loops: list[asyncio.Task[None]]
 ) -> None:
-    """Return when a signal was obeyed. Raises AgentError when a loop is gone for good.
+    """Return when a signal was handled. Raises AgentError when a loop has ended.
 
-    An agent that lacks one of its loops must not look alive: the service manager starts another.
+    An agent without one of its loops must stop, so that the service manager restarts it.
     """
     await asyncio.wait((obeying, *loops), return_when=asyncio.FIRST_COMPLETED)
     if not obeying.done():
         gone = ", ".join(task.get_name() for task in loops if task.done())
-        raise AgentError(f"the agent cannot go on without: {gone}")
+        raise AgentError(f"the agent cannot continue without: {gone}")
 
 
 async def _keep_running(
     name: str, loop: Callable[[], Awaitable[None]], app: App, signals: asyncio.Queue[Signal]
 ) -> None:
-    """Run a loop; one that breaks is recorded and started again, later and later."""
+    """Run a loop. A failure is recorded, and the loop restarts after a growing wait."""
     attempt = 0
     while True:
         began = time.monotonic()
         try:
             await loop()
-            _note_broken(name, "it ended by itself", app)
+            _note_failure(name, "it ended", app)
         except asyncio.CancelledError:
-            # Only a cancellation of this very task is the daemon's stop.
+            # Only a cancellation of this task itself means that the daemon stops.
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
-            _note_broken(name, "something it waited for was cancelled", app)
+            _note_failure(name, "something that it awaited was cancelled", app)
         except (StateError, sqlite3.Error, OSError) as error:
             log.error("%s: %s", name, error)
             app.health.set("state-failing", f"{name}: {error}")
             if is_damaged(error):
-                # Only a new start sets a damaged database aside.
+                # Only a restart quarantines a damaged database.
                 await asyncio.sleep(DAMAGE_PAUSE_S)
                 signals.put_nowait(Signal.RELOAD)
         except Exception as error:
-            log.exception("%s broke", name)
+            log.exception("%s failed", name)
             app.health.set("internal-error", f"{name}: {type(error).__name__}: {error}")
         attempt = 1 if time.monotonic() - began > WELL_AFTER_S else attempt + 1
         await asyncio.sleep(RESTART.delay_s(attempt, SystemRandom()))
         app.health.clear({"state-failing"})
 
 
-def _note_broken(name: str, why: str, app: App) -> None:
-    log.error("%s broke: %s", name, why)
+def _note_failure(name: str, why: str, app: App) -> None:
+    log.error("%s failed: %s", name, why)
     app.health.set("internal-error", f"{name}: {why}")
 
 
@@ -237,14 +241,14 @@ async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
         task.cancel()
     done, late = await asyncio.wait(tasks, timeout=STOP_WITHIN_S)
     for task in late:
-        log.error("%s did not end in %.0f s and is left behind", task.get_name(), STOP_WITHIN_S)
+        log.error("%s did not end in %.0f s and is abandoned", task.get_name(), STOP_WITHIN_S)
     for task in done:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("%s ended with %s: %s", task.get_name(), type(error).__name__, error)
 
 
-async def _tell_the_watchdog(notifier: Notifier) -> None:
-    """Give the manager a sign of life from inside the event loop: a hung loop gives none."""
+async def _feed_the_watchdog(notifier: Notifier) -> None:
+    """Send signs of life from inside the event loop, so that a hung loop sends none."""
     if not notifier.watchdog_s:
         return
     while True:
@@ -254,7 +258,7 @@ async def _tell_the_watchdog(notifier: Notifier) -> None:
 
 @contextlib.contextmanager
 def _signals(signals: asyncio.Queue[Signal], hangup: SighupAction) -> Iterator[None]:
-    """Turn SIGTERM, SIGINT and SIGHUP into wishes while the body runs."""
+    """Queue SIGTERM, SIGINT and SIGHUP while the body runs."""
     loop = asyncio.get_running_loop()
     meanings = {signal.SIGTERM: Signal.STOP, signal.SIGINT: Signal.STOP}
     if sys.platform == "win32":

@@ -1,4 +1,4 @@
-"""What this device is at start: the stored record, or a new one, and what speaks against it."""
+"""The device record at start: the stored one, or a new one."""
 
 import logging
 from collections.abc import Callable
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class DeviceAtStart:
-    """``is_clone``: the stored identity belongs to another machine, a new one was begun."""
+    """``is_clone``: the stored identity belongs to another machine, and was replaced."""
 
     record: DeviceRecord
     is_clone: bool = False
@@ -30,12 +30,13 @@ def device_at_start(
     *,
     leave_journal: Callable[[], None] = lambda: None,
 ) -> DeviceAtStart:
-    """Load or begin the device record. Raises StateError.
+    """Load or create the device record. Raises StateError.
 
-    The key is kept whatever happens to the record, since the instance id follows from it; only
-    on a disk copied to another machine both are begun anew. ``leave_journal`` is called when the
-    requests and reports on this disk are another device's or for another service; it comes before
-    the record forgets them, so that a crash in between is made up for.
+    The key is kept even if the record is lost, because the instance id depends on it. Only on a
+    disk that was copied to another machine both are replaced.
+
+    ``leave_journal`` is called if the requests and reports on this disk belong to another device or
+    service. It is called before the record changes, so that a crash in between repeats it.
     """
     fingerprint = fingerprint or machine.fingerprint()
     stored = file.load()
@@ -48,7 +49,7 @@ def device_at_start(
     copied_name = None
     if stored is not None and is_clone:
         copied_name = stored.legacy_install_id
-        log.warning("this disk was copied from another machine: a new identity is made")
+        log.warning("this disk was copied from another machine: creating a new identity")
         leave_journal()
         if identity.exists():
             identity.quarantine_file()
@@ -67,12 +68,12 @@ def device_at_start(
 
 
 def _was_elsewhere(record: DeviceRecord, config: Config) -> bool:
-    """Tell whether the record's binding is one at another service."""
+    """Return whether the record's binding belongs to another service."""
     return record.binding is not None and record.binding.base_url != config.service.base_url
 
 
 def _as_configured(record: DeviceRecord, config: Config) -> DeviceRecord:
-    """Apply what the configuration says: the install id, and where the device belongs."""
+    """Apply the configuration: the install id, and the service and location of the binding."""
     install_id = config.device.legacy_install_id or record.legacy_install_id
     record = record.model_copy(update={"legacy_install_id": install_id})
     binding = record.binding
@@ -82,7 +83,7 @@ def _as_configured(record: DeviceRecord, config: Config) -> DeviceRecord:
     if (binding.base_url, binding.location_id) == place:
         return record
     log.warning(
-        "the configuration names another place than the enrollment (%s at %s): enrolling anew",
+        "the configuration differs from the enrollment (%s at %s): enrolling again",
         binding.location_id,
         binding.base_url,
     )

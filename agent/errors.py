@@ -1,19 +1,19 @@
-"""Every error of the agent, classed by what to do about it.
+"""Every error of the agent, classified by the required action.
 
-AgentError                  shown to people as one or two plain lines
+AgentError                  shown to users as one or two plain lines
 ├── ConfigError             the configuration is wrong: fix the file, exit 2
-│   ├── ConfigMissing       there is none: make one, exit 2
-│   └── ConfigNotVisible    this user may not read what it consists of (also a NotVisible)
-├── NotVisible              closed to this user: ask as root, exit 3
+│   ├── ConfigMissing       there is no configuration: create one, exit 2
+│   └── ConfigNotVisible    this user may not read a part of it (also a NotVisible)
+├── NotVisible              this user has no access: run as root, exit 3
 ├── StateError              the state directory cannot be used: fix the machine, exit 1
-├── CollectorError          the child broke; what it told until then still counts
-└── ServiceError            the service did not do what was asked
-    ├── ServiceUnavailable  no usable answer: try again, later and later
+├── CollectorError          the child failed; its facts until then still count
+└── ServiceError            a call to the service failed
+    ├── ServiceUnavailable  no usable reply: retry with growing waits
     │   └── Throttled       the service named the wait
-    ├── CredentialRefused   401: read the key again, try slowly, keep the identity
-    ├── Refused             403, 404, 409, 410: an answer about this thing, ask `current`
-    ├── BodyRejected        400, 422 and other 4xx: this body will never be taken
-    └── BodyTooLarge        413: send a smaller one
+    ├── CredentialRefused   401: read the key again, retry slowly, keep the identity
+    ├── Refused             403, 404, 409, 410: the reply for this resource, call `current`
+    ├── BodyRejected        400, 422 and other 4xx: the service will never accept this body
+    └── BodyTooLarge        413: send a smaller body
 """
 
 from typing import Literal
@@ -36,14 +36,14 @@ UnavailableCause = Literal[
 
 
 class AgentError(Exception):
-    """Anything the agent says instead of a traceback. What it says holds no secret."""
+    """Base of errors that are shown without a traceback. The message contains no secret."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(redact(message))
 
 
 class ConfigError(AgentError):
-    """One line for each problem found, each with the file and line where it stands."""
+    """``problems`` has one line for each problem, with file and line."""
 
     def __init__(self, problems: tuple[str, ...]) -> None:
         self.problems = tuple(redact(problem) for problem in problems)
@@ -51,13 +51,13 @@ class ConfigError(AgentError):
 
 
 class ConfigMissing(ConfigError):
-    """There is no configuration in any of the places where one is looked for."""
+    """No configuration exists at any of the possible paths."""
 
 
 class NotVisible(AgentError):
-    """What was asked about is closed to this user, and nothing may be said of it.
+    """This user has no access.
 
-    ``advice`` is what to do where it is not just the same command as root.
+    ``advice`` is what to do, unless that is the same command as root.
     """
 
     def __init__(self, message: str, advice: str = "") -> None:
@@ -66,7 +66,7 @@ class NotVisible(AgentError):
 
 
 class ConfigNotVisible(ConfigError, NotVisible):
-    """The configuration, or the key that it names, is there and closed to this user."""
+    """The configuration or its key exists, but this user may not read it."""
 
 
 class StateError(AgentError):
@@ -78,11 +78,11 @@ class CollectorError(AgentError):
 
 
 class ServiceError(AgentError):
-    """Base of everything a call to the service can end in."""
+    """Base of every failure of a call to the service."""
 
 
 class ServiceUnavailable(ServiceError):
-    """The service gave no usable answer; ``cause`` says which kind of trouble it looks like."""
+    """The service gave no usable reply. ``cause`` is the likely reason."""
 
     def __init__(self, cause: UnavailableCause, detail: str) -> None:
         super().__init__(detail)
@@ -90,7 +90,7 @@ class ServiceUnavailable(ServiceError):
 
 
 class Throttled(ServiceUnavailable):
-    """429 or 503; ``retry_after_s`` is the service's own wish, where it gave one."""
+    """429 or 503. ``retry_after_s`` is the wait that the service requested, if any."""
 
     def __init__(self, detail: str, retry_after_s: float | None) -> None:
         super().__init__("throttled", detail)
@@ -98,11 +98,11 @@ class Throttled(ServiceUnavailable):
 
 
 class CredentialRefused(ServiceError):
-    """The API key is missing, unknown, expired or has not the grant that is needed."""
+    """The API key is missing, unknown or expired, or lacks the required grant."""
 
 
 class Refused(ServiceError):
-    """The service knows what was asked and says no. ``code`` is its own word, if it gave one."""
+    """The service refuses. ``code`` is its error code, if the reply has one."""
 
     def __init__(self, status: int, code: str | None, detail: str) -> None:
         super().__init__(detail)
@@ -111,7 +111,7 @@ class Refused(ServiceError):
 
 
 class BodyRejected(ServiceError):
-    """The body breaks the service's rules; sending it again cannot help."""
+    """The body violates the service's rules; sending it again cannot help."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
@@ -119,4 +119,4 @@ class BodyRejected(ServiceError):
 
 
 class BodyTooLarge(ServiceError):
-    """The body is larger than the service takes."""
+    """The body is larger than the service accepts."""

@@ -1,6 +1,6 @@
-"""Reads a file whose name somebody gave: a regular one, a bounded part of it, without waiting.
+"""Reads a bounded part of a regular file without blocking, for names that users provide.
 
-Opening a FIFO waits for its other end, and opening a device may act on it: so neither is opened.
+FIFOs and devices are not opened: opening a FIFO blocks, and opening a device may change its state.
 """
 
 import errno
@@ -12,7 +12,7 @@ from typing import Final
 WITHOUT_WAITING: Final[int] = (
     getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 )
-"""Flags of open(2) that every file of a foreign name is opened with."""
+"""Flags of open(2) for every file."""
 
 _KINDS: Final = {
     stat.S_IFDIR: "a directory",
@@ -25,14 +25,14 @@ _KINDS: Final = {
 
 
 def kind_of(mode: int) -> str:
-    """Name in words what has the file mode ``mode``."""
+    """Return the kind of file that a file mode describes."""
     return _KINDS.get(stat.S_IFMT(mode), "a regular file")
 
 
 def read_regular(path: Path, max_bytes: int) -> bytes:
     """Return the first ``max_bytes`` of a regular file; links to one are followed.
 
-    Raises OSError, whose ``strerror`` says what stands there instead.
+    Raises OSError, whose ``strerror`` names the kind of file if it is not a regular one.
     """
     _require_regular(path, path.stat())
     with os.fdopen(os.open(path, os.O_RDONLY | WITHOUT_WAITING), "rb") as file:

@@ -1,57 +1,36 @@
-"""Composition of the parts that make reports. Imported when the first report is wanted."""
+"""The environment and the daemon's own facts for reports. Imported for the first report."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from agent import __version__
 from agent.adapters import machine
-from agent.adapters.clock import Clock
-from agent.adapters.collector_process import CollectorProcess, default_command
-from agent.adapters.storage.printer_memory import PrinterMemory
-from agent.config.capabilities import capabilities_of
 from agent.config.model import LocalConfig
-from agent.rules.reports.agent_facts import AgentFacts
 from agent.rules.reports.context import environment_of
-from agent.tasks.collection import Collection
-from agent.tasks.health_board import HealthBoard
-from agent.tasks.report_maker import ReportMaker
-from agent.tasks.session.binding_state import BindingState
 from agent.wire.payloads.common import Environment
 from collectors.contract import Field
 
 SOURCE = "agent"
 
 
-def build_collection(
-    *,
-    config: LocalConfig,
-    binding_state: BindingState,
-    memory: PrinterMemory,
-    health: HealthBoard,
-    clock: Clock,
-    on_activity: Callable[[str], None],
-    agent_facts: Callable[[], AgentFacts],
-    collector_command: Callable[[str], Sequence[str]] | None,
-) -> Collection:
-    """Put together what turns a request into a sealed report."""
-    maker = ReportMaker(
-        config=config,
-        binding_state=binding_state,
-        clock=clock,
-        environment=environment_here(capabilities_of(config)),
-        agent_fields=lambda: agent_fields(agent_facts()),
-    )
-    return Collection(
-        collectors=CollectorProcess(collector_command or default_command),
-        maker=maker,
-        memory=memory,
-        health=health,
-        clock=clock,
-        on_activity=on_activity,
-    )
+@dataclass(frozen=True, slots=True)
+class AgentFacts:
+    """Facts that only the daemon has, for the application snapshot (``agent.*``).
+
+    ``last_heartbeat_at`` is ISO 8601 in UTC; None if there was none since the start. ``last_exit``
+    describes how the previous run ended; None if the service manager did not report it.
+    """
+
+    uptime_s: int
+    outbox_reports: int
+    outbox_bytes: int
+    last_heartbeat_at: str | None
+    config_digest: str
+    last_exit: str | None = None
 
 
-def environment_here(capabilities: tuple[str, ...]) -> Environment:
+def environment_here(config: LocalConfig) -> Environment:
     """Describe this build on this machine."""
     system, release, arch = machine.system_release_arch()
     return environment_of(
@@ -60,24 +39,24 @@ def environment_here(capabilities: tuple[str, ...]) -> Environment:
         release=release,
         arch=arch,
         os_platform=sys.platform,
-        capabilities=capabilities,
+        capabilities=config.capabilities,
     )
 
 
 def agent_fields(facts: AgentFacts) -> Iterator[Field]:
-    """Tell the daemon's facts as snapshot fields (docs/application-fields.md)."""
+    """Yield the daemon's facts as snapshot fields (docs/application-fields.md)."""
     yield Field("agent.version", SOURCE, "available", __version__)
     yield Field("agent.uptimeSeconds", SOURCE, "available", facts.uptime_s)
     yield Field("agent.outboxReports", SOURCE, "available", facts.outbox_reports)
     yield Field("agent.outboxBytes", SOURCE, "available", facts.outbox_bytes)
     yield Field("agent.configDigest", SOURCE, "available", facts.config_digest)
-    if facts.last_exit is None:
-        reason = "no service manager told how the agent ended the last time"
-        yield Field("agent.lastExit", SOURCE, "not-applicable", None, reason)
-    else:
-        yield Field("agent.lastExit", "systemd", "available", facts.last_exit)
-    key = "agent.lastHeartbeatAt"
-    if facts.last_heartbeat_at is None:
-        yield Field(key, SOURCE, "not-applicable", None, "none since the agent's start")
-    else:
-        yield Field(key, SOURCE, "available", facts.last_heartbeat_at)
+    reason = "the service manager did not report how the previous run ended"
+    yield _optional("agent.lastExit", "systemd", facts.last_exit, reason)
+    reason = "none since the agent's start"
+    yield _optional("agent.lastHeartbeatAt", SOURCE, facts.last_heartbeat_at, reason)
+
+
+def _optional(key: str, source: str, value: str | None, reason: str) -> Field:
+    if value is None:
+        return Field(key, SOURCE, "not-applicable", None, reason)
+    return Field(key, source, "available", value)

@@ -11,6 +11,7 @@ from types import FrameType
 import uvicorn
 
 from agent.wire.addresses import join_host_port
+from agent.wire.sd_notify import Notifier
 from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import system_clock
 from controlplane.settings import Settings
@@ -20,7 +21,6 @@ from controlplane.web.core import Core
 from controlplane.web.observability.listener import MetricsListener, beside
 from controlplane.web.observability.logs import Format, set_up_logging
 from controlplane.web.observability.metrics import share_between_workers
-from controlplane.web.observability.service_notifications import Notifier
 from controlplane.web.protocol import AWAITED_MAX, bounded_protocol
 from controlplane.workers import parent_sentinel
 

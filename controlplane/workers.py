@@ -16,7 +16,7 @@ from multiprocessing.context import SpawnProcess
 from multiprocessing.synchronize import Event
 from types import FrameType
 
-from controlplane.web.observability.service_notifications import Notifier
+from agent.wire.sd_notify import Notifier
 
 log = logging.getLogger("controlplane.workers")
 GRACE_S = 10

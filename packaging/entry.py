@@ -25,9 +25,9 @@ def main() -> int:
         # The watchdog ends a hung daemon by SIGABRT: the log then names the place that hung.
         faulthandler.enable()
     if word == WINDOWS_SERVICE:
-        from agent.adapters.service_manager.windows.host import main as host
+        from agent.cli.windows_service import main as windows_service
 
-        return host()
+        return windows_service()
     # Imports make many objects and no garbage: looking for some takes a tenth of a verb's time.
     # Only `run` lasts, and enables it.
     gc.disable()

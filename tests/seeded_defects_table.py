@@ -30,28 +30,28 @@ DEFECTS: Final = (
     Defect(
         "kill order", "the journal says that the service knows of the start before it was told",
         "agent/tasks/submit.py",
-        '        await self._session.acknowledge(entry, "running")\n'
-        "        self._journal.note_running_acknowledged(entry.request_id)\n",
-        "        self._journal.note_running_acknowledged(entry.request_id)\n"
-        '        await self._session.acknowledge(entry, "running")\n',
+        '        await self.session.acknowledge(entry, "running")\n'
+        "        self.ledger.journal.note_running_acknowledged(entry.request_id)\n",
+        "        self.ledger.journal.note_running_acknowledged(entry.request_id)\n"
+        '        await self.session.acknowledge(entry, "running")\n',
         "tests/unit/agent/tasks/test_submit.py",
     ),
     Defect(
         "kill order", "the outbox row is written in a transaction of its own",
         "agent/adapters/storage/ledger.py",
-        "            self.outbox.add_within(connection, report, sealed, now)\n",
+        "            self.outbox.add_within(connection, report, now)\n",
         "        with self._database.transaction(Failpoint.REPORT_HANDED_OVER) as connection:\n"
-        "            self.outbox.add_within(connection, report, sealed, now)\n",
+        "            self.outbox.add_within(connection, report, now)\n",
         "tests/unit/agent/adapters/storage",
     ),
     Defect(
         "kill order", "the new binding is announced to the other tasks before it is stored",
         "agent/tasks/session/binding_state.py",
-        '        self._save(self._record.model_copy(update={"binding": binding,'
+        '        self._save(self.record.model_copy(update={"binding": binding,'
         ' "is_revoked": False}))\n'
         "        self._is_bound.set()\n",
         "        self._is_bound.set()\n"
-        '        self._save(self._record.model_copy(update={"binding": binding,'
+        '        self._save(self.record.model_copy(update={"binding": binding,'
         ' "is_revoked": False}))\n',
         "tests/unit/agent/tasks/session/test_enrollment.py",
     ),

@@ -1,1 +1,1 @@
-"""One module for each outside thing. A third-party I/O library is imported by one module only."""
+"""One module for each external system. Only one module imports a third-party I/O library."""

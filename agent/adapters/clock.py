@@ -1,4 +1,4 @@
-"""Time: the wall clock for what people and the service read, the monotonic one for durations."""
+"""Time: the wall clock for timestamps, the monotonic clock for durations."""
 
 import asyncio
 import sys
@@ -10,14 +10,12 @@ from typing import Protocol
 class Clock(Protocol):
     def now(self) -> datetime:
         """Return the wall clock's time, aware, in UTC."""
-        ...
 
     def monotonic(self) -> float:
-        """Return seconds that never jump and go on while the machine sleeps.
+        """Return seconds that never jump and that continue while the machine sleeps.
 
-        Only differences mean anything.
+        Only differences have a meaning.
         """
-        ...
 
     async def sleep(self, seconds: float) -> None: ...
 
@@ -29,8 +27,8 @@ class SystemClock:
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        # time.monotonic() stands still in suspend on Linux (clock_gettime(2)) and on macOS
-        # (mach_absolute_time); on Windows it goes on.
+        # time.monotonic() stops in suspend on Linux (clock_gettime(2)) and on macOS
+        # (mach_absolute_time); on Windows it continues.
         if sys.platform == "linux":
             return time.clock_gettime(time.CLOCK_BOOTTIME)
         elif sys.platform == "darwin":  # noqa: RET505 - mypy knows platforms by branches

@@ -1,8 +1,8 @@
 """Runs a collector as a child process and reads its events.
 
-The child has its own session, so that it can be killed with everything it started; a deadline,
-after which it is first asked for what it has and then killed; and no environment that could hold a
-secret. What it told before it died is not lost: the last checkpoint counts.
+The child has a session of its own, so that it can be killed with everything that it started. After
+its deadline it must send its facts so far, and is then killed. Its environment contains no secret.
+If it crashes, the last checkpoint counts.
 """
 
 import asyncio
@@ -18,10 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-from agent.adapters import failpoints
-from agent.adapters.failpoints import Failpoint
+from agent.adapters.failpoints import Failpoint, passing
 from agent.errors import CollectorError
-from agent.redaction.environment import without_secrets
+from agent.redaction.known import without_secrets
 from agent.wire.codec import decode_strictly
 from agent.wire.validation import ValidationError
 from collectors.contract import (
@@ -42,10 +41,9 @@ log = logging.getLogger(__name__)
 STDERR_KEPT: Final = 4096
 CANCEL_LINE: Final = b"cancel\n"
 _TOO_LONG: Final = f"an event is longer than {EVENT_MAX_BYTES} bytes"
-_ENDLESS_BYTES: Final = 4 * EVENT_MAX_BYTES  # a line that is longer will hardly end
+_ENDLESS_BYTES: Final = 4 * EVENT_MAX_BYTES  # a longer line will probably never end
 
-# What a child may know beside what any program may: the language, how the network is reached, and
-# where on this machine the spooler is.
+# Additional variables for a child: the language, the proxies and the spooler.
 _KNOWN: Final = frozenset(
     {
         "LC_ALL", "CUPS_SERVER",
@@ -67,11 +65,11 @@ OnProgress = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long a child is waited for, in seconds.
+    """How long to wait for a child, in seconds.
 
-    After its own bound it has ``ask_s`` to end by itself; asked for what it has, it must tell it
-    within ``cancel_s``; killed and not gone after ``gone_s``, it hangs in the kernel or has left a
-    process behind, and is left alone.
+    After its own limit it has ``ask_s`` to end, and after a cancellation ``cancel_s`` to send its
+    facts. If it still exists ``gone_s`` after it was killed, it hangs in the kernel or has left a
+    process behind, and is abandoned.
     """
 
     ask_s: float = 2.0
@@ -81,7 +79,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What a child told. ``error`` says why it is not everything."""
+    """A child's facts. ``error`` is the reason if they are incomplete."""
 
     facts: Facts
     error: str | None = None
@@ -90,8 +88,7 @@ class Collected:
 def default_command(kind: str) -> tuple[str, ...]:
     """Return the command line that starts a collector of ``kind``.
 
-    Isolated (-I): modules come from where this Python has them installed, not from the current
-    directory, PYTHONPATH or a user's own packages.
+    Isolated (-I): the current directory, PYTHONPATH and a user's packages provide no modules.
     """
     if getattr(sys, "frozen", False):
         return (sys.executable, "collector", kind)
@@ -99,7 +96,7 @@ def default_command(kind: str) -> tuple[str, ...]:
 
 
 class CollectorProcess:
-    """Starts children. Every one is dead when `collect` has returned or was cancelled."""
+    """Starts children. A child is dead when `collect` has returned or was cancelled."""
 
     def __init__(
         self,
@@ -116,9 +113,9 @@ class CollectorProcess:
     async def collect(
         self, job: Job, on_progress: OnProgress, cancel: asyncio.Event | None = None
     ) -> Collected:
-        """Run ``job``. When ``cancel`` is set, the facts so far are returned.
+        """Run ``job``. Once ``cancel`` is set, return the facts so far.
 
-        Raises CollectorError when the child told no facts at all.
+        Raises CollectorError if the child sent no facts at all.
         """
         process = await self._start(job)
         reader = _EventReader(process, on_progress)
@@ -128,54 +125,52 @@ class CollectorProcess:
         try:
             error = await self._supervise(process, job, read, cancel)
         finally:
-            failpoints.before(Failpoint.CHILD_ENDED)
-            await _end(process, self._timeouts.gone_s)
-            failpoints.after(Failpoint.CHILD_ENDED)
+            with passing(Failpoint.CHILD_ENDED):
+                await _end(process, self._timeouts.gone_s)
             read.cancel()
-            # A process that the child left behind may hold stderr open for as long as it lives.
+            # A process that the child left behind may keep stderr open.
             await asyncio.wait((read, stderr), timeout=self._timeouts.gone_s)
             if not stderr.done():
                 stderr.cancel()
                 _leave_alone(process)
             if not read.cancelled():
-                read.exception()  # it was looked at, or the child was ended for another reason
+                read.exception()  # already handled, or the child was killed for another reason
         complaint = complaints.decode("utf-8", "replace").strip()
         if complaint:
             log.warning("collector %s: %s", job.kind, complaint[-500:])
         if _NOT_INSTALLED in complaint:
             raise CollectorError(
-                "the collector is not installed for this Python, and is not looked for in the"
-                " current directory or PYTHONPATH: install the agent (pip install)"
+                "the collector is not installed for this Python, which ignores the current"
+                " directory and PYTHONPATH: install the agent (pip install)"
             )
         return reader.collected(error)
 
     async def _start(self, job: Job) -> Process:
         line = json.dumps(asdict(job)).encode() + b"\n"
-        failpoints.before(Failpoint.CHILD_STARTED)
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *self._command(job.kind),
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                limit=EVENT_MAX_BYTES,
-                env=self._environment,
-                cwd=neutral_directory(),
-                start_new_session=True,
-                creationflags=_windows_flags(),
-            )
-        except OSError as error:
-            raise CollectorError(f"the collector cannot be started: {error}") from None
-        if process.stdin is not None:
-            # Not waited for: a child that does not read has the same deadline as any other.
-            process.stdin.write(line)
-        failpoints.after(Failpoint.CHILD_STARTED)
+        with passing(Failpoint.CHILD_STARTED):
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *self._command(job.kind),
+                    stdin=PIPE,
+                    stdout=PIPE,
+                    stderr=PIPE,
+                    limit=EVENT_MAX_BYTES,
+                    env=self._environment,
+                    cwd=neutral_directory(),
+                    start_new_session=True,
+                    creationflags=_windows_flags(),
+                )
+            except OSError as error:
+                raise CollectorError(f"the collector cannot be started: {error}") from None
+            if process.stdin is not None:
+                # Not awaited: a child that does not read has the same deadline as any other.
+                process.stdin.write(line)
         return process
 
     async def _supervise(
         self, process: Process, job: Job, read: asyncio.Task[None], cancel: asyncio.Event | None
     ) -> str | None:
-        """Wait for the child's last event; return why it had to be ended early, if it had."""
+        """Wait for the child's last event; return why it had to be stopped, or None."""
         cancelled = asyncio.create_task((cancel or asyncio.Event()).wait())
         bound_s = job.max_duration_s + self._timeouts.ask_s
         try:
@@ -189,12 +184,12 @@ class CollectorProcess:
         finally:
             cancelled.cancel()
         if cancelled.done() and not cancelled.cancelled():
-            return None if read.done() else "it was stopped, and did not end by itself"
+            return None if read.done() else "it was stopped, and did not end"
         return f"it was stopped at its deadline of {job.max_duration_s:g} s"
 
 
 class _EventReader:
-    """Reads events until the result; keeps the last facts."""
+    """Reads events until the result, and keeps the last facts."""
 
     def __init__(self, process: Process, on_progress: OnProgress) -> None:
         self._stream = process.stdout
@@ -205,7 +200,7 @@ class _EventReader:
         self._has_too_long = False
 
     async def read(self) -> None:
-        """Read to the end. Raises CollectorError for a line that is no event."""
+        """Read to the end. Raises CollectorError for a line that is not an event."""
         while not self._is_result:
             line = await self._next_line()
             if not line:
@@ -216,8 +211,8 @@ class _EventReader:
                 raise CollectorError(f"an event cannot be read: {error}") from None
 
     async def _next_line(self) -> bytes:
-        """Return the next line that is not too long; empty at the end of the stream."""
-        rest_bytes = 0  # read so far of a line that is too long
+        """Return the next line within the limit; empty at the end of the stream."""
+        rest_bytes = 0  # of a line that exceeds the limit
         while self._stream is not None:
             try:
                 line = await self._stream.readuntil()
@@ -232,15 +227,13 @@ class _EventReader:
                 continue
             if not rest_bytes:
                 return line
-            log.warning("collector: %s: left out", _TOO_LONG)
+            log.warning("collector: %s: ignored", _TOO_LONG)
             rest_bytes = 0
         return b""
 
     def _take(self, event: Event) -> None:
-        failpoint = _FAILPOINTS[event.event]
-        failpoints.before(failpoint)
-        self._keep(event)
-        failpoints.after(failpoint)
+        with passing(_FAILPOINTS[event.event]):
+            self._keep(event)
 
     def _keep(self, event: Event) -> None:
         if isinstance(event, Progress):
@@ -252,23 +245,23 @@ class _EventReader:
             self._is_result = isinstance(event, Result)
 
     def collected(self, error: str | None) -> Collected:
-        """Return the facts; an incomplete run says so in their failures."""
+        """Return the facts; an incomplete run adds a failure to them."""
         if self._is_result and self._facts is not None:
             return Collected(self._facts, error)
         too_long = _TOO_LONG if self._has_too_long else None
         reason = error or self._crash or too_long or "it ended without a result"
         if self._facts is None:
-            raise CollectorError(f"the collector told nothing: {reason}")
+            raise CollectorError(f"the collector sent no facts: {reason}")
         failure = Failure("collector", reason)
         return Collected(replace(self._facts, failures=(*self._facts.failures, failure)), reason)
 
 
 def event_of(line: bytes) -> Event:
-    """Read a line of a child. Raises ValidationError."""
+    """Parse a line of a child. Raises ValidationError."""
     try:
         return _decode(line)
     except ValidationError:
-        # Python writes undecodable bytes of names as half surrogates, which are no JSON text.
+        # Python writes undecodable bytes as half surrogates, which are invalid in JSON.
         if b"\\ud" not in line:
             raise
         try:
@@ -294,18 +287,18 @@ def _ask_for_the_facts(process: Process) -> None:
 
 
 async def _keep_the_tail(stream: asyncio.StreamReader | None, kept: bytearray) -> None:
-    """Read a stream to its end, its last bytes into ``kept``."""
+    """Read a stream to its end, and keep its last bytes in ``kept``."""
     while stream is not None and (chunk := await stream.read(STDERR_KEPT)):
         kept += chunk
         del kept[:-STDERR_KEPT]
 
 
 async def _end(process: Process, within_s: float) -> None:
-    """See that the child and all it started are gone."""
+    """Kill the child and everything that it started."""
     if process.returncode is None and sys.platform == "win32":
         process.kill()
     if sys.platform != "win32":
-        # Also after the child has ended: it may have left processes of its group.
+        # Also after the child has ended, because its group may have other processes.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     if process.stdin is not None:
@@ -314,18 +307,18 @@ async def _end(process: Process, within_s: float) -> None:
         async with asyncio.timeout(within_s):
             await process.wait()
     except TimeoutError:
-        # Up to Python 3.13 it waits for whoever holds the pipes, too (cpython, gh-119710).
+        # Up to Python 3.13 it also waits for other holders of the pipes (cpython, gh-119710).
         _leave_alone(process)
     if process.stdin is not None:
-        # A child that ended before it read its job broke the pipe. Its end says so; unasked for,
-        # asyncio of some Pythons prints a traceback.
+        # If a child ended before it read its job, the pipe is broken. Without this call, asyncio of
+        # some Pythons prints a traceback.
         with contextlib.suppress(OSError, TimeoutError):
             async with asyncio.timeout(within_s):
                 await process.stdin.wait_closed()
 
 
 def _leave_alone(process: Process) -> None:
-    log.warning("collector process %d or one it started is not gone: left alone", process.pid)
+    log.warning("collector process %d or one of its children cannot be killed", process.pid)
     process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - no public way
 
 

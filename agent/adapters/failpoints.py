@@ -1,11 +1,12 @@
-"""The moments at which dying would matter: each write, each call, each word from the child.
+"""The moments at which a crash matters: each write, each call, each event of the child.
 
-Production code only says that it passes one; nothing listens. The crash tests listen in a process
-of their own and kill it at each, so that a new one is tested as soon as it exists:
-a transaction, a call or an event cannot be written without naming its failpoint.
+Production code only marks them, without a listener. The crash tests listen in a process of their
+own and kill it at each failpoint. A transaction, call or event always names its failpoint, so a new
+one is tested as soon as it exists.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 
 
@@ -48,25 +49,18 @@ class Failpoint(StrEnum):
 Listener = Callable[[Failpoint, bool], None]
 """Called with the failpoint, and whether it is over (False: it is about to happen)."""
 
-
-def _nobody(failpoint: Failpoint, is_over: bool) -> None:
-    """Listen to nothing."""
-
-
-_listener: Listener = _nobody
+_listener: Listener = lambda failpoint, is_over: None  # noqa: E731 - replaced by the crash tests
 
 
 def listen(listener: Listener) -> None:
-    """Have ``listener`` called at every failpoint of this process. For the crash tests."""
+    """Call ``listener`` at every failpoint of this process. For the crash tests."""
     global _listener  # noqa: PLW0603 - one process, one listener, set before anything runs
     _listener = listener
 
 
-def before(failpoint: Failpoint) -> None:
-    """Say that ``failpoint`` is about to happen."""
+@contextmanager
+def passing(failpoint: Failpoint) -> Iterator[None]:
+    """Call the listener before the body, and after it unless it raises."""
     _listener(failpoint, False)
-
-
-def after(failpoint: Failpoint) -> None:
-    """Say that ``failpoint`` has happened."""
+    yield
     _listener(failpoint, True)

@@ -1,7 +1,7 @@
-"""HTTP to the service, with everything that can go wrong on the way as one error of ours.
+"""HTTP to the service. Every network error becomes a ServiceUnavailable.
 
-The only module that imports httpx2. Answers are bounded in bytes, never decompressed, never
-followed to another address.
+The only module that imports httpx2. Replies are bounded in bytes and never decompressed, and
+redirects are not followed.
 """
 
 import contextlib
@@ -26,24 +26,24 @@ log = logging.getLogger(__name__)
 REPLY_MAX_BYTES: Final = 2_097_152
 CONNECT_SHARE: Final = 0.9
 STREAM_SILENCE_S: Final = 90.0
-"""A stream that says nothing, not even a keep-alive comment, for this long is given up."""
+"""A stream without any data, even a keep-alive comment, is closed after this time."""
 
 RETRY_MAX_MS: Final = 86_400_000
-"""Of what a stream says of the time to reconnect: any number of digits may stand there."""
+"""Maximum of a stream's reconnection time, which may have any number of digits."""
 
 Response = httpx2.Response
 
 
 def check_service(service: Service) -> None:
-    """See that a client can be built for ``service``. Raises ConfigError."""
+    """Check that a client can be built for ``service``. Raises ConfigError."""
     client_for(service)
 
 
 def client_for(service: Service) -> httpx2.AsyncClient:
-    """Build the client. Raises ConfigError for a proxy or a file of certificates that is none."""
+    """Build the client. Raises ConfigError for an invalid proxy or file of certificates."""
     trust = _trust(service)
     timeout_s = service.request_timeout_seconds
-    # What stays on this machine is no proxy's business, and over http it would read the API key.
+    # Calls on this machine bypass proxies, which could read the API key in plain http.
     is_local = is_loopback_url(service.base_url)
     try:
         return httpx2.AsyncClient(
@@ -51,40 +51,40 @@ def client_for(service: Service) -> httpx2.AsyncClient:
             proxy=None if is_local else service.proxy or None,
             trust_env=not is_local,
             follow_redirects=False,
-            # Connecting gives up by itself before the bound of the whole call does: cancelled in
-            # a TLS handshake, the library would leave the socket open until it is collected.
+            # Connecting times out before the whole call does. If a TLS handshake is cancelled, the
+            # library leaves the socket open until it is garbage collected.
             timeout=httpx2.Timeout(timeout_s, connect=timeout_s * CONNECT_SHARE),
             limits=httpx2.Limits(max_connections=8, max_keepalive_connections=2),
             headers={"User-Agent": f"venue-agent/{__version__}", "Accept-Encoding": "identity"},
         )
     except (ValueError, ImportError, httpx2.InvalidURL):
-        # Without the reason: it quotes the URL, which may hold a password.
+        # Without the reason, which contains the URL and so possibly a password.
         where = "service.proxy" if service.proxy else "HTTPS_PROXY"
         raise ConfigError((f"{where} must be a URL such as http://proxy.example:3128",)) from None
 
 
 def _trust(service: Service) -> ssl.SSLContext | bool:
-    """Return the trust anchors: the operating system's, and those of the configuration."""
+    """Return the trusted certificates: the operating system's and the configured ones."""
     if service.base_url.startswith("http://"):
-        return False  # loopback only, by the configuration's check: nothing to verify
+        return False  # the configuration allows this for loopback only
     context = httpx2.create_ssl_context()
     if service.ca_file:
         try:
             context.load_verify_locations(service.ca_file)
         except (OSError, ssl.SSLError) as error:
             is_tls = isinstance(error, ssl.SSLError)
-            reason = "it holds no PEM certificate" if is_tls else error.strerror
+            reason = "it contains no PEM certificate" if is_tls else error.strerror
             raise ConfigError((f"service.ca_file {service.ca_file}: {reason}",)) from None
     return context
 
 
 def stream_timeout(timeout_s: float) -> httpx2.Timeout:
-    """Return the waits of an answer that lasts: only silence ends it."""
+    """Return the timeouts of a stream, which ends after a silence only."""
     return httpx2.Timeout(timeout_s, connect=timeout_s * CONNECT_SHARE, read=STREAM_SILENCE_S)
 
 
 class _RateLimitedBytes(httpx2.AsyncByteStream):
-    """The bytes of a response, no faster than ``limit`` allows."""
+    """The bytes of a response, read no faster than ``limit`` allows."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, limit: ReadRateLimit) -> None:
         self._stream = stream
@@ -100,7 +100,7 @@ class _RateLimitedBytes(httpx2.AsyncByteStream):
 
 
 def rate_limited(response: Response, limit: ReadRateLimit) -> Response:
-    """Have ``response`` read no faster than ``limit`` allows."""
+    """Limit the rate at which ``response`` is read."""
     if isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = _RateLimitedBytes(response.stream, limit)
     return response
@@ -113,7 +113,7 @@ async def server_sent(response: Response) -> AsyncIterator[Frame]:
             if event.retry is not None:
                 yield Frame(reconnect_s=min(max(event.retry, 0), RETRY_MAX_MS) / 1000)
             if event.event in IGNORED_EVENTS:
-                log.info("the command stream says %s: %.200s", event.event, event.data)
+                log.info("the command stream sent %s: %.200s", event.event, event.data)
             elif event.data:
                 yield parse_frame(event.data)
 
@@ -132,27 +132,27 @@ async def lines_of(response: Response) -> AsyncIterator[Frame]:
 
 
 async def body_of(response: Response) -> bytes:
-    """Read a reply of bounded size, as it came."""
+    """Read a reply of bounded size, without decoding it."""
     parts, size = [], 0
     async for chunk in response.aiter_raw():
         parts.append(chunk)
         size += len(chunk)
         if size > REPLY_MAX_BYTES:
             raise ServiceUnavailable(
-                "bad-reply", f"the answer is larger than {REPLY_MAX_BYTES} bytes"
+                "bad-reply", f"the reply is larger than {REPLY_MAX_BYTES} bytes"
             )
     return b"".join(parts)
 
 
 @contextlib.contextmanager
 def as_unavailable() -> Iterator[None]:
-    """Turn the library's and the system's network errors into ours."""
+    """Convert network errors of the library and the system."""
     try:
         yield
     except TimeoutError:
-        raise ServiceUnavailable("timeout", "no answer in time") from None
+        raise ServiceUnavailable("timeout", "no reply in time") from None
     except httpx2.TimeoutException as error:
-        raise ServiceUnavailable("timeout", f"no answer in time ({type(error).__name__})") from None
+        raise ServiceUnavailable("timeout", f"no reply in time ({type(error).__name__})") from None
     except httpx2.ProxyError as error:
         raise ServiceUnavailable("proxy", f"the proxy refuses: {error}") from None
     except httpx2.SSEError as error:
@@ -186,7 +186,7 @@ def _connect_cause(error: BaseException) -> UnavailableCause:
 
 
 def _innermost(error: BaseException) -> str:
-    """Say the first cause in the system's own words, without its numbers."""
+    """Return the message of the first cause, without its number."""
     cause = [*_chain(error)][-1]
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {cause.verify_message}"

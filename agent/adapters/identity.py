@@ -1,7 +1,7 @@
-"""The device's Ed25519 key: made once, kept private, used to answer challenges.
+"""The device's Ed25519 key: created once, kept private, used to answer challenges.
 
-`cryptography` is imported inside the functions: only enrolling needs it, and an enrolled daemon
-that idles for months shall not carry it.
+The functions import `cryptography` themselves, because only enrolling needs it and the idle daemon
+should not load it.
 """
 
 import base64
@@ -10,8 +10,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from agent.adapters import failpoints
-from agent.adapters.failpoints import Failpoint
+from agent.adapters.failpoints import Failpoint, passing
 from agent.adapters.storage.atomic_file import write_atomically
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import ServiceError, StateError
@@ -27,7 +26,7 @@ KEY_MAX_BYTES = 64 * 1024
 SignatureEncoding = Literal["hex", "base64"]
 NonceEncoding = Literal["utf8", "base64", "hex"]
 
-# Fixed, so that a key always gives the same instance id.
+# Fixed, so that a key always has the same instance id.
 _INSTANCE_NAMESPACE = uuid.UUID("3b0a1f5e-6f0c-4b0e-9d0c-6a3c9f1d7e52")
 
 
@@ -36,7 +35,7 @@ class NonceError(ServiceError):
 
 
 class Identity:
-    """The private key in its file. ``instance_id`` follows from the key."""
+    """The file of the private key."""
 
     def __init__(self, state: StateDirectory) -> None:
         self._state = state
@@ -46,9 +45,9 @@ class Identity:
         return self._path.exists()
 
     def load_or_create(self) -> "SigningKey":
-        """Return the key, a new one if there is none or it cannot be read.
+        """Return the key; create a new one if it is missing or unreadable.
 
-        Raises StateError when it can neither be read nor written.
+        Raises StateError if it can neither be read nor written.
         """
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives import serialization
@@ -68,13 +67,13 @@ class Identity:
                 raise ValueError("not an Ed25519 key")
         except (ValueError, TypeError, UnsupportedAlgorithm) as error:
             # TypeError: the key is encrypted.
-            log.error("the device's key cannot be read (%s): a new identity is made", error)
+            log.error("the device's key cannot be read (%s): creating a new identity", error)
             self.quarantine_file()
             return self._create()
         return SigningKey(key)
 
     def quarantine_file(self) -> Path:
-        """Put the key into the quarantine, so that the next use makes a new one."""
+        """Move the key to the quarantine, so that the next use creates a new one."""
         return self._state.quarantine_file(self._path)
 
     def _create(self) -> "SigningKey":
@@ -89,12 +88,11 @@ class Identity:
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         )
-        failpoints.before(Failpoint.IDENTITY_WRITTEN)
         try:
-            write_atomically(self._path, pem)
+            with passing(Failpoint.IDENTITY_WRITTEN):
+                write_atomically(self._path, pem)
         except OSError as error:
             raise StateError(f"{self._path} cannot be written: {error.strerror}") from None
-        failpoints.after(Failpoint.IDENTITY_WRITTEN)
         return SigningKey(key)
 
 
@@ -117,7 +115,7 @@ class SigningKey:
 
     @property
     def instance_id(self) -> uuid.UUID:
-        """Return the id that this key stands for: another key is another device."""
+        """Return the id of this key: another key means another device."""
         return uuid.uuid5(_INSTANCE_NAMESPACE, self.public_key)
 
     def sign(

@@ -1,4 +1,4 @@
-"""Which machine this is: its name for the service and a fingerprint against cloned disks."""
+"""This machine: its platform and name, and a fingerprint that reveals cloned disks."""
 
 import hashlib
 import platform
@@ -12,7 +12,7 @@ _PLATFORMS: dict[str, Platform] = {"linux": "linux", "darwin": "macos", "win32":
 
 
 def service_platform() -> Platform:
-    """Return this operating system in the service's words."""
+    """Return this operating system in the contract's terms."""
     return _PLATFORMS.get(sys.platform, "linux")
 
 
@@ -22,15 +22,15 @@ def system_release_arch() -> tuple[str, str, str]:
 
 
 def host_name() -> str:
-    """Return what this machine is called, or nothing."""
+    """Return this machine's host name, or an empty string."""
     return platform.node()
 
 
 def fingerprint(machine_id_file: Path = Path("/etc/machine-id")) -> str | None:
-    """Return a hash that differs on another installation of the system, or None.
+    """Return a hash that identifies this installation of the system, or None.
 
-    Salted and hashed, because the machine id itself is confidential (machine-id(5)). Hardware
-    is left out: a new mainboard or network card is still the same device.
+    It is a salted hash, because the machine id itself is confidential (machine-id(5)). Hardware is
+    not included: with a new mainboard or network card it is still the same device.
     """
     identifier = _windows_machine_guid() if sys.platform == "win32" else _read(machine_id_file)
     if not identifier:

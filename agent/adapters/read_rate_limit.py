@@ -1,7 +1,7 @@
-"""A rate limit on what is read of the service's streams (a token bucket).
+"""A rate limit for reading the service's streams (a token bucket).
 
-A service, or who stands in its place, can send without end. What is not read stays with the sender
-(TCP's flow control), so reading slowly costs nothing and bounds what parsing costs.
+A service, or an impostor, can send without end. Unread data stays at the sender (TCP's flow
+control), so slow reading costs nothing and bounds the cost of parsing.
 """
 
 from typing import Final
@@ -9,13 +9,13 @@ from typing import Final
 from agent.adapters.clock import Clock
 
 BURST_BYTES: Final = 2_097_152
-"""Read at once: some thousand requests that have queued up."""
+"""Size of the bucket: enough for some thousand queued requests."""
 RATE_BYTES_S: Final = 16_384
-"""Read a second after that, for as long as it takes: some 60 requests."""
+"""Refill per second: enough for some 60 requests."""
 
 
 class ReadRateLimit:
-    """A bucket of bytes that fills up again by itself."""
+    """A bucket of bytes that refills over time."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -23,7 +23,7 @@ class ReadRateLimit:
         self._refilled_at_s = clock.monotonic()
 
     async def acquire(self, size_bytes: int) -> None:
-        """Return when ``size_bytes`` that have come may be looked at."""
+        """Wait until ``size_bytes`` may be processed."""
         now_s = self._clock.monotonic()
         filled = self._left_bytes + max(0.0, now_s - self._refilled_at_s) * RATE_BYTES_S
         self._left_bytes = min(float(BURST_BYTES), filled) - size_bytes

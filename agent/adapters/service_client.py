@@ -1,7 +1,6 @@
 """The service's device operations over HTTPS.
 
-Each call either returns what the contract promises, in bounded time, or raises a ServiceError that
-says what to do.
+Each call takes bounded time, and either returns the contract's reply or raises a ServiceError.
 """
 
 import asyncio
@@ -11,9 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeVar
 
-from agent.adapters import failpoints
 from agent.adapters.clock import Clock
-from agent.adapters.failpoints import Failpoint
+from agent.adapters.failpoints import Failpoint, passing
 from agent.adapters.http_client import (
     Response,
     as_unavailable,
@@ -65,15 +63,17 @@ Reply = TypeVar("Reply", bound=Message)
 
 @dataclass(frozen=True, slots=True)
 class CommandStream:
-    """An answer of `onCommands`. ``is_lasting`` tells a stream from an answer given at once."""
+    """A reply of `onCommands`. ``is_lasting`` is true for a stream."""
 
     is_lasting: bool
     frames: AsyncIterator[Frame]
 
 
 class ServiceClient:
-    """The device's side of remoteControl. Its Date headers tell the service's time, except those
-    of answers that are not the service's own (portals, proxies, gateways)."""
+    """The device's side of remoteControl.
+
+    Date headers provide the service's time, except in replies of portals, proxies and gateways.
+    """
 
     def __init__(self, service: Service, api_key: ApiKeySource, clock: Clock) -> None:
         self.last_contact_at: datetime | None = None
@@ -87,7 +87,7 @@ class ServiceClient:
 
     @property
     def skew(self) -> ClockSkew:
-        """The service's clock against this machine's, as both are now; none before a reply."""
+        """The present difference of the service's clock and this machine's; zero before a reply."""
         if self._service_clock is None:
             return ClockSkew()
         return self._service_clock.skew(
@@ -105,7 +105,7 @@ class ServiceClient:
 
     async def current(self) -> EnrollmentRecord | None:
         body = await self._post(Failpoint.CURRENT_CALLED, encode(EmptyRequest()))
-        # Only null says that there is no binding; an empty answer says nothing about it.
+        # Only null means that there is no binding; an empty reply means nothing.
         if body.strip() == b"null":
             return None
         return _read(EnrollmentRecord, body)
@@ -124,16 +124,18 @@ class ServiceClient:
     async def commands(
         self, *, stream: bool, answer_within_s: float | None = None
     ) -> AsyncIterator[CommandStream]:
-        """Ask for commands; yields once the service has begun to answer.
+        """Call `onCommands`; yield once the reply begins.
 
-        Frames arrive until the answer ends; iterating raises ServiceError when it breaks.
-        ``answer_within_s`` is how long the answer may take to begin, where that is not as for any
-        other call: a service may hold the question until it has a command.
+        Frames arrive until the reply ends; iterating raises ServiceError if the connection breaks.
+
+        Args:
+            stream: whether to request a stream.
+            answer_within_s: timeout for the start of the reply, if it differs from other calls: a
+                service may delay it until it has a command.
         """
         accept = ACCEPT_STREAM if stream else "application/json"
         async with contextlib.AsyncExitStack() as stack:
-            failpoints.before(Failpoint.COMMANDS_OPENED)
-            with as_unavailable():
+            with passing(Failpoint.COMMANDS_OPENED), as_unavailable():
                 async with asyncio.timeout(answer_within_s or self._timeout_s):
                     response = await stack.enter_async_context(
                         self._client.stream(
@@ -145,7 +147,6 @@ class ServiceClient:
                         )
                     )
                     await self._check(response)
-            failpoints.after(Failpoint.COMMANDS_OPENED)
             media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if media_type == "text/event-stream":
                 yield CommandStream(True, server_sent(rate_limited(response, self._read_limit)))
@@ -158,10 +159,8 @@ class ServiceClient:
         return _read(reply, await self._post(failpoint, encode(request)))
 
     async def _post(self, failpoint: Failpoint, body: bytes) -> bytes:
-        failpoints.before(failpoint)
-        answer = await self._exchange(_PATHS[failpoint], body)
-        failpoints.after(failpoint)
-        return answer
+        with passing(failpoint):
+            return await self._exchange(_PATHS[failpoint], body)
 
     async def _exchange(self, path: str, body: bytes) -> bytes:
         with as_unavailable():
@@ -185,15 +184,13 @@ class ServiceClient:
         }
 
     async def _check(self, response: Response) -> None:
-        """Raise the error that the status stands for; note the service's time, if it was it."""
+        """Raise the error of a status. Note the service's time if the service itself replied."""
         shown = http_date(response.headers.get("date"))
         if response.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
-            raise ServiceUnavailable(
-                "bad-reply", "the answer is compressed, which was not asked for"
-            )
+            raise ServiceUnavailable("bad-reply", "the reply is compressed, without a request")
         body = b"" if response.is_success else await body_of(response)
         headers = {name.lower(): value for name, value in response.headers.items()}
-        # A date in Retry-After is one of the service's clock, like the one in Date.
+        # A date in Retry-After is of the service's clock, like the one in Date.
         error = error_of(response.status_code, headers, body, shown or self._clock.now())
         if shown is not None and not isinstance(error, ServiceUnavailable):
             self._service_clock = ServiceClock(shown, self._clock.monotonic())
@@ -212,6 +209,5 @@ def _read(model: type[Reply], body: bytes) -> Reply:
     try:
         return decode(body, model)
     except ValidationError as error:
-        raise ServiceUnavailable(
-            "bad-reply", f"{error.where or 'the answer'}: {error.reason}"
-        ) from None
+        place = error.where or "the reply"
+        raise ServiceUnavailable("bad-reply", f"{place}: {error.reason}") from None

@@ -1,4 +1,4 @@
-"""What SIGHUP means to this process: that its terminal is gone, or "reload"."""
+"""The meaning of SIGHUP for this process: its terminal has closed, or "reload"."""
 
 import os
 import signal
@@ -12,9 +12,9 @@ _STREAMS: Final = (0, 1, 2)
 
 
 def sighup_action(environment: Mapping[str, str] = os.environ) -> SighupAction:
-    """Return what SIGHUP asks for: the terminal is gone, unless a service manager sends it.
+    """Return the action of SIGHUP: stop when the terminal closes, reload under a service manager.
 
-    Who starts a process by nohup(1) has it outlive the terminal.
+    A process that nohup(1) started ignores it.
     """
     if sys.platform == "win32" or is_service(environment) or not any(map(_is_own, _STREAMS)):
         return "reload"
@@ -22,16 +22,16 @@ def sighup_action(environment: Mapping[str, str] = os.environ) -> SighupAction:
 
 
 def is_service(environment: Mapping[str, str] = os.environ) -> bool:
-    """Tell whether systemd started this very process (systemd.exec(5)).
+    """Return whether systemd started this process itself (systemd.exec(5)).
 
-    INVOCATION_ID would not tell: terminals that are services themselves hand it to every shell.
+    INVOCATION_ID does not show it: terminals that are services pass it to every shell.
     """
     started = environment.get("SYSTEMD_EXEC_PID") == str(os.getpid())
     return started or "NOTIFY_SOCKET" in environment
 
 
 def _is_own(stream: int) -> bool:
-    """Tell whether a stream is the controlling terminal: tcgetpgrp(3) fails for any other file."""
+    """Return whether a stream is the controlling terminal; else tcgetpgrp(3) fails."""
     if sys.platform == "win32":
         return False
     try:

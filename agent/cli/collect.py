@@ -1,4 +1,4 @@
-"""`venue-agent collect`: a report here and now. The same child, facts and payload as the daemon's.
+"""`venue-agent collect`: a report on this machine now, made like the daemon's.
 
 Progress goes to stderr, the result to stdout.
 """
@@ -21,7 +21,6 @@ from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.options import add_config_option
-from agent.config.capabilities import capabilities_of
 from agent.config.file import load
 from agent.config.model import LocalConfig
 from agent.errors import AgentError
@@ -30,13 +29,14 @@ from agent.presentation.progress import RunProgress
 from agent.presentation.terminal.report import report_view
 from agent.reporting import environment_here
 from agent.rules.reports.context import ReportContext, identity_of
-from agent.rules.reports.sealing import Payload
+from agent.rules.reports.jobs import job_of
+from agent.rules.reports.payload import payload_of
 from agent.tasks.collection import with_limitation, with_memory
-from agent.tasks.report_maker import application_job, network_job, payload_of
 from agent.wire.codec import encode, encode_indented
+from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.payloads.common import Identity
 from agent.wire.vocabulary import Kind
-from collectors.contract import Job, Progress
+from collectors.contract import Progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,11 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--ndjson", action="store_true", help="print progress and the payload as JSON lines"
     )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page as well")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write a page")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit 0 with a report, 1 when nothing at all could be collected."""
+    """Return 0 with a report, 1 if nothing could be collected."""
     loaded = load(LocalConfig, options.config)
     show = _print_line if options.ndjson else None
     state = StateDirectory(loaded.state_dir)
@@ -75,16 +75,15 @@ async def collect_report(
     kind: Kind,
     *,
     show: Callable[[Progress], None] | None = None,
-) -> Payload:
-    """Collect by the same child, and make the same payload, as the daemon does.
+) -> ReportPayload:
+    """Collect and build the payload like the daemon. Raises CollectorError.
 
-    ``show`` is told the progress, which is drawn otherwise. Ctrl-C asks for what has been found so
-    far, a second one ends the command. Raises CollectorError.
+    ``show`` is called with the progress; by default a bar shows it. Ctrl-C ends the collection with
+    the facts so far, a second one ends the command.
     """
     identity = _identity(config, state)
-    job: Job = network_job(config) if kind == "network" else application_job(config)
     memory = PrinterMemory(state)
-    job, limitation = with_memory(job, memory.peek, SystemClock().now())
+    job, limitation = with_memory(job_of(config, kind), memory.peek, SystemClock().now())
     interrupted = asyncio.Event()
     if sys.platform != "win32":
         asyncio.get_running_loop().add_signal_handler(
@@ -98,19 +97,19 @@ async def collect_report(
         report_id=str(uuid4()),
         finished_at=SystemClock().now().isoformat(),
         identity=identity,
-        environment=environment_here(capabilities_of(config)),
+        environment=environment_here(config),
     )
     return payload_of(job, with_limitation(collected.facts, limitation), (), context)
 
 
-def show_report(payload: Payload) -> None:
+def show_report(payload: ReportPayload) -> None:
     Console(highlight=False).print(report_view(payload))
 
 
 def write_page(
-    path: Path, payload: Payload, write: Callable[[bytes], object] | None = None
+    path: Path, payload: ReportPayload, write: Callable[[bytes], object] | None = None
 ) -> None:
-    """Write it by ``write``, where this process has not the rights to. Raises AgentError."""
+    """Write a page, by ``write`` if this process lacks the rights. Raises AgentError."""
     try:
         (write or path.write_bytes)(report_page(payload).encode())
     except OSError as error:
@@ -118,14 +117,14 @@ def write_page(
     sys.stderr.write(f"written to {path}\n")
 
 
-def _interrupt(interrupted: asyncio.Event, task: asyncio.Task[Payload] | None) -> None:
+def _interrupt(interrupted: asyncio.Event, task: asyncio.Task[ReportPayload] | None) -> None:
     if interrupted.is_set() and task is not None:
         task.cancel()
     interrupted.set()
 
 
 def _identity(config: LocalConfig, state: StateDirectory) -> Identity:
-    """Say who this machine is, where it is enrolled and the state may be read."""
+    """Return the machine's identity, as far as its state can be read."""
     record = DeviceRecordFile(state).peek()
     binding = None if record is None or record.binding is None else record.binding.record
     named = config.device.legacy_install_id

@@ -1,4 +1,4 @@
-"""`venue-agent config`: check it, show what holds and from where, its schema, an example."""
+"""`venue-agent config`: checks the configuration, shows its values, schema and an example."""
 
 import argparse
 import contextlib
@@ -15,8 +15,8 @@ from agent.cli.options import add_config_option, add_json_option
 from agent.cli.terminal.screen import Screen, Style
 from agent.config.credential import ApiKeySource, key_place
 from agent.config.file import ENVIRONMENT_PREFIX, Loaded, load, place_of, review
-from agent.config.missing import no_configuration
 from agent.config.model import Config, LocalConfig, Section, Service
+from agent.config.rights import no_configuration
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 from agent.redaction.known import redact, redact_value
 from agent.wire.codec import to_plain
@@ -25,8 +25,8 @@ DEFAULT: Final = "default"
 SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 ACTIONS: Final = {
-    "check": "validate it, with the place of each problem; exit 2 if there is one",
-    "show": "print every value in force and where it comes from; secrets are masked",
+    "check": "validate it, and print the place of each problem",
+    "show": "print every value in force and its origin; secrets are masked",
     "schema": "print its JSON Schema, for editors",
     "example": "print an example with every key, its meaning and its default",
 }
@@ -69,7 +69,7 @@ def schema() -> dict[str, Any]:
     """Return the configuration's JSON Schema."""
     document = Config.model_json_schema()
     for each in (document, *document["$defs"].values()):
-        each.pop("description", None)  # a docstring, which the package goes without
+        each.pop("description", None)  # a docstring, which the package does not have
     return {
         "$schema": SCHEMA_DIALECT,
         **document,
@@ -78,7 +78,7 @@ def schema() -> dict[str, Any]:
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Say that it is right, or raise ConfigError; as JSON both are said on stdout."""
+    """Print that the configuration is valid, or raise ConfigError; as JSON, print both."""
     try:
         source = _checked(options.config)
     except ConfigError as error:
@@ -96,7 +96,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _checked(path: Path | None) -> Path | None:
-    """Return the file that was found right. Raises ConfigError."""
+    """Return the path of the valid file. Raises ConfigError."""
     try:
         loaded = load(Config, path)
     except ConfigMissing:
@@ -104,9 +104,9 @@ def _checked(path: Path | None) -> Path | None:
     except ConfigError as error:
         raise ConfigError(review(path) or error.problems) from None
     problems, closed = list(review(path)), list[str]()
-    for key, look in _surroundings(loaded):
+    for key, check in _external_checks(loaded):
         try:
-            look()
+            check()
         except ConfigNotVisible as error:
             closed += error.problems
         except ConfigError as error:
@@ -119,8 +119,8 @@ def _checked(path: Path | None) -> Path | None:
     return loaded.path
 
 
-def _surroundings(loaded: Loaded[Config]) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Yield the keys that name something of this machine, and what sees that it is there."""
+def _external_checks(loaded: Loaded[Config]) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield the keys that name files and directories, each with its check."""
     service = loaded.config.service
     key = key_place(service.api_key_file, loaded.path)
     if service.proxy or getproxies():
@@ -150,7 +150,7 @@ def _require_directory(path: Path) -> None:
 
 
 def _show_in_force(loaded: Loaded[LocalConfig], *, as_json: bool) -> int:
-    """Exit 2 without a configuration: what is shown then is what a collection by hand takes."""
+    """Return 2 without a configuration; the values are those of a manual collection."""
     _show(loaded, as_json=as_json)
     if loaded.path is not None or loaded.config.service is not None:
         return 0

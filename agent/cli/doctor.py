@@ -1,4 +1,4 @@
-"""`venue-agent doctor`: checks of everything the agent needs, each with what to do about it."""
+"""`venue-agent doctor`: checks everything that the agent needs, with a fix for each problem."""
 
 import argparse
 import contextlib
@@ -36,22 +36,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bundle",
         type=Path,
         metavar="FILE.zip",
-        help="write what support needs, with a fresh report of each kind; no secret is in it",
+        help="write a file for support with a fresh report of each kind, and without secrets",
     )
     parser.add_argument(
         "--no-collect",
         dest="collect",
         action="store_false",
-        help="with --bundle: make no fresh reports for it",
+        help="with --bundle: without fresh reports",
     )
-    parser.add_argument("--all", action="store_true", help="show what was skipped as well")
+    parser.add_argument("--all", action="store_true", help="also show skipped checks")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit 0 when nothing failed, 1 otherwise, 3 when only what is closed to this user may have."""
+    """Return 0 if nothing failed, 1 otherwise, 3 if checks failed for lack of access only."""
     if options.bundle is None:
         return _examine(options)
-    # The place of the bundle is the caller's: who writes it keeps the caller's rights.
+    # The bundle is written with the rights of the caller.
     with writer_of(options.bundle) as write:
         return _examine(options, write)
 
@@ -74,7 +74,7 @@ def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None 
     else:
         show(results, duration_s, Screen(), everything=options.all)
         if not all_visible(results):
-            sys.stdout.write(f"what is not visible to you: {as_root('doctor')}\n")
+            sys.stdout.write(f"to see what is not visible to you: {as_root('doctor')}\n")
     if options.bundle is not None:
         from agent.cli.support_bundle import make_bundle
 
@@ -85,13 +85,13 @@ def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None 
 
 
 def _check_as_caller(context: Context, *, for_bundle: bool) -> tuple[CheckResult, ...]:
-    """Look at the configuration and the key, then go on as the owner of the state directory."""
+    """Check configuration and key, then continue as the owner of the state directory."""
     results = run_checks([check for check in CHECKS if check.name in AS_CALLER], context)
     if for_bundle:
         from agent.doctor.bundle import read_config
         from agent.doctor.logs import read_logs
 
-        with contextlib.suppress(ConfigError):  # one without [service] bounds a collection too
+        with contextlib.suppress(ConfigError):  # [service] is not needed here
             context.local = context.local or load(LocalConfig, context.config_path).config
         context.config_text, context.log_text = read_config(context.config_path), read_logs()
     if context.state is not None:
@@ -106,7 +106,7 @@ def _code_of(results: Sequence[CheckResult]) -> int:
 
 
 def _exit_if_threads_hang(code: int) -> None:
-    """End at once where a check was given up: Python would wait for a resolver's thread."""
+    """Exit at once if a check timed out, because Python would wait for a resolver's thread."""
     if any(thread.name.startswith(THREAD_PREFIX) for thread in threading.enumerate()):
         sys.stdout.flush()
         sys.stderr.flush()

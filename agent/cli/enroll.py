@@ -32,12 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_config_option(parser)
     add_json_option(parser)
     parser.add_argument(
-        "--force", action="store_true", help="enroll anew, even if there is a binding"
+        "--force", action="store_true", help="enroll again, even if there is a binding"
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit 0 with a binding, 1 when the service gave none, 2 for a wrong configuration."""
+    """Return 0 with a binding, 1 if the service refused, 2 for an invalid configuration."""
     loaded = load(Config, options.config)
     config = loaded.config
     key = _read_key(config, loaded.path)
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _read_key(config: Config, path: Path | None) -> ApiKeySource:
-    """Read the key while this process may: afterwards it acts as the agent's user."""
+    """Read the key before this process becomes the agent's user."""
     return ApiKeySource(None, key_place(config.service.api_key_file, path).read_as_configured())
 
 
@@ -62,7 +62,7 @@ def _read_key(config: Config, path: Path | None) -> ApiKeySource:
 def _held(state: StateDirectory) -> Iterator[None]:
     state.prepare()
     if state.holder() is not None:
-        raise StateError("the agent runs, and enrolls by itself: stop it first to do it by hand")
+        raise StateError("the agent is running and enrolls itself: stop it to enroll manually")
     with state.hold():
         yield
 
@@ -71,7 +71,7 @@ def _show(screen: Screen, record: EnrollmentRecord, *, is_new: bool) -> None:
     if is_new:
         screen.line(("enrolled", "good"))
     else:
-        screen.line(("enrolled before", "good"), ("  --force makes a new binding", "quiet"))
+        screen.line(("enrolled before", "good"), ("  --force creates a new binding", "quiet"))
     for name, value in (
         ("device", str(record.instance_id)),
         ("binding", str(record.binding_id)),
@@ -86,7 +86,7 @@ def _show(screen: Screen, record: EnrollmentRecord, *, is_new: bool) -> None:
 async def _bind(
     config: Config, api_key: ApiKeySource, state: StateDirectory, *, force: bool
 ) -> tuple[EnrollmentRecord, bool]:
-    """Return the binding held then, and whether it is new. Raises ServiceError, StateError."""
+    """Return the binding, and whether it is new. Raises ServiceError, StateError."""
     identity, file = Identity(state), DeviceRecordFile(state)
     record = device_at_start(config, file, identity).record
     if record.binding is not None and not record.is_revoked and not force:

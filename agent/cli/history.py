@@ -1,4 +1,4 @@
-"""`venue-agent history`: requests and their reports, newest first; with an id, that report."""
+"""`venue-agent history`: requests and reports, newest first; with an id, that report."""
 
 import argparse
 import json
@@ -31,7 +31,7 @@ from agent.wire.validation import ValidationError
 SHOWN: Final = 20
 PAGE_MODE: Final = 0o644
 SUBMITTED: Final = "submitted"
-_TONES: Final[dict[str, Style]] = {
+_STYLES: Final[dict[str, Style]] = {
     "completed": "good", "partial": "warn", "failed": "bad", "expired": "warn", "rejected": "bad",
 }  # fmt: skip
 
@@ -39,7 +39,7 @@ _TONES: Final[dict[str, Style]] = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "id", nargs="?", type=_start_of_an_id, metavar="ID",
-        help="show this report again: its id or its request's, or the first characters of one",
+        help="show a report again, by its id or its request's, or the first characters of one",
     )  # fmt: skip
     add_config_option(parser)
     add_json_option(parser)
@@ -47,21 +47,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--limit",
         type=_positive,
         metavar="N",
-        help=f"rows at most (default {SHOWN}, with --json {LIMIT})",
+        help=f"maximum number of rows (default {SHOWN}, with --json {LIMIT})",
     )
     parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="with ID: write the report as a page as well"
+        "--html", type=Path, metavar="FILE", help="with ID: also write the report as a page"
     )
 
 
 def run(options: argparse.Namespace) -> int:
     if options.html is not None and options.id is None:
-        raise ConfigError(("--html wants the ID of a report beside it",))
+        raise ConfigError(("--html requires the ID of a report",))
     if options.id is None:
         return _list(options)
     if options.html is None:
         return _show_again(options)
-    # The page's place is the caller's: who writes it keeps the caller's rights.
+    # The page is written with the rights of the caller.
     with writer_of(options.html, PAGE_MODE) as write:
         return _show_again(options, write)
 
@@ -83,7 +83,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _find(state: StateDirectory, start: str) -> KeptReport:
-    """Return the one report that is meant. Raises StateError."""
+    """Return the only report that matches. Raises StateError."""
     found = find_reports(state, start)
     if len(found) == 1:
         return found[0]
@@ -98,7 +98,7 @@ def _find(state: StateDirectory, start: str) -> KeptReport:
         why = f": {row.detail}" if row.detail else ""
         raise StateError(f"request {row.request_id} has no report: it is {row.state}{why}")
     raise StateError(
-        f"report {row.report_id} is no longer here: the newest {KEPT_MAX} that were sent are kept,"
+        f"report {row.report_id} is no longer stored: the newest {KEPT_MAX} sent reports are kept"
         f" for {KEPT_MAX_AGE.days} days"
     )
 
@@ -106,7 +106,7 @@ def _find(state: StateDirectory, start: str) -> KeptReport:
 def _show_again(
     options: argparse.Namespace, write: Callable[[bytes], None] = lambda _: None
 ) -> int:
-    """Show a report as `collect` would; as JSON its payload as it was sent. Raises AgentError."""
+    """Show a report like `collect`; as JSON its payload as it was sent. Raises AgentError."""
     from agent.cli.collect import show_report, write_page  # slow to import
     from agent.rules.reports.sealing import report_of
 
@@ -121,8 +121,8 @@ def _show_again(
         sys.stdout.write(json.dumps(payload, indent=2, ensure_ascii=False) + "\n")
     else:
         screen = Screen()
-        if sealed.payload is not None:
-            show_report(sealed.payload)
+        if sealed.report is not None:
+            show_report(sealed.report)
             screen.blank()
         else:
             why = f"{report.kind} report without content: {sealed.failure_reason}"
@@ -130,31 +130,31 @@ def _show_again(
         when = f"sent {ago(report.sent_at)}" if report.sent_at else "waits to be sent"
         screen.paragraph(f"report {report.report_id}, {when}", "quiet")
     if options.html is not None:
-        if sealed.payload is None:
+        if sealed.report is None:
             raise StateError(f"{options.html} is not written: the report has no content")
-        write_page(options.html, sealed.payload, write)
+        write_page(options.html, sealed.report, write)
     return 0
 
 
 def _show(screen: Screen, rows: tuple[HistoryRow, ...], *, has_more: bool) -> None:
     screen.table(
-        ("when (UTC)", "kind", "result", "report, or why not"),
+        ("when (UTC)", "kind", "result", "report or reason"),
         [
             (
                 (row.at[:16].replace("T", " "), "none"),
                 (row.kind, "none"),
-                (result_of(row), _TONES.get(result_of(row), "none")),
+                (result_of(row), _STYLES.get(result_of(row), "none")),
                 (row.detail or row.report_id or "", "quiet"),
             )
             for row in rows
         ],
     )
     if has_more:
-        screen.line((f"older ones are left out: see --limit (now {len(rows)})", "quiet"))
+        screen.line((f"there are older ones: see --limit (now {len(rows)})", "quiet"))
 
 
 def result_of(row: HistoryRow) -> str:
-    """Say in one word what came of a request: its outcome once the service has the report."""
+    """Return a request's outcome if the service has the report, else its state."""
     return row.outcome if row.state == SUBMITTED and row.outcome else row.state
 
 

@@ -1,8 +1,7 @@
-"""`venue-agent`: finds the verb, runs it, turns errors into one or two plain lines.
+"""`venue-agent`: runs a verb, and prints errors as one or two plain lines.
 
-Exit codes: 0 done, 1 the thing asked about is bad, 2 usage or configuration error, 3 closed to this
-user. Each verb's module is imported only when it runs, so that the daemon and a quick `status`
-start at once.
+Exit codes: 0 success, 1 the checked object has a problem, 2 usage or configuration error, 3 closed
+to this user. Each verb's module is imported only when it runs, so that every verb starts fast.
 """
 
 import argparse
@@ -30,15 +29,15 @@ EXIT_NOT_VISIBLE: Final = 3
 EXIT_INTERRUPTED: Final = 130
 
 VERBS: Final = {
-    "run": "the daemon, in the foreground, as service managers start it",
+    "run": "run the daemon in the foreground, as service managers do",
     "enroll": "enroll at the service now and print the record",
-    "collect": "collect a report here and now, without a service",
-    "status": "what the daemon is doing, and what is wrong",
-    "doctor": "check everything the agent needs, each with what to do",
-    "history": "requests and reports from the journal",
-    "printers": "what is remembered of this machine's printers; forget one",
+    "collect": "collect a report on this machine now, without a service",
+    "status": "show the daemon's state and its problems",
+    "doctor": "check everything that the agent needs, with a fix for each problem",
+    "history": "list requests and reports from the journal",
+    "printers": "list the known printers of this machine, or forget one",
     "config": "check, show or describe the configuration",
-    "service": "install, uninstall, start, stop and look at the service",
+    "service": "install, uninstall, start or stop the service, or show its state",
 }
 
 
@@ -51,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser(words).parse_args(words)
 
     def act() -> int:
-        _know_the_secrets(getattr(options, "config", None))
+        _find_secrets(getattr(options, "config", None))
         code: int = importlib.import_module(f"agent.cli.{options.verb}").run(options)
         return code
 
@@ -59,19 +58,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "") -> int:
-    """Return what ``act`` returns, or the exit code of its error, told in plain lines.
+    """Return the result of ``act``, or the exit code of its error, which is printed.
 
-    ``words`` are those that were typed.
+    ``words`` is the command line.
     """
     try:
         return act()
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader has seen enough; Python must not complain while it closes stdout.
+        # The reader has closed the pipe; Python must not print an error for it.
         sys.stderr.close()
         return EXIT_BAD
-    except Exception as error:  # noqa: BLE001 - the boundary: run_command, with --debug in full
+    except Exception as error:  # noqa: BLE001 - the outermost boundary; --debug prints a traceback
         if debug:
             sys.stderr.write(redact("".join(traceback.format_exception(error))))
             return EXIT_BAD  # as Python does after a traceback
@@ -80,9 +79,9 @@ def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "")
         return _code_of(error)
 
 
-def _know_the_secrets(config: Path | None) -> None:
-    """Find what must not be told before anything is, also where the configuration is broken."""
-    from agent.config.model import default_config_path  # the verb needs it, --help not
+def _find_secrets(config: Path | None) -> None:
+    """Find the secrets before anything is printed, also if the configuration is invalid."""
+    from agent.config.model import default_config_path  # not needed for --help
     from agent.redaction.places import secrets_here
 
     remember(*secrets_here(config or default_config_path(), os.environ))
@@ -92,7 +91,7 @@ def _lines_of(error: Exception, words: str) -> list[str]:
     if not isinstance(error, AgentError):
         return [
             f"unexpected {type(error).__name__}: {error}",
-            "run it again with --debug and send what it prints",
+            "run it again with --debug and send the output to support",
         ]
     lines = str(error).splitlines()
     if isinstance(error, NotVisible):
@@ -107,7 +106,7 @@ def _code_of(error: Exception) -> int:
 
 
 class _Parser(SuggestingParser):
-    """What it does not understand it repeats, but no secret."""
+    """Repeats invalid arguments in errors, without secrets."""
 
     version = f"venue-agent {__version__}"
 
@@ -117,8 +116,8 @@ class _Parser(SuggestingParser):
 
 
 def _write_any_character() -> None:
-    """Have no character end the program. Windows gives a pipe or a file a code page that lacks
-    many, and there everything that reads ours reads UTF-8; a locale elsewhere may lack some too."""
+    """Prevent encoding errors. On Windows, pipes and files have a code page that lacks many
+    characters, and readers expect UTF-8; other systems may have locales that lack some."""
     for stream in (sys.stdout, sys.stderr):
         if not isinstance(stream, io.TextIOWrapper):
             continue
@@ -138,7 +137,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     for name, summary in VERBS.items():
         sub = verbs.add_parser(name, help=summary, description=summary)
         sub.add_argument("--debug", action="store_true", default=argparse.SUPPRESS)
-        # Only the verb that will run says what it takes: the others need not be imported.
+        # Only the verb that runs is imported for its options.
         if name == wanted:
             importlib.import_module(f"agent.cli.{name}").add_arguments(sub)
     return parser

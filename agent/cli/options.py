@@ -1,4 +1,4 @@
-"""Options that several verbs take."""
+"""Options of several verbs."""
 
 import argparse
 from pathlib import Path
@@ -11,4 +11,4 @@ def add_config_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    parser.add_argument("--json", action="store_true", help="print JSON")

@@ -1,4 +1,4 @@
-"""`venue-agent printers`: what is remembered of this machine's printers, and to forget one."""
+"""`venue-agent printers`: lists the known printers of this machine, or forgets one."""
 
 import argparse
 import json
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_config_option(parser)
     add_json_option(parser)
     parser.add_argument("action", nargs="?", choices=("list", "forget"), default="list")
-    parser.add_argument("printer", nargs="?", help="its id or its queue's name, to forget it")
+    parser.add_argument("printer", nargs="?", help="id or queue of the printer to forget")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,20 +40,22 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _forget(file: PrinterMemory, memory: Memory, wanted: str | None) -> None:
-    """Have the next report take what answers at the printer's address for the printer."""
+    """Forget a printer, so that the next report accepts the device at its address."""
     ids = [each.id for each in memory.printers]
     found = [id_ for id_ in ids if wanted in (id_, id_.partition(":")[2])]
     if len(found) != 1:
         known = ", ".join(ids) or "none"
-        raise AgentError(f"which printer is to be forgotten? those that are remembered: {known}")
+        raise AgentError(f"name one printer to forget. Known printers: {known}")
     if not file.write(memory.without(found[0])):
-        raise StateError(f"{found[0]} is not forgotten")
-    sys.stdout.write(f"{found[0]} is forgotten: the next report takes what answers for it\n")
+        raise StateError(f"{found[0]} could not be forgotten")
+    sys.stdout.write(
+        f"{found[0]} is forgotten: the next report accepts the device at its address\n"
+    )
 
 
 def _show(screen: Screen, memory: Memory) -> None:
     if not memory.printers:
-        screen.line(("no printer has answered in a report yet", "none"))
+        screen.line(("no report has found a printer yet", "none"))
         return
     screen.table(
         ("printer", "seen (UTC)", "at", "known by"),
@@ -80,7 +82,7 @@ def _show(screen: Screen, memory: Memory) -> None:
 
 
 def _mark(printer: LearnedPrinter) -> str:
-    """Return the surest thing that tells a printer apart."""
+    """Return the most reliable identifier of a printer."""
     marks = (printer.mac_address, printer.serial, printer.uuid)
     return next(filter(None, marks), "only its address")
 

@@ -1,6 +1,6 @@
-"""The state directory of the agent on this machine, also where the configuration is wrong.
+"""The state directory of the agent on this machine, also if the configuration is invalid.
 
-Root goes on as its owner: the configuration is read before.
+Root continues as its owner, after the configuration was read.
 """
 
 import sys
@@ -17,27 +17,27 @@ from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 
 @dataclass(frozen=True, slots=True)
 class ResolvedState:
-    """``guessed_because``: why the directory is but the likely one; None if configured."""
+    """``guessed_because``: why the directory is only a guess; None if it is configured."""
 
     state: StateDirectory
     guessed_because: ConfigError | None = None
 
     @property
     def is_closed(self) -> bool:
-        """Whether this user may not see what the agent does."""
+        """Whether this user may not see the agent's state."""
         return isinstance(self.guessed_because, ConfigNotVisible) or is_closed(self.state.path)
 
     def require_visible(self) -> None:
-        """Raise NotVisible where this user may not see what the agent does."""
+        """Raise NotVisible if this user may not see the agent's state."""
         if isinstance(self.guessed_because, ConfigNotVisible):
             raise self.guessed_because
         require_visible(self.state.path)
 
 
 def resolve_state(config: Path | None) -> ResolvedState:
-    """Return it; root goes on as its owner.
+    """Return the state directory. Root continues as its owner.
 
-    Raises StateError where others could change what is in it.
+    Raises StateError if other users could change its content.
     """
     here = _named_by(config)
     if not here.is_closed:
@@ -47,7 +47,7 @@ def resolve_state(config: Path | None) -> ResolvedState:
 
 
 def _named_by(config: Path | None) -> ResolvedState:
-    """Return it. A wrong configuration is told on stderr: what the agent does is still asked."""
+    """Return the state directory. Problems of the configuration are printed on stderr."""
     try:
         loaded = load(LocalConfig, config)
     except ConfigError as error:
@@ -59,7 +59,7 @@ def _named_by(config: Path | None) -> ResolvedState:
         return ResolvedState(StateDirectory(guessed_state_dir(config)), error)
     state = StateDirectory(loaded.state_dir)
     if loaded.path is None and loaded.config.service is None:
-        from agent.config.missing import no_configuration  # rarely wanted
+        from agent.config.rights import no_configuration  # rarely needed
 
         return ResolvedState(state, ConfigMissing((no_configuration(),)))
     return ResolvedState(state)

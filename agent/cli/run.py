@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    gc.enable()  # the package starts without
+    gc.enable()  # the package starts with it disabled
     foreground = sys.stderr.isatty()
     try:
         asyncio.run(daemon.run(options.config, foreground=foreground, hangup=sighup_action()))
@@ -27,12 +27,12 @@ def run(options: argparse.Namespace) -> int:
             raise _for_its_manager(error) from None
         raise NotVisible(str(error), _advice()) from None
     finally:
-        _let_go_of_a_dead_terminal()
+        _drop_a_closed_terminal()
     return 0
 
 
-def _let_go_of_a_dead_terminal() -> None:
-    """Forget what a terminal that is gone did not take: Python would try again, and exit by 120."""
+def _drop_a_closed_terminal() -> None:
+    """Drop output that a closed terminal did not accept, because Python would exit with 120."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -43,14 +43,14 @@ def _let_go_of_a_dead_terminal() -> None:
 
 
 def _for_its_manager(error: NotVisible) -> AgentError:
-    """Keep the exit codes that the unit knows: starting again helps against no configuration."""
+    """Return the error with the exit code of the unit, so that systemd does not restart it."""
     if isinstance(error, ConfigNotVisible):
         return ConfigError(error.problems)
     return StateError(str(error))
 
 
 def _advice() -> str:
-    """The machine's agent is its service: root would run one with rights it does not need."""
+    """Recommend the service, which has fewer rights than root."""
     if not has_service_manager():
         return ""
     return f"the service runs as a user of its own: {by_root('venue-agent service start')}"

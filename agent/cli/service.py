@@ -1,4 +1,4 @@
-"""`venue-agent service`: the same verbs and words under systemd, launchd and Windows."""
+"""`venue-agent service`: the same verbs under systemd, launchd and Windows."""
 
 import argparse
 import contextlib
@@ -15,9 +15,8 @@ from agent.adapters.service_manager.first_config import Answers, write_first_con
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.cli.options import add_json_option
 from agent.cli.terminal.screen import Screen, Style
-from agent.config.missing import no_configuration
 from agent.config.model import is_there
-from agent.config.rights import by_root
+from agent.config.rights import by_root, no_configuration
 from agent.errors import ConfigMissing, StateError
 
 RUNNING, NOT_RUNNING = 0, 1
@@ -26,18 +25,20 @@ _STYLES: Final[dict[Activity, Style]] = {"running": "good", "failed": "bad", "st
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    install = actions.add_parser("install", help="have the agent start at boot, and start it")
+    install = actions.add_parser("install", help="start the agent now and at boot")
     add = install.add_argument
     add("--base-url", metavar="URL", help="address of the service, for a first configuration")
     add("--location", metavar="ID", help="the venue's location id, for a first configuration")
     add("--api-key-file", type=Path, metavar="F", help="file with the API key; it is copied")
-    uninstall = actions.add_parser("uninstall", help="stop it and have it start no more")
+    uninstall = actions.add_parser("uninstall", help="stop the agent and remove the service")
     uninstall.add_argument(
-        "--purge", action="store_true", help="delete identity, state, configuration, key, user too"
+        "--purge",
+        action="store_true",
+        help="also delete identity, state, configuration, key, user",
     )
-    actions.add_parser("start", help="start it and wait until it is ready")
-    actions.add_parser("stop", help="stop it and wait until it has ended")
-    add_json_option(actions.add_parser("status", help="exit 0 when it runs, else 1"))
+    actions.add_parser("start", help="start the service and wait until it is ready")
+    actions.add_parser("stop", help="stop the service and wait until it has ended")
+    add_json_option(actions.add_parser("status", help="show its state; exit 0 if it runs, else 1"))
 
 
 def run(options: argparse.Namespace) -> int:
@@ -53,10 +54,10 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "start":
         _require_configuration(manager)
         manager.start()
-        _say("started")
+        _print("started")
     else:
         manager.stop()
-        _say("stopped")
+        _print("stopped")
     return 0
 
 
@@ -66,7 +67,7 @@ def _require_configuration(manager: ServiceManager) -> None:
 
 
 def install(manager: ServiceManager, answers: Answers) -> int:
-    """Install, write the first configuration, start. Whatever is done already stays as it is."""
+    """Install, write the first configuration, and start. Existing parts are kept."""
     places = manager.places
     had_config = places.config.exists()
     manager.prepare()
@@ -74,13 +75,13 @@ def install(manager: ServiceManager, answers: Answers) -> int:
     manager.install()
     for file in written:
         manager.protect(file)
-        _say(f"wrote {file}")
-    _say("installed: it starts at boot")
+        _print(f"wrote {file}")
+    _print("installed: the service starts at boot")
     if had_config and (answers.base_url or answers.location):
-        _say(f"{places.config} was there already and is kept: edit it to change the service")
+        _print(f"{places.config} already exists and is kept: edit it to change the service")
     if not places.config.exists():
-        _say(
-            f"not started: there is no {places.config}; give --base-url, --location and"
+        _print(
+            f"not started: {places.config} does not exist; repeat with --base-url, --location and"
             " --api-key-file, or write it and run `venue-agent service start`"
         )
         return 0
@@ -88,29 +89,29 @@ def install(manager: ServiceManager, answers: Answers) -> int:
         manager.restart()
     else:
         manager.start()
-    _say("started")
+    _print("started")
     return 0
 
 
 def uninstall(manager: ServiceManager, *, purge: bool) -> int:
-    """Stop and unregister; with ``purge`` delete what it has written as well."""
+    """Stop and unregister the service; with ``purge`` also delete its files."""
     manager.uninstall()
-    _say("uninstalled: it is stopped and starts no more")
+    _print("uninstalled: the service is stopped and removed")
     places = manager.places
     if not purge:
-        _say(f"kept: identity and state in {places.state}, configuration {places.config}")
+        _print(f"kept: identity and state in {places.state}, configuration {places.config}")
         return 0
     shutil.rmtree(places.state, ignore_errors=True)
     for file in (places.config, places.api_key):
         file.unlink(missing_ok=True)
     left = [str(path) for path in (places.state, places.config, places.api_key) if path.exists()]
     if left:
-        _say(f"could not be deleted: {', '.join(left)}")
+        _print(f"could not be deleted: {', '.join(left)}")
         return 1
-    with contextlib.suppress(OSError):  # there may be things of others in it
+    with contextlib.suppress(OSError):  # it may contain other files
         places.config.parent.rmdir()
     deleted = ("identity", "state", "configuration", "API key", *manager.purge())
-    _say(f"deleted: {', '.join(deleted[:-1])} and {deleted[-1]}")
+    _print(f"deleted: {', '.join(deleted[:-1])} and {deleted[-1]}")
     return 0
 
 
@@ -118,7 +119,7 @@ def _status(manager: ServiceManager, *, as_json: bool) -> int:
     state = manager.state()
     last = _last_exit(manager.places.state)
     if as_json:
-        document = {**asdict(state), "last_exit": None if last is None else last.in_words()}
+        document = {**asdict(state), "last_exit": None if last is None else last.describe()}
         sys.stdout.write(json.dumps(document) + "\n")
     else:
         show(Screen(), state, last, manager.places.config)
@@ -126,7 +127,7 @@ def _status(manager: ServiceManager, *, as_json: bool) -> int:
 
 
 def _last_exit(state_dir: Path) -> LastExit | None:
-    """Read how the last run ended; what is unsafe there is said, and the rest shown."""
+    """Read how the last run ended. An unsafe file is reported on stderr."""
     try:
         return read_last_exit(state_dir)
     except StateError as error:
@@ -136,15 +137,15 @@ def _last_exit(state_dir: Path) -> LastExit | None:
 
 
 def show(screen: Screen, state: ServiceState, last: LastExit | None, config: Path) -> None:
-    """Write the state in the same words on every platform, and what to do if it does not run."""
-    for name, value in in_words(state, last):
+    """Print the state, and what to do if the service does not run."""
+    for name, value in describe(state, last):
         screen.fact(name, value, _STYLES.get(state.activity, "none") if name == "now" else "none")
     if advice := _advice(state, has_config=is_there(config), config=config):
         screen.paragraph(f"→ {advice}")
 
 
-def in_words(state: ServiceState, last: LastExit | None) -> list[tuple[str, str]]:
-    """Return names and values; what is of a run that has ended is left out, but for its end."""
+def describe(state: ServiceState, last: LastExit | None) -> list[tuple[str, str]]:
+    """Return names and values of the state."""
     if not state.is_installed:
         return [("service", "not installed")]
     boot = "starts at boot" if state.starts_at_boot else "does not start at boot"
@@ -155,20 +156,20 @@ def in_words(state: ServiceState, last: LastExit | None) -> list[tuple[str, str]
     if state.restarts and state.activity != "stopped":
         rows.append(("restarts", f"{state.restarts} by the service manager"))
     if last is not None:
-        rows.append(("last end", last.in_words()))
+        rows.append(("last end", last.describe()))
     return rows
 
 
 def _advice(state: ServiceState, *, has_config: bool, config: Path) -> str | None:
-    """Return what to do next; None where nothing is to be done."""
+    """Return what to do next, or None."""
     if not state.is_installed:
         return f"install it: {by_root('venue-agent service install')}"
     if state.activity not in {"stopped", "failed"}:
         return None
     if not has_config:
         return (
-            f"it waits for {config}: write it, or have {by_root('venue-agent service install')}"
-            " do it (--base-url, --location, --api-key-file)"
+            f"{config} is missing: write it, or run {by_root('venue-agent service install')}"
+            " with --base-url, --location and --api-key-file"
         )
     start = by_root("venue-agent service start")
     if state.activity == "failed":
@@ -176,5 +177,5 @@ def _advice(state: ServiceState, *, has_config: bool, config: Path) -> str | Non
     return f"start it: {start}"
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(line + "\n")

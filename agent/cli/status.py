@@ -1,4 +1,4 @@
-"""`venue-agent status`: what the daemon is doing, and each unhealthy condition with its fix."""
+"""`venue-agent status`: the daemon's state, and each unhealthy condition with its fix."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
-from agent.adapters.storage.status_file import DaemonStatus, ProblemStatus, StatusFile
+from agent.adapters.storage.status_file import DaemonStatus, StatusFile
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.resolve_state import ResolvedState, resolve_state
 from agent.cli.terminal.screen import Screen, Style
@@ -21,13 +21,14 @@ from agent.errors import ConfigMissing, StateError
 from agent.presentation.humanize import ago
 from agent.presentation.machine_name import machine_name
 from agent.redaction.known import redact
+from agent.rules.health import Problem
 from agent.wire.codec import to_plain
 
 HEALTHY, UNHEALTHY, NOT_RUNNING, NOT_VISIBLE = 0, 1, 2, 3
 RECENT_REQUESTS: Final = 3
 
 _REFUSED: Final = {"credential-refused", "not-enrolled", "commands-rejected", "revoked"}
-"""Conditions under which this device gets no commands (rules.health)."""
+"""Conditions under which this device receives no commands (rules.health)."""
 _VERDICTS: Final = {
     HEALTHY: "healthy",
     UNHEALTHY: "unhealthy",
@@ -42,35 +43,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit 0 healthy, 1 not, 2 not running, 3 where this user may not see it."""
+    """Return 0 healthy, 1 unhealthy, 2 not running, 3 not visible to this user."""
     here = resolve_state(options.config)
     if not options.json:
         return show_status(Screen(), here, options.config)
-    document, verdict = _from_outside(here) if here.is_closed else _document(here.state)
+    document, verdict = _public_document(here) if here.is_closed else _document(here.state)
     sys.stdout.write(json.dumps(document, indent=2) + "\n")
     return verdict
 
 
 def show_status(screen: Screen, here: ResolvedState, config: Path | None) -> int:
-    """Write what people are told, and return the exit code. Raises StateError."""
+    """Print the status, and return the exit code. Raises StateError."""
     if here.is_closed:
-        return _show_from_outside(screen, here, config)
-    seen = _look(here.state)
-    if name := machine_name(seen.install_id or ""):
+        return _show_public(screen, here, config)
+    snapshot = _snapshot(here.state)
+    if name := machine_name(snapshot.install_id or ""):
         screen.paragraph(name, "strong")
-    if seen.pid is None:
-        _show_absent(screen, here, seen.status, config)
-    elif seen.status is None:
+    if snapshot.pid is None:
+        _show_absent(screen, here, snapshot.status, config)
+    elif snapshot.status is None:
         screen.line(("starting", "warn"))
-        screen.paragraph(f"process {seen.pid} has said nothing of itself yet")
+        screen.paragraph(f"process {snapshot.pid} has not written its status yet")
     else:
-        _show(screen, seen.status, _recent(here.state), seen.verdict)
-    return seen.verdict
+        _show(screen, snapshot.status, _recent(here.state), snapshot.verdict)
+    return snapshot.verdict
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """What the state directory tells. ``pid`` is None where no daemon holds it."""
+class _Snapshot:
+    """The content of the state directory. ``pid`` is None if no daemon runs."""
 
     pid: int | None
     install_id: str | None
@@ -85,28 +86,28 @@ class _Seen:
         return UNHEALTHY if is_bad else HEALTHY
 
 
-def _look(state: StateDirectory) -> _Seen:
+def _snapshot(state: StateDirectory) -> _Snapshot:
     pid, record = state.holder(), DeviceRecordFile(state).peek()
     install_id = None if record is None else record.legacy_install_id
-    return _Seen(pid, install_id, _without_secrets(StatusFile(state).read()))
+    return _Snapshot(pid, install_id, _without_secrets(StatusFile(state).read()))
 
 
 def _document(state: StateDirectory) -> tuple[dict[str, Any], int]:
     """Return what `--json` prints (docs/cli.md)."""
-    seen = _look(state)
+    snapshot = _snapshot(state)
     return {
-        "verdict": _VERDICTS[seen.verdict],
-        "running": seen.pid is not None,
-        "pid": seen.pid,
+        "verdict": _VERDICTS[snapshot.verdict],
+        "running": snapshot.pid is not None,
+        "pid": snapshot.pid,
         "state_dir": str(state.path),
-        "machine": seen.install_id,
-        "daemon": None if seen.status is None else to_plain(seen.status),
-    }, seen.verdict
+        "machine": snapshot.install_id,
+        "daemon": None if snapshot.status is None else to_plain(snapshot.status),
+    }, snapshot.verdict
 
 
-def _from_outside(here: ResolvedState) -> tuple[dict[str, Any], int]:
-    """Return what `--json` prints where the state is closed: what the system tells everybody."""
-    from agent.doctor.public_status import public_status  # rarely wanted
+def _public_document(here: ResolvedState) -> tuple[dict[str, Any], int]:
+    """Return what `--json` prints if the state is closed: what every user can see."""
+    from agent.doctor.public_status import public_status  # rarely needed
 
     status = public_status()
     return {
@@ -119,20 +120,20 @@ def _from_outside(here: ResolvedState) -> tuple[dict[str, Any], int]:
     }, NOT_VISIBLE
 
 
-def _show_from_outside(screen: Screen, here: ResolvedState, config: Path | None) -> int:
-    """Tell what the system tells everybody, and how to see the rest."""
-    from agent.doctor.public_status import in_words, public_status  # rarely wanted
+def _show_public(screen: Screen, here: ResolvedState, config: Path | None) -> int:
+    """Print what every user can see, and how to see the rest."""
+    from agent.doctor.public_status import in_words, public_status  # rarely needed
 
     screen.line(("not visible to you", "warn"))
     screen.fact("agent", in_words(public_status()))
     screen.fact("state", str(here.guessed_because or f"{here.state.path} is closed to this user"))
     words = [] if config is None else ["--config", str(config)]
-    screen.paragraph(f"→ what it does: {as_root(shlex.join(['status', *words]))}")
+    screen.paragraph(f"→ to see its state: {as_root(shlex.join(['status', *words]))}")
     return NOT_VISIBLE
 
 
 def _without_secrets(status: DaemonStatus | None) -> DaemonStatus | None:
-    """Redact the details: the file may be of an older version."""
+    """Redact the details, because the file may be of an older version."""
     if status is None:
         return None
     problems = tuple(p.model_copy(update={"detail": redact(p.detail)}) for p in status.problems)
@@ -140,8 +141,8 @@ def _without_secrets(status: DaemonStatus | None) -> DaemonStatus | None:
 
 
 def _recent(state: StateDirectory) -> list[str]:
-    """Say what became of the last requests."""
-    from agent.adapters.storage.history import read_history  # for people only
+    """Return a line for each of the last requests."""
+    from agent.adapters.storage.history import read_history  # not needed for --json
     from agent.cli.history import result_of
 
     try:
@@ -158,18 +159,18 @@ def _show_absent(
     if status is not None:
         screen.fact("last seen", f"{ago(status.written_at)}, version {status.version}")
     screen.fact("state", str(here.state.path))
-    for line in _what_to_do(here, config):
+    for line in _advice(here, config):
         screen.paragraph(f"→ {line}")
 
 
-def _what_to_do(here: ResolvedState, config: Path | None) -> Iterator[str]:
-    """Say nothing that cannot work: without a right configuration no agent starts."""
-    from agent.doctor.processes import other_agents  # where none runs only
+def _advice(here: ResolvedState, config: Path | None) -> Iterator[str]:
+    """Yield advice that can work: without a valid configuration no agent starts."""
+    from agent.doctor.processes import other_agents  # only if none runs
     from agent.doctor.service_unit import read_unit
 
     if here.guessed_because is not None and (others := other_agents(None)):
         numbers = ", ".join(str(pid) for pid in others)
-        yield f"an agent runs with another configuration (process {numbers}): --config names it"
+        yield f"an agent runs with another configuration (process {numbers}): use --config"
     if isinstance(here.guessed_because, ConfigMissing):
         yield str(here.guessed_because)
     elif here.guessed_because is not None:
@@ -198,7 +199,7 @@ def _show(screen: Screen, status: DaemonStatus, requests: list[str], verdict: in
         screen.fact("" if at else "requests", words)
 
 
-def _show_problem(screen: Screen, problem: ProblemStatus) -> None:
+def _show_problem(screen: Screen, problem: Problem) -> None:
     style: Style = "bad" if problem.severity == "error" else "warn"
     screen.blank()
     screen.line((f"{problem.severity}: {problem.title}", style))
@@ -229,9 +230,9 @@ def _facts(status: DaemonStatus) -> list[tuple[str, str]]:
 
 
 def _commands(status: DaemonStatus) -> str:
-    """Say how commands come; a stream may outlive the right to it for a while."""
+    """Describe how commands arrive. A stream may stay open for a while after a refusal."""
     is_refused = status.is_revoked or any(p.code in _REFUSED for p in status.problems)
-    by = f"by {status.delivery}" if status.delivery else "not asked for now"
+    by = f"by {status.delivery}" if status.delivery else "not received now"
     received = status.counters.get("commands_received", 0)
     return f"{'refused' if is_refused else by}, {received} since the start"
 

@@ -1,4 +1,4 @@
-"""What `doctor --bundle` adds for people: pages to read, fresh reports, and a case to name."""
+"""The readable parts of `doctor --bundle`: texts, fresh reports, and a case id."""
 
 import asyncio
 import io
@@ -21,18 +21,19 @@ from agent.doctor.bundle import FreshReport, write_bundle
 from agent.doctor.check import CheckResult
 from agent.doctor.context import Context
 from agent.errors import AgentError
-from agent.tasks.report_maker import SWITCHED_OFF
+from agent.rules.reports.jobs import is_enabled
+from agent.rules.reports.payload import SWITCHED_OFF
 from agent.wire.vocabulary import Kind
 
 WIDTH: Final = 80
 KINDS: Final[tuple[Kind, ...]] = ("network", "application")
-_LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # none that is taken for another on the phone
+_LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # without characters that sound or look alike
 AGENT_FIRST_S: Final = 60.0
-LOOK_S: Final = 0.2
+POLL_S: Final = 0.2
 
 
 def new_case_id() -> str:
-    """Return a name that can be told on the phone: `7KQM-3WXR`."""
+    """Return an id for phone calls, such as `7KQM-3WXR`."""
     letters = "".join(secrets.choice(_LETTERS) for _ in range(8))
     return f"{letters[:4]}-{letters[4:]}"
 
@@ -46,7 +47,7 @@ def make_bundle(
     *,
     fresh: bool,
 ) -> None:
-    """Write the file, and say on stderr what is in it and what to do with it. Raises AgentError."""
+    """Write the file, and print its content and purpose on stderr. Raises AgentError."""
     reports = tuple(_fresh_reports(context)) if fresh else ()
     texts = {
         "doctor.txt": _doctor_text(results, document),
@@ -58,8 +59,8 @@ def make_bundle(
     screen.paragraph(f"{path}: {', '.join(members)}")
     screen.paragraph(f"case {document['caseId']}", "strong")
     screen.paragraph(
-        "→ give the file to whoever supports this venue, and name the case. No secret is in it, but"
-        " the venue's machines and devices are named: hand it to nobody else. Nothing was sent."
+        "→ give the file and the case id to your support. It contains no secrets, but the names of"
+        " the venue's machines and devices: give it to nobody else. Nothing was sent."
     )
 
 
@@ -75,7 +76,7 @@ def _doctor_text(results: Sequence[CheckResult], document: dict[str, Any]) -> st
 
 def _status_text(context: Context) -> str:
     if context.state is None:
-        return "which state directory is meant is not known\n"
+        return "the state directory is unknown\n"
     text = io.StringIO()
     try:
         show_status(Screen(text, WIDTH), ResolvedState(context.state), context.config_path)
@@ -85,12 +86,12 @@ def _status_text(context: Context) -> str:
 
 
 def _fresh_reports(context: Context) -> Iterator[FreshReport]:
-    """Collect each kind now, one after the other, as the configuration allows it."""
+    """Collect each enabled kind now, one after the other."""
     local, state = context.local, context.state
     for kind in KINDS:
         if local is None or state is None:
-            yield FreshReport(kind, None, "no configuration could be read that would bound it")
-        elif not _is_enabled(local, kind):
+            yield FreshReport(kind, None, "no configuration could be read")
+        elif not is_enabled(local, kind):
             yield FreshReport(kind, None, SWITCHED_OFF)
         else:
             yield _collected(local, state, kind)
@@ -98,7 +99,7 @@ def _fresh_reports(context: Context) -> Iterator[FreshReport]:
 
 def _collected(local: LocalConfig, state: StateDirectory, kind: Kind) -> FreshReport:
     try:
-        if not _until_the_agent_collects_nothing(state):
+        if not _wait_for_the_daemon(state):
             return FreshReport(kind, None, "the agent itself was collecting")
         return FreshReport(kind, asyncio.run(collect_report(local, state, kind)))
     except AgentError as error:
@@ -107,12 +108,8 @@ def _collected(local: LocalConfig, state: StateDirectory, kind: Kind) -> FreshRe
         return FreshReport(kind, None, "it was interrupted")
 
 
-def _is_enabled(local: LocalConfig, kind: Kind) -> bool:
-    return local.network.enabled if kind == "network" else local.application.enabled
-
-
-def _until_the_agent_collects_nothing(state: StateDirectory) -> bool:
-    """Wait while a daemon collects: a receipt printer takes one connection at a time."""
+def _wait_for_the_daemon(state: StateDirectory) -> bool:
+    """Wait while a daemon collects: receipt printers accept one connection at a time."""
     until = time.monotonic() + AGENT_FIRST_S
     while state.holder() is not None:
         status = StatusFile(state).read()
@@ -120,5 +117,5 @@ def _until_the_agent_collects_nothing(state: StateDirectory) -> bool:
             return True
         if time.monotonic() >= until:
             return False
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     return True

@@ -1,1 +1,1 @@
-"""The configuration: its model, how a file becomes one, and what is said about it."""
+"""The configuration: its models, reading the file, and error messages."""

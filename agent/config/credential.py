@@ -1,8 +1,8 @@
-"""The API key: where it comes from, and reading it fresh each time.
+"""The API key: its source, which is read again for each use.
 
-In order: the file that the configuration names, the systemd credential ``api-key``
-(systemd.exec(5), LoadCredential=), the variable VENUE_AGENT_API_KEY, and the file that systemd's
-credential comes from.
+Sources in order of precedence: the configured file, the systemd credential ``api-key``
+(systemd.exec(5), LoadCredential=), the variable VENUE_AGENT_API_KEY, and the file of the systemd
+credential.
 """
 
 import os
@@ -25,19 +25,19 @@ SYSTEMD_CREDENTIAL = "api-key"
 
 @dataclass(frozen=True, slots=True)
 class ApiKeySource:
-    """Where the key is; the key itself is never kept."""
+    """The place of the key. The key of a file is never kept in memory."""
 
     file: Path | None
     variable: str | None
 
     def describe(self) -> str:
-        """Name the place, for people."""
+        """Return the place, for messages."""
         if self.file is not None:
             return f"the file {self.file}"
         return f"the variable {VARIABLE}" if self.variable is not None else "nowhere"
 
     def readers(self) -> Literal["owner", "group", "everyone"]:
-        """Tell who may read the key's file besides its owner, where the system knows."""
+        """Return who may read the key's file. On Windows it is always the owner."""
         if self.file is None or sys.platform == "win32":
             return "owner"
         try:
@@ -49,13 +49,13 @@ class ApiKeySource:
         return "group" if mode & stat.S_IRGRP else "owner"
 
     def why_too_open(self) -> str | None:
-        """Say that everybody may read the key, which no daemon accepts."""
+        """Return an error if every user can read the key, else None."""
         if self.readers() != "everyone":
             return None
-        return f"every user of this machine can read {self.describe()}: chmod 600 it"
+        return f"every user of this machine can read {self.describe()}: run `chmod 600` on it"
 
     def is_closed(self) -> bool:
-        """Tell whether the key is there and this user may not read it."""
+        """Return whether the key exists, but this user may not read it."""
         try:
             if self.file is not None:
                 self.file.open("rb").close()
@@ -66,7 +66,7 @@ class ApiKeySource:
         return False
 
     def read_as_configured(self) -> str:
-        """Return the key as it is now. Raises ConfigError when there is none to read."""
+        """Return the present key. Raises ConfigError if it cannot be read."""
         try:
             return self.read()
         except CredentialRefused as error:
@@ -76,7 +76,7 @@ class ApiKeySource:
             raise ConfigError((str(error),)) from None
 
     def read(self) -> str:
-        """Return the key as it is now. Raises CredentialRefused when there is none to read."""
+        """Return the present key. Raises CredentialRefused if it cannot be read."""
         if self.file is None and self.variable is None:
             raise CredentialRefused(
                 "there is no API key: set service.api_key_file, the systemd credential"
@@ -96,7 +96,7 @@ class ApiKeySource:
 
 
 def find_api_key(api_key_file: str, environment: Mapping[str, str] = os.environ) -> ApiKeySource:
-    """Tell where the API key is to be read from; does not read it."""
+    """Return the source of the API key, without reading it."""
     if api_key_file:
         return ApiKeySource(Path(api_key_file), None)
     if directory := environment.get("CREDENTIALS_DIRECTORY"):
@@ -109,9 +109,8 @@ def find_api_key(api_key_file: str, environment: Mapping[str, str] = os.environ)
 def key_place(
     api_key_file: str, config: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> ApiKeySource:
-    """Like `find_api_key`; where there is none, look at the file that systemd's credential comes
-    from, beside the configuration: systemd hands it to the service only, not to who runs the agent
-    or another of its commands by hand.
+    """Like `find_api_key`, but the last source is the file of the systemd credential, next to the
+    configuration. systemd passes the credential to the service only, not to commands of a user.
     """
     source = find_api_key(api_key_file, environment)
     beside = (config or default_config_path()).parent / SYSTEMD_CREDENTIAL
@@ -123,8 +122,8 @@ def key_place(
 def _checked(text: str, place: str) -> str:
     key = text.strip()
     if not key:
-        raise CredentialRefused(f"{place} is empty: it must hold the API key")
+        raise CredentialRefused(f"{place} is empty: write the API key into it")
     if len(key) > MAX_KEY_LENGTH or not key.isascii() or not key.isprintable() or " " in key:
-        raise CredentialRefused(f"{place} does not hold an API key (one line of plain characters)")
+        raise CredentialRefused(f"{place} does not contain an API key (one line of plain text)")
     remember(key)
     return key

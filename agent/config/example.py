@@ -1,7 +1,6 @@
-"""The example configuration, written from the models: it can be neither late nor wrong.
+"""The example configuration, which is generated from the models.
 
-Each key has one line of comment and stands commented out with its default; only what is required
-is set.
+Each key has one line of comment, and is commented out with its default. Only required keys are set.
 """
 
 import json
@@ -13,9 +12,9 @@ from pydantic.fields import FieldInfo
 from agent.config.model import Config, Printer, Section, sections_of
 
 HEAD: Final = """\
-# Configuration of the venue agent. All but the three keys of [service] that are set may stay as
-# they are: a line that begins with "# key =" shows the default.
-# Check it with `venue-agent config check`; see what holds with `venue-agent config show`.
+# Configuration of the venue agent. Only the three keys of [service] that are set are required:
+# a line that begins with "# key =" shows a default.
+# `venue-agent config check` checks it, `venue-agent config show` prints the values in force.
 # VENUE_AGENT_<SECTION>__<KEY> in the environment overrides a key of this file.
 """
 
@@ -62,7 +61,7 @@ def _commented(model: type[Section], values: dict[str, str]) -> Iterator[str]:
 
 
 def _comment(key: str, field: FieldInfo) -> str:
-    """Return what a key means, its unit and what it may be, on one line."""
+    """Return description, unit and valid values of a key on one line."""
     text = (field.description or "").rstrip(".")
     facts = []
     if unit := next((unit for end, unit in _UNITS.items() if key.endswith(end)), None):
@@ -80,7 +79,7 @@ def _sentence(text: str) -> str:
 
 
 def _toml(value: Any) -> str:
-    """Write a default as TOML; JSON writes strings, numbers, booleans and lists alike."""
+    """Return a default as TOML, which has the same strings, numbers and lists as JSON."""
     if isinstance(value, tuple):
         return json.dumps(list(value))
     return json.dumps(value, ensure_ascii=False)

@@ -1,7 +1,7 @@
-"""Reads the configuration: a TOML file, then the environment, then the models' own check.
+"""Reads the configuration: a TOML file, then the environment, then validation by the models.
 
-Problems are reported one a line as ``file:line:column: what is wrong``, with the nearest valid
-key where one was mistyped. Nothing here asks whether the service answers.
+Each problem is one line of the form ``file:line:column: message``, with the nearest valid key if
+one is mistyped. The service is not called.
 """
 
 import os
@@ -37,7 +37,7 @@ ConfigModel = TypeVar("ConfigModel", bound=LocalConfig)
 
 @dataclass(frozen=True, slots=True)
 class Loaded(Generic[ConfigModel]):
-    """A checked configuration and where each value came from (keys as ``section.key``)."""
+    """A valid configuration, and the origin of each value (keys as ``section.key``)."""
 
     config: ConfigModel
     path: Path | None
@@ -50,7 +50,7 @@ class Loaded(Generic[ConfigModel]):
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What stands in a file and in variables, before it is checked."""
+    """The content of file and variables before validation."""
 
     tree: dict[str, Any]
     path: Path | None
@@ -63,10 +63,10 @@ class _Read:
         return str(self.path) if self.path else "environment"
 
     def problems(self, issues: Iterable[Issue]) -> tuple[str, ...]:
-        """Return a line for each issue found in it."""
-        from agent.config.problems import problems_of  # for what is wrong only
+        """Return a line for each issue."""
+        from agent.config.problems import problems_of  # rarely needed
 
-        # What is wrong is quoted: nothing that is secret there, or elsewhere, may be.
+        # Messages contain wrong values, which may be secrets.
         remember(*secrets_here(self.path or default_config_path(), self.environment))
         return problems_of(Config, tuple(issues), self.name, self.text, self.origins)
 
@@ -76,17 +76,17 @@ def load(
     path: Path | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> Loaded[ConfigModel]:
-    """Read and check the configuration for ``model``.
+    """Read and validate the configuration for ``model``.
 
-    A missing file is an error only if ``path`` names it, or if ``model`` needs what neither a
-    file nor a variable says. Raises ConfigError.
+    A missing file is an error only if ``path`` names it, or if ``model`` requires a value that no
+    variable sets. Raises ConfigError.
     """
     read = _read(model, path, environment)
     try:
         config = validate(read.tree, model)
     except ValidationError as error:
         if read.path is None and issubclass(model, Config) and "service" not in read.tree:
-            from agent.config.missing import no_configuration  # rarely wanted
+            from agent.config.rights import no_configuration  # rarely needed
 
             raise ConfigMissing((no_configuration(),)) from None
         raise ConfigError(read.problems(error.issues)) from None
@@ -96,11 +96,11 @@ def load(
 def review(
     path: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> tuple[str, ...]:
-    """Return a line for everything that is wrong, also what an agent would run with.
+    """Return a line for every problem, including those that a daemon accepts.
 
-    Raises ConfigError where the file cannot be read at all.
+    Raises ConfigError if the file cannot be read at all.
     """
-    from agent.config.review import review_of  # for people only
+    from agent.config.review import review_of  # rarely needed
 
     read = _read(Config, path, environment)
     found = review_of(read.tree)
@@ -114,8 +114,8 @@ def review(
 def place_of(
     key: str, path: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> str | None:
-    """Return where ``section.key`` is set, as file:line:column or a variable; None where not."""
-    from agent.config.problems import place_of  # for what is wrong only
+    """Return where ``section.key`` is set: file:line:column, a variable or None."""
+    from agent.config.problems import place_of  # rarely needed
 
     read = _read(Config, path, environment)
     return place_of(key, read.name, read.text, read.origins) if key in read.origins else None
@@ -127,7 +127,7 @@ def _read(model: type[LocalConfig], path: Path | None, environment: Mapping[str,
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        from agent.config.problems import syntax_problem  # for what is wrong only
+        from agent.config.problems import syntax_problem  # rarely needed
 
         raise ConfigError((syntax_problem(model, name, error, text),)) from None
     origins = {f"{section}.{key}": name for section, key in _keys(tree)}
@@ -141,7 +141,7 @@ def _read(model: type[LocalConfig], path: Path | None, environment: Mapping[str,
 
 
 def guessed_state_dir(path: Path | None = None) -> Path:
-    """Find the state directory of a configuration that is otherwise wrong."""
+    """Return the likely state directory of an invalid configuration."""
     source = path or default_config_path()
     try:
         named = tomllib.loads(_text(path)[0]).get("device", {}).get("state_dir", "")
@@ -157,7 +157,7 @@ def _text(path: Path | None) -> tuple[str, Path | None]:
     except FileNotFoundError:
         if path is None:
             return "", None
-        raise ConfigError((f"{source}: there is no such file",)) from None
+        raise ConfigError((f"{source}: the file does not exist",)) from None
     except PermissionError:
         raise ConfigNotVisible((f"{source} is closed to this user",)) from None
     except OSError as error:
@@ -188,7 +188,7 @@ def _overrides(
 
 
 def _value_of(model: type[Section], section: str, key: str, text: str) -> Any:
-    """Read a variable as a TOML value where the key is not a string; else as it stands."""
+    """Parse a variable as TOML, unless the key is a string."""
     table = sections_of(model).get(section)
     field = None if table is None else table.model_fields.get(key)
     if field is not None and is_text(field.annotation):

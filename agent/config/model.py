@@ -1,6 +1,6 @@
-"""The configuration as frozen models: every key once, with its default, its bounds and its text.
+"""The configuration as frozen models: each key with its default, bounds and description.
 
-The example file, the JSON Schema and the messages about mistakes are made from these.
+The example file, the JSON Schema and the error messages are generated from these models.
 """
 
 import ipaddress
@@ -38,7 +38,7 @@ def _url(text: str, example: str) -> SplitResult:
     try:
         return urlsplit(text)
     except ValueError:
-        # Its message may quote a part of the password.
+        # The original message may contain a part of the password.
         raise ValueError(f"must be a URL such as {example}") from None
 
 
@@ -49,7 +49,7 @@ def _service_url(text: str) -> str:
     if not _has_usable_port(text):
         raise ValueError("must have a port from 1 to 65535, or none")
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise ValueError("must not hold a user, a password, a query or a fragment")
+        raise ValueError("must not contain a user, a password, a query or a fragment")
     if parts.scheme == "http" and not is_loopback(parts.hostname):
         raise ValueError("must be https: plain http is accepted for loopback only")
     return text.rstrip("/")
@@ -67,9 +67,9 @@ def _has_usable_port(url: str) -> bool:
 
 
 def _no_control_characters(text: str) -> str:
-    """An id goes into every call: the service would refuse each, for ever."""
+    """Refuse control characters in an id: the service would reject every call."""
     if any(unicodedata.category(character) == "Cc" for character in text):
-        raise ValueError("must not hold control characters")
+        raise ValueError("must not contain control characters")
     return text
 
 
@@ -127,39 +127,31 @@ class Section(Model):
 
 class Service(Section):
     base_url: Annotated[str, AfterValidator(_service_url)] = Field(
-        description="Address of the service, https (http only for loopback). Required.",
+        description="Address of the service: https, or http for loopback only. Required."
     )
     location_id: Annotated[LocationId, AfterValidator(_no_control_characters)] = Field(
-        description="The venue this machine stands in, as the service calls it. Required.",
+        description="The service's id of the venue where this machine is. Required."
     )
     api_key_file: str = Field(
         default="",
         description=(
-            "File that holds the API key (with a write grant) and nothing else; if it is not "
-            'set, the key is the systemd credential "api-key" or VENUE_AGENT_API_KEY. Read '
-            "again when it changes."
+            "File with the API key, which needs a write grant. Default: the systemd credential"
+            ' "api-key", or VENUE_AGENT_API_KEY. Changes take effect immediately.'
         ),
     )
     ca_file: str = Field(
         default="",
-        description=(
-            "PEM file of certificates trusted besides the operating system's. Set it where "
-            "TLS is inspected or the service has an authority of its own."
-        ),
+        description="PEM file of additional trusted certificates, such as those of a TLS proxy.",
     )
     proxy: str = Field(
         default="",
         description=(
-            "Proxy such as http://user:password@proxy:3128. If it is not set, HTTPS_PROXY "
-            "and NO_PROXY of the environment hold. A service on this machine (loopback) is "
-            "asked straight."
+            "Proxy such as http://user:password@proxy:3128. Default: HTTPS_PROXY and NO_PROXY."
+            " Not used for a service on this machine."
         ),
     )
     request_timeout_seconds: float = Field(
-        default=20,
-        ge=1,
-        le=300,
-        description="Longest wait for one answer. Raise it on satellite links.",
+        default=20, ge=1, le=300, description="Timeout of one call. Raise it on satellite links."
     )
 
 
@@ -167,9 +159,8 @@ class DeviceSection(Section):
     state_dir: str = Field(
         default="",
         description=(
-            "Where identity, journal and outbox live; if it is not set, /var/lib/venue-agent "
-            "or the platform's equivalent, and a directory of the user's own for others than "
-            "root. A change needs a restart."
+            "Directory of identity, journal and outbox. Default: /var/lib/venue-agent or the"
+            " platform's equivalent, and a directory of the user if not root. Needs a restart."
         ),
     )
     legacy_install_id: Annotated[
@@ -177,9 +168,8 @@ class DeviceSection(Section):
     ] = Field(
         default="",
         description=(
-            "The machine's name at the service and in reports; if it is not set, the host's name "
-            "as it is at the first start, which is kept from then on. The service learns of "
-            "a change by `enroll --force`."
+            "The machine's name at the service and in reports. Default: the host name at the first"
+            " start. After a change, run `enroll --force`."
         ),
     )
 
@@ -187,23 +177,15 @@ class DeviceSection(Section):
 class Enrollment(Section):
     signature_encoding: Literal["hex", "base64"] = Field(
         default="hex",
-        description=(
-            "How the 64-byte signature is written. Change it only if the service asks for it."
-        ),
+        description="Encoding of the signature. Change it only if the service needs it.",
     )
     nonce_encoding: Literal["utf8", "base64", "hex"] = Field(
         default="utf8",
-        description=(
-            "How the challenge's nonce becomes the bytes that are signed. Change it only if "
-            "the service asks for it."
-        ),
+        description="Encoding of the challenge's nonce. Change it only if the service needs it.",
     )
     on_revoked: Literal["stop", "reenroll"] = Field(
         default="stop",
-        description=(
-            "After a revocation stay up and collect nothing (stop), or enroll anew by itself "
-            "(reenroll). Leave it at stop unless machines are revoked only to be moved."
-        ),
+        description="After a revocation, keep running without collecting (stop), or enroll again.",
     )
 
 
@@ -212,10 +194,7 @@ class Heartbeat(Section):
         default=60,
         ge=0.1,
         le=3600,
-        description=(
-            "Time between two heartbeats; each is moved by up to a tenth. Raise it on "
-            "metered links."
-        ),
+        description="Interval of heartbeats, varied by a tenth. Raise it on metered links.",
     )
 
 
@@ -223,91 +202,66 @@ class Commands(Section):
     delivery: Literal["auto", "stream", "poll"] = Field(
         default="auto",
         description=(
-            "How commands come: by a stream where the service offers one, else by asking "
-            "(auto). Choose poll where something on the way cuts long connections."
+            "Receive commands by a stream if the service offers one, else by polling (auto)."
+            " Choose poll if something in the network closes long connections."
         ),
     )
     poll_interval_seconds: float = Field(
-        default=15,
-        ge=0.1,
-        le=3600,
-        description=(
-            "Time between two questions when polling. Lower it for quicker answers, raise it "
-            "on metered links."
-        ),
+        default=15, ge=0.1, le=3600, description="Interval of polls. Raise it on metered links."
     )
 
 
 class Network(Section):
-    enabled: bool = Field(
-        default=True,
-        description=(
-            "Answer requests for network reports. Switch it off where networks may not be "
-            "looked at."
-        ),
-    )
+    enabled: bool = Field(default=True, description="Whether network reports are allowed.")
     subnets: Annotated[tuple[Subnet, ...], MaxItems(256)] = Field(
         default=(),
         description=(
-            'Private IPv4 subnets to scan, such as "192.168.1.0/24"; if none is named, this '
-            "machine's own networks. Name some to leave others alone."
+            'Private IPv4 subnets to scan, such as "192.168.1.0/24". Default: the networks of this'
+            " machine."
         ),
     )
     exclude: Annotated[tuple[SubnetOrAddress, ...], MaxItems(256)] = Field(
         default=(),
-        description=(
-            'Addresses and subnets that are never contacted, such as "192.168.1.20". Name '
-            "devices here that must be left alone."
-        ),
+        description='Addresses and subnets that are never contacted, such as "192.168.1.20".',
     )
     ports: Annotated[tuple[Port, ...], MaxItems(256)] = Field(
         default=(22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100, 9101),
         description=(
-            "TCP ports tried on each host: opened and closed, and only those of the web and "
-            "of IPP are ever written to. Shorten the list for a quicker, quieter scan."
+            "TCP ports that are tried on each host. Data is sent to web and IPP ports only. A"
+            " shorter list makes the scan faster."
         ),
     )
     max_hosts: int = Field(
         default=1024,
         ge=1,
         le=65536,
-        description=(
-            "Most addresses one report contacts. Raise it where the venue's network is larger."
-        ),
+        description="Maximum number of addresses that a report contacts.",
     )
     max_services: int = Field(
         default=2048,
         ge=1,
         le=65536,
-        description=(
-            "Most announced services one report keeps. There is hardly a reason to change it."
-        ),
+        description="Maximum number of announced services in a report.",
     )
     max_duration_seconds: float = Field(
         default=30,
         ge=1,
         le=600,
-        description="Longest time for one report. Raise it for large networks.",
+        description="Maximum duration of a report. Raise it for large networks.",
     )
     mdns_service_types: Annotated[tuple[PayloadText, ...], MaxItems(64)] = Field(
         default=(),
-        description=(
-            'DNS-SD service types browsed besides the built-in ones, such as "_till._tcp". '
-            "Add those of the venue's own devices."
-        ),
+        description='DNS-SD service types to browse in addition, such as "_till._tcp".',
     )
     device_only: bool = Field(
         default=False,
-        description=(
-            "Look at this machine only and send nothing to the network. For networks that "
-            "forbid scans."
-        ),
+        description="Examine this machine only and send no packets, where scans are forbidden.",
     )
     enrich: bool = Field(
         default=True,
         description=(
-            "Ask printers (IPP, port 631) and web pages (HTTP GET) what they are. Switch it "
-            "off to open and close connections only."
+            "Query printers (IPP, port 631) and web pages (HTTP GET). If false, connections are"
+            " only opened and closed."
         ),
     )
     snmp_community: str = Field(
@@ -315,72 +269,51 @@ class Network(Section):
         max_length=64,
         pattern=r"^[\x21-\x7e]*$",
         description=(
-            "SNMP community by which this machine's own printers are asked for paper, cover and "
-            "serial number (v2c, one question each, UDP port 161). Nobody is asked without one; "
-            'most printers know "public".'
+            "SNMP community (v2c) for queries of this machine's printers: paper, cover, serial"
+            ' number. Default: no queries. Most printers accept "public".'
         ),
     )
 
 
 class Printer(Section):
-    id: PayloadId = Field(
-        description="Short name used in reports.",
-    )
-    name: PayloadText = Field(
-        description="Name people know the printer by.",
-    )
+    id: PayloadId = Field(description="Short name used in reports.")
+    name: PayloadText = Field(description="Display name of the printer.")
     transport: Literal["network", "serial", "ble", "usb"] = Field(
-        default="network",
-        description="How the printer is attached.",
+        default="network", description="How the printer is connected."
     )
     address: PayloadText | None = Field(
-        default=None,
-        description="host:port, a host, a MAC address or a device path.",
+        default=None, description="host:port, a host, a MAC address or a device path."
     )
 
 
 class Application(Section):
-    enabled: bool = Field(
-        default=True,
-        description=(
-            "Answer requests for application snapshots. Switch it off where they are not wanted."
-        ),
-    )
+    enabled: bool = Field(default=True, description="Whether application snapshots are allowed.")
     watch_processes: Annotated[tuple[PayloadText, ...], MaxItems(32)] = Field(
         default=(),
-        description=(
-            'Names of the venue\'s own programs, such as "pos-till": reports say whether they run.'
-        ),
+        description='Programs whose processes reports include, such as "pos-till".',
     )
     kiosk_debug_url: Annotated[str, AfterValidator(_kiosk_url)] = Field(
         default="",
         description=(
-            "The kiosk browser's DevTools address on loopback, such as "
-            "http://127.0.0.1:9222; if it is not set, the browser is not asked."
+            "DevTools address of the kiosk browser on loopback, such as http://127.0.0.1:9222."
+            " Default: the browser is not queried."
         ),
     )
     max_duration_seconds: float = Field(
         default=10,
         ge=2,
         le=120,
-        description="Longest time for one snapshot. Raise it on slow machines.",
+        description="Maximum duration of a snapshot. Raise it on slow machines.",
     )
 
 
 class Schedule(Section):
     network: Cron = Field(
-        default="",
-        description=(
-            'Cron expression for network reports without a request, such as "0 4 * * *"; if '
-            "it is not set, there are none."
-        ),
+        default="", description='Cron expression of scheduled network reports, such as "0 4 * * *".'
     )
     application: Cron = Field(
         default="",
-        description=(
-            'Cron expression for application snapshots without a request, such as "*/30 * * '
-            '* *"; if it is not set, there are none.'
-        ),
+        description='Cron expression of scheduled application snapshots, such as "*/30 * * * *".',
     )
 
 
@@ -389,85 +322,81 @@ class Limits(Section):
         default=1_000_000,
         ge=10_000,
         le=100_000_000,
-        description=(
-            "Largest report sent; a larger one is shrunk and says so. Lower it if the service asks."
-        ),
+        description="Maximum size of a report. Larger reports are shortened, and mention it.",
     )
     outbox_max_bytes: int = Field(
         default=67_108_864,
         ge=100_000,
-        description="Room for reports that wait for the service. Lower it on small disks.",
+        description="Maximum size of the reports that wait to be sent. Lower it on small disks.",
     )
     outbox_max_age_days: float = Field(
         default=14,
         gt=0,
         le=365,
-        description=(
-            "Reports older than this are given up, and counted. Raise it where links fail for long."
-        ),
+        description="Age after which waiting reports are dropped and counted.",
     )
     min_collection_interval_seconds: float = Field(
         default=10,
         ge=0,
         le=3600,
         description=(
-            "Least time between two collections of a kind; the requests that come meanwhile are "
-            "answered from the next one together. Raise it where requests come too often."
+            "Minimum interval of two collections of a kind. One collection answers all requests"
+            " that arrived meanwhile."
         ),
     )
 
 
 class Logging(Section):
     level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info",
-        description="How much is logged. Choose debug while looking for a cause.",
+        default="info", description="Minimum severity of log messages."
     )
     format: Literal["auto", "text", "json"] = Field(
         default="auto",
-        description=(
-            "Form of the log: text on a terminal, journald's under systemd, JSON otherwise "
-            "(auto). Choose one where another reader expects it."
-        ),
+        description="Log format. auto: text on a terminal, journald under systemd, else JSON.",
     )
 
 
 class LocalConfig(Section):
-    """What a collection by hand needs: everything, but the service may be left out."""
+    """The configuration of a manual collection, where the service is optional."""
 
-    service: Service | None = Field(
-        default=None, description="The service this machine reports to, and the way to it."
-    )
+    service: Service | None = Field(default=None, description="The service that gets the reports.")
     device: DeviceSection = Field(default_factory=DeviceSection, description="This machine.")
-    network: Network = Field(default_factory=Network, description="What network reports look at.")
+    network: Network = Field(default_factory=Network, description="Network reports.")
     printers: Annotated[tuple[Printer, ...], MaxItems(64)] = Field(
-        default=(),
-        description=(
-            "Printers to look for besides the system's own queues; one such table for each."
-        ),
+        default=(), description="Printers in addition to the system's queues; one table for each."
     )
     application: Application = Field(
-        default_factory=Application, description="What application snapshots look at."
+        default_factory=Application, description="Application snapshots."
     )
-    limits: Limits = Field(default_factory=Limits, description="What may be sent and kept.")
-    logging: Logging = Field(default_factory=Logging, description="The daemon's log, on stderr.")
+    limits: Limits = Field(default_factory=Limits, description="Limits of reports.")
+    logging: Logging = Field(default_factory=Logging, description="The daemon's log on stderr.")
     enrollment: Enrollment = Field(
-        default_factory=Enrollment, description="How this machine proves who it is."
+        default_factory=Enrollment, description="Enrollment at the service."
     )
-    heartbeat: Heartbeat = Field(default_factory=Heartbeat, description="Signs of life.")
-    commands: Commands = Field(
-        default_factory=Commands, description="How the service's requests arrive."
-    )
+    heartbeat: Heartbeat = Field(default_factory=Heartbeat, description="Heartbeats.")
+    commands: Commands = Field(default_factory=Commands, description="Commands of the service.")
     schedule: Schedule = Field(default_factory=Schedule, description="Reports without a request.")
+
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """What this build can do with this configuration, in the service's terms."""
+        able = {
+            "network": self.network.enabled,
+            "application": self.application.enabled,
+            "commands.stream": self.commands.delivery != "poll",
+            "commands.poll": self.commands.delivery != "stream",
+        }
+        return tuple(name for name, is_able in able.items() if is_able)
 
 
 class Config(LocalConfig):
-    """The whole configuration of a daemon."""
+    """The complete configuration of a daemon."""
 
-    service: Service = Field(description="The service this machine reports to, and the way to it.")
+    service: Service = Field(description="The service that gets the reports.")
 
 
 def sections_of(model: type[Section]) -> dict[str, type[Section]]:
-    """Return the tables of a model by name; of an array of tables, the model of one."""
+    """Return the tables of a model by name; for an array of tables, the model of one table."""
     found: dict[str, type[Section]] = {}
     for name, field in model.model_fields.items():
         candidates = (field.annotation, *get_args(field.annotation))
@@ -478,25 +407,25 @@ def sections_of(model: type[Section]) -> dict[str, type[Section]]:
 
 
 def is_text(annotation: object) -> bool:
-    """Tell whether a value of this type is written as a text."""
+    """Return whether a value of this type is a string."""
     return annotation is str or get_origin(annotation) is Literal
 
 
 def is_privileged() -> bool:
-    """Tell whether this process is root (an administrator's service on Windows)."""
+    """Return whether this process is root. On Windows it always counts as privileged."""
     return sys.platform == "win32" or os.geteuid() == 0
 
 
 def default_config_path() -> Path:
-    """Return where the configuration is looked for when nobody says."""
+    """Return the path of the configuration if no option names one."""
     places = config_places()
     return next((place for place in places if is_there(place)), places[0])
 
 
 def config_places() -> tuple[Path, ...]:
-    """Return the places of a configuration, in the order in which they are looked at.
+    """Return the possible paths of the configuration, in the order of precedence.
 
-    A person who looks after the machine's agent has no configuration of their own.
+    A user without a configuration of their own gets that of the machine's agent.
     """
     if named := os.environ.get("VENUE_AGENT_CONFIG"):
         return (Path(named),)
@@ -507,14 +436,14 @@ def config_places() -> tuple[Path, ...]:
 
 
 def system_config() -> Path:
-    """Return where the configuration of the machine's own agent lies."""
+    """Return the path of the configuration of the machine's agent."""
     if sys.platform == "win32":
         return Path(os.environ.get("PROGRAMDATA", r"C:\ProgramData")) / "venue-agent/config.toml"
     return SYSTEM_CONFIG
 
 
 def is_there(path: Path) -> bool:
-    """Tell whether there is such a file, also where its directory is closed to this user."""
+    """Return whether a file exists; also true if this user may not read its directory."""
     try:
         return path.exists()
     except PermissionError:
@@ -524,8 +453,8 @@ def is_there(path: Path) -> bool:
 def state_dir(device: DeviceSection, source: Path | None = None) -> Path:
     """Return the state directory: configured, systemd's StateDirectory, or the platform's.
 
-    ``source`` is the configuration's file. The machine's own one means the machine's own state,
-    whoever asks.
+    ``source`` is the configuration's file. That of the machine's agent implies the machine's state
+    directory, for every user.
     """
     if device.state_dir:
         return Path(device.state_dir)
@@ -544,7 +473,7 @@ def state_dir(device: DeviceSection, source: Path | None = None) -> Path:
 
 
 def _home() -> Path:
-    """Return the user's home; a user whom the system does not know has none."""
+    """Return the user's home directory. A user without an account has none."""
     try:
         return Path.home()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in words: where it stands, what was meant, once each."""
+"""Messages for the problems of a configuration: place, reason and suggestion."""
 
 import difflib
 import re
@@ -14,7 +14,7 @@ from agent.wire.validation import Issue, Path
 _HEADER = re.compile(r"^\s*(\[{1,2})\s*([\w.\-]+)\s*\]{1,2}")
 _ASSIGNMENT = re.compile(r"^\s*([\w\-]+)\s*=")
 _NEAR: Final = 0.5
-"""How alike two words must be to be taken for each other (difflib's ratio)."""
+"""Minimum similarity of a suggestion (difflib's ratio)."""
 
 
 def problems_of(
@@ -24,9 +24,12 @@ def problems_of(
     text: str,
     origins: Mapping[str, str],
 ) -> tuple[str, ...]:
-    """Return a line for each issue found in ``text``, the file called ``name``.
+    """Return a line for each issue.
 
-    ``origins`` tells for ``section.key`` the file or the variable a value came from.
+    Args:
+        name: the file's name.
+        text: its content.
+        origins: the file or variable that sets each ``section.key``.
     """
     source = _Source(name, _positions(text), origins)
     meant = _meant(model, issues)
@@ -39,20 +42,20 @@ def problems_of(
 
 
 def place_of(key: str, name: str, text: str, origins: Mapping[str, str]) -> str:
-    """Return where ``section.key`` stands: a variable, or file:line:column."""
+    """Return where ``section.key`` is set: a variable, or file:line:column."""
     return _Source(name, _positions(text), origins).place_of(tuple(key.split(".")))[1]
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A file's name, where its keys stand (line, column), and what variables have set."""
+    """A file's name, the positions of its keys (line, column), and the origins of values."""
 
     name: str
     positions: Mapping[Path, tuple[int, int]]
     origins: Mapping[str, str]
 
     def place_of(self, path: Path) -> tuple[int, str]:
-        """Return the line, to sort by, and the place in words: a variable or file:line:column."""
+        """Return the line, for sorting, and the place: a variable or file:line:column."""
         prefix = ".".join(str(part) for part in path[:2])
         origin = next(
             (o for k, o in self.origins.items() if k == prefix or k.startswith(f"{prefix}.")),
@@ -67,7 +70,7 @@ class _Source:
 
 
 def _meant(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
-    """Return the missing keys for which an unknown one was written: one mistake, not two."""
+    """Return the missing keys that an unknown key was meant to be, to report one mistake only."""
     missing = [each.path for each in issues if each.fault == "missing"]
     meant: set[Path] = set()
     for *above, key in (each.path for each in issues if each.fault == "unknown"):
@@ -79,7 +82,7 @@ def _meant(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
 
 
 def keys_below(model: type[Section], path: Path) -> list[str]:
-    """Return the keys of the table that ``path`` leads to; none if it leads nowhere."""
+    """Return the keys of the table at ``path``; none if there is no such table."""
     for part in path:
         if isinstance(part, int):
             continue
@@ -97,8 +100,8 @@ def _nearest(word: str, known: list[str]) -> str | None:
 def syntax_problem(
     model: type[Section], name: str, error: tomllib.TOMLDecodeError, text: str
 ) -> str:
-    """Say what breaks the syntax, and where. Of the line only a key that is one of ours is shown:
-    whatever else stands there may be a secret, or a part of one."""
+    """Describe a syntax error and its place. Only a known key of the line is shown: the rest may be
+    a secret."""
     message = str(error)
     if found := re.search(r" \(at line (\d+), column (\d+)\)$", message):
         line, column = int(found[1]), int(found[2])
@@ -116,9 +119,9 @@ def _key_in_line(model: type[Section], lines: Sequence[str]) -> str | None:
 
 
 def _positions(text: str) -> dict[Path, tuple[int, int]]:
-    """Map each table and key of a TOML text to the line and column where it stands.
+    """Map each table and key of a TOML text to its line and column.
 
-    Enough for this configuration: plain tables, arrays of tables and bare keys.
+    It supports what this configuration needs: tables, arrays of tables and bare keys.
     """
     positions: dict[Path, tuple[int, int]] = {}
     table: Path = ()
@@ -152,7 +155,7 @@ def _message(model: type[Section], issue: Issue) -> str:
 
 
 def _shown(issue: Issue) -> str:
-    """Return what stands there; redacted before it is cut, for half a password looks like none."""
+    """Return the value, redacted before it is cut: a part of a password cannot be recognized."""
     key = next((part for part in reversed(issue.path) if isinstance(part, str)), "")
     return repr(redact_value(key, issue.value))[:80]
 

@@ -1,50 +1,50 @@
-"""What this user may not do, and the words for doing it with more rights."""
+"""Advice for users: commands that need more rights, and how to get a configuration or a service."""
 
 import os
 import sys
 from pathlib import Path
 from typing import Final
 
-from agent.config.model import is_privileged
+from agent.config.model import config_places, is_privileged, is_there
 
 STEPPED_DOWN: Final = "VENUE_AGENT_STEPPED_DOWN"
-"""Set in the environment of a verb that root started and that goes on as another user: what it
-says is for root.
+"""Set in the environment of a verb that root started and that continues as another user. Its
+messages are for root.
 
-A variable, since nothing of the process itself tells any more: setuid(2) leaves no trace, and a
-dozen messages in seven modules ask. `step_down` hands on in the same way where the configuration
-and the state directory are. Who sets it by hand gets advice without "sudo", and nothing else."""
+It is a variable, because setuid(2) leaves no trace in the process; `step_down` passes the paths of
+the configuration and the state directory in the same way. It only removes "sudo" from advice."""
+_INSTALL: Final = "venue-agent service install --base-url URL --location ID --api-key-file FILE"
 
 
 def is_for_root() -> bool:
-    """Tell whether root, or an administrator's process, typed this."""
+    """Return whether root, or an administrator, started this process."""
     return is_privileged() or STEPPED_DOWN in os.environ
 
 
 def has_service_manager() -> bool:
-    """Tell whether `venue-agent service` can do anything here (sd_booted(3))."""
+    """Return whether `venue-agent service` works on this machine (sd_booted(3))."""
     return sys.platform in {"win32", "darwin"} or Path("/run/systemd/system").is_dir()
 
 
 def by_root(command: str) -> str:
-    """Return a command that needs rights as this user has to type it."""
+    """Return a command that needs root's rights, as this user has to type it."""
     return f"`{command}`" if is_for_root() else f"`sudo {command}`"
 
 
 def as_root(words: str) -> str:
-    """Say how ``venue-agent words`` gets at what is closed to this user."""
+    """Return how ``venue-agent words`` gets access to files that this user may not read."""
     if sys.platform == "win32":
         return f"run `venue-agent {words}` in a terminal opened as administrator"
     if is_for_root():
-        return "it is closed to root as well: look at the mount and the access rules"
-    # sudo(8) passes no variables on.
+        return "root has no access either: check the mount and the access rules"
+    # sudo(8) does not pass variables.
     named = os.environ.get("VENUE_AGENT_CONFIG")
     variable = f"VENUE_AGENT_CONFIG={named} " if named else ""
     return f"as root: `sudo {variable}venue-agent {words}`"
 
 
 def how_to_start(*, is_installed: bool, is_of_the_machine: bool) -> str:
-    """Say how an agent that does not run is started: as the service where there is one."""
+    """Return how to start an agent that does not run: as a service, if there is a manager."""
     by_hand = by_root("venue-agent run") if is_of_the_machine else "`venue-agent run`"
     if is_installed:
         return f"start it: {by_root('venue-agent service start')}, or by hand {by_hand}"
@@ -52,3 +52,17 @@ def how_to_start(*, is_installed: bool, is_of_the_machine: bool) -> str:
         install = by_root("venue-agent service install")
         return f"start it by hand: {by_hand}, or at every boot: {install}"
     return f"start it: {by_hand}"
+
+
+def no_configuration() -> str:
+    """Return a sentence, without its full stop, on where a configuration is expected and how to
+    create one."""
+    places = config_places()
+    paths = " or ".join(str(place) for place in places)
+    if has_service_manager() and "VENUE_AGENT_CONFIG" not in os.environ:
+        return f"there is no configuration at {paths}: {by_root(_INSTALL)} creates one"
+    directory = places[0].parent
+    has_directory = sys.platform == "win32" or is_there(directory)
+    prefix = "" if has_directory else f"mkdir -p {directory} && "
+    example = f"`{prefix}venue-agent config example >{places[0]}`"
+    return f"there is no configuration at {paths}: {example} creates one to fill in"

@@ -1,1 +1,1 @@
-"""How the daemon logs: what is set up, what is taken out, where it goes."""
+"""The daemon's log: setup, filters and journald."""

@@ -1,28 +1,28 @@
-"""What happens to a log record before it is written: secrets become asterisks, repetitions a
-count."""
+"""Filters of log records: secrets are masked, ids become fields, repetitions become a count."""
 
 import logging
 import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from agent.redaction.known import redact
 
 FIELDS: Final = ("request_id", "report_id", "binding_id")
-"""The fields a record may carry, given by ``extra``: whoever names an id in a message gives it."""
+"""Fields of a record. A message with "request %s" sets ``request_id``; the others are alike."""
 
 ALLOWED: Final = 2
-"""Of one warning or error that repeats itself."""
+"""How often the same warning or error is logged in a window."""
 ALLOWED_ALIKE: Final = 20
-"""Of one kind of message, whatever it is about: what a stranger can cause has no end."""
+"""How often messages of one template are logged: untrusted input can cause any number."""
 WINDOW_S: Final = 60.0
 REMEMBERED_MAX: Final = 200
 
 _NUMBER: Final = re.compile(r"\b\d+(\.\d+)?\b")
+_PLACEHOLDER: Final = re.compile(r"(?:\b(request|report|binding) )?%[-#0 +]*[\d.]*[a-z]")
 
 _FORMATTER: Final = logging.Formatter()
 
@@ -31,23 +31,26 @@ Emit = Callable[[logging.LogRecord], None]
 
 @dataclass(slots=True)
 class _Seen:
-    """How often a message came since ``began_s``, and the last one that was held back."""
+    """The number of messages since ``began_s``, and the last one that was suppressed."""
 
     began_s: float
     count: int = 0
-    held_back: int = 0
+    suppressed: int = 0
     last: logging.LogRecord | None = None
 
 
 class RedactFilter(logging.Filter):
-    """Takes secrets out of all that is written of a record: message, traceback, fields."""
+    """Masks secrets in message, traceback and fields, and sets the fields of ids."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         try:
             message = record.getMessage()
         except (TypeError, ValueError):  # arguments that do not fit the message
             message = f"{record.msg} {record.args}"
-        record.template = record.msg  # by which repetitions are known
+        record.template = record.msg  # identifies repetitions
+        for field, value in _ids(record):
+            if getattr(record, field, None) is None:
+                setattr(record, field, value)
         record.msg, record.args = redact(message), None
         if record.exc_info and not record.exc_text:
             record.exc_text = _FORMATTER.formatException(record.exc_info)
@@ -63,11 +66,10 @@ class RedactFilter(logging.Filter):
 
 
 class RepeatFilter(logging.Filter):
-    """Lets the same warning or error pass twice a minute, and of any kind of message from INFO on
-    twenty; what was held back is told as a count.
+    """Passes the same warning or error twice a minute, and twenty messages of one template, from
+    INFO on. The others are counted.
 
-    Messages that differ only in numbers are the same; messages of one kind have one template.
-    ``emit`` writes the line with the count.
+    Messages that differ only in numbers are the same. ``emit`` writes the line with the count.
     """
 
     def __init__(self, emit: Emit, clock: Callable[[], float] = time.monotonic) -> None:
@@ -91,7 +93,7 @@ class RepeatFilter(logging.Filter):
         if record.levelno < logging.WARNING:
             return self._count(record, kind, ALLOWED_ALIKE, now)
         same = (record.name, _NUMBER.sub("#", record.getMessage()))
-        # One that is held back as one of its kind is not remembered by itself: that has no end.
+        # Messages that their template suppresses are not stored: there can be any number.
         if same not in self._seen and not self._count(record, kind, ALLOWED_ALIKE, now):
             return False
         return self._count(record, same, ALLOWED, now)
@@ -103,26 +105,35 @@ class RepeatFilter(logging.Filter):
         seen.count += 1
         if seen.count <= allowed:
             return True
-        seen.held_back += 1
+        seen.suppressed += 1
         seen.last = record
         return False
 
     def _expire(self, now: float) -> list[logging.LogRecord]:
-        """Forget what is over, the oldest first; return a record for each that held some back."""
-        told = []
+        """Drop old entries; return a record for each that suppressed messages."""
+        counts = []
         while self._seen:
             seen = next(iter(self._seen.values()))
             if now - seen.began_s < WINDOW_S and len(self._seen) <= REMEMBERED_MAX:
                 break
             self._seen.popitem(last=False)
             if seen.last is not None:
-                told.append(_with_count(seen.last, seen.held_back, now - seen.began_s))
-        return told
+                counts.append(_with_count(seen.last, seen.suppressed, now - seen.began_s))
+        return counts
 
 
 def _with_count(record: logging.LogRecord, count: int, during_s: float) -> logging.LogRecord:
-    """Return the last record held back, saying how many there were."""
-    told = logging.makeLogRecord(record.__dict__)
-    told.msg = f"{record.getMessage()} (and {count} more like it in {during_s:.0f} s)"
-    told.args = None
-    return told
+    """Return the last suppressed record with the number of suppressed ones."""
+    summary = logging.makeLogRecord(record.__dict__)
+    summary.msg = f"{record.getMessage()} (and {count} more like it in {during_s:.0f} s)"
+    summary.args = None
+    return summary
+
+
+def _ids(record: logging.LogRecord) -> Iterator[tuple[str, object]]:
+    """Yield field and value of each id that a message names by its arguments."""
+    if isinstance(record.args, tuple):
+        template = str(record.msg).replace("%%", "")
+        for found, value in zip(_PLACEHOLDER.finditer(template), record.args, strict=False):
+            if found[1]:
+                yield f"{found[1]}_id", value

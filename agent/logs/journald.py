@@ -1,7 +1,7 @@
-"""Log records to systemd's journal, each id a field of its own.
+"""Sends log records to systemd's journal, with each id as a field.
 
-The native protocol: one datagram a record, `KEY=value` a line, values of several lines with their
-length in front (systemd.io/JOURNAL_NATIVE_PROTOCOL).
+The native protocol has one datagram for each record, with a line `KEY=value` for each field. Values
+of several lines are preceded by their length (systemd.io/JOURNAL_NATIVE_PROTOCOL).
 """
 
 import logging
@@ -16,7 +16,7 @@ from agent.logs.filters import FIELDS
 
 SOCKET: Final = Path("/run/systemd/journal/socket")
 MESSAGE_MAX: Final = 32_768
-"""Characters kept of a message: a datagram must fit the socket's buffer."""
+"""Maximum length of a message: a datagram must fit the socket's buffer."""
 IDENTIFIER: Final = "venue-agent"
 
 # sd-daemon(3), syslog(3)
@@ -26,8 +26,8 @@ PRIORITIES: Final = {
 
 
 class JournalHandler(logging.Handler):
-    """Raises OSError when there is no journal to write to. A record that it refuses is lost to it,
-    and goes to stderr, which the journal reads as well."""
+    """Writes to the journal. Raises OSError if there is none. Refused records go to stderr,
+    which the journal also reads."""
 
     def __init__(self, path: Path = SOCKET) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ def datagram(fields: Mapping[str, str]) -> bytes:
 
 
 def is_stderr_the_journal(environment: Mapping[str, str] = os.environ) -> bool:
-    """Tell whether stderr itself leads to the journal (systemd.exec(5), $JOURNAL_STREAM)."""
+    """Return whether stderr is connected to the journal (systemd.exec(5), $JOURNAL_STREAM)."""
     try:
         device, inode = environment.get("JOURNAL_STREAM", "").split(":")
         status = os.fstat(2)

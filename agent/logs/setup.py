@@ -1,7 +1,6 @@
-"""How the daemon logs: text on a terminal, the journal's own form under systemd, else JSON lines.
+"""Sets up the daemon's log: text on a terminal, journald under systemd, else JSON lines.
 
-Whatever the form, a record tells the request, report or binding it is about, and an error that
-repeats itself becomes a count.
+In every format, records have the ids of request, report and binding, and repetitions are counted.
 """
 
 import json
@@ -20,19 +19,19 @@ _ExceptionInfo: TypeAlias = (
     tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 )
 _LIBRARIES: Final = ("httpx2", "httpcore2")
-"""One line a request is their idea of information; ours is in the tasks."""
+"""These libraries log each HTTP request as information; the tasks log better messages."""
 
 
 class PlainFormatter(logging.Formatter):
-    """Text in which nothing is left that a terminal obeys: messages repeat what strangers wrote.
+    """Text without control characters, because messages contain untrusted text.
 
     A message is one line; a traceback keeps its lines.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        told = logging.makeLogRecord(record.__dict__)
-        told.msg, told.args = plain_message(record), None
-        return super().format(told)
+        plain = logging.makeLogRecord(record.__dict__)
+        plain.msg, plain.args = plain_message(record), None
+        return super().format(plain)
 
     def formatException(  # noqa: N802 - the library's name
         self, ei: _ExceptionInfo
@@ -46,7 +45,7 @@ def plain_message(record: logging.LogRecord) -> str:
 
 
 class PriorityFormatter(PlainFormatter):
-    """One line each, with its priority in front (sd-daemon(3))."""
+    """One line per record, after its priority (sd-daemon(3))."""
 
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record).replace("\n", " | ")
@@ -54,7 +53,7 @@ class PriorityFormatter(PlainFormatter):
 
 
 class JsonFormatter(PlainFormatter):
-    """One JSON object a line; times in UTC, ids as keys of their own."""
+    """One JSON object per line; times in UTC, ids as keys."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
@@ -74,7 +73,7 @@ class JsonFormatter(PlainFormatter):
 
 
 def set_up_logging(config: Logging) -> None:
-    """Send every record to where this process is watched, in the configured form."""
+    """Send every record to the right destination in the configured format."""
     handler = _handler(config)
     handler.addFilter(RedactFilter())
     handler.addFilter(RepeatFilter(handler.emit))
@@ -101,7 +100,7 @@ def _handler(config: Logging) -> logging.Handler:
 
 
 def _journal() -> logging.Handler:
-    """Return the journal's handler, or stderr with priorities where its socket is closed to us."""
+    """Return the journal's handler, or stderr with priorities if its socket is not accessible."""
     try:
         handler: logging.Handler = JournalHandler()
     except OSError:

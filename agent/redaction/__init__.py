@@ -1,1 +1,1 @@
-"""What a secret is, and text without any. Pure but for `places`, which reads where secrets lie."""
+"""Recognizes secrets and removes them from text. Only `places` reads files."""

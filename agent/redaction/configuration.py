@@ -1,12 +1,12 @@
-"""A configuration file without its secrets, readable or not: it is taken as text, line by line."""
+"""Removes secrets from a configuration file, also if its syntax is wrong: line by line."""
 
 import re
 from collections.abc import Iterator
 from typing import Final
 
-from agent.redaction.mask import MASK
 from agent.redaction.named_values import named_values_in, names_a_secret
 from agent.redaction.redactor import Redactor
+from agent.redaction.shapes import MASK
 from agent.redaction.userinfo import address_of, userinfo_of
 
 _SECTION: Final = re.compile(r"[^\S\n]*\[{1,2}([^\]\n]{1,200})\]{1,2}")
@@ -15,33 +15,33 @@ _PROXY: Final = re.compile(
 )
 _URL: Final = re.compile(r"""([=:\[,][ \t"']{0,16}[A-Za-z][A-Za-z0-9+.\-]{0,32}://)(.*)""")
 _BLANKS_AND_QUOTES: Final = " \t\"'"
-_REMARK: Final = re.compile(  # a remark is no assignment, and names what it gives away in passing
+_COMMENT: Final = re.compile(  # a comment that mentions a secret
     r"(?i)([^\n]*?#(?:(?![=:])[^\n])*?(?:passw(?:or)?d|passphrase|secret|token|\bkey|credential)s?\b)"
     r"(?![\w\-]{0,64}\s*=)[^\n]+"
 )
 SHORTEST_VALUE: Final = 6
-"""A shorter value of a key that names a secret is masked there, and not wherever it stands."""
+"""Shorter values of secret keys are masked at the key only, not everywhere."""
 _HASH_WORDS_MAX: Final = 4000
 
 
 def redact_configuration(text: str, redactor: Redactor) -> str:
-    """Return the text of a TOML file with its keys and structure, and no secret."""
+    """Return the text of a TOML file without secrets, but with its keys and structure."""
     lines, is_secret = [], False
     for line in redactor.without_known(text).split("\n"):
         if section := _SECTION.match(line):
             is_secret = names_a_secret(section[1].strip())
         elif is_secret and line.strip():
-            # All of it: a section that is called like a secret holds nothing else.
+            # The whole section, if its name is that of a secret.
             line = f"{line.partition('=')[0].rstrip()} = {MASK}" if "=" in line else MASK  # noqa: PLW2901
-        lines.append(_without_remark(_without_proxy(line)))
+        lines.append(_without_comment(_without_proxy(line)))
     return redactor.redact("\n".join(lines))
 
 
 def secrets_in_configuration(text: str) -> Iterator[str]:
-    """Yield what a file holds that it should not, or must: passwords of proxies, pasted keys."""
+    """Yield the secrets of a file: passwords of proxies, pasted keys."""
     yield from (value for value in named_values_in(text) if len(value) >= SHORTEST_VALUE)
     for line in text.split("\n"):
-        # Without what follows the last "@", whatever begins like a URL is one with a user.
+        # Text before the last "@" that begins like a URL contains a user.
         before, at, host = line.rpartition("@")
         if at and (found := _PROXY.fullmatch(before) or _URL.search(before)):
             yield from userinfo_of(f"{found[2].lstrip(_BLANKS_AND_QUOTES)}@{host}")
@@ -59,7 +59,7 @@ def _proxy_value(value: str) -> str:
     return quote + address_of(value[len(quote) :], f"{MASK}@")
 
 
-def _without_remark(line: str) -> str:
+def _without_comment(line: str) -> str:
     if "#" not in line or len(line) > _HASH_WORDS_MAX:
         return line if "#" not in line else line.partition("#")[0]
-    return _REMARK.sub(rf"\1 {MASK}", line)
+    return _COMMENT.sub(rf"\1 {MASK}", line)

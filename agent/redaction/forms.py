@@ -1,4 +1,4 @@
-"""The forms in which a known secret turns up: as it is, and as other notations write it."""
+"""The notations of a known secret: as it is, and in URLs, JSON, HTML, base64 and others."""
 
 import base64
 import json
@@ -7,17 +7,17 @@ from typing import Final
 from urllib.parse import quote, quote_plus, unquote
 
 SHORTEST_SECRET: Final = 4
-"""A shorter word would be masked all over the text, and is no secret."""
+"""Shorter words are not secrets, and would be masked everywhere."""
 _IN_HTML: Final = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"}
 )
-"""As `html.escape` does, whose module keeps 0.4 MiB of characters' names in an idle daemon."""
+"""Like `html.escape`, whose module would keep 0.4 MiB of names in an idle daemon."""
 _SHORTEST_ENCODED: Final = 8
-"""What is left of a shorter one in base64, without its neighbours' bits, is a common syllable."""
+"""The stable part of a shorter secret in base64 is a common syllable."""
 
 
 def forms_of(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Return every form of ``secrets``, the longest first: a secret may hold another."""
+    """Return every notation of ``secrets``, the longest first: a secret may contain another."""
     forms = {
         form
         for secret in secrets
@@ -53,9 +53,9 @@ def _with_lower_case_escapes(quoted: str) -> str:
 
 
 def _base64_forms(secret: str) -> Iterator[str]:
-    """Yield what base64 makes of it wherever it stands in a longer text, such as user:password.
+    """Yield the base64 notations at any position in a longer text, such as user:password.
 
-    Three bytes become four characters, so there are three ways to be aligned (RFC 4648).
+    Three bytes become four characters, so there are three alignments (RFC 4648).
     """
     content = secret.encode("utf-8", "surrogatepass")
     if len(content) < _SHORTEST_ENCODED:

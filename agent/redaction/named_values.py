@@ -1,20 +1,20 @@
-"""Values of keys that name a secret: TOML, JSON, INI, the environment, headers, arguments.
+"""Masks the values of secret keys in TOML, JSON, INI, environments, headers and arguments.
 
-Whole or broken: where a value does not end as its syntax says, all that may belong to it goes.
-Each value is passed over once, and what is passed over is masked, so that no text takes long.
+If the syntax of a value is broken, everything that may belong to it is masked. Each value is
+scanned once, so the time is linear.
 """
 
 import re
 from collections.abc import Iterator
 from typing import Final
 
-from agent.redaction.mask import MASK
+from agent.redaction.shapes import MASK
 
 _LONG: Final = (
     r"passw(?:or)?d|passphrase|secret|token|credential|cookie|authori[sz]ation"
     r"|(?:api|private|access|signing|encryption|shared|license|session)[_\-. ]?key"
 )
-# A short word counts only as a whole one: a bypass is no pass.
+# Short words count as whole words only: a bypass is not a pass.
 _SHORT: Final = r"(?<![A-Za-z])(?:pass|pwd|pw|auth|pin|psk|community)(?![A-Za-z])"
 _NAME: Final = re.compile(
     rf"(?i)(?P<word>{_LONG}|{_SHORT}|(?-i:(?<=[a-z])Pass(?![a-z])))"
@@ -26,7 +26,7 @@ _OPTION: Final = re.compile(
     r"""(?![\s\-:=])[^\s"',]++"""
 )
 _WORKING_DIRECTORIES: Final = frozenset({"PWD", "OLDPWD"})
-"""Variables of every shell (POSIX), called like a password."""
+"""Variables of every shell (POSIX), with names like passwords."""
 _STEMS: Final = (
     "pass", "secret", "token", "credential", "cookie", "auth", "key", "pwd", "pw", "pin", "psk",
     "community",
@@ -42,7 +42,7 @@ _NO_SECRET: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r""""(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'""")
 _LITERAL: Final = re.compile(r"'[^'\n]*+'")
-# What may stand behind a value: a remark, the end of the line or of the table, the next key.
+# What may follow a value: a comment, the end of the line or of the table, the next key.
 _GOES_ON: Final = re.compile(
     r"""[^\S\n]*+(?:\r?\n|\Z|\#[^"'\n]*+(?:\n|\Z)|;|[}\])]++(?:[\s,;]|\Z)|,[^\S\n]*+(?:\n|\Z|[}\])]"""
     r"""|(?P<q>["'])[\w\-. ]{1,64}(?P=q)[^\S\n]*+[:=,]|[\w\-.]{1,64}+[^\S\n]*+=))"""
@@ -64,7 +64,7 @@ _NEXT_LINE: Final = re.compile(
 
 
 def without_named_values(text: str) -> str:
-    """Return ``text`` with the values of keys that name a secret masked."""
+    """Return ``text`` with the values of secret keys masked."""
     lower = text.lower()
     if not any(stem in lower for stem in _STEMS):
         return text
@@ -72,13 +72,13 @@ def without_named_values(text: str) -> str:
 
 
 def named_values_in(text: str) -> Iterator[str]:
-    """Yield the values of keys that name a secret, without their quotes."""
+    """Yield the values of secret keys, without quotes."""
     for begin, end in _spans(text):
         yield text[begin:end].strip(" \t\"'\r\n[]{},")
 
 
 def names_a_secret(key: str) -> bool:
-    """Tell whether ``key`` is called as something that holds a secret."""
+    """Return whether ``key`` is the name of a secret."""
     found = None if key in _WORKING_DIRECTORIES else _NAME.search(f"{key}=")
     return found is not None and _is_secret(found)
 
@@ -108,7 +108,7 @@ def _is_secret(name: re.Match[str]) -> bool:
 
 
 def _span(text: str, name: re.Match[str]) -> tuple[int, int]:
-    """Return where the value that follows ``name`` begins and ends; the same place for none."""
+    """Return start and end of the value after ``name``; they are equal if there is none."""
     at = name.end()
     if _NO_SECRET.match(text, at):
         return at, at
@@ -137,7 +137,7 @@ def _bare(text: str, name: re.Match[str]) -> tuple[int, int]:
 
 
 def _quoted(text: str, at: int) -> tuple[int, int]:
-    """Mask inside of the quotes where they are balanced, else all that may be between them."""
+    """Return the text inside balanced quotes, else everything that may be inside."""
     for form in (_QUOTED, _LITERAL):
         value = form.match(text, at)
         if value is not None and _ends_well(text, value.end(), text[at]):
@@ -152,7 +152,7 @@ def _quoted(text: str, at: int) -> tuple[int, int]:
 
 
 def _end_of_list(text: str, at: int) -> int:
-    """Return the end of a list or a table; of one that is not plain, the end of its last line."""
+    """Return the end of a list or a table; if it is not plain, the end of its last line."""
     plain = _LIST.match(text, at)
     if plain is not None and _ends_well(text, plain.end(), '"'):
         return plain.end()
@@ -165,7 +165,7 @@ def _end_of_list(text: str, at: int) -> int:
 
 
 def _ends_well(text: str, at: int, quote: str) -> bool:
-    """Tell whether a value may end at ``at``: what follows is no rest of a broken one."""
+    """Return whether a value may end at ``at``, so that the rest does not belong to it."""
     rest = text[at : at + _REST_OF_LINE_MAX].partition("\n")[0]
     return _GOES_ON.match(text, at) is not None and not rest.count(quote) % 2
 

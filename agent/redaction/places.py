@@ -1,7 +1,7 @@
-"""Where this machine keeps the agent's secrets: the key's places, the environment, the file.
+"""Finds the agent's secrets on this machine: key files, environment, configuration.
 
-They are looked for so that they can be masked, also where the configuration is broken: whatever
-cannot be read is left out, and nothing raises.
+They are masked even if the configuration is invalid. Unreadable files are ignored, and nothing
+raises.
 """
 
 import re
@@ -25,7 +25,7 @@ _KEY_FILE_VARIABLE: Final = f"{_OURS}SERVICE__API_KEY_FILE"
 
 
 def secrets_here(config: Path, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield what must not be told. ``config`` is the file's path, whether or not it is there."""
+    """Yield the secrets. ``config`` is the path of the configuration, which need not exist."""
     yield from secrets_in_environment(environment)
     text = _read(config, _FILE_MAX_BYTES)
     yield from secrets_in_configuration(text)
@@ -38,7 +38,7 @@ def secrets_here(config: Path, environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def secrets_in_environment(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the values of variables that name a secret, and what proxies' URLs hold."""
+    """Yield the values of secret variables, and the credentials in URLs of proxies."""
     for name, value in environment.items():
         if name.lower().endswith("_proxy") or (name.startswith(_OURS) and "://" in value):
             yield from userinfo_of(value)

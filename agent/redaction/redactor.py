@@ -1,22 +1,16 @@
-"""Takes secrets out of text: the known ones in all their forms, and whatever looks like one."""
+"""Removes secrets from text: known ones in all their notations, and whatever looks like one."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from agent.redaction.forms import forms_of
-from agent.redaction.mask import MASK
 from agent.redaction.named_values import names_a_secret, without_named_values
-from agent.redaction.shapes import without_shapes
+from agent.redaction.shapes import MASK, without_shapes
 from agent.redaction.userinfo import address_of, without_userinfo
 
 
-def redact(text: str, known: Iterable[str] = ()) -> str:
-    """Return ``text`` without any secret."""
-    return Redactor(known).redact(text)
-
-
 class Redactor:
-    """``known`` secrets are masked wherever they stand, even if they look like none."""
+    """``known`` secrets are masked everywhere, whatever they look like."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._forms = forms_of(known)
@@ -27,14 +21,14 @@ class Redactor:
         return without_userinfo(without_named_values(without_shapes(text)))
 
     def without_known(self, text: str) -> str:
-        """Return ``text`` without the known secrets alone: for words that are our own."""
+        """Return ``text`` without the known secrets only: for texts of our own."""
         for form in self._forms:
             if form in text:
                 text = text.replace(form, MASK)
         return text
 
     def redact_value(self, key: str, value: Any) -> Any:
-        """Redact the value of ``key``, with all that is in it; what is no text stays."""
+        """Redact the value of ``key`` and everything in it. Other values than texts stay."""
         is_secret = names_a_secret(key)
         if isinstance(value, dict):
             return {

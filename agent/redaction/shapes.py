@@ -1,19 +1,20 @@
-"""Secrets that are known by their own shape: API keys, tokens, private keys, credentials."""
+"""Secrets that have a typical form: API keys, tokens, private keys, credentials."""
 
 import re
 from typing import Final
 
-from agent.redaction.mask import MASK
+MASK: Final = "***"
+"""Replaces every secret."""
 
-# Each pattern is linear: what may repeat is possessive (`++`) or bounded, and no two parts of a
-# pattern can match the same text.
+# Each pattern takes linear time: repetitions are possessive (`++`) or bounded, and no two parts of
+# a pattern can match the same text.
 _PRIVATE_KEY: Final = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
     r".*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
     re.DOTALL,
 )
 _API_KEY: Final = re.compile(r"vck_[A-Za-z0-9_\-]{4,}+")
-# A retail key: any prefix, `_live_` or `_test_`, 64 characters; other services' are shorter.
+# A retail key: any prefix, `_live_` or `_test_`, 64 characters. Keys of other services are shorter.
 _RETAIL_KEY: Final = re.compile(
     r"(?<![A-Za-z0-9])[A-Za-z0-9]{1,32}+_(?:live|test)_"
     r"(?:[A-Za-z0-9_\-.~+/=]{64,}+|[A-Za-z0-9]{20,}+)"
@@ -25,7 +26,7 @@ _BEARER: Final = re.compile(
     r"(?i)(?<![a-z0-9])(bearer(?:[ \t]|%20|\\t){1,4})(?!token\b|auth|\*)[^\s\"',;]{4,}+"
 )
 _BASIC: Final = (
-    re.compile(  # a word of prose has no capital, digit or filling behind its first letter
+    re.compile(  # words of prose have no capital, digit or padding after their first letter
         r"(?<![A-Za-z0-9])((?i:basic|negotiate|ntlm)(?:[ \t]|%20){1,4})"
         r"(?=[A-Za-z0-9+/_\-]{1,512}?[A-Z0-9+/=])[A-Za-z0-9+/_\-]{6,}+={0,2}"
     )
@@ -33,7 +34,7 @@ _BASIC: Final = (
 
 
 def without_shapes(text: str) -> str:
-    """Return ``text`` with what looks like a secret masked."""
+    """Return ``text`` with everything masked that looks like a secret."""
     if "PRIVATE KEY" in text:
         text = _PRIVATE_KEY.sub(MASK, text)
     if "vck_" in text:

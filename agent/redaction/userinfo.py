@@ -1,18 +1,18 @@
-"""URLs without their user and password (RFC 3986, section 3.2.1), also where they break the rules.
+"""Masks user and password in URLs (RFC 3986, section 3.2.1), also in invalid ones.
 
-People paste passwords as they are, so a password may hold `/`, `@`, `#`, `?`, `%` and blanks. What
-stands before the last `@` is therefore taken for user and password, unless it is plainly a host and
-a path. In doubt a host is masked rather than a password shown.
+Users paste passwords without escaping, so they may contain `/`, `@`, `#`, `?`, `%` and blanks.
+Everything before the last `@` counts as user and password, unless it is clearly a host and a path.
+In doubt a host is masked.
 """
 
 import re
 from typing import Final
 from urllib.parse import unquote
 
-from agent.redaction.mask import MASK
+from agent.redaction.shapes import MASK
 
 _SLASHES: Final = r":\\?/\\?/"
-# A quote ends a value only where the syntax goes on behind it: else it may be part of a password.
+# A quote ends a value only if valid syntax follows, else it may be part of a password.
 _CLOSING_QUOTE: Final = r"""["'](?=[\s,:;})\]>]|$)"""
 _WORD: Final = re.compile(rf"""(?:[^\s"'\\]++|\\.|(?!{_CLOSING_QUOTE})["'])++""")
 _SCHEME_END: Final = re.compile(_SLASHES)
@@ -26,7 +26,7 @@ _WITH_BLANKS: Final = re.compile(
 _BLANKS_WINDOW: Final = 512
 
 _HOST_AND_PATH: Final = re.compile(
-    # The last label of a name begins with a letter, or it would be a number (RFC 3696, section 2).
+    # The last label of a name begins with a letter (RFC 3696, section 2).
     r"(?:[A-Za-z0-9\-]++\.(?:[A-Za-z0-9\-]++\.)*+[A-Za-z][A-Za-z0-9\-]*+"
     r"|(?:localhost|\d{1,3}(?:\.\d{1,3}){3}|\[[0-9A-Fa-f:.%]{2,64}\])(?::\d{1,5})?)"
     r"[/?\#][^:@]*+"
@@ -40,16 +40,16 @@ _NO_USER: Final = re.compile(
 
 
 def without_userinfo(text: str) -> str:
-    """Return ``text`` with the user and password of anything like a URL masked."""
+    """Return ``text`` with user and password masked in everything like a URL."""
     if "@" in text:
         text = _WORD.sub(lambda word: _masked(word[0]), _without_blanks(text))
     return _without_quoted(text) if "%40" in text else text
 
 
 def address_of(url: str, replacement: str = "") -> str:
-    """Return a URL, or ``host:port``, with ``replacement`` for user and password.
+    """Return a URL, or ``host:port``, with ``replacement`` instead of user and password.
 
-    For a text that is known to be one URL: nothing in it is taken for anything else.
+    ``url`` must be a single URL.
     """
     before, at, address = url.rpartition("@")
     if not at:
@@ -60,14 +60,14 @@ def address_of(url: str, replacement: str = "") -> str:
 
 
 def userinfo_of(url: str) -> tuple[str, ...]:
-    """Return what is secret in a text that is known to be one URL: user and password, password."""
+    """Return the secrets of a single URL: user with password, and password."""
     before, at, _ = url.rpartition("@")
     if not at:
         return ()
     scheme = _SCHEME.match(before)
     userinfo = before[scheme.end() :] if scheme else before
     _, colon, password = userinfo.partition(":")
-    # A user without a password is a token (RFC 6750 forbids it, services do it).
+    # A user without a password is a token (RFC 6750 forbids it, but services use it).
     return (userinfo, password, unquote(password)) if colon else (userinfo, unquote(userinfo))
 
 
@@ -89,7 +89,7 @@ def _masked(word: str) -> str:
 
 
 def _without_scheme(word: str) -> str:
-    """Mask ``user:password@host``; ``user@host``, mail and hardware addresses stay."""
+    """Mask ``user:password@host``, but not ``user@host``, mail and hardware addresses."""
     before, _, host = word.rpartition("@")
     start = len(before) - len(before.lstrip(_LEADING))
     colon = before.find(":", start)
@@ -100,7 +100,7 @@ def _without_scheme(word: str) -> str:
     if not user or "/" in user or _ADDRESSES.fullmatch(user) or _NO_USER.fullmatch(before[start:]):
         return word
     if len(user) == 1 and before[colon + 1 : colon + 2] == "\\":
-        return word  # a path of Windows
+        return word  # a Windows path
     return f"{before[:start]}{MASK}@{host}"
 
 
@@ -123,7 +123,7 @@ def _without_blanks(text: str) -> str:
 
 
 def _without_quoted(text: str) -> str:
-    """Mask the userinfo of a URL that is a parameter of another, and therefore quoted."""
+    """Mask the userinfo of a URL that is a quoted parameter of another URL."""
     return re.sub(r"[^\s\"'&]++", lambda word: _masked_quoted(word[0]), text)
 
 

@@ -1,4 +1,4 @@
-"""What `current` says about the binding this device believes in."""
+"""Compares the reply of `current` with the stored binding."""
 
 from enum import StrEnum
 from uuid import UUID
@@ -9,10 +9,10 @@ from agent.wire.text import utf16_length
 
 
 class BindingVerdict(StrEnum):
-    KEEP = "keep"  # the binding is as we know it
-    ADOPT = "adopt"  # the service has bound this instance anew
-    GONE = "gone"  # the service knows no binding for this credential
-    SHARED = "shared"  # the credential answers for another device: heartbeats decide
+    KEEP = "keep"  # the binding is unchanged
+    ADOPT = "adopt"  # the service has created a new binding
+    GONE = "gone"  # the service has no binding for this credential
+    SHARED = "shared"  # the reply is about another device: heartbeats decide
 
 
 def judge(
@@ -27,7 +27,7 @@ def judge(
 
 
 def identity_too_long(record: EnrollmentRecord) -> str | None:
-    """Say what of a record a report can carry only in part; None where all of it fits."""
+    """Describe the part of a record that is too long for a report; None if all fits."""
     length = utf16_length(record.organization_id)
     if length <= limits.PAYLOAD_STRING_MAX:
         return None

@@ -1,7 +1,7 @@
-"""The service's clock, as seen through the Date header of its replies (RFC 9110, section 6.6.1).
+"""The service's clock, from the Date header of its replies (RFC 9110, section 6.6.1).
 
-A request's ``expiresAt`` is a moment of the service's clock; machines in venues are often hours
-off. Durations are never measured with either: they belong to the monotonic clock.
+A request's ``expiresAt`` is a time of the service's clock, and clocks in venues are often wrong by
+hours. Durations are measured with the monotonic clock only.
 """
 
 from dataclasses import dataclass
@@ -9,39 +9,39 @@ from datetime import datetime, timedelta
 from typing import Final
 
 TOLERANCE: Final = timedelta(seconds=2)
-"""Date has a resolution of one second and travels for a while: less is no skew."""
+"""Smaller differences are ignored: Date has a resolution of one second, and takes time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClockSkew:
-    """``offset`` is the service's time minus ours."""
+    """``offset`` is the service's time minus this machine's."""
 
     offset: timedelta = timedelta(0)
 
     @classmethod
     def of(cls, offset: timedelta) -> "ClockSkew":
-        """Return the skew for a measured difference; a small one is none."""
+        """Return the skew of a measured difference; a small one counts as zero."""
         return cls(offset if abs(offset) > TOLERANCE else timedelta(0))
 
     def is_past(self, moment: datetime, local_time: datetime) -> bool:
-        """Tell whether ``moment``, given by the service, has passed on the service's clock."""
-        # Differences only: a service that believes in the year 9999 must not overflow a sum.
+        """Return whether the service's clock is past ``moment``."""
+        # Differences only, because a sum may overflow for the year 9999.
         return local_time - moment >= -self.offset
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceClock:
-    """The service's clock as it was seen once: ``shown_at`` is a moment of the monotonic clock.
+    """One reading of the service's clock; ``shown_at`` is the time of the monotonic clock.
 
-    From then on it goes with the monotonic clock, so that nobody who sets this machine's clock
-    makes a request run out, or keeps one alive.
+    The reading advances with the monotonic clock, so setting this machine's clock neither expires
+    nor extends a request.
     """
 
     shown: datetime
     shown_at: float
 
     def skew(self, *, local_time: datetime, monotonic_s: float) -> ClockSkew:
-        """Return how far the local clock, as it is now, is from the service's."""
+        """Return the present difference of the service's clock and the local one."""
         passed = timedelta(seconds=monotonic_s - self.shown_at)
         # Differences only, as in `is_past`.
         return ClockSkew.of(self.shown - local_time + passed)

@@ -1,8 +1,8 @@
-"""Bytes that `onCommands` answered → commands.
+"""Bytes of an `onCommands` reply → commands.
 
-The contract does not show the body, so every sensible form is read: one command, an array, an
-object that holds an array under ``commands``, ``requests`` or ``items``, null, nothing, or one of
-these a line (NDJSON). An entry that does not parse is counted and described; the others go on.
+The contract does not define the body, so every plausible form is accepted: one command, an array,
+an object with an array under ``commands``, ``requests`` or ``items``, null, nothing, or a line for
+each of these (NDJSON). Invalid entries are counted and described, and do not affect the others.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,14 +17,14 @@ FRAME_MAX_BYTES: Final = 1_048_576
 COMMANDS_MAX: Final = 256
 LIST_KEYS: Final = ("commands", "requests", "items")
 IGNORED_EVENTS: Final = frozenset({"error", "done"})
-"""Names of server-sent events that carry no command."""
+"""Names of server-sent events without commands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The commands of one frame, and a line for each entry that was none.
+    """The commands of one frame, and a line for each invalid entry.
 
-    ``reconnect_s`` is the time over which the service wishes its callers to return, if it said.
+    ``reconnect_s`` is the time over which the service wants its callers to return, if it sent one.
     """
 
     commands: tuple[Command, ...] = ()
@@ -33,7 +33,7 @@ class Frame:
 
 
 def parse_frame(data: str | bytes) -> Frame:
-    """Read one frame: a JSON document, or several separated by line ends. Never raises."""
+    """Parse one frame: a JSON document, or several on lines of their own. Never raises."""
     content = data.encode("utf-8", "replace") if isinstance(data, str) else data
     if len(content) > FRAME_MAX_BYTES:
         return Frame(rejected=(f"a frame of {len(content)} bytes is too long",))

@@ -1,13 +1,15 @@
-"""What can be wrong with a running agent, declared: a code, how bad it is, and what to do.
+"""The conditions that make an agent unhealthy: code, severity, title and fix.
 
-A condition names those it depends on: while one of these holds, it is noise and is not shown
-(without a name there is no connection, without a connection no binding).
+A condition names those that it depends on. While one of these holds, the condition is hidden: an
+unresolved name also prevents connections, and without a connection there is no binding.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
+
+from agent.wire.base import Model
 
 Severity = Literal["warning", "error"]
 
@@ -21,226 +23,182 @@ class Condition:
     depends_on: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A condition that holds now, with what was seen. ``since`` is ISO 8601 in UTC."""
+class Problem(Model):
+    """A condition that holds now. ``detail`` describes it, ``since`` is ISO 8601 in UTC."""
 
-    condition: Condition
+    code: str
+    severity: Severity
+    title: str
     detail: str
+    fix: str
     since: str
 
 
-_UNAVAILABLE: Final = (
-    Condition(
-        "name-resolution",
-        "error",
+_ERRORS: Final = {
+    "name-resolution": (
         "the service's name cannot be resolved",
         "check this machine's DNS servers and network cable, and service.base_url",
     ),
-    Condition(
-        "connection-refused",
-        "error",
+    "connection-refused": (
         "the service's address refuses connections",
         "check service.base_url and that no firewall rejects the connection",
     ),
-    Condition(
-        "connection-lost",
-        "error",
+    "connection-lost": (
         "the connection to the service breaks",
         "check the network; if it persists, a firewall or proxy may cut it",
     ),
-    Condition(
-        "timeout",
-        "error",
+    "timeout": (
         "the service does not answer in time",
         "check the network; raise service.request_timeout_seconds on slow links",
     ),
-    Condition(
-        "tls",
-        "error",
+    "tls": (
         "no trusted TLS connection to the service",
         "check this machine's clock and, where TLS is inspected, set service.ca_file",
     ),
-    Condition(
-        "proxy",
-        "error",
+    "proxy": (
         "the proxy refuses the way to the service",
         "check service.proxy and the HTTPS_PROXY and NO_PROXY variables",
     ),
-    Condition(
-        "redirect",
-        "error",
+    "redirect": (
         "something redirects calls to the service",
         "check service.base_url; a sign-in page of the network may be in the way",
     ),
-    Condition(
-        "captive-portal",
-        "error",
+    "captive-portal": (
         "a web page answers instead of the service",
         "sign in to the venue's network, or correct service.base_url",
     ),
-    Condition(
-        "server-error",
-        "warning",
-        "the service reports an error of its own",
-        "nothing to do here: the agent keeps trying",
+    "credential-refused": (
+        "the service does not accept the API key",
+        "put a valid key with a write grant for this location into the key file",
     ),
-    Condition(
-        "bad-reply",
-        "warning",
+    "not-enrolled": (
+        "this device is not enrolled",
+        "the agent keeps trying; see the reason beside this",
+    ),
+    "revoked": (
+        "the service has revoked this device",
+        "to bring it back: stop the service, run `venue-agent enroll --force`, start it",
+    ),
+    "state-failing": (
+        "the state directory cannot be written",
+        "free disk space or correct the directory's owner; the agent keeps trying",
+    ),
+    "internal-error": (
+        "a part of the agent broke and was started again",
+        "send the log to support; the agent goes on",
+    ),
+}
+"""Titles and fixes of the errors, by code."""
+
+_WARNINGS: Final = {
+    "server-error": (
+        "the service reports an error of its own",
+        "nothing to do: the agent keeps trying",
+    ),
+    "bad-reply": (
         "the service's answers do not follow the contract",
         "check service.base_url; update the agent if the service is newer",
     ),
-    Condition(
-        "throttled",
-        "warning",
+    "throttled": (
         "the service asks for fewer calls",
-        "nothing to do here: the agent waits as told",
+        "nothing to do: the agent waits",
     ),
-)
+    "identity-too-long": (
+        "the organization's name at the service is too long for reports",
+        "tell the service's operator: reports contain only the start of the name",
+    ),
+    "commands-unreadable": (
+        "the service sends commands that cannot be read",
+        "update the agent if the service is newer; other commands are accepted",
+    ),
+    "partly-failing": (
+        "the service answers some calls and fails others",
+        "tell the service's operator; the agent keeps trying",
+    ),
+    "heartbeat-rejected": (
+        "the service rejects this device's heartbeats",
+        "tell the service's operator; update the agent if the service is newer",
+    ),
+    "commands-rejected": (
+        "the service does not send this device its commands",
+        "tell the service's operator; update the agent if the service is newer",
+    ),
+    "stream-broken": (
+        "the command stream breaks again and again",
+        'a proxy may cut it: set commands.delivery = "poll" if it persists',
+    ),
+    "requests-flooding": (
+        "more requests wait than this device accepts",
+        "tell the service's operator; the others are accepted once there is room",
+    ),
+    "disk-scarce": (
+        "there is little room on the disk",
+        "free disk space: until then there are no scheduled reports",
+    ),
+    "place-changed": (
+        "this device was enrolled at another service before",
+        "the reports that were not sent there are kept in the quarantine folder",
+    ),
+    "clock-skew": (
+        "this machine's clock differs from the service's",
+        "set the clock or enable time synchronisation",
+    ),
+    "reports-waiting": (
+        "reports wait to be sent",
+        "nothing to do once the service is reachable",
+    ),
+    "reports-dropped": (
+        "reports were given up for lack of room, by age or because they were refused",
+        "see `venue-agent history` and the quarantine folder in the state directory",
+    ),
+    "state-quarantined": (
+        "unreadable state was moved away",
+        "check the disk; the files lie in the quarantine folder of the state directory",
+    ),
+    "device-cloned": (
+        "this disk was copied from another machine",
+        "nothing to do: this machine has a new identity; the other machine keeps the old one",
+    ),
+    "collector-failed": (
+        "the last collection failed",
+        "run `venue-agent collect` here to see why",
+    ),
+}
+"""Titles and fixes of the warnings, by code."""
+
+_UNAVAILABLE: Final = (
+    "name-resolution", "connection-refused", "connection-lost", "timeout", "tls", "proxy",
+    "redirect", "captive-portal", "server-error", "bad-reply", "throttled",
+)  # fmt: skip
+"""Conditions under which the service gives no usable answer."""
+
+_DEPENDS_ON: Final[Mapping[str, tuple[str, ...]]] = {
+    "credential-refused": _UNAVAILABLE,
+    "not-enrolled": (*_UNAVAILABLE, "credential-refused"),
+    "heartbeat-rejected": ("revoked",),
+    "commands-rejected": ("revoked",),
+    "stream-broken": _UNAVAILABLE,
+    "reports-waiting": (*_UNAVAILABLE, "credential-refused"),
+}
+
+
+def _conditions(
+    severity: Severity, table: Mapping[str, tuple[str, str]]
+) -> Iterator[tuple[str, Condition]]:
+    for code, (title, fix) in table.items():
+        yield code, Condition(code, severity, title, fix, _DEPENDS_ON.get(code, ()))
+
 
 CONDITIONS: Final[Mapping[str, Condition]] = MappingProxyType(
-    {
-        condition.code: condition
-        for condition in (
-            *_UNAVAILABLE,
-            Condition(
-                "credential-refused",
-                "error",
-                "the service does not accept the API key",
-                "put a valid key with a write grant for this location into the key file;"
-                " it is read again by itself",
-                tuple(c.code for c in _UNAVAILABLE),
-            ),
-            Condition(
-                "not-enrolled",
-                "error",
-                "this device is not enrolled",
-                "the agent keeps trying; see the reason beside this",
-                (*(c.code for c in _UNAVAILABLE), "credential-refused"),
-            ),
-            Condition(
-                "revoked",
-                "error",
-                "the service has revoked this device",
-                "to bring it back: stop the service, run `venue-agent enroll --force`, start it",
-            ),
-            Condition(
-                "identity-too-long",
-                "warning",
-                "the service names this device's organization at greater length than reports may",
-                "tell the service's operator: reports carry the name's beginning",
-            ),
-            Condition(
-                "commands-unreadable",
-                "warning",
-                "entries of unknown form arrive among the commands",
-                "update the agent if the service is newer; the others are taken",
-            ),
-            Condition(
-                "partly-failing",
-                "warning",
-                "the service answers some calls and fails at others",
-                "tell the service's operator; the agent keeps trying",
-            ),
-            Condition(
-                "heartbeat-rejected",
-                "warning",
-                "the service does not take this device's heartbeats",
-                "tell the service's operator; update the agent if the service is newer",
-                ("revoked",),
-            ),
-            Condition(
-                "commands-rejected",
-                "warning",
-                "the service does not let this device ask for commands",
-                "tell the service's operator; update the agent if the service is newer",
-                ("revoked",),
-            ),
-            Condition(
-                "stream-broken",
-                "warning",
-                "the command stream breaks again and again",
-                'a proxy may cut it: set commands.delivery = "poll" if it persists',
-                tuple(c.code for c in _UNAVAILABLE),
-            ),
-            Condition(
-                "requests-flooding",
-                "warning",
-                "more requests wait than this device takes",
-                "tell the service's operator; those left out are taken when there is room",
-            ),
-            Condition(
-                "disk-scarce",
-                "warning",
-                "there is little room on the disk",
-                "free disk space: until then no scheduled report is made",
-            ),
-            Condition(
-                "place-changed",
-                "warning",
-                "this device was enrolled at another service before",
-                "the reports that were not sent there are kept in the quarantine folder",
-            ),
-            Condition(
-                "clock-skew",
-                "warning",
-                "this machine's clock differs from the service's",
-                "set the clock or enable time synchronisation",
-            ),
-            Condition(
-                "reports-waiting",
-                "warning",
-                "reports wait to be sent",
-                "nothing to do once the service is reachable",
-                (*(c.code for c in _UNAVAILABLE), "credential-refused"),
-            ),
-            Condition(
-                "reports-dropped",
-                "warning",
-                "reports were given up for lack of room, by age or because they were refused",
-                "see `venue-agent history` and the quarantine folder in the state directory",
-            ),
-            Condition(
-                "state-quarantined",
-                "warning",
-                "unreadable state was set aside",
-                "check the disk; the files lie in the quarantine folder of the state directory",
-            ),
-            Condition(
-                "device-cloned",
-                "warning",
-                "this disk was copied from another machine",
-                "nothing to do: a new identity was made; the other machine keeps the old one",
-            ),
-            Condition(
-                "state-failing",
-                "error",
-                "the state directory cannot be written",
-                "free disk space or correct the directory's owner; the agent keeps trying",
-            ),
-            Condition(
-                "internal-error",
-                "error",
-                "a part of the agent broke and was started again",
-                "send the log to support; the agent goes on",
-            ),
-            Condition(
-                "collector-failed",
-                "warning",
-                "the last collection broke",
-                "run `venue-agent collect` here to see why",
-            ),
-        )
-    }
+    dict((*_conditions("error", _ERRORS), *_conditions("warning", _WARNINGS)))
 )
 
 
 def to_show(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the problems worth showing: those that no other present one explains."""
-    present = {p.condition.code: p for p in problems}
+    """Return the problems that no other present problem explains."""
+    present = {problem.code: problem for problem in problems}
     return tuple(
         problem
-        for problem in present.values()
-        if not any(cause in present for cause in problem.condition.depends_on)
+        for code, problem in present.items()
+        if not any(cause in present for cause in CONDITIONS[code].depends_on)
     )

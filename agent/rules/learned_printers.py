@@ -1,7 +1,4 @@
-"""How what is known of this machine's printers follows from what a report has learned. Pure.
-
-docs/adr/0027-remembered-printers.md has the reasons.
-"""
+"""Updates the details of this machine's printers from a report (docs/adr/0027)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
@@ -15,22 +12,22 @@ from collectors.contract import LearnedPrinter, NetworkFacts
 PRINTERS_MAX: Final = 256
 TEXT_MAX: Final = 1024
 KEPT: Final = timedelta(days=180)
-"""A printer that was not seen for so long tells nothing any more."""
+"""Details of a printer that was not seen for this time are dropped."""
 
 REPLACED_AFTER: Final = timedelta(days=1)
 REPLACED_AFTER_REPORTS: Final = 3
-"""Another device that was found at a printer's address for so long, in so many reports, while the
-printer itself was seen nowhere, is the one that replaced it."""
+"""A device at a printer's address counts as its replacement after this time and this number of
+reports, if the printer itself was not seen."""
 
 REPLACEMENT_SAID: Final = timedelta(days=7)
-"""For so long reports say that the printer is another than before."""
+"""Time during which reports mention the replacement."""
 
 Learned = tuple[LearnedPrinter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Another device that answers at a printer's address, since when, and in how many reports."""
+    """Another device at a printer's address, since when, and in how many reports."""
 
     printer: LearnedPrinter
     since: str
@@ -39,13 +36,13 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What is known of the printers, and of the devices that may have replaced some of them."""
+    """The known details of printers, and the devices that may have replaced some of them."""
 
     printers: Learned = ()
     replacements: tuple[Replacement, ...] = ()
 
     def without(self, printer_id: str) -> "Memory":
-        """Return what is known of the other printers."""
+        """Return the memory without one printer."""
         return Memory(
             tuple(each for each in self.printers if each.id != printer_id),
             tuple(each for each in self.replacements if each.printer.id != printer_id),
@@ -56,7 +53,7 @@ NOTHING_LEARNED: Final = Memory()
 
 
 def still_known(learned: Learned, now: datetime) -> Learned:
-    """Leave out what is too old, and what was not written by this agent."""
+    """Return the printers whose details are not too old."""
     known = [each for each in learned if _is_within(KEPT, each.seen_at, now)]
     return tuple(
         each
@@ -67,10 +64,10 @@ def still_known(learned: Learned, now: datetime) -> Learned:
 
 
 def updated(memory: Memory, facts: NetworkFacts, now: datetime) -> Memory:
-    """Return what is known after a report: of a printer that was not seen what was known before.
+    """Return the memory after a report. Printers that were not seen keep their details.
 
-    A printer that is gone from the machine is forgotten. Where none is left of those that one
-    spooler had, it may only have been stopped.
+    Printers that were removed from the machine are dropped. If a spooler has no printers left at
+    all, it may only be stopped, and its printers are kept.
     """
     if facts.cancelled:
         return memory
@@ -89,7 +86,7 @@ def updated(memory: Memory, facts: NetworkFacts, now: datetime) -> Memory:
 
 
 def _replacements(memory: Memory, facts: NetworkFacts, now: datetime) -> dict[str, Replacement]:
-    """Return which devices may have replaced a printer: one that says nothing now may be off."""
+    """Return the devices that may have replaced a printer, also those that are off now."""
     waiting = {each.printer.id: each for each in memory.replacements}
     for id_, found in _by_id(facts.strangers).items():
         was = waiting.get(id_)
@@ -119,7 +116,7 @@ def _marks(printer: LearnedPrinter) -> tuple[str | None, ...]:
 
 
 def _merged(before: LearnedPrinter | None, now: LearnedPrinter) -> LearnedPrinter:
-    """Keep of the same printer what was not told this time."""
+    """Add the earlier details of the same printer that this report lacks."""
     if before is None or before.setup != now.setup:
         return now
     missing = {f.name: getattr(before, f.name) for f in fields(now) if not getattr(now, f.name)}
@@ -134,7 +131,7 @@ def _is_there(printer_id: str, facts: NetworkFacts) -> bool:
 
 
 def _source(printer_id: str) -> str:
-    """Return who told of a printer: ``cups:kitchen``; a configured one has an id of its own."""
+    """Return the source of a printer, such as ``cups`` of ``cups:kitchen``; else empty."""
     return printer_id.partition(":")[0] if ":" in printer_id else ""
 
 

@@ -1,16 +1,16 @@
 """The life of a request as a table.
 
 Rules:
-- The journal is written first, the service is told after; so a state here may be ahead of the
-  service by one step, never behind.
-- A request ends in exactly one of three states: SUBMITTED (the service has the report), EXPIRED
-  (it ran out before it started) or REJECTED (the service no longer wants it).
-- RUNNING is written before the child starts. A clean stop takes the row back to ACKNOWLEDGED, so
-  a row found RUNNING at start means that the agent died: it gets one more attempt, then a failed
+- The journal is written before the service is called, so a state here can be one step ahead of the
+  service, but never behind.
+- A request ends in one of three states: SUBMITTED (the service has the report), EXPIRED (it expired
+  before it started) or REJECTED (the service refused it).
+- RUNNING is written before the child starts. A clean stop returns the row to ACKNOWLEDGED, so a row
+  that is RUNNING at start means that the agent crashed. It gets one more attempt, then a failed
   report with ``execution-interrupted``.
-- REPORTED means that the sealed report is in the outbox: it is sent again as it is, and nothing
-  is ever collected again for it.
-- Every state has a boot action; every transition not in the table is an error.
+- REPORTED means that the sealed report is in the outbox. It is sent unchanged, and nothing is
+  collected again for it.
+- Every state has a boot action; every transition that is not in the table is an error.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from typing import Final
 from agent.wire.vocabulary import AcknowledgedStatus, RequestStatus
 
 MAX_ATTEMPTS: Final = 2
-"""A collection that died with the agent is tried once more."""
+"""A collection that a crash of the agent interrupted is repeated once."""
 
 
 class State(StrEnum):
@@ -35,15 +35,15 @@ class State(StrEnum):
 
 
 class Event(StrEnum):
-    ACCEPTED = "accepted"  # the service took our acknowledgement
-    CAME_AGAIN = "came-again"  # the service has lost our acknowledgement
-    STARTED = "started"  # about to start the child
-    STOPPED = "stopped"  # the agent was asked to stop meanwhile
-    RETRIED = "retried"  # found running at start: the agent had died
+    ACCEPTED = "accepted"  # the service accepted the acknowledgement
+    CAME_AGAIN = "came-again"  # the service has lost the acknowledgement
+    STARTED = "started"  # the child is about to start
+    STOPPED = "stopped"  # the agent is stopping
+    RETRIED = "retried"  # the agent crashed
     REPORT_SEALED = "report-sealed"
     REPORT_TAKEN = "report-taken"  # the service has the report
     RAN_OUT = "ran-out"  # expiresAt has passed
-    REFUSED = "refused"  # the service no longer wants it
+    REFUSED = "refused"  # the service refused it
 
 
 class BootAction(StrEnum):
@@ -90,7 +90,7 @@ def advance(state: State, event: Event) -> State:
 
 
 def boot_action(state: State, *, attempt: int, is_expired: bool) -> BootAction:
-    """Say what a row found at start needs. ``attempt`` counts the collections begun so far."""
+    """Return the action for a row at start. ``attempt`` counts the collections so far."""
     if state in FINAL:
         return BootAction.NOTHING
     if state is State.REPORTED:
@@ -104,10 +104,10 @@ def boot_action(state: State, *, attempt: int, is_expired: bool) -> BootAction:
 
 
 def acknowledgement_owed(state: State, said: RequestStatus) -> AcknowledgedStatus | None:
-    """Say what to acknowledge again when a request in ``state`` is delivered as ``said``.
+    """Return the acknowledgement to repeat for a request that the service delivers as ``said``.
 
-    A service whose word is behind ours has lost what it was told, or never got it. A request that
-    ended without a report is not acknowledged: the service should not wait for one.
+    If the service is behind ``state``, it has lost the acknowledgement. A request that ended with
+    no report is not acknowledged, so that the service does not wait for one.
     """
     if state is State.ACKNOWLEDGED:
         return "received" if said == "queued" else None

@@ -1,8 +1,8 @@
-"""What a reply of the service means: its status and headers → an error class, or none.
+"""Status and headers of a reply → an error, or None.
 
-The contract shows no error bodies for the facade, so only the status decides; a problem body
-(RFC 9457), where there is one, supplies the words. A page of HTML is never the service: it is a
-captive portal, a proxy or a wrong address, and must not be taken for a verdict on this device.
+The contract defines no error bodies for the facade, so only the status decides. A problem body (RFC
+9457) provides the text, if there is one. A page of HTML never comes from the service, but from a
+captive portal, a proxy or a wrong address, so it is no decision about this device.
 """
 
 import email.utils
@@ -29,44 +29,46 @@ from agent.wire.validation import ValidationError
 DETAIL_MAX: Final = 300
 REFUSALS: Final = frozenset({403, 404, 409, 410})
 TRY_AGAIN: Final = frozenset({408, 425})
-SAID_BY_GATEWAYS: Final = frozenset({408, 413, 425, 429})
-"""What a gateway before the service answers in its name, often as a page of HTML."""
+SENT_BY_GATEWAYS: Final = frozenset({408, 413, 425, 429})
+"""Statuses that gateways before the service send, often with a page of HTML."""
 
 
 def error_of(
     status: int, headers: Mapping[str, str], body: bytes, now: datetime
 ) -> ServiceError | None:
-    """Return the error a reply stands for, or None when its body is worth reading.
+    """Return the error of a reply, or None if its body is valid.
 
-    ``headers`` are looked up in lower case; ``body`` may be cut.
+    The names of ``headers`` are in lower case; ``body`` may be cut.
     """
     is_html = "text/html" in headers.get("content-type", "").lower()
     if status == HTTPStatus.UNAUTHORIZED:
-        return CredentialRefused(_words(status, body, "the service does not know this API key"))
+        return CredentialRefused(_words(status, body, "the service does not accept this API key"))
     if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        return ServiceUnavailable("proxy", "the proxy asks for a user and a password (407)")
+        return ServiceUnavailable("proxy", "the proxy requires a user and a password (407)")
     if 300 <= status < 400:
         target = headers.get("location", "an unnamed address")
         return ServiceUnavailable("redirect", _short(f"redirected ({status}) to {target}"))
-    if is_html and status < 500 and status not in SAID_BY_GATEWAYS:
-        return ServiceUnavailable("captive-portal", f"a web page was answered (status {status})")
+    if is_html and status < 500 and status not in SENT_BY_GATEWAYS:
+        return ServiceUnavailable("captive-portal", f"the reply is a web page (status {status})")
     if status < 300:
         return None
     return _failure(status, headers, body, now)
 
 
 def _failure(status: int, headers: Mapping[str, str], body: bytes, now: datetime) -> ServiceError:
-    wish = retry_after_s(headers.get("retry-after"), now)
+    requested_s = retry_after_s(headers.get("retry-after"), now)
     if status == HTTPStatus.TOO_MANY_REQUESTS or (
-        status == HTTPStatus.SERVICE_UNAVAILABLE and wish is not None
+        status == HTTPStatus.SERVICE_UNAVAILABLE and requested_s is not None
     ):
-        return Throttled(_words(status, body, f"the service asks to wait (status {status})"), wish)
+        return Throttled(
+            _words(status, body, f"the service requires a wait (status {status})"), requested_s
+        )
     if status >= 500:
         return ServiceUnavailable("server-error", f"the service failed (status {status})")
     if status in TRY_AGAIN:
-        return ServiceUnavailable("timeout", f"the service gave up waiting (status {status})")
+        return ServiceUnavailable("timeout", f"the service timed out (status {status})")
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return BodyTooLarge(_words(status, body, "the service does not take a body this large"))
+        return BodyTooLarge(_words(status, body, "the service does not accept a body of this size"))
     if status in REFUSALS:
         problem = _problem(body)
         return Refused(status, problem.code, _words(status, body, "the service refuses"))
@@ -74,7 +76,7 @@ def _failure(status: int, headers: Mapping[str, str], body: bytes, now: datetime
 
 
 def retry_after_s(value: str | None, now: datetime) -> float | None:
-    """Read Retry-After (RFC 9110, section 10.2.3): seconds or an HTTP date. Else None."""
+    """Parse Retry-After (RFC 9110, section 10.2.3): seconds or an HTTP date. Else None."""
     if value is None:
         return None
     text = value.strip()
@@ -85,7 +87,7 @@ def retry_after_s(value: str | None, now: datetime) -> float | None:
 
 
 def http_date(value: str | None) -> datetime | None:
-    """Read an HTTP date (RFC 9110, section 5.6.7) as an aware moment, or None."""
+    """Parse an HTTP date (RFC 9110, section 5.6.7) as an aware time, or None."""
     if not value:
         return None
     try:
@@ -103,7 +105,7 @@ def _problem(body: bytes) -> Problem:
 
 
 def _words(status: int, body: bytes, otherwise: str) -> str:
-    """Return the service's own words for a failure, printable and short."""
+    """Return the service's description of a failure, printable and short."""
     problem = _problem(body)
     parts = [problem.detail or problem.title or otherwise]
     for field, messages in (problem.errors or {}).items():
@@ -112,5 +114,5 @@ def _words(status: int, body: bytes, otherwise: str) -> str:
 
 
 def _short(text: str) -> str:
-    """Cut what a stranger wrote, redacted before: half a secret looks like none."""
+    """Redact untrusted text, then cut it: a part of a secret cannot be recognized."""
     return redact(text)[:DETAIL_MAX]

@@ -1,8 +1,7 @@
-"""How long to wait before trying again: growing, jittered, capped.
+"""Waits before retries: growing, jittered, capped.
 
-The jitter keeps a fleet from coming back in step; half of each wait is fixed, so that the number
-of attempts in any time is bounded (AWS Architecture Blog, "Exponential Backoff And Jitter",
-calls it equal jitter).
+The jitter prevents a fleet from retrying in step. Half of each wait is fixed, to bound the number
+of attempts (AWS Architecture Blog, "Exponential Backoff And Jitter": equal jitter).
 """
 
 from dataclasses import dataclass
@@ -26,52 +25,52 @@ class Backoff:
 
 
 UNAVAILABLE: Final = Backoff(base_s=1.0, cap_s=24.0)
-"""No usable answer. Back within half a minute of the service's return, at most 25 tries in 3."""
+"""After no usable reply: at most 25 tries in 3 minutes, and half a minute after an outage."""
 
 CREDENTIAL: Final = Backoff(base_s=10.0, cap_s=900.0)
-"""401: a person has to act; the key is read again each time."""
+"""After 401, until a user replaces the key, which is read again each time."""
 
 REVOKED: Final = Backoff(base_s=60.0, cap_s=1800.0)
-"""The device was revoked: ask slowly whether it still is."""
+"""Between two checks whether the device is still revoked."""
 
 RETRY_AFTER_MIN_S: Final = 2.0
-"""Nor may it make the agent ask more often than 30 times a minute."""
+"""Minimum of the first requested wait: at most 30 calls a minute."""
 RETRY_AFTER_AGAIN_MIN_S: Final = 5.0
-"""A service that wishes for less, again and again, does not mean it."""
+"""Minimum of later requested waits."""
 JUST_BOOTED_S: Final = 120.0
 FIRST_CONTACT_SPREAD_S: Final = 10.0
-"""When the power comes back, a whole street of machines boots at the same moment."""
+"""Spreads the first calls, because a power cut restarts many machines together."""
 RECONNECT_OVER_MAX_S: Final = 60.0
-"""No service may spread the return of its callers over longer than this."""
+"""Maximum time over which a service can spread its callers."""
 
 
-def reconnect_over_s(wish_s: float) -> float:
-    """Return the time over which callers return together: the service's wish within bounds.
+def reconnect_over_s(requested_s: float) -> float:
+    """Return the time over which all callers return: the service's value within limits.
 
-    A service says it by the reconnection time of server-sent events (HTML standard, 9.2): only it
-    knows how many others it has to take back.
+    A service sends it as the reconnection time of server-sent events (HTML standard, 9.2), because
+    only the service knows the number of its devices.
     """
-    return min(max(wish_s, 0.0), RECONNECT_OVER_MAX_S)
+    return min(max(requested_s, 0.0), RECONNECT_OVER_MAX_S)
 
 
 def unavailable_delay_s(attempt: int, over_s: float, rng: Random) -> float:
-    """Return the wait after nobody answered, where callers return over ``over_s`` seconds."""
+    """Return the wait after no reply, if callers return over ``over_s`` seconds."""
     return max(UNAVAILABLE.delay_s(attempt, rng), over_s * rng.uniform(0.5, 1.5))
 
 
 def first_contact_delay_s(uptime_s: float, rng: Random) -> float:
-    """Return the wait before the first call of a daemon on a machine that is up ``uptime_s``."""
+    """Return the wait before the first call of a daemon, by the machine's uptime."""
     return rng.uniform(0.0, FIRST_CONTACT_SPREAD_S) if uptime_s < JUST_BOOTED_S else 0.0
 
 
 RETRY_AFTER_MAX_S: Final = 3600.0
-"""No service may silence the agent for longer than this."""
+"""Maximum of a requested wait."""
 
 
 def throttled_delay_s(retry_after_s: float | None, attempt: int, rng: Random) -> float:
-    """Return the wait after 429 or 503: the service's wish within bounds, plus up to a tenth."""
+    """Return the wait after 429 or 503: the requested one within limits, plus up to a tenth."""
     if retry_after_s is None:
         return UNAVAILABLE.delay_s(attempt, rng)
     least = RETRY_AFTER_MIN_S if attempt <= 1 else RETRY_AFTER_AGAIN_MIN_S
-    wish = min(max(retry_after_s, least), RETRY_AFTER_MAX_S)
-    return wish * rng.uniform(1.0, 1.1)
+    wait_s = min(max(retry_after_s, least), RETRY_AFTER_MAX_S)
+    return wait_s * rng.uniform(1.0, 1.1)

@@ -1,7 +1,7 @@
-"""Whether time went on as it should between two looks at the clocks.
+"""Detects jumps of time between two readings of the clocks.
 
-A machine that sleeps takes none of its connections with it, and a wall clock that is set moves
-every timer that counts on it: both have to be noticed, as nothing tells of them.
+Connections do not survive the machine's sleep, and setting the wall clock moves every timer that
+uses it. Nothing notifies the agent of either.
 """
 
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from datetime import datetime
 from typing import Final
 
 SLEEP_WORTH_S: Final = 30.0
-"""A busy machine is late by seconds; a connection that was silent for less is still good."""
+"""A busy machine is late by seconds only, and connections survive shorter silences."""
 STEP_WORTH_S: Final = 5.0
-"""Slewing (adjtime(3)) stays far below this between two looks."""
+"""Slewing (adjtime(3)) stays far below this between two readings."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """Both clocks at one moment; ``monotonic_s`` goes on while the machine sleeps."""
+class ClockReading:
+    """Both clocks at one time; ``monotonic_s`` continues while the machine sleeps."""
 
     wall: datetime
     monotonic_s: float
@@ -24,12 +24,12 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class TimeJump:
-    """``slept_s``: nothing ran for so long. ``stepped_s``: the wall clock was set by so much."""
+    """``slept_s``: duration of a sleep. ``stepped_s``: change of the wall clock."""
 
     slept_s: float = 0.0
     stepped_s: float = 0.0
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         parts = []
         if self.slept_s:
             parts.append(f"this machine slept for {self.slept_s:.0f} s")
@@ -39,8 +39,8 @@ class TimeJump:
         return " and ".join(parts)
 
 
-def jump_between(before: Look, after: Look, *, meant_s: float) -> TimeJump | None:
-    """Judge two looks that were meant to be ``meant_s`` apart."""
+def jump_between(before: ClockReading, after: ClockReading, *, meant_s: float) -> TimeJump | None:
+    """Compare two readings with an intended interval of ``meant_s``."""
     passed_s = after.monotonic_s - before.monotonic_s
     slept_s = passed_s - meant_s
     stepped_s = (after.wall - before.wall).total_seconds() - passed_s

@@ -1,9 +1,10 @@
-"""Tells the service which requests have been taken. A request is journalled before, always."""
+"""Acknowledges requests at the service, after they are in the journal."""
 
 import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
@@ -19,57 +20,48 @@ log = logging.getLogger(__name__)
 PUT_OFF_S: Final = 30.0
 AGAIN_MAX: Final = 1000
 REFUSED_PAUSE_S: Final = 5.0
-"""A service that refuses every request is not asked about all of them in one second."""
+"""Pause after a refusal, so that many refusals do not burst."""
 
 
+@dataclass(slots=True, eq=False)
 class Acknowledger:
-    """``wake_executor`` is called when a request has become runnable."""
+    """``wake_executor`` is called when a request can run."""
 
-    def __init__(
-        self,
-        session: DeviceSession,
-        journal: Journal,
-        clock: Clock,
-        wake_executor: Callable[[], None],
-    ) -> None:
-        self._session = session
-        self._journal = journal
-        self._clock = clock
-        self._wake_executor = wake_executor
-        self._work = asyncio.Event()
-        self._again: OrderedDict[UUID, tuple[Entry, AcknowledgedStatus]] = OrderedDict()
-        self.expired = 0
-        """Requests that ran out before they were acknowledged."""
+    session: DeviceSession
+    journal: Journal
+    clock: Clock
+    wake_executor: Callable[[], None]
+    _work: asyncio.Event = field(default_factory=asyncio.Event)
+    _again: OrderedDict[UUID, tuple[Entry, AcknowledgedStatus]] = field(default_factory=OrderedDict)
+    expired: int = 0
+    """Requests that expired before they were acknowledged."""
 
     def wake(self) -> None:
         self._work.set()
 
     def acknowledge_again(self, entry: Entry, status: AcknowledgedStatus) -> None:
-        """Acknowledge a request once more that the service has lost; it is not run again."""
+        """Acknowledge a request again that the service has lost. It does not run again."""
         self._again[entry.request_id] = (entry, status)
         if len(self._again) > AGAIN_MAX:
-            self._again.popitem(last=False)  # it will be delivered again
+            self._again.popitem(last=False)  # the service will deliver it again
         self._work.set()
 
     async def run(self) -> None:
-        """Acknowledge whatever is received, for ever."""
+        """Acknowledge received requests, forever."""
         while True:
-            await self._session.wait_until_bound()
+            await self.session.binding_state.wait_until_bound()
             self._work.clear()
             put_off = 0
-            for entry in self._journal.in_state(State.RECEIVED):
+            for entry in self.journal.in_state(State.RECEIVED):
                 try:
                     await self._acknowledge_received(entry)
                 except (ServiceUnavailable, CredentialRefused) as error:
-                    log.warning(
-                        "request %s is acknowledged later: %s", entry.request_id, error,
-                        extra={"request_id": entry.request_id},
-                    )  # fmt: skip
+                    log.warning("request %s is acknowledged later: %s", entry.request_id, error)
                     put_off += 1
-            self._wake_executor()
+            self.wake_executor()
             await self._acknowledge_all_again()
             if put_off:
-                await self._clock.sleep(PUT_OFF_S)
+                await self.clock.sleep(PUT_OFF_S)
             else:
                 await self._work.wait()
 
@@ -77,27 +69,23 @@ class Acknowledger:
         while self._again:
             _, (entry, status) = self._again.popitem(last=False)
             try:
-                await self._session.acknowledge_again(entry, status)
+                await self.session.acknowledge_again(entry, status)
             except ServiceError as error:
-                # No verdict: what the service wanted of this request, it has had.
-                log.info(
-                    "request %s is not acknowledged again: %s", entry.request_id, error,
-                    extra={"request_id": entry.request_id},
-                )  # fmt: skip
+                # The error is ignored: the service has had everything of this request.
+                log.info("request %s is not acknowledged again: %s", entry.request_id, error)
 
     async def _acknowledge_received(self, entry: Entry) -> None:
-        about = {"request_id": entry.request_id}
-        if self._session.is_past(entry.expires_at):
+        if self.session.is_past(entry.expires_at):
             self.expired += 1
-            log.info("request %s ran out before it was acknowledged", entry.request_id, extra=about)
-            self._journal.move(entry, Event.RAN_OUT, self._clock.now())
+            log.info("request %s expired before it was acknowledged", entry.request_id)
+            self.journal.move(entry, Event.RAN_OUT, self.clock.now())
             return
-        refusal = await self._session.acknowledge(entry, "received")
-        now = self._clock.now()
+        refusal = await self.session.acknowledge(entry, "received")
+        now = self.clock.now()
         if refusal is None:
-            self._journal.move(entry, Event.ACCEPTED, now)
-            self._wake_executor()
+            self.journal.move(entry, Event.ACCEPTED, now)
+            self.wake_executor()
         else:
-            log.info("request %s is no longer wanted: %s", entry.request_id, refusal, extra=about)
-            self._journal.move(entry, Event.REFUSED, now, detail=refusal)
-            await self._clock.sleep(REFUSED_PAUSE_S)
+            log.info("request %s was refused: %s", entry.request_id, refusal)
+            self.journal.move(entry, Event.REFUSED, now, detail=refusal)
+            await self.clock.sleep(REFUSED_PAUSE_S)

@@ -1,109 +1,150 @@
-"""One collection: the child is run, and its facts answer one request or many."""
+"""One collection: runs the child, and makes reports of its facts for one request or many.
 
-from collections.abc import Callable
+With the modules that it imports (payload models, the collector's facts) this costs some megabytes,
+so the daemon imports it for the first report (`app.App`).
+"""
+
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from uuid import uuid4
 
 from agent.adapters.clock import Clock
 from agent.adapters.collector_process import CollectorProcess
 from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.printer_memory import PrinterMemory
+from agent.config.model import LocalConfig
 from agent.errors import CollectorError
 from agent.rules.learned_printers import Memory, still_known, updated
-from agent.rules.reports.sealing import Report, Sealed
+from agent.rules.reports.context import ReportContext, identity_of
+from agent.rules.reports.jobs import is_enabled, job_of
+from agent.rules.reports.network import outcome_of
+from agent.rules.reports.payload import payload_of, switched_off_payload
+from agent.rules.reports.sealed_report import SealedReport
+from agent.rules.reports.sealing import seal
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.report_maker import Draft, ReportMaker
-from agent.wire.vocabulary import Kind
-from collectors.contract import Facts, Job, NetworkFacts, NetworkJob, Progress
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """A report and its seal, ready for the outbox."""
-
-    report: Report
-    sealed: Sealed
+from agent.tasks.session.binding_state import BindingState
+from agent.wire.device_operations import SubmitResultRequest
+from agent.wire.payloads.by_kind import ReportPayload
+from agent.wire.payloads.common import Environment
+from agent.wire.vocabulary import FailureReason, Kind, Outcome
+from collectors.contract import Facts, Field, Job, NetworkFacts, NetworkJob, Progress
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionResult:
-    """What one collection came to. ``was_run`` is False where the kind is switched off."""
+    """The content of a report, which can answer many requests.
 
-    draft: Draft
-    was_run: bool
-    maker: ReportMaker
+    ``was_run`` is False if the configuration disables the kind.
+    """
 
-    def answer(self, entry: Entry | None) -> Finished:
-        """Make and seal the report for one request; ``entry`` is None for the schedule's."""
-        report = self.maker.report(self.draft, entry)
-        return Finished(report, self.maker.seal(report))
+    kind: Kind
+    outcome: Outcome
+    payload: ReportPayload | None = None
+    failure_reason: FailureReason | None = None
+    was_run: bool = True
 
 
+@dataclass(kw_only=True, slots=True, eq=False)
 class Collection:
-    """``on_activity`` is told in a few words what is being done."""
+    """Runs collections and makes their reports.
 
-    def __init__(
-        self,
-        *,
-        collectors: CollectorProcess,
-        maker: ReportMaker,
-        memory: PrinterMemory,
-        health: HealthBoard,
-        clock: Clock,
-        on_activity: Callable[[str], None],
-    ) -> None:
-        self._collectors = collectors
-        self._maker = maker
-        self._memory = memory
-        self._health = health
-        self._clock = clock
-        self._on_activity = on_activity
+    Args:
+        agent_fields: returns the daemon's facts about itself.
+        on_activity: is called with a short description of the present activity.
+    """
+
+    config: LocalConfig
+    binding_state: BindingState
+    environment: Environment
+    agent_fields: Callable[[], Iterable[Field]]
+    collectors: CollectorProcess
+    memory: PrinterMemory
+    health: HealthBoard
+    clock: Clock
+    on_activity: Callable[[str], None]
 
     async def gather(self, kind: Kind) -> CollectionResult:
-        """Collect. However the collection goes, there is something to report."""
-        job = self._maker.job(kind)
-        if job is None:
-            return self._gathered(self._maker.switched_off(kind, self._clock.now()), was_run=False)
-        job, limitation = with_memory(job, self._memory.load, self._clock.now())
-        self._on_activity(f"collecting {kind}")
+        """Collect. Every collection has a result, even a failed one."""
+        job = job_of(self.config, kind)
+        if not is_enabled(self.config, kind):
+            started_at = self.clock.now().isoformat()
+            payload = switched_off_payload(job, started_at, self.agent_fields(), self._context())
+            return CollectionResult(kind, outcome_of(payload.completeness), payload, was_run=False)
+        job, limitation = with_memory(job, self.memory.load, self.clock.now())
+        self.on_activity(f"collecting {kind}")
         try:
-            collected = await self._collectors.collect(job, self._note)
+            collected = await self.collectors.collect(job, self._show_progress)
         except CollectorError as error:
-            self._health.set("collector-failed", f"{kind}: {error}")
-            return self._gathered(self._maker.failed(kind))
+            self.health.set("collector-failed", f"{kind}: {error}")
+            return CollectionResult(kind, "failed", failure_reason="collection-failed")
         if collected.error is not None:
-            self._health.set("collector-failed", f"{kind}: {collected.error}")
+            self.health.set("collector-failed", f"{kind}: {collected.error}")
         else:
-            self._health.clear({"collector-failed"})
+            self.health.clear({"collector-failed"})
             self._remember(collected.facts)
         facts = with_limitation(collected.facts, limitation)
-        return self._gathered(self._maker.finished(job, facts))
+        payload = payload_of(job, facts, self.agent_fields(), self._context())
+        return CollectionResult(kind, outcome_of(payload.completeness), payload)
 
-    def interrupted(self, entry: Entry) -> Finished:
-        """Report that the collection died with the agent once too often."""
-        return self._gathered(self._maker.interrupted(entry.kind)).answer(entry)
+    def interrupted(self, entry: Entry) -> SealedReport:
+        """Return the report of a collection that the agent did not survive twice."""
+        result = CollectionResult(entry.kind, "failed", failure_reason="execution-interrupted")
+        return self.report(result, entry)
+
+    def report(self, result: CollectionResult, entry: Entry | None) -> SealedReport:
+        """Make the report for one request; ``entry`` is None for a scheduled report.
+
+        Each report has an id of its own.
+        """
+        binding_id = self.binding_state.binding_id if entry is None else entry.binding_id
+        if binding_id is None:
+            raise RuntimeError("a report needs a binding")
+        report_id, payload = uuid4(), result.payload
+        if payload is not None:
+            payload = payload.model_copy(update={"report_id": str(report_id)})
+        request = SubmitResultRequest(
+            binding_id=binding_id,
+            report_id=report_id,
+            kind=result.kind,
+            outcome=result.outcome,
+            request_id=None if entry is None else entry.request_id,
+            report=payload,
+            failure_reason=result.failure_reason,
+        )
+        return seal(request, self.config.limits.max_report_bytes)
 
     def _remember(self, facts: Facts) -> None:
-        """Keep what a whole collection has learned of the printers."""
+        """Store what a complete collection learned about the printers."""
         if isinstance(facts, NetworkFacts):
-            # Read anew: somebody may have had a printer forgotten in the meantime.
-            known, _ = self._memory.load()
-            learned = updated(known, facts, self._clock.now())
+            # Loaded again, because a user may have removed a printer in the meantime.
+            known, _ = self.memory.load()
+            learned = updated(known, facts, self.clock.now())
             if learned != known:
-                self._memory.write(learned)
+                self.memory.write(learned)
 
-    def _gathered(self, draft: Draft, *, was_run: bool = True) -> CollectionResult:
-        return CollectionResult(draft, was_run, self._maker)
-
-    def _note(self, progress: Progress) -> None:
+    def _show_progress(self, progress: Progress) -> None:
         of = "" if progress.total is None else f" of {progress.total}"
-        self._on_activity(f"collecting: {progress.step} {progress.done}{of}")
+        self.on_activity(f"collecting: {progress.step} {progress.done}{of}")
+
+    def _context(self) -> ReportContext:
+        binding = self.binding_state.binding
+        return ReportContext(
+            report_id=str(uuid4()),
+            finished_at=self.clock.now().isoformat(),
+            identity=identity_of(
+                organization_id=None if binding is None else binding.organization_id,
+                location_id=None if binding is None else binding.location_id,
+                install_id=self.binding_state.record.legacy_install_id,
+            ),
+            environment=self.environment,
+        )
 
 
 def with_memory(
     job: Job, read: Callable[[], tuple[Memory, str | None]], now: datetime
 ) -> tuple[Job, str | None]:
-    """Give a network job what earlier reports learned, or say in words why it has none of it."""
+    """Add what earlier reports learned to a network job, or return a limitation if it is lost."""
     if not isinstance(job, NetworkJob):
         return job, None
     memory, limitation = read()
@@ -111,4 +152,5 @@ def with_memory(
 
 
 def with_limitation(facts: Facts, limitation: str | None) -> Facts:
+    """Add a limitation, if there is one."""
     return replace(facts, limitations=(*facts.limitations, *filter(None, (limitation,))))

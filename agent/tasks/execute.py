@@ -1,8 +1,8 @@
 """Runs collections, one at a time: for requests, and for the schedule.
 
-Requests of one kind that wait when a collection begins are answered from it, each by its own
-report. The journal says RUNNING before a child is started and REPORTED in the transaction that
-queues the report; in between, a crash means that the collection is lost, never the request.
+A collection answers all requests of its kind that wait when it starts, each by a report of its own.
+The journal is set to RUNNING before a child starts, and to REPORTED in the transaction that queues
+the report. A crash in between loses the collection, but never the request.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import logging
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from agent.adapters.clock import Clock
@@ -20,148 +20,141 @@ from agent.adapters.storage.ledger import Ledger
 from agent.config.model import Limits
 from agent.errors import CredentialRefused, ServiceUnavailable
 from agent.rules.lifecycle import BootAction, Event, State, boot_action
+from agent.rules.reports.sealed_report import SealedReport
 from agent.tasks.session.device_session import DeviceSession
-from agent.tasks.wakeup import Wakeup
+from agent.tasks.wakeup import wait_at_most
 from agent.wire.vocabulary import Kind
 
 if TYPE_CHECKING:
-    from agent.tasks.collection import Collection, CollectionResult, Finished
+    from agent.tasks.collection import Collection, CollectionResult
 
 log = logging.getLogger(__name__)
 
 IDLE: Final = "idle"
 START_ACKNOWLEDGED_WITHIN_S: Final = 10.0
-"""A collection does not wait longer for the service to hear of its start."""
+"""Time for the service to acknowledge the start of a collection."""
 ACKNOWLEDGED_WITHIN_S: Final = 30.0
-"""A collection that is not the first waits so long for more requests to be acknowledged."""
+"""How long a collection, except the first, waits for more requests to be acknowledged."""
 
 
 @dataclass(slots=True, eq=False)
 class _Answers:
-    """A collection, the requests that wait for their report of it (None: the schedule), and the
-    next report where it is sealed already."""
+    """A collection's result, the requests that it answers (None: the schedule), and the next
+    report, once it is sealed."""
 
-    gathered: "CollectionResult"
+    result: "CollectionResult"
     waiting: deque[Entry | None]
-    sealed: "Finished | None" = None
+    sealed: SealedReport | None = None
 
 
+@dataclass(kw_only=True, slots=True, eq=False)
 class Executor:
-    """``collection`` makes reports, and is only asked for when one is wanted.
+    """Runs collections.
 
-    ``work`` is set by others when a request may be run, or the outbox has room again.
-    ``wake_submitter`` is called when a report is queued, ``on_activity`` is told in a few words
-    what is being done.
+    Args:
+        collection: returns what makes reports; called for the first report.
+        work: is set when a request can run, or the outbox has room again.
+        wake_submitter: is called when a report is queued.
+        on_activity: is called with a short description of the present activity.
     """
 
-    def __init__(
-        self,
-        *,
-        collection: "Callable[[], Collection]",
-        limits: Limits,
-        session: DeviceSession,
-        ledger: Ledger,
-        work: Wakeup,
-        clock: Clock,
-        wake_submitter: Callable[[], None],
-        on_activity: Callable[[str], None],
-    ) -> None:
-        self._collection = collection
-        self._min_interval_s = limits.min_collection_interval_seconds
-        self._outbox_max_bytes = limits.outbox_max_bytes
-        self._session = session
-        self._ledger = ledger
-        self._journal = ledger.journal
-        self._work = work
-        self._clock = clock
-        self._wake_submitter = wake_submitter
-        self._on_activity = on_activity
-        self._scheduled: dict[Kind, None] = {}
-        self._ended_at: dict[Kind, float] = {}
-        self._answers: _Answers | None = None
-        self.expired = 0
-        """Requests that ran out before they could run."""
+    collection: "Callable[[], Collection]"
+    limits: Limits
+    session: DeviceSession
+    ledger: Ledger
+    work: asyncio.Event
+    clock: Clock
+    wake_submitter: Callable[[], None]
+    on_activity: Callable[[str], None]
+    _scheduled: dict[Kind, None] = field(default_factory=dict)
+    _ended_at: dict[Kind, float] = field(default_factory=dict)
+    _answers: _Answers | None = None
+    expired: int = 0
+    """Requests that expired before they could run."""
 
     def schedule(self, kind: Kind) -> None:
-        """Want a report of ``kind`` without a request; one that already waits is enough."""
+        """Request a report of ``kind`` on schedule, unless one is pending."""
         self._scheduled[kind] = None
-        self._work.set()
+        self.work.set()
 
     async def run(self) -> None:
-        """Run what is runnable, for ever."""
-        await self._session.wait_until_bound()
-        # The disk was full: what was collected has waited here for room.
+        """Run requests, forever."""
+        await self.session.binding_state.wait_until_bound()
+        # Results that could not be stored because the disk was full.
         await self._hand_over_all()
         self._recover()
         while True:
-            await self._session.wait_until_bound()
-            self._work.clear()
+            await self.session.binding_state.wait_until_bound()
+            self.work.clear()
             kind, wait_s = self._next()
             if kind is not None:
                 await self._run_kind(kind)
             else:
-                await self._work.wait_at_most(wait_s)
+                await wait_at_most(self.work, wait_s, self.clock)
 
     # ------------------------------------------------------------------ what comes next
 
     def _next(self) -> tuple[Kind | None, float | None]:
-        """Return the kind to collect now, or how long it is until there may be one."""
+        """Return the kind to collect now, or the time until there may be one."""
         waits = []
-        for kind in dict.fromkeys((*self._journal.kinds_in(State.ACKNOWLEDGED), *self._scheduled)):
+        for kind in dict.fromkeys(
+            (*self.ledger.journal.kinds_in(State.ACKNOWLEDGED), *self._scheduled)
+        ):
             if (wait_s := self._wait_s(kind)) <= 0:
                 return kind, None
             waits.append(wait_s)
         return None, min(waits, default=None)
 
     def _wait_s(self, kind: Kind) -> float:
-        """Return how long a collection of ``kind`` has to wait; a first one never does.
+        """Return how long a collection of ``kind`` has to wait; the first one never waits.
 
-        After the least time, requests that are just being acknowledged are waited for: it is
-        better that the next collection answers all of them.
+        After the minimum interval, it also waits for requests that are being acknowledged, so that
+        one collection answers all of them.
         """
         if (ended_at := self._ended_at.get(kind)) is None:
             return 0.0
-        left = ended_at + self._min_interval_s - self._clock.monotonic()
-        if left <= 0 and self._min_interval_s and kind in self._journal.kinds_in(State.RECEIVED):
+        left = ended_at + self.limits.min_collection_interval_seconds - self.clock.monotonic()
+        if (
+            left <= 0
+            and self.limits.min_collection_interval_seconds
+            and kind in self.ledger.journal.kinds_in(State.RECEIVED)
+        ):
             return left + ACKNOWLEDGED_WITHIN_S
         return left
 
     def _recover(self) -> None:
-        """Do for each row what its state asks for after a start (rules.lifecycle)."""
-        now = self._clock.now()
-        again, run_out = [], []
-        for entry in self._journal.unfinished():
-            is_expired = self._session.is_past(entry.expires_at)
+        """Apply the boot action of each unfinished row (rules.lifecycle)."""
+        now = self.clock.now()
+        again, expired = [], []
+        for entry in self.ledger.journal.unfinished():
+            is_expired = self.session.is_past(entry.expires_at)
             action = boot_action(entry.state, attempt=entry.attempt, is_expired=is_expired)
-            log.info(
-                "request %s was left %s: %s", entry.request_id, entry.state, action,
-                extra={"request_id": entry.request_id},
-            )  # fmt: skip
+            log.info("request %s is %s after a restart: %s", entry.request_id, entry.state, action)
             if action is BootAction.RUN_AGAIN:
                 again.append(entry)
             elif action is BootAction.REPORT_INTERRUPTED:
-                self._hand_over(entry, self._collection().interrupted(entry))
+                self._hand_over(entry, self.collection().interrupted(entry))
             elif action is BootAction.EXPIRE:
-                run_out.append(entry)
-        self._journal.move_all(again, Event.RETRIED, now)
-        self._let_run_out(run_out)
-        self._wake_submitter()
+                expired.append(entry)
+        self.ledger.journal.move_all(again, Event.RETRIED, now)
+        self._expire(expired)
+        self.wake_submitter()
 
     # ------------------------------------------------------------------ one collection
 
     async def _run_kind(self, kind: Kind) -> None:
-        """Collect once, for every request of ``kind`` that waits and for the schedule."""
+        """Collect once, for all waiting requests of ``kind`` and for the schedule."""
         running = await self._started(kind)
         is_scheduled = kind in self._scheduled
         self._scheduled.pop(kind, None)
         if not running and not is_scheduled:
             return
         try:
-            gathered = await self._gather(kind)
+            result = await self._gather(kind)
             waiting: deque[Entry | None] = deque(running)
             if is_scheduled:
                 waiting.append(None)
-            self._answers = _Answers(gathered, waiting)
+            self._answers = _Answers(result, waiting)
             await self._hand_over_all()
         except asyncio.CancelledError:
             left = running if self._answers is None else self._answers.waiting
@@ -170,12 +163,12 @@ class Executor:
             raise
 
     async def _started(self, kind: Kind) -> tuple[Entry, ...]:
-        """Mark what waits of ``kind`` as running, tell so, and return what is still wanted."""
-        waiting = [e for e in self._journal.in_state(State.ACKNOWLEDGED) if e.kind == kind]
-        is_past = {entry: self._session.is_past(entry.expires_at) for entry in waiting}
-        self._let_run_out([entry for entry in waiting if is_past[entry]])
+        """Mark the waiting requests of ``kind`` as running, and return those not refused."""
+        waiting = [e for e in self.ledger.journal.in_state(State.ACKNOWLEDGED) if e.kind == kind]
+        is_past = {entry: self.session.is_past(entry.expires_at) for entry in waiting}
+        self._expire([entry for entry in waiting if is_past[entry]])
         fresh = [entry for entry in waiting if not is_past[entry]]
-        running = self._journal.move_all(fresh, Event.STARTED, self._clock.now())
+        running = self.ledger.journal.move_all(fresh, Event.STARTED, self.clock.now())
         refused: set[Entry] = set()
         try:
             await self._acknowledge_start(running, refused)
@@ -185,51 +178,47 @@ class Executor:
         return tuple(entry for entry in running if entry not in refused)
 
     async def _acknowledge_start(self, entries: Iterable[Entry], refused: set[Entry]) -> None:
-        """Acknowledge the start; a silent service does not keep the collection waiting.
+        """Acknowledge the start, with a time limit.
 
-        Those that cannot be told now are told before their report is sent (tasks.submit).
+        Other requests are acknowledged before their report is sent (tasks.submit).
         """
         with contextlib.suppress(TimeoutError, ServiceUnavailable, CredentialRefused):
             async with asyncio.timeout(START_ACKNOWLEDGED_WITHIN_S):
                 for entry in entries:
-                    refusal = await self._session.acknowledge(entry, "running")
+                    refusal = await self.session.acknowledge(entry, "running")
                     if refusal is None:
-                        self._journal.note_running_acknowledged(entry.request_id)
+                        self.ledger.journal.note_running_acknowledged(entry.request_id)
                         continue
-                    log.info(
-                        "request %s is no longer wanted: %s", entry.request_id, refusal,
-                        extra={"request_id": entry.request_id},
-                    )  # fmt: skip
+                    log.info("request %s was refused: %s", entry.request_id, refusal)
                     refused.add(entry)
-                    self._journal.move(entry, Event.REFUSED, self._clock.now(), detail=refusal)
+                    self.ledger.journal.move(entry, Event.REFUSED, self.clock.now(), detail=refusal)
 
     def _stop(self, entries: Iterable[Entry]) -> None:
-        """A clean stop: the collection is begun anew at the next start, and not counted."""
-        with contextlib.suppress(sqlite3.Error):  # the disk is full: found running at start
-            self._journal.move_all(tuple(entries), Event.STOPPED, self._clock.now())
+        """Note a clean stop: the collection runs again at the next start, and is not counted."""
+        with contextlib.suppress(sqlite3.Error):  # the disk is full
+            self.ledger.journal.move_all(tuple(entries), Event.STOPPED, self.clock.now())
 
-    def _let_run_out(self, entries: list[Entry]) -> None:
+    def _expire(self, entries: list[Entry]) -> None:
         if entries:
             self.expired += len(entries)
-            log.info("%d requests ran out before they could run", len(entries))
-            self._journal.move_all(entries, Event.RAN_OUT, self._clock.now())
+            log.info("%d requests expired before they could run", len(entries))
+            self.ledger.journal.move_all(entries, Event.RAN_OUT, self.clock.now())
 
     async def _gather(self, kind: Kind) -> "CollectionResult":
         try:
-            gathered = await self._collection().gather(kind)
+            result = await self.collection().gather(kind)
         finally:
-            self._on_activity(IDLE)
-        if gathered.was_run:
-            self._ended_at[kind] = self._clock.monotonic()
-        return gathered
+            self.on_activity(IDLE)
+        if result.was_run:
+            self._ended_at[kind] = self.clock.monotonic()
+        return result
 
     # ------------------------------------------------------------------ its reports
 
     async def _hand_over_all(self) -> None:
-        """Seal and queue a report for each request that waits for one, one after the other.
+        """Seal and queue a report for each waiting request, one after the other.
 
-        On an error of the disk the rest waits here; another error is a bug, and the collection
-        is given up with it.
+        After a disk error the rest waits here. Any other error is a bug, and drops the collection.
         """
         try:
             while self._answers is not None and self._answers.waiting:
@@ -244,29 +233,25 @@ class Executor:
     async def _hand_over_next(self, answers: _Answers) -> None:
         entry = answers.waiting[0]
         if answers.sealed is None:
-            answers.sealed = answers.gathered.answer(entry)
+            answers.sealed = self.collection().report(answers.result, entry)
         if entry is not None:
-            await self._wait_for_room(len(answers.sealed.sealed.body))
+            await self._wait_for_room(len(answers.sealed.body))
         self._hand_over(entry, answers.sealed)
         answers.waiting.popleft()
         answers.sealed = None
-        await asyncio.sleep(0)  # sealing a thousand reports must not starve the other tasks
+        await asyncio.sleep(0)  # other tasks must run while a thousand reports are sealed
 
     async def _wait_for_room(self, size_bytes: int) -> None:
-        """Wait until the outbox takes a report without giving up another that was asked for."""
-        while not self._ledger.outbox.has_room(size_bytes, self._outbox_max_bytes):
-            self._work.clear()
-            self._on_activity("waiting for room in the outbox")
-            await self._work.wait()
-            self._on_activity(IDLE)
+        """Wait until the outbox has room for a report without dropping a requested one."""
+        while not self.ledger.outbox.has_room(size_bytes, self.limits.outbox_max_bytes):
+            self.work.clear()
+            self.on_activity("waiting for room in the outbox")
+            await self.work.wait()
+            self.on_activity(IDLE)
 
-    def _hand_over(self, entry: Entry | None, finished: "Finished") -> None:
-        report, sealed = finished.report, finished.sealed
-        self._ledger.hand_over(entry, report, sealed, self._clock.now())
-        request = "on schedule" if entry is None else f"for request {entry.request_id}"
-        log.info(
-            "report %s %s: %s, %d bytes", report.report_id, request, sealed.outcome,
-            len(sealed.body),
-            extra={"report_id": report.report_id, "request_id": report.request_id},
-        )  # fmt: skip
-        self._wake_submitter()
+    def _hand_over(self, entry: Entry | None, report: SealedReport) -> None:
+        self.ledger.hand_over(entry, report, self.clock.now())
+        ids = (report.report_id,) if entry is None else (report.report_id, entry.request_id)
+        about = "scheduled report %s" if entry is None else "report %s for request %s"
+        log.info(f"{about}: %s, %d bytes", *ids, report.outcome, len(report.body))
+        self.wake_submitter()

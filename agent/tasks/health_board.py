@@ -1,7 +1,8 @@
-"""Which conditions hold now. Changes are logged once, not at every repetition."""
+"""The conditions that hold now. Each change is logged once."""
 
 import logging
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 
 from agent.adapters.clock import Clock
 from agent.redaction.known import redact
@@ -13,39 +14,46 @@ log = logging.getLogger(__name__)
 OnChange = Callable[[], None]
 
 
+@dataclass(slots=True, eq=False)
 class HealthBoard:
-    def __init__(self, clock: Clock, on_change: OnChange) -> None:
-        self._clock = clock
-        self._on_change = on_change
-        self._present: dict[str, Problem] = {}
+    clock: Clock
+    on_change: OnChange
+    _present: dict[str, Problem] = field(default_factory=dict)
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return what is wrong now, without what follows from something else."""
+        """Return the present problems, without those that another one explains."""
         return to_show(self._present.values())
 
     def is_set(self, code: str) -> bool:
         return code in self._present
 
     def set(self, code: str, detail: str) -> None:
-        """Say that the condition ``code`` holds (rules.health)."""
+        """Note that the condition ``code`` holds (rules.health)."""
         condition = CONDITIONS[code]
-        detail = clip(redact(detail))  # the words of a service are among them
+        detail = clip(redact(detail))  # it may contain text of the service
         known = self._present.get(code)
         if known is not None and known.detail == detail:
             return
-        since = known.since if known else self._clock.now().isoformat(timespec="seconds")
-        self._present[code] = Problem(condition, detail, since)
+        since = known.since if known else self.clock.now().isoformat(timespec="seconds")
+        self._present[code] = Problem(
+            code=code,
+            severity=condition.severity,
+            title=condition.title,
+            detail=detail,
+            fix=condition.fix,
+            since=since,
+        )
         if known is None:
             level = logging.ERROR if condition.severity == "error" else logging.WARNING
             log.log(level, "%s: %s (%s)", condition.title, detail, condition.fix)
         else:
             log.info("%s: now %s", condition.title, detail)
-        self._on_change()
+        self.on_change()
 
     def clear(self, codes: Collection[str]) -> None:
-        """Say that these conditions hold no longer."""
+        """Note that these conditions no longer hold."""
         gone = [code for code in codes if self._present.pop(code, None) is not None]
         for code in gone:
             log.info("no longer: %s", CONDITIONS[code].title)
         if gone:
-            self._on_change()
+            self.on_change()

@@ -1,8 +1,8 @@
-"""Takes commands from the service into the journal: by stream, or by asking again and again.
+"""Receives commands of the service and writes them into the journal: by stream, or by polling.
 
-A stream that is refused twice is replaced by asking, and tried again now and then. Whatever the
-service sends, its rate is bounded (`adapters.read_rate_limit`), and an answer that is mostly
-unreadable is left.
+Polling replaces a stream that is refused twice; the stream is tried again later. The rate of
+incoming data is limited (`adapters.read_rate_limit`), and a reply that is mostly unreadable is
+closed.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import contextlib
 import logging
 from collections import OrderedDict
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
 from random import Random
 from typing import Final, Literal
 from uuid import UUID
@@ -32,7 +33,7 @@ from agent.rules.retry import Backoff
 from agent.tasks.acknowledge import Acknowledger
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.session.device_session import DeviceSession
-from agent.tasks.wakeup import Wakeup
+from agent.tasks.wakeup import wait_at_most
 from agent.wire.device_operations import Command
 
 log = logging.getLogger(__name__)
@@ -40,137 +41,126 @@ log = logging.getLogger(__name__)
 Way = Literal["stream", "poll"]
 
 STREAM_WORTH_S: Final = 10.0
-"""A stream that ends sooner is asked for again only after a growing wait."""
+"""After a shorter stream, the wait before the next one grows."""
 
 STREAM_RENEWED_AFTER_S: Final = 1800.0
-"""However lively a stream looks, a proxy may have kept it alive for nobody. Up to a fifth later,
-because streams that were opened together should not be renewed together."""
+"""Maximum age of a stream, because a proxy may keep a dead one alive. Varied by a fifth, so that
+streams that were opened together are not renewed together."""
 
 STREAM_REFUSALS_MAX: Final = 2
-"""A stream that is refused so often is replaced by asking."""
+"""Number of refusals after which polling replaces the stream."""
 STREAM_AGAIN_S: Final = 600.0
-"""So long after that a stream is asked for once more."""
+"""Time after which the stream is tried again."""
 UNREADABLE_MAX: Final = 50
-"""An answer with more entries that cannot be read is left: what follows is hardly better."""
+"""Number of unreadable entries after which a reply is closed."""
 
 RECONNECT: Final = Backoff(base_s=0.5, cap_s=15.0)
 REJECTED: Final = Backoff(base_s=8.0, cap_s=120.0)
-"""Between two questions that are refused, where the period of polling is shorter."""
+"""Minimum wait between two refused polls."""
 BREAKS_SHOWN_FROM: Final = 3
 WAITING_MAX: Final = 1000
-"""Requests that wait to be run; more are left with the service until there is room."""
+"""Maximum number of waiting requests; the service keeps the others until there is room."""
 ACKNOWLEDGED_AGAIN_AFTER_S: Final = 60.0
-"""A request that is delivered again and again is acknowledged again once in this time."""
+"""Interval in which a repeatedly delivered request is acknowledged again."""
 
 
+@dataclass(slots=True, eq=False)
 class Receiver:
-    def __init__(
-        self,
-        config: Commands,
-        session: DeviceSession,
-        *,
-        acknowledger: Acknowledger,
-        journal: Journal,
-        health: HealthBoard,
-        clock: Clock,
-        rng: Random,
-    ) -> None:
-        self._delivery = config.delivery
-        self._poll_interval_s = config.poll_interval_seconds
-        self._session = session
-        self._acknowledger = acknowledger
-        self._journal = journal
-        self._health = health
-        self._clock = clock
-        self._rng = rng
-        self._acknowledged_again_at: OrderedDict[UUID, float] = OrderedDict()
-        self._stream_refusals = 0
-        self._stream_not_before = 0.0
-        self._short_streams = 0
-        self._was_cut = False
-        self._rejections = 0
-        self._breaks = 0
-        self._renew = Wakeup(clock)
-        self.now_by: Way | None = None
-        """How commands were got the last time; None where they could not be."""
-        self.received = 0
-        self.unreadable = 0
-        self.for_others = 0
-        """Commands for other bindings: usual where devices share an API key."""
-        self.expired = 0
-        """Requests that had run out before they came."""
+    config: Commands
+    session: DeviceSession
+    acknowledger: Acknowledger
+    journal: Journal
+    health: HealthBoard
+    clock: Clock
+    rng: Random
+    _acknowledged_again_at: OrderedDict[UUID, float] = field(default_factory=OrderedDict)
+    _stream_refusals: int = 0
+    _stream_not_before: float = 0.0
+    _short_streams: int = 0
+    _was_cut: bool = False
+    _rejections: int = 0
+    _breaks: int = 0
+    _renew: asyncio.Event = field(default_factory=asyncio.Event)
+    now_by: Way | None = None
+    """How commands were received last; None after a failure."""
+    received: int = 0
+    unreadable: int = 0
+    for_others: int = 0
+    """Commands for other bindings, which are normal if devices share an API key."""
+    expired: int = 0
+    """Requests that had expired before they arrived."""
 
     @property
     def ignored(self) -> int:
-        """Entries that were not for this device, for whatever reason."""
+        """Entries that were unreadable or for other devices."""
         return self.unreadable + self.for_others
 
     async def run(self) -> None:
-        """Receive for ever."""
+        """Receive commands, forever."""
         while True:
-            await self._session.wait_until_bound()
-            began = self._clock.monotonic()
+            await self.session.binding_state.wait_until_bound()
+            began = self.clock.monotonic()
             way = self._way()
             is_lasting = False
             try:
-                is_lasting = await self._listen(way)
+                is_lasting = await self._receive_once(way)
             except (Refused, BodyRejected, BodyTooLarge) as error:
                 self.now_by = None
                 self._note_rejection(error, way)
             except (ServiceUnavailable, CredentialRefused) as error:
                 self.now_by = None
-                if not self._session.is_reachable:
-                    continue  # nobody was there: the circuit breaker lets nobody hurry
+                if not self.session.breaker.is_up:
+                    continue  # no contact: the circuit breaker delays the next call
                 if way == "stream":
                     self._note_stream_refused(error)
             if way == "stream" and self._way() == "poll":
-                continue  # asking takes its place, at once
-            await self._pause(is_lasting, self._clock.monotonic() - began)
+                continue  # poll at once instead
+            await self._pause(is_lasting, self.clock.monotonic() - began)
 
     def reconnect(self) -> None:
-        """Leave the present stream for a new one: it may be dead without a sign."""
+        """Replace the present stream, which may be dead unnoticed."""
         self._renew.set()
 
     def _way(self) -> Way:
-        if self._delivery != "auto":
-            return self._delivery
-        return "stream" if self._clock.monotonic() >= self._stream_not_before else "poll"
+        if self.config.delivery != "auto":
+            return self.config.delivery
+        return "stream" if self.clock.monotonic() >= self._stream_not_before else "poll"
 
-    async def _listen(self, way: Way) -> bool:
-        """Take one answer of `onCommands` to its end; tell whether it was a stream."""
+    async def _receive_once(self, way: Way) -> bool:
+        """Read one reply of `onCommands` to its end; return whether it was a stream."""
         async with contextlib.AsyncExitStack() as connection:
-            loss = asyncio.create_task(self._session.wait_for_loss())
+            loss = asyncio.create_task(self.session.binding_state.wait_for_loss())
             connection.callback(loss.cancel)
-            answer = await self._session.open_commands(connection, stream=way == "stream")
+            answer = await self.session.open_commands(connection, stream=way == "stream")
             self.now_by = "stream" if answer.is_lasting else "poll"
             unreadable = self.unreadable
             await self._take_all(answer, loss)
             if loss.done():
                 self.now_by = None
             unreadable = self.unreadable - unreadable
-            self._note_taken(way, unreadable)
+            self._note_end(way, unreadable)
             return answer.is_lasting
 
-    def _note_taken(self, way: Way, unreadable: int) -> None:
-        """Judge an answer that came to its end, by how much of it could not be read."""
+    def _note_end(self, way: Way, unreadable: int) -> None:
+        """Evaluate a finished reply by its number of unreadable entries."""
         if unreadable > UNREADABLE_MAX:
             self._rejections += 1
             if way == "stream":
-                self._note_stream_refused(f"{unreadable} entries that cannot be read")
+                self._note_stream_refused(f"{unreadable} unreadable entries")
             return
         if way == "stream":
             self._stream_refusals = 0
         self._rejections = 0
-        self._health.clear({"commands-rejected"})
+        self.health.clear({"commands-rejected"})
         if not unreadable:
-            self._health.clear({"commands-unreadable"})
+            self.health.clear({"commands-unreadable"})
 
     async def _take_all(self, answer: CommandStream, loss: asyncio.Task[None]) -> None:
-        """Take frames until they end; a stream of a binding that is lost, or old, is left."""
+        """Process frames until they end, the binding is lost or the stream is too old."""
         self._renew.clear()
         taking = asyncio.create_task(self._take_frames(answer))
-        renewed_after_s = STREAM_RENEWED_AFTER_S * self._rng.uniform(1.0, 1.2)
-        renew = asyncio.create_task(self._renew.wait_at_most(renewed_after_s))
+        renewed_after_s = STREAM_RENEWED_AFTER_S * self.rng.uniform(1.0, 1.2)
+        renew = asyncio.create_task(wait_at_most(self._renew, renewed_after_s, self.clock))
         try:
             await asyncio.wait((taking, loss, renew), return_when=asyncio.FIRST_COMPLETED)
             self._was_cut = taking.done()
@@ -187,106 +177,102 @@ class Receiver:
             async for frame in answer.frames:
                 self.take(frame)
                 if self.unreadable > most:
-                    log.info("an answer of onCommands is left: too much of it cannot be read")
+                    log.info("a reply of onCommands is closed: too many entries are unreadable")
                     break
-                await asyncio.sleep(0)  # a flood of frames must not starve the other tasks
+                await asyncio.sleep(0)  # other tasks must run during a flood of frames
         except ServiceUnavailable as error:
-            # The service did answer: the next call shows whether the service is still there.
+            # The service did reply; the next call shows whether it is still reachable.
             self._note_break(error)
         else:
             self._breaks = 0
-            self._health.clear({"stream-broken"})
+            self.health.clear({"stream-broken"})
         finally:
             if isinstance(answer.frames, AsyncGenerator):
                 await answer.frames.aclose()
 
     def _note_rejection(self, error: Refused | BodyRejected | BodyTooLarge, way: Way) -> None:
         if isinstance(error, Refused):
-            self._session.request_recheck()
-        if way == "stream" and self._delivery == "auto":
+            self.session.request_recheck()
+        if way == "stream" and self.config.delivery == "auto":
             self._note_stream_refused(error)
             return
         self._rejections += 1
-        self._health.set("commands-rejected", str(error))
+        self.health.set("commands-rejected", str(error))
 
     def _note_stream_refused(self, why: ServiceError | str) -> None:
-        """Ask instead: until the service may be asked for a stream again, or for long."""
-        if self._delivery != "auto":
+        """Poll instead, until the stream may be tried again."""
+        if self.config.delivery != "auto":
             return
         self._stream_refusals += 1
-        wait_s = max(self._poll_interval_s, self._session.give_up_stream())
+        wait_s = max(self.config.poll_interval_seconds, self.session.give_up_stream())
         if self._stream_refusals >= STREAM_REFUSALS_MAX:
-            wait_s = max(wait_s, STREAM_AGAIN_S * self._rng.uniform(0.9, 1.1))
-        log.info("no command stream (%s): asked for again in %.0f s", why, wait_s)
-        self._stream_not_before = self._clock.monotonic() + wait_s
+            wait_s = max(wait_s, STREAM_AGAIN_S * self.rng.uniform(0.9, 1.1))
+        log.info("no command stream (%s): next try in %.0f s", why, wait_s)
+        self._stream_not_before = self.clock.monotonic() + wait_s
 
     def _note_break(self, error: ServiceUnavailable) -> None:
-        log.info("the answer to onCommands broke: %s", error)
+        log.info("the reply of onCommands broke: %s", error)
         self._breaks += 1
         if self._breaks >= BREAKS_SHOWN_FROM:
-            self._health.set("stream-broken", str(error))
+            self.health.set("stream-broken", str(error))
 
     async def _pause(self, is_lasting: bool, lasted_s: float) -> None:
         pause_s = 0.0
         if is_lasting:
             self._short_streams = 0 if lasted_s > STREAM_WORTH_S else self._short_streams + 1
-            pause_s = RECONNECT.delay_s(max(1, self._short_streams), self._rng)
-            if self._was_cut:  # with all others, perhaps
-                pause_s = max(pause_s, self._rng.uniform(0.0, self._session.reconnect_over_s))
+            pause_s = RECONNECT.delay_s(max(1, self._short_streams), self.rng)
+            if self._was_cut:  # perhaps together with all other devices
+                pause_s = max(pause_s, self.rng.uniform(0.0, self.session.breaker.reconnect_over_s))
         else:
             self._short_streams = 0
-            pause_s = self._poll_interval_s * self._rng.uniform(0.9, 1.1)
+            pause_s = self.config.poll_interval_seconds * self.rng.uniform(0.9, 1.1)
         if self._rejections:
-            pause_s = max(pause_s, REJECTED.delay_s(self._rejections, self._rng))
-        await self._clock.sleep(pause_s)
+            pause_s = max(pause_s, REJECTED.delay_s(self._rejections, self.rng))
+        await self.clock.sleep(pause_s)
 
     def take(self, frame: Frame) -> None:
-        """Write each command down; the service is told by another task."""
+        """Write each command into the journal; another task acknowledges it."""
         if frame.reconnect_s is not None:
-            self._session.note_reconnect_over(frame.reconnect_s)
+            self.session.breaker.note_reconnect_over(frame.reconnect_s)
         for reason in frame.rejected:
             self.unreadable += 1
-            log.info("ignored: an entry cannot be read: %s", reason)
-            if not self._health.is_set("commands-unreadable"):
-                self._health.set("commands-unreadable", f"the first one: {reason}")
+            log.info("ignored an unreadable entry: %s", reason)
+            if not self.health.is_set("commands-unreadable"):
+                self.health.set("commands-unreadable", f"the first one: {reason}")
         for command in frame.commands:
             self._take_command(command)
 
     def _take_command(self, command: Command) -> None:
-        about = {"request_id": command.request_id}
-        if command.binding_id != self._session.binding_id:
+        if command.binding_id != self.session.binding_state.binding_id:
             self.for_others += 1
-            log.debug(
-                "request %s is for binding %s", command.request_id, command.binding_id,
-                extra={**about, "binding_id": command.binding_id},
-            )  # fmt: skip
+            log.debug("request %s is for binding %s", command.request_id, command.binding_id)
             return
-        known = self._journal.get(command.request_id)
+        known = self.journal.get(command.request_id)
         if known is not None:
             self._take_again(known, command)
-        elif self._session.is_past(command.expires_at):
+        elif self.session.is_past(command.expires_at):
             self.expired += 1
-            log.debug("request %s had run out before it came", command.request_id, extra=about)
+            log.debug("request %s had expired before it arrived", command.request_id)
             return
-        elif self._has_room() and self._journal.add(command, self._clock.now()):
+        elif self._has_room() and self.journal.add(command, self.clock.now()):
             self.received += 1
-            log.info("request %s: %s report wanted", command.request_id, command.kind, extra=about)
-        self._acknowledger.wake()
+            log.info("request %s for a %s report", command.request_id, command.kind)
+        self.acknowledger.wake()
 
     def _take_again(self, entry: Entry, command: Command) -> None:
-        """A known request is never run again, but acknowledged where the service has lost it."""
-        log.info("request %s came again", entry.request_id, extra={"request_id": entry.request_id})
+        """Acknowledge a known request again if the service has lost it. It never runs again."""
+        log.info("request %s was delivered again", entry.request_id)
         status = acknowledgement_owed(entry.state, command.status)
         if status is None or not self._may_acknowledge_again(entry.request_id):
             return
         if entry.state is State.ACKNOWLEDGED:
-            self._journal.move(entry, Event.CAME_AGAIN, self._clock.now())
+            self.journal.move(entry, Event.CAME_AGAIN, self.clock.now())
         else:
-            self._acknowledger.acknowledge_again(entry, status)
+            self.acknowledger.acknowledge_again(entry, status)
 
     def _may_acknowledge_again(self, request_id: UUID) -> bool:
-        """Tell whether it is long enough ago that this request was acknowledged again."""
-        now = self._clock.monotonic()
+        """Return whether the last repeated acknowledgement of this request is long enough ago."""
+        now = self.clock.monotonic()
         before = self._acknowledged_again_at.get(request_id)
         if before is not None and now - before < ACKNOWLEDGED_AGAIN_AFTER_S:
             return False
@@ -297,9 +283,9 @@ class Receiver:
         return True
 
     def _has_room(self) -> bool:
-        """Tell whether there is room for a new request. Without, it stays unacknowledged."""
-        if self._journal.waiting() < WAITING_MAX:
-            self._health.clear({"requests-flooding"})
+        """Return whether there is room for a new request; without, it stays unacknowledged."""
+        if self.journal.waiting() < WAITING_MAX:
+            self.health.clear({"requests-flooding"})
             return True
-        self._health.set("requests-flooding", f"{WAITING_MAX} requests wait")
+        self.health.set("requests-flooding", f"{WAITING_MAX} requests wait")
         return False

@@ -1,6 +1,6 @@
-"""The only timers with a period: heartbeats and scheduled reports, by APScheduler.
+"""The periodic timers: heartbeats and scheduled reports, by APScheduler.
 
-Jobs are made anew at each start; what must survive is in the journal and the outbox.
+Jobs are created at each start; persistent state is in the journal and the outbox.
 """
 
 import logging
@@ -16,9 +16,9 @@ from agent.config.model import Schedule
 from agent.wire.vocabulary import Kind
 
 JITTER_FRACTION: Final = 0.1
-"""Of a heartbeat's period, either way."""
+"""Part of the heartbeat interval by which each heartbeat varies."""
 CRON_JITTER_S: Final = 60
-"""A fleet with one schedule must not report in one second."""
+"""Spreads the reports of a fleet with one schedule."""
 MISSED_GRACE_S: Final = 3600
 HEARTBEAT: Final = "heartbeat"
 
@@ -57,14 +57,14 @@ class Scheduler:
         self._scheduler.start()
 
     def beat_now(self) -> None:
-        """Move the next heartbeat to now; the period begins anew with it."""
+        """Send the next heartbeat now; the interval restarts."""
         if self._scheduler.running:
             self._scheduler.modify_job(HEARTBEAT, next_run_time=_now())
 
     def plan_anew(self) -> None:
-        """Beat now and find every other job's next time again.
+        """Send a heartbeat now, and compute the next time of every other job again.
 
-        APScheduler counts on the wall clock, which has just been set or has run on in sleep.
+        APScheduler uses the wall clock, which was just set, or continued during sleep.
         """
         self.beat_now()
         for job in self._scheduler.get_jobs():
@@ -72,7 +72,7 @@ class Scheduler:
                 job.modify(next_run_time=job.trigger.get_next_fire_time(None, _now()))
 
     def stop(self) -> None:
-        """Stop the timers; a heartbeat under way is cancelled with the event loop's tasks."""
+        """Stop the timers. A running heartbeat is cancelled with the event loop's tasks."""
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 

@@ -1,54 +1,53 @@
-"""Keeps `status.json` and the service manager's status line true. Writes only what has changed."""
+"""Writes `status.json` and the service manager's status line when the status changes."""
 
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 from agent.adapters.clock import Clock
-from agent.adapters.notify import Notifier
 from agent.adapters.storage.status_file import DaemonStatus, StatusFile
+from agent.wire.sd_notify import Notifier
 
 log = logging.getLogger(__name__)
 
 SETTLE_S: Final = 0.2
-"""Changes that come together are written together."""
+"""Changes within this time are written together."""
 
 
+@dataclass(slots=True, eq=False)
 class StatusWriter:
-    """``look`` gathers the present status."""
+    """``look`` returns the present status."""
 
-    def __init__(
-        self, file: StatusFile, notifier: Notifier, clock: Clock, look: Callable[[], DaemonStatus]
-    ) -> None:
-        self._file = file
-        self._notifier = notifier
-        self._clock = clock
-        self._look = look
-        self._changed = asyncio.Event()
+    file: StatusFile
+    notifier: Notifier
+    clock: Clock
+    look: Callable[[], DaemonStatus]
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def changed(self) -> None:
         self._changed.set()
 
     async def run(self) -> None:
-        """Write after each change, for ever."""
+        """Write after each change, forever."""
         while True:
             await self._changed.wait()
-            await self._clock.sleep(SETTLE_S)
+            await self.clock.sleep(SETTLE_S)
             self._changed.clear()
             self.write_now()
 
     def write_now(self) -> None:
-        status = self._look()
-        self._notifier.status(in_words(status))
+        status = self.look()
+        self.notifier.status(describe(status))
         try:
-            self._file.write(status)
+            self.file.write(status)
         except OSError as error:
             log.warning("the status file cannot be written: %s", error.strerror)
 
 
-def in_words(status: DaemonStatus) -> str:
-    """Say in one line what a daemon is doing."""
+def describe(status: DaemonStatus) -> str:
+    """Return one line on what a daemon is doing."""
     if status.problems:
         return f"{status.activity}; {status.problems[0].title}: {status.problems[0].detail}"
     if status.binding is None:

@@ -1,8 +1,9 @@
-"""Sends what waits in the outbox, oldest first, until the service has it."""
+"""Sends the reports of the outbox, oldest first, until the service has accepted them."""
 
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
 from typing import Final
@@ -23,106 +24,92 @@ from agent.wire.validation import ValidationError
 log = logging.getLogger(__name__)
 
 DRAIN_PAUSE_S: Final = 1.0
-"""Between two reports of a backlog: a fleet that comes back must not topple the service."""
+"""Pause between two reports of a backlog: a returning fleet must not overload the service."""
 AWAITED_PAUSE_MIN_S: Final = 0.02
 AWAITED_SHARE: Final = 2.0
-"""After a report that somebody waits for, the pause is so many times as long as the service took
-for it: one that answers at once is given the next, one that has much to do gets `DRAIN_PAUSE_S`."""
-NOT_TAKEN: Final = Backoff(base_s=4.0, cap_s=120.0)
-"""After reports that were not taken: a service that takes none must not empty the outbox."""
+"""After a report that a user waits for, the pause is this multiple of the service's response time,
+up to `DRAIN_PAUSE_S`."""
+AFTER_FAILURE: Final = Backoff(base_s=4.0, cap_s=120.0)
+"""Waits after reports that the service did not accept."""
 
 
+@dataclass(kw_only=True, slots=True, eq=False)
 class Submitter:
     """``on_room`` is called when a report has left the outbox."""
 
-    def __init__(
-        self,
-        *,
-        limits: Limits,
-        session: DeviceSession,
-        ledger: Ledger,
-        state: StateDirectory,
-        health: HealthBoard,
-        clock: Clock,
-        rng: Random,
-        on_room: Callable[[], None],
-    ) -> None:
-        self._limits = limits
-        self._session = session
-        self._ledger = ledger
-        self._journal = ledger.journal
-        self._outbox = ledger.outbox
-        self._state = state
-        self._health = health
-        self._clock = clock
-        self._rng = rng
-        self._on_room = on_room
-        self._work = asyncio.Event()
-        self._not_taken = 0
-        self._put_off: set[UUID] = set()
+    limits: Limits
+    session: DeviceSession
+    ledger: Ledger
+    state: StateDirectory
+    health: HealthBoard
+    clock: Clock
+    rng: Random
+    on_room: Callable[[], None]
+    _work: asyncio.Event = field(default_factory=asyncio.Event)
+    _failures: int = 0
+    _postponed: set[UUID] = field(default_factory=set)
 
     def wake(self) -> None:
-        """A report was queued: make room for it, and send."""
+        """Note that a report was queued: make room for it, and send."""
         self.keep_bounds()
         self._work.set()
 
     async def run(self) -> None:
-        """Send for ever."""
+        """Send reports, forever."""
         while True:
             self._work.clear()
             self.keep_bounds()
             while (item := self._next()) is not None:
-                await self._session.wait_until_bound()
-                began = self._clock.monotonic()
-                is_taken = await self._send(item)
-                self._not_taken = 0 if is_taken else self._not_taken + 1
-                self._on_room()
+                await self.session.binding_state.wait_until_bound()
+                began = self.clock.monotonic()
+                is_accepted = await self._send(item)
+                self._failures = 0 if is_accepted else self._failures + 1
+                self.on_room()
                 if self._next() is not None:
-                    await self._clock.sleep(self._pause_s(item, self._clock.monotonic() - began))
-            self._health.clear({"reports-waiting"})
+                    await self.clock.sleep(self._pause_s(item, self.clock.monotonic() - began))
+            self.health.clear({"reports-waiting"})
             await self._work.wait()
 
     def _next(self) -> Item | None:
-        """Return the oldest report; those that were put off come when no other is left."""
-        item = self._outbox.oldest(skip=self._put_off)
-        if item is None and self._put_off:
-            self._put_off.clear()
-            item = self._outbox.oldest()
+        """Return the oldest report; postponed ones come last."""
+        item = self.ledger.outbox.oldest(skip=self._postponed)
+        if item is None and self._postponed:
+            self._postponed.clear()
+            item = self.ledger.outbox.oldest()
         return item
 
     def _pause_s(self, item: Item, took_s: float) -> float:
-        """Return the wait after ``item``, for which the service took ``took_s``."""
-        if self._not_taken:
-            return NOT_TAKEN.delay_s(self._not_taken, self._rng)
-        pause_s = DRAIN_PAUSE_S * self._rng.uniform(0.5, 1.0)
+        """Return the pause after ``item``, whose reply took ``took_s``."""
+        if self._failures:
+            return AFTER_FAILURE.delay_s(self._failures, self.rng)
+        pause_s = DRAIN_PAUSE_S * self.rng.uniform(0.5, 1.0)
         if self._is_awaited(item):
             return min(pause_s, max(AWAITED_PAUSE_MIN_S, AWAITED_SHARE * took_s))
         return pause_s
 
     def _is_awaited(self, item: Item) -> bool:
-        """Tell whether somebody waits for a report: its request has not run out."""
-        entry = None if item.request_id is None else self._journal.get(item.request_id)
-        return entry is not None and not self._session.is_past(entry.expires_at)
+        """Return whether a user waits for a report: its request has not expired."""
+        entry = None if item.request_id is None else self.ledger.journal.get(item.request_id)
+        return entry is not None and not self.session.is_past(entry.expires_at)
 
     def keep_bounds(self) -> None:
-        """Give up what there is no room for, and say so."""
-        dropped = self._ledger.drop_over_bounds(
-            self._limits.outbox_max_bytes,
-            timedelta(days=self._limits.outbox_max_age_days),
-            self._clock.now(),
+        """Drop reports that exceed the limits, and note it."""
+        dropped = self.ledger.drop_over_bounds(
+            self.limits.outbox_max_bytes,
+            timedelta(days=self.limits.outbox_max_age_days),
+            self.clock.now(),
         )
         if dropped:
-            self._health.set("reports-dropped", f"{len(dropped)} for lack of room or by age")
-        depth = self._outbox.depth()
+            self.health.set("reports-dropped", f"{len(dropped)} for lack of room or by age")
+        depth = self.ledger.outbox.depth()
         if depth.reports > 1:
-            self._health.set("reports-waiting", f"{depth.reports} reports")
+            self.health.set("reports-waiting", f"{depth.reports} reports")
 
     async def _send(self, item: Item) -> bool:
-        """Send a report; return whether the service took it."""
-        about = {"report_id": item.report_id}
+        """Send a report; return whether the service accepted it."""
         try:
             await self._acknowledge_running(item)
-            reply = await self._session.submit(item)
+            reply = await self.session.submit(item)
         except BodyTooLarge as error:
             self._shrink(item, str(error))
         except BodyRejected as error:
@@ -130,67 +117,59 @@ class Submitter:
         except Refused as error:
             await self._judge_refusal(item, error)
         except (ServiceUnavailable, CredentialRefused) as error:
-            log.warning("report %s is put off: %s", item.report_id, error, extra=about)
-            self._put_off.add(item.report_id)
+            log.warning("report %s is postponed: %s", item.report_id, error)
+            self._postponed.add(item.report_id)
         else:
-            self._ledger.settle(item, self._clock.now())
-            log.info("report %s is at the service: %s", item.report_id, reply.outcome, extra=about)
+            self.ledger.settle(item, self.clock.now())
+            log.info("report %s was accepted: %s", item.report_id, reply.outcome)
             return True
         return False
 
     async def _acknowledge_running(self, item: Item) -> None:
-        """A request must be known to run before it ends: say it now if it could not be said."""
-        entry = None if item.request_id is None else self._journal.get(item.request_id)
+        """Acknowledge the start of the request, if that was not possible before its report."""
+        entry = None if item.request_id is None else self.ledger.journal.get(item.request_id)
         if entry is None or entry.state is not State.REPORTED or entry.running_acknowledged:
             return
-        # A refusal here is no verdict on the report: that is the answer to the report itself.
-        await self._session.acknowledge(entry, "running")
-        self._journal.note_running_acknowledged(entry.request_id)
+        # A refusal is ignored here: the reply to the report itself decides.
+        await self.session.acknowledge(entry, "running")
+        self.ledger.journal.note_running_acknowledged(entry.request_id)
 
     def _shrink(self, item: Item, why: str) -> None:
-        """Put a smaller seal of the same report in the place of one that is too large."""
-        from agent.rules.reports.sealing import seal_smaller  # rare, and costs memory
+        """Replace a report that is too large by a smaller seal of it."""
+        from agent.rules.reports.sealing import seal_smaller  # rarely needed, and large
 
         try:
-            smaller = seal_smaller(item.body, self._limits.max_report_bytes, tier=item.tier)
+            smaller = seal_smaller(item.body, self.limits.max_report_bytes, tier=item.tier)
         except ValidationError:
             smaller = None
         if smaller is None:
             self._give_up(item, why)
             return
-        log.warning(
-            "report %s is too large: sealed anew, tier %d", item.report_id, smaller.tier,
-            extra={"report_id": item.report_id},
-        )  # fmt: skip
-        self._outbox.replace(item, smaller)
+        log.warning("report %s is too large: sealed again, tier %d", item.report_id, smaller.tier)
+        self.ledger.outbox.replace(smaller)
 
     def _replace_rejected(self, item: Item, why: str) -> None:
-        """Keep the body for support and send a small failed report in its place."""
+        """Quarantine the body for support, and send a small failed report instead."""
         from agent.rules.reports.sealing import LAST_TIER, seal_as_failed  # as above
 
         if item.tier >= LAST_TIER:
             self._give_up(item, why)
             return
-        path = self._state.quarantine(f"rejected-{item.report_id}.json", item.body)
-        log.error(
-            "report %s is rejected: %s; its body is kept as %s", item.report_id, why, path,
-            extra={"report_id": item.report_id},
-        )  # fmt: skip
+        path = self.state.quarantine(f"rejected-{item.report_id}.json", item.body)
+        log.error("report %s was rejected: %s; its body is kept as %s", item.report_id, why, path)
         try:
-            self._outbox.replace(item, seal_as_failed(item.body))
+            self.ledger.outbox.replace(seal_as_failed(item.body))
         except ValidationError:
             self._give_up(item, why)
 
     async def _judge_refusal(self, item: Item, error: Refused) -> None:
-        """Find out whether this report or this device is refused."""
-        await self._session.recheck_binding()
-        if self._session.is_bound:
-            self._state.quarantine(f"refused-{item.report_id}.json", item.body)
+        """Find out whether the service refuses this report or this device."""
+        await self.session.recheck_binding()
+        if self.session.binding_state.is_bound:
+            self.state.quarantine(f"refused-{item.report_id}.json", item.body)
             self._give_up(item, str(error))
 
     def _give_up(self, item: Item, why: str) -> None:
-        log.error(
-            "report %s is given up: %s", item.report_id, why, extra={"report_id": item.report_id}
-        )
-        self._ledger.give_up(item, self._clock.now(), why)
-        self._health.set("reports-dropped", f"report {item.report_id}: {why}")
+        log.error("report %s is dropped: %s", item.report_id, why)
+        self.ledger.give_up(item, self.clock.now(), why)
+        self.health.set("reports-dropped", f"report {item.report_id}: {why}")

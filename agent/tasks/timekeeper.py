@@ -1,37 +1,38 @@
-"""Notices that the machine slept or that its clock was set, and tells who has to know."""
+"""Detects that the machine slept or that its clock was set."""
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from agent.adapters.clock import Clock
-from agent.rules.time_jump import Look, TimeJump, jump_between
+from agent.rules.time_jump import ClockReading, TimeJump, jump_between
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY_S: Final = 20.0
+CHECK_EVERY_S: Final = 20.0
 
 OnJump = Callable[[TimeJump], None]
 
 
+@dataclass(slots=True, eq=False)
 class Timekeeper:
     """``on_jump`` is called after each jump."""
 
-    def __init__(self, clock: Clock, on_jump: OnJump) -> None:
-        self._clock = clock
-        self._on_jump = on_jump
+    clock: Clock
+    on_jump: OnJump
 
     async def run(self) -> None:
-        """Compare the clocks, for ever."""
-        before = self._look()
+        """Compare the clocks, forever."""
+        before = self._reading()
         while True:
-            await self._clock.sleep(LOOK_EVERY_S)
-            after = self._look()
-            jump = jump_between(before, after, meant_s=LOOK_EVERY_S)
+            await self.clock.sleep(CHECK_EVERY_S)
+            after = self._reading()
+            jump = jump_between(before, after, meant_s=CHECK_EVERY_S)
             before = after
             if jump is not None:
-                log.warning("%s: timers and connections are begun anew", jump.in_words())
-                self._on_jump(jump)
+                log.warning("%s: restarting timers and connections", jump.describe())
+                self.on_jump(jump)
 
-    def _look(self) -> Look:
-        return Look(self._clock.now(), self._clock.monotonic())
+    def _reading(self) -> ClockReading:
+        return ClockReading(self.clock.now(), self.clock.monotonic())

@@ -1,11 +1,11 @@
-"""``host:port`` as reports and the configuration write it, and which hosts are this machine."""
+"""``host:port`` in reports and the configuration, and loopback addresses."""
 
 import ipaddress
 from urllib.parse import urlsplit
 
 
 def split_host_port(text: str) -> tuple[str, str | None]:
-    """Split ``host:port`` or ``[v6]:port``; None without a colon, as of a bare IPv6 address."""
+    """Split ``host:port`` or ``[v6]:port``. The port is None for a host or a bare IPv6 address."""
     if text.startswith("["):
         host, bracket, rest = text[1:].partition("]")
         is_plain = bracket and ":" in host and rest[:1] in ("", ":")
@@ -20,7 +20,7 @@ def join_host_port(host: str, port: int) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a URL's host never leaves this machine."""
+    """Return whether a URL's host is this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

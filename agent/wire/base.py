@@ -1,8 +1,8 @@
-"""What every model is made of: strict, frozen and bounded, and how absent, null and time are read.
+"""The bases of every model, which are strict, frozen and bounded, and the common types of fields.
 
-`Model` is the base of state files and of the configuration; `Exact` is what a device sends, where
-a key that the contract does not name is an error; `Tolerant` is what the service answers, where
-keys of later versions are ignored.
+`Model` is the base of state files and of the configuration. `Exact` is for messages of a device,
+where unknown keys are errors. `Tolerant` is for replies of the service, where unknown keys of later
+versions are ignored.
 """
 
 import re
@@ -31,14 +31,14 @@ from agent.wire.timestamps import moment_of
 T = TypeVar("T")
 
 FROM_OUTSIDE: Final = "from outside"
-"""The validation context of what others wrote; values of our own code are made without it."""
+"""The validation context of external data. Our own code creates models without it."""
 
 UNKNOWN_KEYS_MAX: Final = 32
-"""Unknown keys of one object that are named one by one; with more of them it is one mistake."""
+"""Maximum number of unknown keys that are reported one by one; more are one mistake."""
 
 
 class Model(BaseModel):
-    """Nothing is converted, nothing changes after it is made, and its validator is made late."""
+    """A strict and frozen model, whose validator is built at its first use."""
 
     model_config = ConfigDict(
         strict=True, frozen=True, defer_build=True, allow_inf_nan=False, extra="ignore"
@@ -54,21 +54,21 @@ class Message(Model):
 
 
 class Exact(Message):
-    """What a device sends."""
+    """A message of a device."""
 
     model_config = ConfigDict(extra="forbid")
 
     @model_validator(mode="before")
     @classmethod
     def _bound_the_keys(cls, value: Any) -> Any:
-        # Each unknown key is an error of its own, which costs more than the key itself.
+        # Each unknown key is an error of its own, which is expensive.
         if isinstance(value, dict) and len(value) > len(cls.__pydantic_fields__) + UNKNOWN_KEYS_MAX:
-            raise PydanticCustomError("too_many_keys", "has more keys than the contract knows")
+            raise PydanticCustomError("too_many_keys", "has more keys than the contract allows")
         return value
 
 
 class Tolerant(Message):
-    """What the service answers."""
+    """A reply of the service."""
 
 
 # ---------------------------------------------------------------------------- absent and null
@@ -81,7 +81,7 @@ def _refuse_null(value: Any, info: ValidationInfo) -> Any:
 
 
 def _without_null(schema: dict[str, Any]) -> None:
-    """Say in a JSON Schema what `_refuse_null` does."""
+    """Describe `_refuse_null` in a JSON Schema."""
     schema.pop("default", None)
     others = [each for each in schema.pop("anyOf", ()) if each != {"type": "null"}]
     if len(others) == 1:
@@ -95,14 +95,14 @@ Absent = Annotated[
     BeforeValidator(_refuse_null),
     Field(exclude_if=lambda value: value is None, json_schema_extra=_without_null),
 ]
-"""A key the contract calls optional: with no value it is left out. Null is not a way to say so."""
+"""A key that the contract calls optional: it is omitted without a value, and never null."""
 
 # ---------------------------------------------------------------------------- lists
 
 
 @dataclass(frozen=True, slots=True)
 class MaxItems(GroupedMetadata):
-    """Bounds an array of the wire. One that is too long is one mistake, whatever is in it."""
+    """Limits an array. One that is too long is one mistake, whatever its content."""
 
     count: int
 
@@ -118,7 +118,7 @@ class MaxItems(GroupedMetadata):
 
 
 Array = Annotated[tuple[T, ...], Field(strict=False, fail_fast=True)]
-"""An array that the contract does not bound: its first bad element speaks for all."""
+"""An array without a limit in the contract. Only its first invalid element is reported."""
 
 # ---------------------------------------------------------------------------- time and identifiers
 
@@ -126,7 +126,7 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII
 
 
 def _read_uuid(value: Any) -> Any:
-    """Read the canonical form only (RFC 9562, section 4): no braces, no ``urn:uuid:``."""
+    """Parse the canonical form only (RFC 9562, section 4): no braces, no ``urn:uuid:``."""
     if isinstance(value, str):
         if not _UUID.fullmatch(value):
             raise PydanticCustomError("uuid", "must be a UUID such as {example}", _EXAMPLE)
@@ -144,14 +144,14 @@ def _read_moment(value: Any) -> Any:
 
 
 Timestamp = Annotated[datetime, BeforeValidator(_read_moment)]
-"""An ISO 8601 date-time in any form that is in use (`moments`); kept as a moment in UTC."""
+"""An ISO 8601 date-time in any common form (`timestamps`), in UTC."""
 
 # ---------------------------------------------------------------------------- numbers
 
 
 def _read_integer(value: Any) -> Any:
-    """Read 3.0 as 3: JSON has one kind of number, and writers of other languages make no point of
-    how a whole one is spelt (JSON Schema, 6.1.1)."""
+    """Accept 3.0 as 3: JSON has one type of number, and other languages write either form (JSON
+    Schema, 6.1.1)."""
     return int(value) if type(value) is float and value.is_integer() else value
 
 
@@ -164,7 +164,7 @@ _FINITE: Final = core_schema.float_schema(strict=True, allow_inf_nan=False)
 
 Number = Annotated[
     int | float,
-    # One mistake, not one for each branch; and no Python call for each of a million ports.
+    # One mistake instead of one for each branch, and no Python call for each number.
     GetPydanticSchema(
         lambda _source, _handler: core_schema.union_schema(
             [core_schema.int_schema(strict=True), _FINITE],
@@ -174,11 +174,11 @@ Number = Annotated[
         )
     ),
 ]
-"""A number of JSON. The contract bounds integer fields only."""
+"""A JSON number. The contract limits integer fields only."""
 
 
 def value_kind(value: Any) -> str | None:
-    """Name the branch of a union of plain values by the value's own type."""
+    """Return the branch of a union of plain values, by the value's type."""
     return _KINDS.get(type(value))
 
 

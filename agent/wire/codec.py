@@ -1,5 +1,6 @@
-"""JSON → models and back. Whatever does not fit raises `validation.ValidationError`."""
+"""JSON → models and back. Invalid data raises `validation.ValidationError`."""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar
 
@@ -14,25 +15,25 @@ T = TypeVar("T")
 
 
 def parse_json(content: bytes | str) -> Any:
-    """Read one JSON document strictly (RFC 8259). Raises ValidationError."""
+    """Parse one JSON document strictly (RFC 8259). Raises ValidationError."""
     try:
-        # Looking each string up among those before costs most where all differ, as a hostile
-        # body's 200,000 keys do; where many are alike it gains little.
+        # A cache of strings gains little, and is slow if all strings differ, as the 200,000 keys of
+        # a hostile body.
         return from_json(content, allow_inf_nan=False, cache_strings="none")
-    except ValueError as error:  # no JSON, no UTF-8, or nested too deeply
+    except ValueError as error:  # not JSON, not UTF-8, or nested too deeply
         is_deep = "recursion limit" in str(error)
         reason = "it is nested too deeply" if is_deep else str(error)[:MESSAGE_MAX]
         raise ValidationError((Issue((), reason, "syntax"),)) from None
 
 
 def decode(content: bytes | str, kind: type[T]) -> T:
-    """Read one JSON document as ``kind``, a model or a type. Raises ValidationError."""
+    """Parse one JSON document as ``kind``, a model or a type. Raises ValidationError."""
     return validate(parse_json(content), kind)
 
 
 def validate(value: Any, kind: type[T]) -> T:
-    """Read plain values, such as those of JSON or TOML, as ``kind``. Raises ValidationError."""
-    key: Any = kind  # a type is hashable, which a type variable does not say
+    """Validate plain values, such as those of JSON or TOML, as ``kind``. Raises ValidationError."""
+    key: Any = kind  # mypy does not know that a type is hashable
     try:
         made: T = _adapter(key).validate_python(
             value, context=FROM_OUTSIDE, by_alias=True, by_name=False
@@ -45,27 +46,40 @@ def validate(value: Any, kind: type[T]) -> T:
 
 
 def decode_strictly(content: bytes, kind: Any) -> Any:
-    """Read one JSON document as dataclasses or a union of them. Raises ValidationError."""
+    """Parse one JSON document as dataclasses or a union of them. Raises ValidationError."""
     try:
         return _adapter(kind).validate_json(content, strict=True)
     except NotFitting as error:
         raise ValidationError(issues_of(error, None)) from None
 
 
+def read_row(row: Mapping[str, Any], kind: type[T]) -> T:
+    """Read a database row as a dataclass: texts become UUIDs, times and enums.
+
+    Raises ValidationError.
+    """
+    key: Any = kind
+    try:
+        made: T = _adapter(key).validate_python(row)
+    except NotFitting as error:
+        raise ValidationError(issues_of(error, None)) from None
+    return made
+
+
 def encode(record: BaseModel | None) -> bytes:
-    """Write a model as compact JSON. Raises ValueError for text that no UTF-8 can carry."""
+    """Return a model as compact JSON. Raises ValueError for text that is invalid in UTF-8."""
     if record is None:
         return b"null"
     return record.model_dump_json(by_alias=True).encode()
 
 
 def encode_indented(record: BaseModel) -> str:
-    """Write a model as JSON for people."""
+    """Return a model as indented JSON."""
     return record.model_dump_json(by_alias=True, indent=2)
 
 
 def to_plain(record: BaseModel) -> dict[str, Any]:
-    """Return a model as the values that JSON has."""
+    """Return a model as plain JSON values."""
     return record.model_dump(mode="json", by_alias=True)
 
 

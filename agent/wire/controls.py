@@ -1,19 +1,18 @@
-"""Text of strangers without what a terminal, a browser or a log viewer would obey."""
+"""Removes characters from untrusted text that control terminals, browsers or log viewers."""
 
 from itertools import groupby
 from typing import Final
 
-_JOINER: Final = "\u200d"  # holds emoji sequences together and steers nothing
+_JOINER: Final = "\u200d"  # joins emoji sequences, and controls nothing
 
 
 def without_controls(text: str, mark: str = " ") -> str:
-    """Return what a stranger wrote on one line, with ``mark`` for each run of what is unprintable.
+    """Return text on one line, with ``mark`` instead of each run of unprintable characters.
 
-    That are control and format characters (bidirectional overrides among them), half surrogates,
-    separators, and code points that are private or not assigned. They are replaced and never
-    dropped, because dropping joins what they kept apart (Unicode TR 36, section 3.5). This must
-    agree with ``collectors.shared.text``, which must not import the agent; a test holds the two
-    together.
+    These are control and format characters, such as bidirectional overrides, half surrogates,
+    separators, and code points that are private or not assigned. They are replaced, because
+    deleting them would join what they separate (Unicode TR 36, section 3.5). A test keeps this
+    consistent with ``collectors.shared.text``, which must not import the agent.
     """
     if text.isprintable():
         return text

@@ -46,7 +46,7 @@ class EnrollRequest(Exact):
 
 
 class EnrollmentRecord(Tolerant):
-    """What `enroll` and `current` answer: the device as the service has bound it."""
+    """The reply of `enroll` and `current`: the device with its binding."""
 
     instance_id: Uuid
     location_id: LocationId
@@ -82,7 +82,7 @@ class AcknowledgeReply(Tolerant):
 
 
 class SubmitResultRequest(Exact):
-    """A report on its way. ``report`` is a version-1 or version-2 payload, or null."""
+    """A report. ``report`` is a version-1 or version-2 payload, or null."""
 
     binding_id: Uuid
     report_id: Uuid
@@ -103,8 +103,8 @@ class SubmitResultReply(Tolerant):
 class Command(Tolerant):
     """One request for a report, in the shape of `createRequest`'s reply.
 
-    The contract leaves the body of `onCommands` open; a request delivered a second time may
-    carry the status it has by then, so any status is read.
+    The contract does not define the body of `onCommands`. A repeated delivery may have the present
+    status of the request, so any status is accepted.
     """
 
     version: Literal[1]

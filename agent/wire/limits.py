@@ -1,4 +1,4 @@
-"""Every number of the contract, named once (contract: Limits, Resources, Endpoints).
+"""Every limit of the contract (contract: Limits, Resources, Endpoints).
 
 Lengths of strings are UTF-16 code units, lengths of arrays are items.
 """

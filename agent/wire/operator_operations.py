@@ -1,4 +1,4 @@
-"""The five operations an operator calls, and the records they list (contract: Resources)."""
+"""The five operations of an operator, and the records that they return (contract: Resources)."""
 
 from typing import Annotated, Literal
 
@@ -19,7 +19,7 @@ from agent.wire.vocabulary import (
 
 
 class Device(EnrollmentRecord):
-    """An enrolled device as listings show it."""
+    """An enrolled device in a listing."""
 
     platform: Platform
     user_id: NonEmptyText

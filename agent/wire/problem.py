@@ -1,7 +1,7 @@
 """An error body: `application/problem+json` (RFC 9457, with the service's extensions).
 
-The facade's error bodies are not in the contract; this is the shape its sister interface uses,
-and every key is optional because nothing promises any of them.
+The contract does not define the facade's error bodies. This is the form of the retail API, where
+every key is optional.
 """
 
 from typing import Annotated, TypeVar
@@ -15,7 +15,7 @@ MEDIA_TYPE = "application/problem+json"
 T = TypeVar("T")
 
 Unpromised = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
-"""A key that may be missing or null, and is left out when there is nothing to say."""
+"""A key that may be missing or null, and is omitted without a value."""
 
 
 class Problem(Tolerant):

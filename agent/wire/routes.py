@@ -1,4 +1,4 @@
-"""Where each remoteControl operation lives: paths below the service's base address."""
+"""The path of each remoteControl operation, below the service's base address."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
-"""Strings whose length is counted as the service counts it: in UTF-16 code units.
+"""Strings whose length is counted in UTF-16 code units, as the service does.
 
-The service's limits are those of a JavaScript runtime, where a character outside the
-Basic Multilingual Plane (an emoji, say) has length 2 (ECMA-262, section 6.1.4).
+The service's limits are those of JavaScript, where a character outside the Basic Multilingual
+Plane, such as an emoji, has length 2 (ECMA-262, section 6.1.4).
 """
 
 from collections.abc import Iterator
@@ -21,23 +21,23 @@ def utf16_length(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Utf16Length(GroupedMetadata):
-    """Bounds a string's length in UTF-16 code units, both ends included."""
+    """Limits a string's length in UTF-16 code units; both limits are inclusive."""
 
     most: int
     least: int = 0
 
     def __iter__(self) -> Iterator[object]:
-        # Characters are counted first: cheap, and never the stricter bound.
+        # Characters are counted first, which is cheap and never stricter.
         yield Field(
             min_length=min(1, self.least),
             max_length=self.most,
-            # Who writes by the schema counts characters; no fewer than these are ever enough.
+            # JSON Schema counts characters, which are never more than code units.
             json_schema_extra={"minLength": self.least} if self.least > 1 else None,
         )
         yield AfterValidator(self._check)
 
     def _check(self, text: str) -> str:
-        # Every character is one or two units, so only strings near a limit need counting.
+        # Every character is one or two units, so only lengths near a limit are counted.
         if self.least <= len(text) <= self.most // 2:
             return text
         if self.least <= utf16_length(text) <= self.most:
@@ -47,7 +47,7 @@ class Utf16Length(GroupedMetadata):
 
 
 NonEmptyText = Annotated[str, Field(min_length=1)]
-"""A string the contract bounds only from below ("min 1 char")."""
+"""A string with only a minimum length in the contract ("min 1 char")."""
 
 PayloadText = Annotated[str, Utf16Length(limits.PAYLOAD_STRING_MAX)]
 PayloadId = Annotated[str, Utf16Length(limits.PAYLOAD_STRING_MAX, 1)]

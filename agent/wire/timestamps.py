@@ -1,9 +1,9 @@
-"""Date-times as programs write them → moments in UTC.
+"""Parses date-times in the forms that programs write, to times in UTC.
 
-The contract says "ISO 8601 date-time". JavaScript, Go, Java, .NET and Python each write another
-form of it: any number of decimals behind a point or a comma, no seconds (Java, when they are
-zero), a blank for the T (Python's str), offsets with and without minutes or colon, the name of a
-zone behind the offset (Java, Go), no zone at all. All of them are read.
+The contract requires an "ISO 8601 date-time". JavaScript, Go, Java, .NET and Python write different
+forms: any number of decimals after a point or a comma, no seconds (Java, if they are zero), a blank
+instead of the T (Python's str), offsets with and without minutes or colon, the name of a zone after
+the offset (Java, Go), or no zone at all. All of them are accepted.
 """
 
 import re
@@ -23,9 +23,9 @@ MICROSECOND_DIGITS: Final = 6
 
 
 def moment_of(value: str | datetime) -> datetime:
-    """Return the moment that ``value`` names; without a zone it is read as UTC.
+    """Return ``value`` in UTC, which is also the default zone.
 
-    Raises ValueError, also for a year that is not one of 1 to 9999.
+    Raises ValueError, also for years outside of 1 to 9999.
     """
     return _in_utc(value if isinstance(value, datetime) else _read(value))
 
@@ -36,7 +36,7 @@ def _read(text: str) -> datetime:
         raise ValueError("is not an ISO 8601 date-time")
     hour, minute, second = (int(found[name] or 0) for name in ("hour", "minute", "second"))
     later = timedelta()
-    # The end of a day may be written as 24:00, a leap second as :60 (ISO 8601, RFC 3339).
+    # 24:00 is the end of a day, :60 a leap second (ISO 8601, RFC 3339).
     if (hour, minute, second) == (24, 0, 0):
         hour, later = 0, timedelta(days=1)
     elif second == 60:
@@ -66,7 +66,7 @@ def _in_utc(moment: datetime) -> datetime:
     try:
         return moment.astimezone(UTC)
     except OverflowError:
-        # "Never" written as 9999-12-31 with an offset is a valid date-time: it stays at the end.
+        # 9999-12-31 with an offset, which often means "never", is valid.
         if moment.year > 1:
             return datetime.max.replace(tzinfo=UTC)
         return datetime.min.replace(tzinfo=UTC)

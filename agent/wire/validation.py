@@ -1,4 +1,4 @@
-"""What does not fit a model, in plain words: every mistake with its path and what was expected."""
+"""Validation errors in plain words: every mistake with its path and what was expected."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Path = tuple[str | int, ...]
 Fault = Literal["syntax", "missing", "unknown", "value"]
 
 MESSAGE_MAX: Final = 160
-"""Characters of what a stranger wrote that are repeated to somebody."""
+"""Maximum length of untrusted text in a message."""
 
 _FAULTS: Final[Mapping[str, Fault]] = {
     "json_invalid": "syntax",
@@ -48,15 +48,14 @@ _REASONS: Final[Mapping[str, str]] = {
     "union_tag_not_found": "is required",
     "value_error": "{error}",
 }
-"""By pydantic's types of errors, which are part of its interface; its sentences are not."""
+"""Texts by pydantic's error types, which are part of its interface, unlike its messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One mistake. ``path`` leads to it by names on the wire and indices.
+    """One mistake. ``path`` consists of names on the wire and indices.
 
-    ``choices`` are the words that would have been right, where only some are; ``value`` is what
-    stands there instead.
+    ``value`` is the wrong value; ``choices`` are the valid ones, if there is a fixed list.
     """
 
     path: Path
@@ -72,16 +71,12 @@ class Issue:
 
 
 class ValidationError(ValueError):
-    """Not what the model says. ``issues`` are all mistakes; the first speaks for them."""
+    """A value does not fit its model. ``issues`` are all mistakes; the message is the first."""
 
     def __init__(self, issues: tuple[Issue, ...]) -> None:
         self.issues = issues
         where = issues[0].where
         super().__init__(f"{where}: {issues[0].reason}" if where else issues[0].reason)
-
-    @property
-    def path(self) -> Path:
-        return self.issues[0].path
 
     @property
     def where(self) -> str:
@@ -91,13 +86,9 @@ class ValidationError(ValueError):
     def reason(self) -> str:
         return self.issues[0].reason
 
-    @property
-    def fault(self) -> Fault:
-        return self.issues[0].fault
-
 
 def issues_of(error: NotFitting, value: Any) -> tuple[Issue, ...]:
-    """Return what pydantic found wrong in ``value``, one issue a path and reason."""
+    """Return the issues that pydantic found in ``value``, one for each path and reason."""
     issues = (_issue(details, value) for details in error.errors(include_url=False))
     return tuple({(issue.path, issue.reason): issue for issue in issues}.values())
 
@@ -125,14 +116,14 @@ def _shown(bound: Any) -> str:
 
 
 def _choices(context: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the words of a Literal, which the context holds as ``'a', 'b' or 'c'``."""
+    """Return the values of a Literal, which the context contains as ``'a', 'b' or 'c'``."""
     return tuple(str(context["expected"]).split("'")[1::2])
 
 
 def _path(location: Path, value: Any, *, is_missing: bool) -> Path:
-    """Return ``location`` without the names that pydantic gives to the branches of a union.
+    """Return ``location`` without the names that pydantic adds for the branches of a union.
 
-    A part that leads nowhere in the value is such a name, unless it is the key that is missing.
+    A part that does not exist in the value is such a name, unless it is the missing key.
     """
     path: list[str | int] = []
     for number, part in enumerate(location, start=1):

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from agent.wire.sd_notify import Notifier
 from controlplane.accounts.key_store import note_uses, revoked_keys
 from controlplane.alerts.evaluation import look
 from controlplane.audit.retention import delete_old_entries
@@ -26,7 +27,6 @@ from controlplane.retail.credentials import clients
 from controlplane.settings import Settings
 from controlplane.storage.notifications import listen, publish
 from controlplane.web.core import Core
-from controlplane.web.observability.service_notifications import Notifier
 from controlplane.web.webhooks.alerts import NoticeOutbox
 from controlplane.web.webhooks.sending import Outbox, send_due, webhook_client
 from controlplane.web.webhooks.tracker import Tracker

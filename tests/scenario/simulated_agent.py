@@ -10,19 +10,17 @@ from uuid import UUID
 
 from agent import daemon
 from agent.adapters.collector_process import Collected, OnProgress
-from agent.adapters.notify import Notifier
 from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
 from agent.app import App, Runtime
-from agent.config.capabilities import capabilities_of
 from agent.config.file import Loaded
 from agent.config.model import Config
 from agent.reporting import agent_fields, environment_here
 from agent.rules.lifecycle import FINAL
 from agent.tasks.collection import Collection
-from agent.tasks.report_maker import ReportMaker
 from agent.wire.codec import validate
+from agent.wire.sd_notify import Notifier
 from collectors.contract import Job
 from tests.fakes.collectors.quick import _facts as facts_of
 from tests.fakes.strict_service import API_KEY
@@ -54,7 +52,7 @@ class SimulatedApp(App):
         self._virtual_clock = runtime.clock
         self.conditions_seen: set[str] = set()
         """The code of every condition that has been shown so far."""
-        self.health._on_change = self._note_conditions
+        self.health.on_change = self._note_conditions
 
     def loops(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
         return {**super().loops(), "beats": self._beats}
@@ -74,7 +72,7 @@ class SimulatedApp(App):
         return entry is not None and entry.state in FINAL
 
     def _note_conditions(self) -> None:
-        self.conditions_seen.update(p.condition.code for p in self.health.problems())
+        self.conditions_seen.update(p.code for p in self.health.problems())
         self.status.changed()
 
     async def _beats(self) -> None:
@@ -88,13 +86,10 @@ class SimulatedApp(App):
             collectors: Any = self.collectors
             self._collection_built = Collection(
                 collectors=collectors,
-                maker=ReportMaker(
-                    config=self._loaded.config,
-                    binding_state=self.binding_state,
-                    clock=self._virtual_clock,
-                    environment=environment_here(capabilities_of(self._loaded.config)),
-                    agent_fields=lambda: agent_fields(self._agent_facts()),
-                ),
+                config=self._loaded.config,
+                binding_state=self.binding_state,
+                environment=environment_here(self._loaded.config),
+                agent_fields=lambda: agent_fields(self._agent_facts()),
                 memory=PrinterMemory(self._runtime.state),
                 health=self.health,
                 clock=self._virtual_clock,

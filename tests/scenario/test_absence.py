@@ -22,7 +22,7 @@ from agent.config.model import Schedule
 from agent.errors import ServiceUnavailable
 from agent.rules.lifecycle import State
 from agent.tasks.schedule import HEARTBEAT, Scheduler
-from agent.tasks.timekeeper import LOOK_EVERY_S
+from agent.tasks.timekeeper import CHECK_EVERY_S
 from tests import sizes
 from tests.fakes.hostile_service import HostileService, hang
 from tests.fakes.virtual_clock import VirtualClock, VirtualTimeLoop, run_in_virtual_time
@@ -208,7 +208,7 @@ async def _sleep_through_the_night(home: Path) -> None:
         # The service forgot the stream long ago; the machine cannot know.
         scene.clock.suspend(8 * 3600)
         await scene.service.until(
-            lambda: scene.service.calls.count("onCommands") > asked, LOOK_EVERY_S + 5
+            lambda: scene.service.calls.count("onCommands") > asked, CHECK_EVERY_S + 5
         )
         request_id = await scene.service.request_report(
             "network", expires_in_s=scene.clock.passed_s + 60
@@ -235,7 +235,7 @@ async def _wake_up_during_an_outage(home: Path) -> float:
 
 
 def test_after_sleep_nobody_waits_out_an_old_wait(memory_home: Path) -> None:
-    assert run_in_virtual_time(_wake_up_during_an_outage(memory_home)) <= LOOK_EVERY_S + 5
+    assert run_in_virtual_time(_wake_up_during_an_outage(memory_home)) <= CHECK_EVERY_S + 5
 
 
 async def _step(home: Path, step_s: float) -> None:
@@ -289,7 +289,7 @@ async def _reports_over_a_step(home: Path, step_s: float) -> None:
             lambda: any(name == "submitResult" for _, name in scene.service.called_at)
         )
         scene.clock.step(step_s)
-        await asyncio.sleep(2 * LOOK_EVERY_S)
+        await asyncio.sleep(2 * CHECK_EVERY_S)
         scene.app._submitter.keep_bounds()
         assert scene.app._outbox.depth().reports == 1
         scene.service.faults.clear()

@@ -64,7 +64,7 @@ async def _meet_an_absent_service(home: Path, caplog: pytest.LogCaptureFixture) 
     async with simulated_agent(config, home, VirtualClock()) as app, asyncio.timeout(60):
         while "try 4:" not in caplog.text:  # noqa: ASYNC110 - virtual time
             await asyncio.sleep(0.1)
-        return {problem.condition.code for problem in app.health.problems()}
+        return {problem.code for problem in app.health.problems()}
 
 
 def test_an_absent_service_is_tried_again_with_growing_waits(

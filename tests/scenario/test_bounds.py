@@ -114,8 +114,8 @@ async def test_scheduled_reports_leave_the_last_room_to_requested_ones(tmp_path:
         floor.want("network")
     assert wanted == []
     (problem,) = health.problems()
-    assert problem.condition.code == "disk-scarce"
-    assert problem.detail == "0 MiB are free, 2 scheduled reports left out"
+    assert problem.code == "disk-scarce"
+    assert problem.detail == "0 MiB are free, 2 scheduled reports skipped"
     disk.free = DISK_FLOOR_BYTES
     floor.want("application")
     assert wanted == ["application"]

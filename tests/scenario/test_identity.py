@@ -145,7 +145,7 @@ async def _another_service(home: Path) -> None:
         async with simulated_agent(config_for(home, new.base_url), home, clock) as app:
             await _enrolled(new)
             await asyncio.sleep(120)
-            assert [p.detail for p in app.health.problems() if p.condition.code == "place-changed"]
+            assert [p.detail for p in app.health.problems() if p.code == "place-changed"]
             assert app.entry(request_id) is None
         assert "submitResult" not in new.calls
         assert len(old.called_at) == asked
@@ -198,8 +198,8 @@ async def _revoked(home: Path) -> None:
             service.faults["submitResult"] = status(403)
             await asyncio.sleep(app._config.heartbeat.interval_seconds * 1.2)
             assert app.binding_state.is_revoked
-            assert app._look().is_revoked
-            assert "revoked" in {p.code for p in app._look().problems}
+            assert app._status_now().is_revoked
+            assert "revoked" in {p.code for p in app._status_now().problems}
             app.collectors.may_end.set()  # what is under way may end; nothing else begins
             app._executor.schedule("application")
             before = len(service.called_at)
@@ -268,7 +268,7 @@ async def test_a_key_that_everybody_can_read_is_refused(tmp_path: Path) -> None:
     code, _, errors = await run_agent(config, "run")
     assert code == 2
     assert errors == (
-        f"venue-agent: every user of this machine can read the file {key}: chmod 600 it\n"
+        f"venue-agent: every user of this machine can read the file {key}: run `chmod 600` on it\n"
     )
 
 
@@ -279,4 +279,4 @@ async def test_a_key_that_a_group_can_read_is_warned_of(tmp_path: Path) -> None:
         await agent.until_logged("try 1:")
         assert await agent.stop() == 0
     # Said before the logging is set up: a plain line is enough.
-    assert "a whole group can read" in agent.log
+    assert "a group can read" in agent.log

@@ -1,1 +1,1 @@
-"""Users of this machine: who they are, and what is done with whose rights."""
+"""Users of this machine, and the rights of this process."""

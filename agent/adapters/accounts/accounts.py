@@ -1,4 +1,4 @@
-"""Users and groups of this machine, as far as its account databases know them."""
+"""Users and groups of this machine, from its account databases."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ _WHOLE_RANGE: Final = ["0", "0", "4294967295"]
 
 
 def user_name(uid: int) -> str:
-    """Return the name of a user, or the number where it has none."""
+    """Return the name of a user, or the number if the user has none."""
     if sys.platform == "win32":
         return str(uid)
     import pwd  # not on Windows, and only for what is wrong
@@ -20,9 +20,9 @@ def user_name(uid: int) -> str:
 
 
 def is_private_group(gid: int, uid: int) -> bool:
-    """Tell whether a group is only that of one user, as useradd(8) makes for each.
+    """Return whether a group belongs to one user only, as useradd(8) creates one for each user.
 
-    Where it does, the umask is 002 and a user's own directories are writable for the group.
+    With such groups the umask is 002, and a user's directories are writable for the group.
     """
     if sys.platform == "win32":
         return False
@@ -38,9 +38,9 @@ def is_private_group(gid: int, uid: int) -> bool:
 
 
 def owners_outside(proc: Path = Path("/proc")) -> frozenset[int]:
-    """Return the user that stands for everybody outside this user namespace, if it is one.
+    """Return the user that represents all users outside this user namespace, if it is one.
 
-    Nobody inside can act as such a user (user_namespaces(7), "Unmapped user and group IDs").
+    No process inside can act as this user (user_namespaces(7), "Unmapped user and group IDs").
     """
     try:
         if (proc / "self/uid_map").read_text().split() == _WHOLE_RANGE:

@@ -1,9 +1,9 @@
-"""Gives up root's rights for those of the user whose state directory is worked on.
+"""Drops root's rights and continues as the owner of the state directory.
 
-The user whom the service runs as owns the directory, and may have put anything into it. So a verb
-that root runs there goes on as this user, for good: a link leads nowhere that this user may not go
-anyway, and what is left behind the service can read. What only root can read, the configuration
-and the API key, is read before.
+The service's user owns the directory and can put anything into it. So a verb that root runs there
+becomes this user permanently: links then lead only where this user has access anyway, and the
+service can read the new files. The configuration and the API key, which may be root's, are read
+before.
 """
 
 import contextlib
@@ -29,11 +29,11 @@ _REPLY_MAX: Final = 1000
 
 
 def step_down(directory: Path) -> bool:
-    """As root, become the owner of ``directory``; tell whether this was done.
+    """As root, become the owner of ``directory``; return whether this was done.
 
-    Nothing is done where it is root's own or does not exist, or where this process is not root.
-    Afterwards the environment is as a service manager gives it: what is asked of it later has the
-    answers of before. Raises StateError.
+    Nothing happens if the directory is root's or does not exist, or if this process is not root.
+    The environment is then set as a service manager sets it, so that later code finds the same
+    paths. Raises StateError.
     """
     if sys.platform == "win32" or os.geteuid() != 0:
         return False
@@ -48,8 +48,8 @@ def step_down(directory: Path) -> bool:
         home = _become(status.st_uid, status.st_gid)
     except OSError as error:
         raise StateError(
-            f"{directory} belongs to {user_name(status.st_uid)}, whom this process cannot become"
-            f" ({error.strerror}): run it as this user"
+            f"{directory} belongs to {user_name(status.st_uid)}, and this process cannot change to"
+            f" that user ({error.strerror}): run the command as this user"
         ) from None
     os.environ.update(
         HOME=home,
@@ -65,10 +65,10 @@ def step_down(directory: Path) -> bool:
 
 @contextlib.contextmanager
 def writer_of(path: Path, mode: int = PRIVATE) -> Iterator[Callable[[bytes], None]]:
-    """Yield what writes one file with the rights that this process has now; it raises OSError.
+    """Yield a function that writes one file with the present rights. It raises OSError.
 
-    For root that is a process of its own, which does nothing else: it is there when this one has
-    stepped down, and ends with it. Enter it before a thread is started.
+    For root this is a child process that does nothing else. It keeps root's rights after this
+    process has dropped them, and ends with it. Call this before any thread is started.
     """
     if sys.platform == "win32" or os.geteuid() != 0:
         yield lambda content: replace_file(path, content, mode)
@@ -79,7 +79,7 @@ def writer_of(path: Path, mode: int = PRIVATE) -> Iterator[Callable[[bytes], Non
     if child == 0:
         os.close(to_child)
         os.close(from_child)
-        _write_when_told(path, mode, from_parent, to_parent)
+        _run_writer(path, mode, from_parent, to_parent)
     os.close(from_parent)
     os.close(to_parent)
     to, answers = os.fdopen(to_child, "wb"), os.fdopen(from_child, "rb")
@@ -89,19 +89,19 @@ def writer_of(path: Path, mode: int = PRIVATE) -> Iterator[Callable[[bytes], Non
         to.close()
         reply = answers.read(_REPLY_MAX).decode("utf-8", "replace")
         if reply != "done":
-            raise OSError(errno.EIO, reply or "the process that writes it ended", str(path))
+            raise OSError(errno.EIO, reply or "the process that writes it has ended", str(path))
 
     try:
         yield write
     finally:
-        with contextlib.suppress(OSError):  # the process is gone: `write` has said so
+        with contextlib.suppress(OSError):  # the child has ended: `write` raised an error
             to.close()
         answers.close()
         os.waitpid(child, 0)
 
 
 def replace_file(path: Path, content: bytes, mode: int = PRIVATE) -> None:
-    """Write atomically, in the place of nothing or of a regular file. Raises OSError."""
+    """Write atomically; the path must not exist or be a regular file. Raises OSError."""
     try:
         present = path.lstat().st_mode
     except FileNotFoundError:
@@ -112,10 +112,10 @@ def replace_file(path: Path, content: bytes, mode: int = PRIVATE) -> None:
     write_atomically(path, content, mode)
 
 
-def _write_when_told(path: Path, mode: int, source: int, answers: int) -> None:
-    """Be the process that writes: all that is announced, or nothing. Never returns."""
+def _run_writer(path: Path, mode: int, source: int, answers: int) -> None:
+    """Run the child: write the complete announced content, or nothing. Never returns."""
     try:
-        # Ctrl-C is for the one who asks: without it nothing comes, and this ends.
+        # Ctrl-C ends the parent; without it nothing arrives, and the child ends.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         with os.fdopen(source, "rb") as file:
             announced, content = file.read(_LENGTH_BYTES), file.read()
@@ -131,9 +131,9 @@ def _write_when_told(path: Path, mode: int, source: int, answers: int) -> None:
 
 
 def _become(uid: int, gid: int) -> str:
-    """Take on a user's identity, groups included, for ever; return its home."""
+    """Change to a user and its groups permanently; return its home directory."""
     if sys.platform == "win32":
-        return ""  # nobody asks: `step_down` does nothing there
+        return ""  # never called: `step_down` does nothing on Windows
     import pwd
 
     try:
@@ -142,7 +142,7 @@ def _become(uid: int, gid: int) -> str:
         name, home = None, "/"
     else:
         name, gid, home = account.pw_name, account.pw_gid, account.pw_dir
-    # The groups while it is still root, the user last: setuid(2) gives up the right to both.
+    # The user comes last, because setuid(2) drops the right to change groups.
     os.setgroups([gid] if name is None else os.getgrouplist(name, gid))
     os.setgid(gid)
     os.setuid(uid)
@@ -150,7 +150,7 @@ def _become(uid: int, gid: int) -> str:
 
 
 def _require_a_program(directory: Path, uid: int) -> None:
-    """Raise StateError where the rest of this program is closed to the user."""
+    """Raise StateError if the user cannot read the rest of this program."""
     is_packaged = getattr(sys, "frozen", False)
     parts = (sys.executable,) if is_packaged else (os.__file__, __file__)
     for part in map(Path, parts):
@@ -159,5 +159,5 @@ def _require_a_program(directory: Path, uid: int) -> None:
         except PermissionError:
             raise StateError(
                 f"{directory} belongs to {user_name(uid)}, who cannot read this program in"
-                f" {part.parent}: install it where this user may read it"
+                f" {part.parent}: install it where this user can read it"
             ) from None

@@ -1,8 +1,8 @@
-"""Who else could change what a path leads to: every directory and link on the way is looked at.
+"""Finds users that could replace the target of a path, by checking every directory and link.
 
-As sshd's StrictModes and sudo do it: whoever may write a directory may rename what is in it and
-put something else in its place, unless its sticky bit is set (unlink(2), EPERM); then only the
-owner of the thing itself may, besides the directory's.
+The rules are those of sshd's StrictModes and sudo. A user who can write a directory can rename and
+replace its entries. If the sticky bit is set, only the owner of the entry or of the directory can
+(unlink(2), EPERM).
 """
 
 import os
@@ -18,23 +18,23 @@ from agent.adapters.accounts.accounts import is_private_group, owners_outside, u
 ROOT: Final = 0
 _WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
 _LINKS_MAX: Final = 40
-"""As many as the kernel follows (path_resolution(7))."""
+"""The number that the kernel follows (path_resolution(7))."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weakness:
-    """``detail`` says who could change what, ``fix`` what to do about it."""
+    """``detail`` describes who could change what, ``fix`` what to do."""
 
     detail: str
     fix: str
 
 
 def weakness_of(path: Path, owners: Collection[int]) -> Weakness | None:
-    """Return the first thing on the way to ``path``, or itself, that others could change.
+    """Return the first part of ``path`` that users other than ``owners`` could change.
 
-    ``owners`` are trusted. ``path`` itself may be writable for nobody but its owner; a directory
-    on the way also for a group that has no other member than its trusted owner. Raises OSError
-    where the way ends or is closed.
+    Only its owner may be able to write ``path`` itself; its parent directories may also be writable
+    for a group whose only member is the trusted owner. Raises OSError if the path does not exist or
+    cannot be read.
     """
     trusted = {*owners, *owners_outside()}
     last = None
@@ -46,7 +46,7 @@ def weakness_of(path: Path, owners: Collection[int]) -> Weakness | None:
 
 
 def weakness_below(directory: Path, owners: Collection[int]) -> Weakness | None:
-    """Return the first thing in ``directory``, at any depth, that others could change."""
+    """Return the first entry of ``directory``, at any depth, that other users could change."""
     trusted = {*owners, *owners_outside()}
     for parent, folders, files in os.walk(directory):
         for name in (*folders, *files):
@@ -57,7 +57,7 @@ def weakness_below(directory: Path, owners: Collection[int]) -> Weakness | None:
 
 
 def _way(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield what the kernel passes on its way, links included (path_resolution(7))."""
+    """Yield every directory and link that the kernel resolves (path_resolution(7))."""
     absolute = path.absolute()
     here, links = Path(absolute.anchor), 0
     yield here, here.lstat()
@@ -72,7 +72,7 @@ def _way(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
             continue
         links += 1
         if links > _LINKS_MAX:
-            raise OSError(f"{path} leads through too many links")
+            raise OSError(f"{path} contains too many links")
         target = step.readlink()
         here = Path(target.anchor) if target.is_absolute() else here
         rest.extendleft(reversed(target.parts[1 if target.is_absolute() else 0 :]))
@@ -94,7 +94,7 @@ def _judge(
 
 
 def _is_harmless(status: os.stat_result) -> bool:
-    """Tell whether a writable directory on the way leaves what is in it to its owner."""
+    """Return whether a writable parent directory still protects its entries."""
     if status.st_mode & stat.S_ISVTX:
         return True
     is_for_others = status.st_mode & stat.S_IWOTH

@@ -2,13 +2,13 @@
 
 import subprocess
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from agent.adapters.service_manager.contract import ServiceManagerError
 from collectors.programs import find_program, neutral_directory, program_environment
 
 TIMEOUT_S: Final = 90.0
-"""Longer than the longest start or stop a unit allows."""
+"""Longer than the longest start or stop that a unit allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,19 +18,14 @@ class Output:
     stderr: str = ""
 
 
-class Commands(Protocol):
-    def run(self, *words: str) -> Output:
-        """Run a program to its end. Raises ServiceManagerError when it cannot be run."""
-        ...
-
-
+@dataclass(frozen=True, slots=True)
 class SystemCommands:
     """Programs of this machine, with untranslated output."""
 
-    def __init__(self, timeout_s: float = TIMEOUT_S) -> None:
-        self._timeout_s = timeout_s
+    timeout_s: float = TIMEOUT_S
 
     def run(self, *words: str) -> Output:
+        """Run a program to its end. Raises ServiceManagerError if it cannot be run."""
         program = find_program(words[0])
         if program is None:
             raise ServiceManagerError(f"this machine has no {words[0]}")
@@ -40,26 +35,24 @@ class SystemCommands:
                 capture_output=True,
                 encoding="utf-8",
                 errors="replace",
-                timeout=self._timeout_s,
+                timeout=self.timeout_s,
                 stdin=subprocess.DEVNULL,
                 env=program_environment(),
                 cwd=neutral_directory(),
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise ServiceManagerError(
-                f"{words[0]} did not end in {self._timeout_s:.0f} s"
-            ) from None
+            raise ServiceManagerError(f"{words[0]} did not end in {self.timeout_s:.0f} s") from None
         except OSError as error:
             raise ServiceManagerError(f"{program}: {error.strerror}") from None
         return Output(done.returncode, done.stdout, done.stderr)
 
 
-def checked(commands: Commands, *words: str) -> Output:
-    """Run a program that must succeed. Raises ServiceManagerError with its own words."""
+def checked(commands: SystemCommands, *words: str) -> Output:
+    """Run a program that must succeed. Raises ServiceManagerError with its last line of output."""
     output = commands.run(*words)
     if output.code != 0:
-        complaint = (output.stderr or output.stdout).strip().splitlines()
-        said = complaint[-1] if complaint else f"it ended with {output.code}"
-        raise ServiceManagerError(f"{' '.join(words)}: {said}")
+        lines = (output.stderr or output.stdout).strip().splitlines()
+        reason = lines[-1] if lines else f"it ended with exit code {output.code}"
+        raise ServiceManagerError(f"{' '.join(words)}: {reason}")
     return output

@@ -1,8 +1,9 @@
-"""What every service manager does for the agent, in the same words."""
+"""The interface that systemd, launchd and the Windows service manager have for the agent."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from agent.errors import AgentError, NotVisible
 
@@ -10,20 +11,20 @@ Activity = Literal["running", "starting", "stopping", "stopped", "failed"]
 
 
 class ServiceManagerError(AgentError):
-    """The service manager did not do what was asked; one line for people."""
+    """The service manager failed. The message is one line for users."""
 
 
 class NotPermitted(ServiceManagerError, NotVisible):
-    """The person at the keyboard has not the rights this needs."""
+    """This user lacks the rights to change services."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceState:
-    """What the manager says of the service now.
+    """The state of the service, as its manager reports it.
 
-    ``detail`` is the manager's own short text (systemd: the daemon's status line), empty where it
-    would be of the past. ``restarts`` counts those the manager made by itself since the service
-    was last started; None where it does not count.
+    ``detail`` is the manager's own short text, such as systemd's status line; it is empty if it
+    describes an earlier run. ``restarts`` counts automatic restarts since the last start; it is
+    None if the manager does not count them.
     """
 
     is_installed: bool
@@ -36,8 +37,11 @@ class ServiceState:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the service's files lie. ``names_the_key_file``: the daemon reads the key file
-    itself, so that the configuration must name it; systemd hands the key over instead."""
+    """Paths of the service's files.
+
+    ``names_the_key_file``: the daemon reads the key file itself, so the configuration must name
+    it. systemd passes the key as a credential instead.
+    """
 
     config: Path
     api_key: Path
@@ -45,49 +49,68 @@ class Places:
     names_the_key_file: bool
 
 
-class ServiceManager(Protocol):
-    """Every action may be repeated. All but `state` raise NotPermitted without rights."""
+class ServiceManager(ABC):
+    """Every action can be repeated. All except `state` raise NotPermitted without rights."""
 
     @property
+    @abstractmethod
     def places(self) -> Places: ...
 
+    @abstractmethod
     def require_rights(self) -> None:
-        """Raise NotPermitted, in one line, when this process may not change services."""
-        ...
+        """Raise NotPermitted if this process may not change services."""
 
+    @abstractmethod
     def prepare(self) -> None:
-        """See, before anything is written, that nobody else could change the program or has laid
-        out what the service would take over; raises ServiceManagerError with the fix. Make the
-        directories of `places` closed to others, where files take rights from them."""
-        ...
+        """Check, before anything is written, that no other user can change the program or has
+        created files that the service would use. Create the directories of `places` with
+        restricted access, where files inherit their access rights from them.
 
+        Raises:
+            ServiceManagerError: with the fix.
+        """
+
+    @abstractmethod
     def protect(self, file: Path) -> None:
         """Make a file of the configuration readable by administrators and the service only."""
-        ...
 
+    @abstractmethod
     def install(self) -> None:
-        """Register the service and have it start at boot; does not start it."""
-        ...
+        """Register the service and enable it at boot, without starting it."""
 
+    @abstractmethod
     def uninstall(self) -> None:
-        """Stop it and return when it is gone. State and configuration stay."""
-        ...
+        """Stop and unregister the service. State and configuration stay."""
 
     def purge(self) -> tuple[str, ...]:
-        """Delete what installing made on this machine beside its files, after `uninstall` and
-        when the files are gone; return what was deleted, in words."""
-        ...
+        """Delete what `install` created besides files, such as a user account.
 
+        Call it after `uninstall`, when the files are deleted. Returns descriptions of what was
+        deleted.
+        """
+        return ()
+
+    @abstractmethod
     def start(self) -> None:
-        """Return when the service says that it is ready."""
-        ...
+        """Start the service, and return when it reports that it is ready."""
 
+    @abstractmethod
     def stop(self) -> None:
-        """Return when its processes have ended."""
-        ...
+        """Stop the service, and return when its processes have ended."""
 
     def restart(self) -> None:
-        """Stop it if it runs, then start it."""
-        ...
+        """Stop the service if it runs, then start it."""
+        self.stop()
+        self.start()
 
-    def state(self) -> ServiceState: ...
+    @abstractmethod
+    def state(self) -> ServiceState:
+        """Return the present state of the service."""
+
+    def _require_startable(self, *, is_installed: bool) -> None:
+        if not is_installed:
+            raise ServiceManagerError(
+                "the service is not installed: run `venue-agent service install`"
+            )
+        if not self.places.config.exists():
+            raise ServiceManagerError(f"not started: {self.places.config} does not exist")

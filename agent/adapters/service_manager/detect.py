@@ -2,34 +2,41 @@
 
 import os
 import sys
-import time
 from pathlib import Path
 
 from agent.adapters.service_manager.contract import ServiceManager, ServiceManagerError
-from agent.adapters.service_manager.program import agent_command
 
 
 def detect_service_manager() -> ServiceManager:
-    """Return it. Raises ServiceManagerError where there is none that this agent knows."""
+    """Return the service manager. Raises ServiceManagerError if none is supported here."""
     if sys.platform == "win32":
-        from agent.adapters.service_manager.windows.api import (
-            Win32ServiceControl,
-        )
+        from agent.adapters.service_manager.windows.api import Win32ServiceControl
         from agent.adapters.service_manager.windows.service import WindowsService
 
         program_data = Path(os.environ.get("PROGRAMDATA", r"C:\ProgramData"))
-        return WindowsService(Win32ServiceControl(), agent_command(), program_data, time.sleep)
+        return WindowsService(Win32ServiceControl(), agent_command(), program_data)
     from agent.adapters.service_manager.commands import SystemCommands
 
     if sys.platform == "darwin":
         from agent.adapters.service_manager.launchd import LaunchdService
 
-        return LaunchdService(SystemCommands(), agent_command(), time.sleep)
+        return LaunchdService(SystemCommands(), agent_command())
     # sd_booted(3): this directory exists exactly when systemd is the init system.
     if not Path("/run/systemd/system").is_dir():
         raise ServiceManagerError(
-            "this machine was not started by systemd: have your init system run `venue-agent run`"
+            "this machine was not started by systemd: configure your init system to run"
+            " `venue-agent run`"
         )
     from agent.adapters.service_manager.systemd import SystemdService
 
     return SystemdService(SystemCommands(), agent_command())
+
+
+def agent_command() -> tuple[str, ...]:
+    """Return the command line of this agent: the packaged executable, or this Python."""
+    if getattr(sys, "frozen", False):
+        # Resolved, because a link in a directory that other users can write could be replaced.
+        is_windows = sys.platform == "win32"
+        return (sys.executable if is_windows else str(Path(sys.executable).resolve()),)
+    # Isolated (-I): the current directory and PYTHONPATH must not provide modules.
+    return (sys.executable, "-I", "-m", "agent")

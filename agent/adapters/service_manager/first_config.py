@@ -1,4 +1,4 @@
-"""The first configuration of a service: written once, from three answers, never overwritten."""
+"""The first configuration of a service, from three options. It is never overwritten."""
 
 import json
 import os
@@ -19,7 +19,7 @@ _DIRECTORY = 0o755
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the person gave on the command line; None where nothing."""
+    """The options of the command line."""
 
     base_url: str | None = None
     location: str | None = None
@@ -27,7 +27,7 @@ class Answers:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The options that a first configuration still needs."""
+        """The options that a first configuration needs in addition."""
         given = {
             "--base-url": self.base_url,
             "--location": self.location,
@@ -41,7 +41,7 @@ class Answers:
 
 
 def config_text(answers: Answers, places: Places) -> str:
-    """Return the TOML of a first configuration. Raises ConfigError for a value that is wrong."""
+    """Return the TOML of a first configuration. Raises ConfigError for an invalid value."""
     values = {"base_url": answers.base_url, "location_id": answers.location}
     given = {key: value for key, value in values.items() if value is not None}
     try:
@@ -54,14 +54,13 @@ def config_text(answers: Answers, places: Places) -> str:
     if places.names_the_key_file:
         values["api_key_file"] = str(places.api_key)
     lines = [f"{key} = {_toml_string(value or '')}" for key, value in values.items()]
-    return "\n".join(("# Every key: `venue-agent config schema`.", "[service]", *lines, ""))
+    return "\n".join(("# All keys: `venue-agent config schema`.", "[service]", *lines, ""))
 
 
 def write_first_config(answers: Answers, places: Places) -> tuple[Path, ...]:
-    """Write what does not exist yet, and a key that differs; return the files written.
+    """Write a missing configuration, and a key that differs; return the files written.
 
-    Raises ConfigError when a first configuration is half answered or answered wrongly, before
-    anything is written.
+    Raises ConfigError if options are missing or invalid, before anything is written.
     """
     text = None
     if not places.config.exists() and not answers.is_empty:
@@ -84,7 +83,7 @@ def write_first_config(answers: Answers, places: Places) -> tuple[Path, ...]:
 
 
 def _toml_string(text: str) -> str:
-    """A JSON string is a TOML basic string, but for escaped surrogates and a bare DEL."""
+    """Return a TOML string, which equals a JSON string except for surrogates and DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -1,6 +1,6 @@
-"""Why the agent ended the last time, as the service manager saw it.
+"""Why the agent ended last, according to the service manager.
 
-The unit writes ``last-exit`` into the state directory after each end: one line with systemd's
+After each end, the unit writes ``last-exit`` into the state directory: one line with systemd's
 SERVICE_RESULT, EXIT_CODE and EXIT_STATUS (systemd.exec(5)), such as ``watchdog killed ABRT``.
 """
 
@@ -13,7 +13,7 @@ from agent.adapters.storage.state import StateDirectory
 NAME: Final = "last-exit"
 _LONGEST: Final = 200
 
-_IN_WORDS: Final = {
+_DESCRIPTIONS: Final = {
     "success": "stopped cleanly",
     "watchdog": "the event loop hung: the watchdog ended it",
     "oom-kill": "killed for lack of memory",
@@ -25,19 +25,19 @@ _IN_WORDS: Final = {
     "resources": "could not be started: a resource is missing",
     "protocol": "ended before it was ready",
 }
-_NAMES_ITS_STATUS: Final = frozenset({"signal", "core-dump", "exit-code"})
+_WITH_STATUS: Final = frozenset({"signal", "core-dump", "exit-code"})
 
 
 @dataclass(frozen=True, slots=True)
 class LastExit:
-    """``result`` is systemd's word, ``status`` the exit code or the signal's name."""
+    """``result`` is systemd's term, ``status`` the exit code or the signal's name."""
 
     result: str
     status: str = ""
 
-    def in_words(self) -> str:
-        words = _IN_WORDS.get(self.result, self.result)
-        if self.result in _NAMES_ITS_STATUS:
+    def describe(self) -> str:
+        words = _DESCRIPTIONS.get(self.result, self.result)
+        if self.result in _WITH_STATUS:
             words = f"{words} {self.status}".strip()
         return f"{words}: a wrong configuration" if self == _WRONG_CONFIGURATION else words
 
@@ -46,9 +46,9 @@ _WRONG_CONFIGURATION: Final = LastExit("exit-code", "2")
 
 
 def read_last_exit(state_dir: Path) -> LastExit | None:
-    """Return how the run before this one ended, or None where nothing is known.
+    """Return how the previous run ended, or None if that is unknown.
 
-    Raises StateError for what is no file of the agent's own.
+    Raises StateError if it is not the agent's own file.
     """
     try:
         return parse_last_exit(StateDirectory(state_dir).read(NAME, _LONGEST))
@@ -57,7 +57,7 @@ def read_last_exit(state_dir: Path) -> LastExit | None:
 
 
 def parse_last_exit(line: bytes) -> LastExit | None:
-    """Read the unit's line; None when it is none."""
+    """Parse the unit's line; None if it is invalid."""
     words = line.decode("ascii", "replace").split()
     if not words or not all(_is_plain(word) for word in words):
         return None

@@ -1,93 +1,60 @@
 """The service under launchd: a LaunchDaemon in the system domain.
 
-Source: launchctl(1). `enable` comes before `bootstrap`, since an earlier `disable` outlives
-reboots and reinstalls and would make the bootstrap fail.
+Source: launchctl(1), launchd.plist(5). `enable` comes before `bootstrap`, because an earlier
+`disable` survives reboots and reinstallations and would make `bootstrap` fail.
 """
 
-import os
+import plistlib
 import re
-from collections.abc import Callable, Collection
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
-from agent.adapters.service_manager.commands import Commands, checked
-from agent.adapters.service_manager.contract import (
-    NotPermitted,
-    Places,
-    ServiceManagerError,
-    ServiceState,
-)
-from agent.adapters.service_manager.places_on_posix import (
-    ROOTS,
+from agent.adapters.service_manager.commands import checked
+from agent.adapters.service_manager.contract import ServiceManagerError, ServiceState
+from agent.adapters.service_manager.posix import (
+    PosixService,
     require_roots_configuration,
     require_roots_state,
     require_safe_program,
+    write_if_changed,
 )
-from agent.adapters.service_manager.plist import LABEL, daemon_plist
-from agent.adapters.storage.atomic_file import write_atomically
 
+LABEL: Final = "com.venue-agent.daemon"
+LOG: Final = "/Library/Logs/venue-agent.log"
 TARGET: Final = f"system/{LABEL}"
 GONE_WITHIN_S: Final = 20.0
-LOOK_EVERY_S: Final = 0.2
-_READABLE = 0o644
+POLL_EVERY_S: Final = 0.2
 _PRIVATE = 0o600
 
 
-class LaunchdService:
-    """``sleep`` waits between two looks at a service that is on its way out; ``owners`` are the
-    users whose files the service may trust."""
+@dataclass
+class LaunchdService(PosixService):
+    """``sleep`` waits between two polls of a service that is ending."""
 
-    def __init__(
-        self,
-        commands: Commands,
-        command_line: tuple[str, ...],
-        sleep: Callable[[float], None],
-        *,
-        root: Path = Path("/"),
-        is_root: Callable[[], bool] = lambda: os.geteuid() == 0,
-        owners: Collection[int] = ROOTS,
-    ) -> None:
-        self._commands = commands
-        self._command_line = command_line
-        self._sleep = sleep
-        self._root = root
-        self._is_root = is_root
-        self._owners = owners
-
-    @property
-    def places(self) -> Places:
-        return Places(
-            config=self._root / "etc/venue-agent/config.toml",
-            api_key=self._root / "etc/venue-agent/api-key",
-            state=self._root / "Library/Application Support/venue-agent",
-            names_the_key_file=True,
-        )
-
-    def require_rights(self) -> None:
-        if not self._is_root():
-            raise NotPermitted("changing the service needs root")
+    sleep: Callable[[float], None] = time.sleep
+    state_path: ClassVar = "Library/Application Support/venue-agent"
+    names_the_key_file: ClassVar = True
 
     def prepare(self) -> None:
-        """See that what the service, which runs as root, is to use is root's alone."""
         self.require_rights()
-        require_roots_configuration(self.places, self._owners)
-        require_roots_state(self.places, self._owners)
-        require_safe_program(self._command_line, self._owners)
+        require_roots_configuration(self.places, self.owners)
+        require_roots_state(self.places, self.owners)
+        require_safe_program(self.command_line, self.owners)
 
     def protect(self, file: Path) -> None:
         file.chmod(_PRIVATE)
 
     def install(self) -> None:
         self.require_rights()
-        document = daemon_plist(self._command_line, "/etc/venue-agent/config.toml")
-        if self._plist.is_file() and self._plist.read_bytes() == document:
-            checked(self._commands, "launchctl", "enable", TARGET)
-            return
-        if self._is_loaded():
+        document = daemon_plist(self.command_line, "/etc/venue-agent/config.toml")
+        is_known = self._plist.is_file() and self._plist.read_bytes() == document
+        if not is_known and self._is_loaded():
             self._bootout()
-        self._plist.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(self._plist, document, _READABLE)
-        checked(self._commands, "launchctl", "enable", TARGET)
+        write_if_changed(self._plist, document)
+        checked(self.commands, "launchctl", "enable", TARGET)
 
     def uninstall(self) -> None:
         self.require_rights()
@@ -95,63 +62,50 @@ class LaunchdService:
             self._bootout()
         self._plist.unlink(missing_ok=True)
 
-    def purge(self) -> tuple[str, ...]:
-        """There is nothing: the daemon runs as root."""
-        return ()
-
     def start(self) -> None:
         self.require_rights()
-        if not self._plist.is_file():
-            raise ServiceManagerError(
-                "the service is not installed: run `venue-agent service install`"
-            )
-        if not self.places.config.exists():
-            raise ServiceManagerError(f"not started: there is no {self.places.config}")
-        checked(self._commands, "launchctl", "enable", TARGET)
+        self._require_startable(is_installed=self._plist.is_file())
+        checked(self.commands, "launchctl", "enable", TARGET)
         if not self._is_loaded():
             # RunAtLoad starts it.
-            checked(self._commands, "launchctl", "bootstrap", "system", str(self._plist))
+            checked(self.commands, "launchctl", "bootstrap", "system", str(self._plist))
         elif self.state().activity != "running":
-            checked(self._commands, "launchctl", "kickstart", TARGET)
+            checked(self.commands, "launchctl", "kickstart", TARGET)
 
     def stop(self) -> None:
-        """Take it out of the domain: launchd would start a merely killed one again."""
+        """Remove it from the domain: launchd would restart a process that is only killed."""
         self.require_rights()
         if self._is_loaded():
             self._bootout()
 
-    def restart(self) -> None:
-        self.stop()
-        self.start()
-
     def state(self) -> ServiceState:
         is_installed = self._plist.is_file()
-        output = self._commands.run("launchctl", "print", TARGET)
+        output = self.commands.run("launchctl", "print", TARGET)
         if output.code != 0:
             return ServiceState(is_installed, starts_at_boot=is_installed)
         return parse_print(output.stdout, is_installed=is_installed)
 
     @property
     def _plist(self) -> Path:
-        return self._root / f"Library/LaunchDaemons/{LABEL}.plist"
+        return self.root / f"Library/LaunchDaemons/{LABEL}.plist"
 
     def _is_loaded(self) -> bool:
-        return self._commands.run("launchctl", "print", TARGET).code == 0
+        return self.commands.run("launchctl", "print", TARGET).code == 0
 
     def _bootout(self) -> None:
-        """Stop it and wait until it is gone. `bootout` may say "in progress" (36) and go on."""
-        output = self._commands.run("launchctl", "bootout", TARGET)
-        for _ in range(round(GONE_WITHIN_S / LOOK_EVERY_S)):
+        """Stop it and wait until it is gone. `bootout` may return "in progress" (36)."""
+        output = self.commands.run("launchctl", "bootout", TARGET)
+        for _ in range(round(GONE_WITHIN_S / POLL_EVERY_S)):
             if not self._is_loaded():
                 return
-            self._sleep(LOOK_EVERY_S)
+            self.sleep(POLL_EVERY_S)
         raise ServiceManagerError(
             f"the service is still there after {GONE_WITHIN_S:.0f} s: {output.stderr.strip()}"
         )
 
 
 def parse_print(text: str, *, is_installed: bool) -> ServiceState:
-    """Read `launchctl print`. Its form is not promised, so only three plain lines are used."""
+    """Parse `launchctl print`. Its format is not guaranteed, so only three lines are used."""
     values = dict(re.findall(r"^\s*(state|pid|last exit code) = (.{1,200})$", text, re.MULTILINE))
     is_running = values.get("state") == "running"
     pid = values.get("pid", "")
@@ -163,4 +117,30 @@ def parse_print(text: str, *, is_installed: bool) -> ServiceState:
         activity="running" if is_running else "failed" if has_failed else "stopped",
         pid=int(pid) if is_running and re.fullmatch(r"[0-9]{1,9}", pid) else None,
         detail=f"last exit code {last}" if has_failed else "",
+    )
+
+
+def daemon_plist(command_line: tuple[str, ...], config: str) -> bytes:
+    """Return the property list of a LaunchDaemon that runs ``command_line``.
+
+    It runs as root in the system domain, where daemons are exempt from Local Network privacy. In
+    a user's session the agent could only reach the gateway.
+    """
+    return plistlib.dumps(
+        {
+            "Label": LABEL,
+            "ProgramArguments": [*command_line, "run", "--config", config],
+            "RunAtLoad": True,
+            # Exit code 2 is a wrong configuration, but launchd knows only success and failure.
+            "KeepAlive": {"SuccessfulExit": False},
+            "ThrottleInterval": 10,
+            "ExitTimeOut": 15,
+            "ProcessType": "Background",
+            "LowPriorityIO": True,
+            "Umask": 0o077,
+            "StandardOutPath": LOG,
+            "StandardErrorPath": LOG,
+            "EnvironmentVariables": {"LANG": "C.UTF-8"},
+            "SoftResourceLimits": {"NumberOfFiles": 1024},
+        }
     )

@@ -1,31 +1,29 @@
-"""The service under systemd. Its unit comes with the Debian package, or is written here.
+"""The service under systemd. The Debian package contains the unit; otherwise it is written here.
 
 Source: systemctl(1) `show`, systemd.unit(5) for the directories, sysusers.d(5).
 """
 
-import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
-from agent.adapters.service_manager.commands import Commands, checked
+from agent.adapters.service_manager.commands import checked
 from agent.adapters.service_manager.contract import (
     Activity,
-    NotPermitted,
-    Places,
     ServiceManagerError,
     ServiceState,
 )
-from agent.adapters.service_manager.places_on_posix import (
-    ROOTS,
+from agent.adapters.service_manager.posix import (
+    PosixService,
+    reachable_by_a_service,
     require_roots_configuration,
     require_safe_program,
+    write_if_changed,
 )
-from agent.adapters.service_manager.program import reachable_by_a_service
-from agent.adapters.storage.atomic_file import write_atomically
 from agent.presentation.plain_text import plain
 
 UNIT: Final = "venue-agent.service"
@@ -40,9 +38,14 @@ _OWN_UNITS = "etc/systemd/system"
 _OWN_SYSUSERS = "etc/sysusers.d/venue-agent.conf"
 _BACKOFF_DROP_IN = f"{_OWN_UNITS}/{UNIT}.d/10-backoff.conf"
 _BACKOFF_SINCE = 254
+"""The first version of systemd that supports the settings of the drop-in."""
+_OWN_FILES: Final = {
+    **{f"{_OWN_UNITS}/{name}": name for name in KEY_UNITS},
+    _OWN_SYSUSERS: SYSUSERS,
+}
+"""Path below the root and resource of each file that comes with the unit."""
 _DESCRIPTION = 4
-"""Where the comment stands in a line of passwd(5); home and shell come after it."""
-_READABLE = 0o644
+"""Index of the comment in a line of passwd(5); home and shell follow it."""
 _CONFIG_MODE = 0o640
 
 _PROPERTIES = (
@@ -57,53 +60,24 @@ _ACTIVITIES: Final[Mapping[str, Activity]] = {
 }
 
 
-class SystemdService:
-    """``root`` is where the file system begins; ``is_root`` tells of the rights of this process;
-    ``give_to_group`` makes a file the service's group's; ``owners`` are the users whose files the
-    service may trust."""
+@dataclass
+class SystemdService(PosixService):
+    """``give_to_group`` makes a file the property of the service's group."""
 
-    def __init__(
-        self,
-        commands: Commands,
-        command_line: tuple[str, ...],
-        *,
-        root: Path = Path("/"),
-        is_root: Callable[[], bool] = lambda: os.geteuid() == 0,
-        give_to_group: Callable[[Path, str], None] = lambda path, group: shutil.chown(
-            path, group=group
-        ),
-        owners: Collection[int] = ROOTS,
-    ) -> None:
-        self._commands = commands
-        self._command_line = command_line
-        self._root = root
-        self._is_root = is_root
-        self._give_to_group = give_to_group
-        self._owners = owners
+    give_to_group: Callable[[Path, str], None] = lambda path, group: shutil.chown(path, group=group)
 
-    @property
-    def places(self) -> Places:
-        return Places(
-            config=self._root / "etc/venue-agent/config.toml",
-            api_key=self._root / "etc/venue-agent/api-key",
-            state=self._root / "var/lib/venue-agent",
-            names_the_key_file=False,
-        )
-
-    def require_rights(self) -> None:
-        if not self._is_root():
-            raise NotPermitted("changing the service needs root")
+    state_path: ClassVar = "var/lib/venue-agent"
+    names_the_key_file: ClassVar = False
 
     def prepare(self) -> None:
-        """See that what the service is to use is root's alone."""
         self.require_rights()
-        require_roots_configuration(self.places, self._owners)
+        require_roots_configuration(self.places, self.owners)
         if not self._is_packaged():
-            require_safe_program(reachable_by_a_service(self._command_line), self._owners)
+            require_safe_program(reachable_by_a_service(self.command_line), self.owners)
 
     def protect(self, file: Path) -> None:
         if file == self.places.config:
-            self._give_to_group(file, USER)
+            self.give_to_group(file, USER)
             file.chmod(_CONFIG_MODE)
 
     def install(self) -> None:
@@ -112,38 +86,37 @@ class SystemdService:
         if not self._is_packaged():
             changed = self._write_units() or changed
         if changed:
-            checked(self._commands, "systemctl", "daemon-reload")
-        checked(self._commands, "systemctl", "--quiet", "enable", UNIT)
-        checked(self._commands, "systemctl", "--quiet", "enable", "--now", KEY_UNITS[0])
+            checked(self.commands, "systemctl", "daemon-reload")
+        checked(self.commands, "systemctl", "--quiet", "enable", UNIT)
+        checked(self.commands, "systemctl", "--quiet", "enable", "--now", KEY_UNITS[0])
 
     def uninstall(self) -> None:
         self.require_rights()
         state = self.state()
         if state.is_installed:
-            checked(self._commands, "systemctl", "--quiet", "disable", "--now", KEY_UNITS[0])
-            checked(self._commands, "systemctl", "--quiet", "disable", "--now", UNIT)
-            self._commands.run("systemctl", "reset-failed", UNIT)
+            checked(self.commands, "systemctl", "--quiet", "disable", "--now", KEY_UNITS[0])
+            checked(self.commands, "systemctl", "--quiet", "disable", "--now", UNIT)
+            self.commands.run("systemctl", "reset-failed", UNIT)
         if self._remove_own_files():
-            checked(self._commands, "systemctl", "daemon-reload")
+            checked(self.commands, "systemctl", "daemon-reload")
 
     def purge(self) -> tuple[str, ...]:
-        """Delete the user and its group, if they are what our sysusers line makes.
+        """Delete the service's user and group, if `install` created them.
 
-        Those of a package are left to it, and a user of that name who was made otherwise is not
-        ours.
+        The package removes its own user, and a user of the same name with other details is kept.
         """
         self.require_rights()
         if self._is_packaged() or self._account("passwd")[_DESCRIPTION:] != _described_account():
             return ()
-        checked(self._commands, "userdel", USER)
-        # userdel takes the group along where login.defs(5) says so.
+        checked(self.commands, "userdel", USER)
+        # userdel also deletes the group, depending on login.defs(5).
         if self._account("group"):
-            checked(self._commands, "groupdel", USER)
+            checked(self.commands, "groupdel", USER)
         return (f"the user {USER}",)
 
     def _account(self, database: str) -> list[str]:
-        """Return the fields of our line in a database of getent(1); none where there is none."""
-        output = self._commands.run("getent", database, USER)
+        """Return the fields of the user's line in a getent(1) database; empty if it has no line."""
+        output = self.commands.run("getent", database, USER)
         return output.stdout.strip().split(":") if output.code == 0 else []
 
     def start(self) -> None:
@@ -155,30 +128,22 @@ class SystemdService:
     def stop(self) -> None:
         self.require_rights()
         if self.state().is_installed:
-            checked(self._commands, "systemctl", "stop", UNIT)
+            checked(self.commands, "systemctl", "stop", UNIT)
 
     def state(self) -> ServiceState:
-        output = checked(self._commands, "systemctl", "show", UNIT, f"--property={_PROPERTIES}")
+        output = checked(self.commands, "systemctl", "show", UNIT, f"--property={_PROPERTIES}")
         return state_of(parse_properties(output.stdout))
 
     def _act(self, verb: str) -> None:
         self.require_rights()
-        if not self.state().is_installed:
-            raise ServiceManagerError(
-                "the service is not installed: run `venue-agent service install`"
-            )
-        if not self.places.config.exists():
-            raise ServiceManagerError(f"not started: there is no {self.places.config}")
-        output = self._commands.run("systemctl", verb, UNIT)
+        self._require_startable(is_installed=self.state().is_installed)
+        output = self.commands.run("systemctl", verb, UNIT)
         if output.code != 0:
-            raise ServiceManagerError(
-                "the service does not start; its last words: "
-                + (self._last_words() or output.stderr.strip())
-            )
+            reason = self._last_log_line() or output.stderr.strip()
+            raise ServiceManagerError(f"the service does not start; its last log line: {reason}")
 
-    def _last_words(self) -> str:
-        """Return what the agent said last, by the journal."""
-        output = self._commands.run(
+    def _last_log_line(self) -> str:
+        output = self.commands.run(
             "journalctl", "--lines=1", "--output=cat", "--quiet", "--no-pager",
             f"_SYSTEMD_UNIT={UNIT}",
         )  # fmt: skip
@@ -186,50 +151,43 @@ class SystemdService:
         return plain(lines[-1]) if lines else ""
 
     def _is_packaged(self) -> bool:
-        return any((self._root / place / UNIT).exists() for place in _PACKAGED)
+        return any((self.root / place / UNIT).exists() for place in _PACKAGED)
 
     def _write_units(self) -> bool:
-        command_line = reachable_by_a_service(self._command_line)
-        texts = {self._root / _OWN_UNITS / UNIT: unit_text(command_line)}
-        for name in KEY_UNITS:
-            texts[self._root / _OWN_UNITS / name] = (RESOURCES / name).read_text()
-        sysusers = self._root / _OWN_SYSUSERS
-        texts[sysusers] = (RESOURCES / SYSUSERS).read_text()
-        changed = [_write_if_other(path, text) for path, text in texts.items()]
-        checked(self._commands, "systemd-sysusers", str(sysusers))
-        return any(changed)
+        command_line = reachable_by_a_service(self.command_line)
+        unit = self.root / _OWN_UNITS / UNIT
+        has_changed = [write_if_changed(unit, unit_text(command_line).encode())]
+        has_changed += [self._write(path, name) for path, name in _OWN_FILES.items()]
+        checked(self.commands, "systemd-sysusers", str(self.root / _OWN_SYSUSERS))
+        return any(has_changed)
 
     def _write_backoff(self) -> bool:
-        version = parse_version(checked(self._commands, "systemctl", "--version").stdout)
-        if version < _BACKOFF_SINCE:
-            return False
-        return _write_if_other(self._root / _BACKOFF_DROP_IN, (RESOURCES / BACKOFF).read_text())
+        version = parse_version(checked(self.commands, "systemctl", "--version").stdout)
+        return version >= _BACKOFF_SINCE and self._write(_BACKOFF_DROP_IN, BACKOFF)
+
+    def _write(self, path: str, resource: str) -> bool:
+        return write_if_changed(self.root / path, (RESOURCES / resource).read_bytes())
 
     def _remove_own_files(self) -> bool:
-        own = [self._root / _OWN_UNITS / name for name in (UNIT, *KEY_UNITS)]
-        present = [
-            path
-            for path in (*own, self._root / _BACKOFF_DROP_IN, self._root / _OWN_SYSUSERS)
-            if path.is_file()
-        ]
+        own = (f"{_OWN_UNITS}/{UNIT}", _BACKOFF_DROP_IN, *_OWN_FILES)
+        present = [self.root / path for path in own if (self.root / path).is_file()]
         for path in present:
             path.unlink()
-        for made_for_it in (_BACKOFF_DROP_IN, _OWN_SYSUSERS):
-            directory = (self._root / made_for_it).parent
-            if directory.is_dir() and not any(directory.iterdir()):
-                directory.rmdir()
+        for path in (self.root / _BACKOFF_DROP_IN, self.root / _OWN_SYSUSERS):
+            if path.parent.is_dir() and not any(path.parent.iterdir()):
+                path.parent.rmdir()
         return bool(present)
 
 
 def unit_text(command_line: tuple[str, ...]) -> str:
-    """Return the unit that starts ``command_line`` in place of the packaged program."""
+    """Return the unit with ``command_line`` instead of the packaged program."""
     text = (RESOURCES / UNIT).read_text()
     quoted = " ".join(_quoted(word) for word in command_line)
     return text.replace("ExecStart=/usr/bin/venue-agent", f"ExecStart={quoted}", 1)
 
 
 def _described_account() -> list[str]:
-    """Return comment, home and shell of the user that our sysusers.d(5) line describes."""
+    """Return comment, home and shell of the user in our sysusers.d(5) file."""
     (line,) = (
         line for line in (RESOURCES / SYSUSERS).read_text().splitlines() if line.startswith("u ")
     )
@@ -237,28 +195,28 @@ def _described_account() -> list[str]:
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Read `systemctl show`: one Name=value a line; what is no such line is left out."""
+    """Parse `systemctl show`: one Name=value per line. Other lines are ignored."""
     pairs = (line.partition("=") for line in text.splitlines())
     return {name: value for name, equals, value in pairs if equals}
 
 
 def state_of(properties: Mapping[str, str]) -> ServiceState:
-    """Tell the state from a unit's properties."""
+    """Return the state that a unit's properties describe."""
     activity = _ACTIVITIES.get(properties.get("ActiveState", ""), "stopped")
-    is_there = activity not in {"stopped", "failed"}
+    is_up = activity not in {"stopped", "failed"}
     return ServiceState(
         is_installed=properties.get("LoadState") == "loaded",
         starts_at_boot=properties.get("UnitFileState") == "enabled",
         activity=activity,
         pid=_number(properties.get("MainPID")) or None,
-        # systemd keeps the last words of a service that has ended: they would pass for the present.
-        detail=properties.get("StatusText", "") if is_there else "",
+        # systemd keeps the status text of a service that has ended.
+        detail=properties.get("StatusText", "") if is_up else "",
         restarts=_number(properties.get("NRestarts")),
     )
 
 
 def parse_version(text: str) -> int:
-    """Read `systemctl --version`, such as ``systemd 252 (252.39-1~deb12u2)``; 0 if it is not."""
+    """Parse `systemctl --version`, such as ``systemd 252 (252.39-1~deb12u2)``; 0 if unknown."""
     found = re.match(r"systemd (\d{1,6})\b", text)
     return int(found[1]) if found else 0
 
@@ -272,11 +230,3 @@ def _quoted(word: str) -> str:
     """Quote a word for ExecStart= (systemd.service(5), "Command lines")."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{escaped}"' if escaped != word or " " in word else word
-
-
-def _write_if_other(path: Path, text: str) -> bool:
-    if path.is_file() and path.read_text() == text:
-        return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, text.encode(), _READABLE)
-    return True

@@ -1,1 +1,1 @@
-"""What the agent keeps: its state directory, journal, outbox and small files."""
+"""The agent's persistent state: directory, journal, outbox and small files."""

@@ -1,7 +1,7 @@
-"""Files that are either the old or the new content after a power loss, never a mixture.
+"""Replaces files atomically: after a power loss they have the old or the new content.
 
-The temporary file is synced before the rename and the directory after it, as rename(2) alone
-orders nothing on disk (fsync(2), notes).
+The temporary file is synced before the rename and the directory after it, because rename(2) alone
+does not order writes (fsync(2), notes).
 """
 
 import contextlib
@@ -14,17 +14,17 @@ from typing import Final
 
 PRIVATE = 0o600
 PAUSES_S: Final = (0.01, 0.02, 0.04, 0.08, 0.16) if os.name == "nt" else ()
-"""Windows forbids to replace a file that somebody reads: `venue-agent status` and virus scanners do
-so for a moment."""
+"""Windows does not replace a file while another program reads it, such as `venue-agent status` or a
+virus scanner."""
 
 
 def write_atomically(
     path: Path, content: bytes, mode: int = PRIVATE, *, durably: bool = True
 ) -> None:
-    """Replace ``path`` by ``content``. Raises OSError; ``path`` is then as it was.
+    """Replace ``path`` by ``content``. Raises OSError; ``path`` is then unchanged.
 
-    Not ``durably`` is for what is worth nothing after a power loss: no sync, no wear of a flash
-    disk, and after a power loss any content.
+    With ``durably=False`` nothing is synced, which saves flash disks: after a power loss the
+    content is undefined.
     """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -51,7 +51,7 @@ def replace_patiently(
     sleep: Callable[[float], None] = time.sleep,
     replace: Callable[[str, Path], None] = os.replace,
 ) -> None:
-    """Rename ``source`` to ``target``, trying again after each pause while that is refused."""
+    """Rename ``source`` to ``target``, and retry after each pause if that is refused."""
     for pause_s in pauses_s:
         try:
             replace(source, target)
@@ -63,7 +63,7 @@ def replace_patiently(
 
 
 def sync_directory(directory: Path) -> None:
-    """Make renames and new files in ``directory`` durable, where the platform can."""
+    """Make renames and new files in ``directory`` durable, if the platform supports it."""
     if os.name != "posix":
         return
     handle = os.open(directory, os.O_RDONLY)

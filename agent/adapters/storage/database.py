@@ -1,9 +1,9 @@
-"""The one SQLite file behind journal and outbox.
+"""The SQLite file of journal and outbox.
 
-WAL with synchronous=FULL: a committed transaction survives a power loss
-(sqlite.org/pragma.html#pragma_synchronous). One that need not is synced together with the next
-that must: it survives whatever happens to the process, and the file stays whole. A file that
-cannot be read is set aside and a new one is begun: a machine nobody visits must start.
+With WAL and synchronous=FULL a committed transaction survives a power loss
+(sqlite.org/pragma.html#pragma_synchronous). A transaction that need not is synced with the next
+durable one; it survives a crash of the process, and the file stays consistent. An unreadable file
+is quarantined and replaced, because an unattended machine must start.
 """
 
 import contextlib
@@ -11,11 +11,12 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Final, Literal
+from uuid import UUID
 
-from agent.adapters import failpoints
-from agent.adapters.failpoints import Failpoint
+from agent.adapters.failpoints import Failpoint, passing
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
 
@@ -23,7 +24,7 @@ log = logging.getLogger(__name__)
 
 NAME: Final = "agent.db"
 FILES: Final = (NAME, f"{NAME}-wal", f"{NAME}-shm", f"{NAME}-journal")
-"""What SQLite opens by itself (sqlite.org/tempfiles.html)."""
+"""The files that SQLite opens (sqlite.org/tempfiles.html)."""
 SCHEMA_VERSION: Final = 1
 BUSY_TIMEOUT_S: Final = 5.0
 
@@ -33,7 +34,7 @@ _NOT_THE_FILES_FAULT: Final = frozenset(
         sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY,
     }
 )  # fmt: skip
-"""Errors of opening that a new file would meet as well: the old one must not be given up."""
+"""Errors of opening that a new file would cause as well, so the old one is kept."""
 
 _ROW_NAMES: Final = {"requests": "journal", "outbox": "outbox"}
 
@@ -72,14 +73,14 @@ CREATE TABLE counters (
 
 
 class Database:
-    """A connection with explicit transactions. Raises StateError when no file can be had."""
+    """A connection with explicit transactions. Raises StateError if there is no usable file."""
 
     def __init__(self, state: StateDirectory, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         self._path = state.path / NAME
         self._busy_timeout_s = busy_timeout_s
         self._state = state
         self.on_row_quarantined: Callable[[], None] = lambda: None
-        """Called after a row that could not be read was put into the quarantine."""
+        """Called after an unreadable row was quarantined."""
         self.was_quarantined = False
         try:
             state.require_own(*FILES)
@@ -89,7 +90,7 @@ class Database:
         except sqlite3.DatabaseError as error:
             if _primary_code(error) in _NOT_THE_FILES_FAULT:
                 raise StateError(f"{self._path} cannot be opened: {error}") from None
-            log.error("the journal cannot be read (%s): it is set aside", error)
+            log.error("the journal cannot be read (%s) and is quarantined", error)
             self._connection = self._begin_anew(state)
             self.was_quarantined = True
 
@@ -98,13 +99,15 @@ class Database:
             state.quarantine_file(self._path, *self._side_files())
             return self._open()
         except (OSError, sqlite3.DatabaseError) as error:
-            raise StateError(f"{self._path} cannot be made anew: {error}") from None
+            raise StateError(f"{self._path} cannot be replaced: {error}") from None
 
     def _side_files(self) -> tuple[Path, ...]:
         return tuple(self._path.with_name(NAME + suffix) for suffix in ("-wal", "-shm"))
 
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=self._busy_timeout_s, isolation_level=None)
+        sqlite3.register_adapter(UUID, str)
+        sqlite3.register_adapter(datetime, datetime.isoformat)
         try:
             connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA journal_mode=WAL")
@@ -121,7 +124,9 @@ class Database:
     def _migrate(self, connection: sqlite3.Connection) -> None:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version > SCHEMA_VERSION:
-            raise StateError(f"{self._path} was made by a newer version of the agent")
+            raise StateError(
+                f"{self._path} belongs to a newer version of the agent: update the agent"
+            )
         if version < SCHEMA_VERSION:
             connection.executescript(
                 f"BEGIN; {_SCHEMA} PRAGMA user_version={SCHEMA_VERSION}; COMMIT;"
@@ -131,26 +136,24 @@ class Database:
     def transaction(
         self, failpoint: Failpoint, *, durably: bool = True
     ) -> Iterator[sqlite3.Connection]:
-        """Commit what the body did, all of it or nothing.
+        """Commit the body's changes, all or none.
 
-        Not ``durably``: a power loss may undo it, until the next durable one has been committed.
+        With ``durably=False`` a power loss may undo them, until the next durable commit.
         """
-        failpoints.before(failpoint)
-        with self._synchronous("FULL" if durably else "NORMAL"):
+        with passing(failpoint), self._synchronous("FULL" if durably else "NORMAL"):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:
-                # SQLite ends some failed transactions by itself (sqlite.org/lang_transaction.html).
+                # SQLite itself rolls back some transactions (sqlite.org/lang_transaction.html).
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
-        failpoints.after(failpoint)
 
     @contextlib.contextmanager
     def _synchronous(self, mode: Literal["FULL", "NORMAL"]) -> Iterator[None]:
-        """Commit in ``mode``, and by default again after it."""
+        """Commit in ``mode`` while the body runs."""
         if mode == "FULL":
             yield
             return
@@ -167,7 +170,7 @@ class Database:
     def set_row_aside(
         self, table: Literal["requests", "outbox"], key: str, row: sqlite3.Row
     ) -> None:
-        """Keep a row that cannot be read in the quarantine; ``key`` names its column of ids."""
+        """Move an unreadable row to the quarantine; ``key`` names its column of ids."""
         content = json.dumps(dict(row), default=repr).encode()
         self._state.quarantine(f"{_ROW_NAMES[table]}-row.json", content)
         with self.transaction(Failpoint.ROW_SET_ASIDE) as connection:
@@ -176,7 +179,7 @@ class Database:
         self.on_row_quarantined()
 
     def count(self, name: str, by: int = 1) -> None:
-        """Add to a lasting counter."""
+        """Add to a persistent counter."""
         with self.transaction(Failpoint.COUNTED) as connection:
             connection.execute(
                 "INSERT INTO counters VALUES (?, ?)"
@@ -185,7 +188,7 @@ class Database:
             )
 
     def counters(self) -> dict[str, int]:
-        """Return every lasting counter."""
+        """Return every persistent counter."""
         return {row["name"]: row["value"] for row in self.query("SELECT * FROM counters")}
 
     def close(self) -> None:
@@ -193,13 +196,13 @@ class Database:
 
 
 def is_damaged(error: Exception) -> bool:
-    """Tell whether an error says that the file itself is broken."""
+    """Return whether an error means that the file itself is damaged."""
     codes = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
     return isinstance(error, sqlite3.Error) and _primary_code(error) in codes
 
 
 def _primary_code(error: sqlite3.Error) -> int | None:
-    """Return SQLite's own code (sqlite.org/rescode.html); None for an error raised here."""
+    """Return SQLite's error code (sqlite.org/rescode.html); None for an error of this module."""
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
 
@@ -207,17 +210,17 @@ def _primary_code(error: sqlite3.Error) -> int | None:
 def connect_to_read(
     state: StateDirectory, *, timeout_s: float = BUSY_TIMEOUT_S
 ) -> sqlite3.Connection:
-    """Open the file beside a running daemon, to read only. Raises sqlite3.Error, and StateError
-    for what is no file of the agent's own."""
+    """Open the file read-only, also while the daemon runs. Raises sqlite3.Error, and StateError if
+    it is not the agent's own file."""
     state.require_own(*FILES)
     uri = f"{(state.path / NAME).absolute().as_uri()}?mode=ro"
     return sqlite3.connect(uri, uri=True, timeout=timeout_s)
 
 
 def quarantine_database(state: StateDirectory) -> int:
-    """Put the whole file into the quarantine: what is in it belongs to another device or service.
+    """Quarantine the whole file, because it belongs to another device or service.
 
-    Returns how many reports in it were not sent. Raises StateError.
+    Returns the number of unsent reports in it. Raises StateError.
     """
     path = state.path / NAME
     state.require_own(*FILES)
@@ -229,5 +232,5 @@ def quarantine_database(state: StateDirectory) -> int:
     try:
         state.quarantine_file(path, *(path.with_name(NAME + suffix) for suffix in ("-wal", "-shm")))
     except OSError as error:
-        raise StateError(f"{path} cannot be set aside: {error.strerror}") from None
+        raise StateError(f"{path} cannot be quarantined: {error.strerror}") from None
     return unsent

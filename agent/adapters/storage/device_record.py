@@ -1,10 +1,9 @@
-"""What this device is and where it is bound: `device.json` in the state directory."""
+"""The device's identity and binding: `device.json` in the state directory."""
 
 import logging
 from pathlib import Path
 
-from agent.adapters import failpoints
-from agent.adapters.failpoints import Failpoint
+from agent.adapters.failpoints import Failpoint, passing
 from agent.adapters.storage.atomic_file import write_atomically
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
@@ -29,7 +28,7 @@ class Binding(Model):
 
 
 class DeviceRecord(Model):
-    """``fingerprint`` is that of the machine this was written on (adapters.machine)."""
+    """``fingerprint`` is that of the machine that wrote the record (adapters.machine)."""
 
     legacy_install_id: LegacyInstallId
     fingerprint: str | None = None
@@ -44,9 +43,9 @@ class DeviceRecordFile:
         self.was_quarantined = False
 
     def load(self) -> DeviceRecord | None:
-        """Return the record, or None when there is none that can be read.
+        """Return the record; None if it is missing or unreadable.
 
-        An unreadable one is set aside. Raises StateError when the file may not be read.
+        An unreadable record is quarantined. Raises StateError if this user may not read the file.
         """
         try:
             content = self._state.read(NAME, MAX_BYTES)
@@ -57,14 +56,14 @@ class DeviceRecordFile:
         try:
             return decode(content, DeviceRecord)
         except ValidationError:
-            log.error("%s cannot be read: it is set aside and made anew", self._path)
+            log.error("%s cannot be read and is quarantined", self._path)
             self._state.quarantine_file(self._path)
             self.was_quarantined = True
             return None
 
     def peek(self) -> DeviceRecord | None:
-        """Return the record if it can be read, and touch nothing. Raises StateError for what is
-        no file of the agent's own."""
+        """Return the record if it can be read, and change nothing. Raises StateError if it is not
+        the agent's own file."""
         try:
             return decode(self._state.read(NAME, MAX_BYTES), DeviceRecord)
         except (OSError, ValidationError):
@@ -72,9 +71,8 @@ class DeviceRecordFile:
 
     def save(self, record: DeviceRecord) -> None:
         """Write the record durably. Raises StateError."""
-        failpoints.before(Failpoint.DEVICE_RECORD_WRITTEN)
         try:
-            write_atomically(self._path, encode_indented(record).encode() + b"\n")
+            with passing(Failpoint.DEVICE_RECORD_WRITTEN):
+                write_atomically(self._path, encode_indented(record).encode() + b"\n")
         except OSError as error:
             raise StateError(f"{self._path} cannot be written: {error.strerror}") from None
-        failpoints.after(Failpoint.DEVICE_RECORD_WRITTEN)

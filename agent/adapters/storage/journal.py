@@ -1,7 +1,7 @@
-"""The journal: every request ever taken, and how far it is (rules.lifecycle).
+"""The journal: every request and its state (rules.lifecycle).
 
-A finished row stays as a tombstone, so that a request delivered again is known. Every write moves
-a row by one step of the table, inside the caller's transaction or one of its own.
+A finished row stays as a tombstone, which identifies repeated deliveries. Every write is one
+transition of a row, in the caller's transaction or in one of its own.
 """
 
 import logging
@@ -16,7 +16,9 @@ from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import Database
 from agent.adapters.storage.state import StateDirectory
 from agent.rules.lifecycle import FINAL, Event, State, advance
+from agent.wire.codec import read_row
 from agent.wire.device_operations import Command
+from agent.wire.validation import ValidationError
 from agent.wire.vocabulary import Kind, Outcome
 
 log = logging.getLogger(__name__)
@@ -24,15 +26,15 @@ log = logging.getLogger(__name__)
 TOMBSTONE_AGE: Final = timedelta(days=90)
 TOMBSTONES_MAX: Final = 10_000
 PRUNED_EVERY: Final = 500
-"""Requests taken between two prunings: the journal's size is bounded, however long it runs."""
+"""Number of new requests between two prunings."""
 
 SAID_AGAIN: Final = frozenset({Event.ACCEPTED})
-"""Steps that need not survive a power loss: the service is told once more, and accepts it again."""
+"""Transitions that need not survive a power loss: the agent repeats the call, which is harmless."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One request. ``attempt`` counts the collections begun and not cleanly stopped."""
+    """One request. ``attempt`` counts the collections that were started and not cleanly stopped."""
 
     request_id: UUID
     binding_id: UUID
@@ -54,20 +56,20 @@ class Journal:
         self._taken = 0
 
     def add(self, command: Command, now: datetime) -> bool:
-        """Write a new request down. Returns False, and changes nothing, when it is known."""
+        """Store a new request. Returns False, and changes nothing, if it is known."""
         with self._database.transaction(Failpoint.REQUEST_ADDED) as connection:
             cursor = connection.execute(
                 "INSERT INTO requests"
                 " (request_id, binding_id, kind, expires_at, state, received_at, updated_at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 (
-                    str(command.request_id),
-                    str(command.binding_id),
+                    command.request_id,
+                    command.binding_id,
                     command.kind,
-                    command.expires_at.isoformat(),
+                    command.expires_at,
                     State.RECEIVED,
-                    now.isoformat(),
-                    now.isoformat(),
+                    now,
+                    now,
                 ),
             )
             is_new = cursor.rowcount == 1
@@ -77,7 +79,7 @@ class Journal:
         return is_new
 
     def get(self, request_id: UUID) -> Entry | None:
-        rows = self._select("WHERE request_id = ?", (str(request_id),))
+        rows = self._select("WHERE request_id = ?", (request_id,))
         return next(rows, None)
 
     def in_state(self, state: State) -> tuple[Entry, ...]:
@@ -85,7 +87,7 @@ class Journal:
         return tuple(self._select("WHERE state = ? ORDER BY received_at", (state,)))
 
     def kinds_in(self, state: State) -> tuple[Kind, ...]:
-        """Return the kinds of the requests in ``state``, that of the oldest first."""
+        """Return the kinds of the requests in ``state``, ordered by their oldest request."""
         rows = self._database.query(
             "SELECT kind FROM requests WHERE state = ? AND kind IN ('network', 'application')"
             " GROUP BY kind ORDER BY min(received_at)",
@@ -94,27 +96,26 @@ class Journal:
         return tuple(cast("Kind", row["kind"]) for row in rows)
 
     def unfinished(self) -> tuple[Entry, ...]:
-        """Return every entry that has not ended, oldest first; rows of unknown states are set
-        aside on the way."""
+        """Return every unfinished entry, oldest first. Rows in unknown states are quarantined."""
         marks = ", ".join("?" for _ in FINAL)
         return tuple(
             self._select(f"WHERE state NOT IN ({marks}) ORDER BY received_at", tuple(sorted(FINAL)))
         )
 
     def waiting(self) -> int:
-        """Return how many requests have not ended."""
+        """Return the number of unfinished requests."""
         marks = ", ".join("?" for _ in FINAL)
         sql = f"SELECT count(*) FROM requests WHERE state NOT IN ({marks})"  # noqa: S608
         return int(self._database.query(sql, tuple(sorted(FINAL)))[0][0])
 
     def move(self, entry: Entry, event: Event, now: datetime, detail: str | None = None) -> Entry:
-        """Move a request by one step of its own transaction and return it as it is then."""
+        """Apply an event in a transaction of its own, and return the new entry."""
         return self.move_all((entry,), event, now, detail)[0]
 
     def move_all(
         self, entries: Sequence[Entry], event: Event, now: datetime, detail: str | None = None
     ) -> tuple[Entry, ...]:
-        """Move requests by the same step, all of them or none."""
+        """Apply an event to requests, to all or none."""
         if not entries:
             return ()
         durably = event not in SAID_AGAIN
@@ -141,67 +142,38 @@ class Journal:
             " report_id = coalesce(?, report_id), outcome = coalesce(?, outcome),"
             " detail = coalesce(?, detail) WHERE request_id = ?",
             (
-                advance(entry.state, event),
-                attempt,
-                now.isoformat(),
-                None if report_id is None else str(report_id),
-                outcome,
-                detail,
-                str(entry.request_id),
+                advance(entry.state, event), attempt, now, report_id, outcome, detail,
+                entry.request_id,
             ),
-        )
+        )  # fmt: skip
         row = connection.execute(
-            "SELECT * FROM requests WHERE request_id = ?", (str(entry.request_id),)
+            "SELECT * FROM requests WHERE request_id = ?", (entry.request_id,)
         ).fetchone()
-        return _entry(row)
+        return read_row(dict(row), Entry)
 
     def note_running_acknowledged(self, request_id: UUID) -> None:
-        """Remember that the service knows the request to be running; forgotten in a power loss, it
-        is told once more."""
+        """Note that the service knows that the request is running. If a power loss undoes this, the
+        acknowledgement is repeated."""
         with self._database.transaction(Failpoint.RUNNING_NOTED, durably=False) as connection:
             connection.execute(
                 "UPDATE requests SET running_acknowledged = 1 WHERE request_id = ?",
-                (str(request_id),),
+                (request_id,),
             )
 
     def prune(self, now: datetime) -> None:
-        """Drop tombstones that no redelivery can reach any more."""
+        """Delete tombstones that are too old for a repeated delivery."""
         marks = ", ".join("?" for _ in FINAL)
-        oldest = (now - TOMBSTONE_AGE).isoformat()
         with self._database.transaction(Failpoint.JOURNAL_PRUNED) as connection:
             connection.execute(
                 f"DELETE FROM requests WHERE state IN ({marks}) AND (updated_at < ? OR request_id"  # noqa: S608
                 f" NOT IN (SELECT request_id FROM requests ORDER BY received_at DESC LIMIT ?))",
-                (*sorted(FINAL), oldest, TOMBSTONES_MAX),
+                (*sorted(FINAL), now - TOMBSTONE_AGE, TOMBSTONES_MAX),
             )
 
     def _select(self, rest: str, parameters: tuple[object, ...]) -> Iterator[Entry]:
         for row in self._database.query(f"SELECT * FROM requests {rest}", parameters):  # noqa: S608
             try:
-                yield _entry(row)
-            except ValueError as error:
-                self._quarantine_file(row, error)
-
-    def _quarantine_file(self, row: sqlite3.Row, error: ValueError) -> None:
-        log.error("a journal row cannot be read (%s): it is set aside", error)
-        self._database.set_row_aside("requests", "request_id", row)
-
-
-def _entry(row: sqlite3.Row) -> Entry:
-    """Read a row. Raises ValueError."""
-    if row["kind"] not in {"network", "application"}:
-        raise ValueError(f"unknown kind {row['kind']!r}")
-    return Entry(
-        request_id=UUID(row["request_id"]),
-        binding_id=UUID(row["binding_id"]),
-        kind=cast("Kind", row["kind"]),
-        expires_at=datetime.fromisoformat(row["expires_at"]),
-        state=State(row["state"]),
-        attempt=row["attempt"],
-        running_acknowledged=bool(row["running_acknowledged"]),
-        received_at=datetime.fromisoformat(row["received_at"]),
-        updated_at=datetime.fromisoformat(row["updated_at"]),
-        report_id=UUID(row["report_id"]) if row["report_id"] else None,
-        outcome=cast("Outcome | None", row["outcome"]),
-        detail=row["detail"],
-    )
+                yield read_row(dict(row), Entry)
+            except ValidationError as error:
+                log.error("a journal row cannot be read (%s) and is quarantined", error)
+                self._database.set_row_aside("requests", "request_id", row)

@@ -1,7 +1,6 @@
-"""The transactions that move a request and its report together: both happen or neither."""
+"""Transactions that change a request and its report together, or neither."""
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import Database
@@ -9,9 +8,7 @@ from agent.adapters.storage.journal import Entry, Journal
 from agent.adapters.storage.outbox import Item, Outbox
 from agent.adapters.storage.sent import SentReports
 from agent.rules.lifecycle import FINAL, Event
-
-if TYPE_CHECKING:
-    from agent.rules.reports.sealing import Report, Sealed
+from agent.rules.reports.sealed_report import SealedReport
 
 DROPPED_COUNTER = "reports_dropped"
 
@@ -23,10 +20,8 @@ class Ledger:
         self.outbox = outbox
         self.sent = SentReports(database)
 
-    def hand_over(
-        self, entry: Entry | None, report: "Report", sealed: "Sealed", now: datetime
-    ) -> None:
-        """Finish a request and queue its report; ``entry`` is None for a scheduled one."""
+    def hand_over(self, entry: Entry | None, report: SealedReport, now: datetime) -> None:
+        """Finish a request and queue its report; ``entry`` is None for a scheduled report."""
         with self._database.transaction(Failpoint.REPORT_HANDED_OVER) as connection:
             if entry is not None:
                 self.journal.move_within(
@@ -35,27 +30,27 @@ class Ledger:
                     Event.REPORT_SEALED,
                     now,
                     report_id=report.report_id,
-                    outcome=sealed.outcome,
+                    outcome=report.outcome,
                 )
-            self.outbox.add_within(connection, report, sealed, now)
+            self.outbox.add_within(connection, report, now)
 
     def settle(self, item: Item, now: datetime) -> None:
-        """The service has the report: close the request, and keep the body to be shown only."""
+        """Finish the request of an accepted report, and keep the report for display."""
         self._close(item, Event.REPORT_TAKEN, Failpoint.REPORT_SETTLED, now)
         self.sent.keep(item, now)
 
     def give_up(self, item: Item, now: datetime, why: str) -> None:
-        """The report will never be taken: drop it, say why in the journal, and count it."""
+        """Drop a report that cannot be sent; count it, and note the reason in the journal."""
         self._close(item, Event.REFUSED, Failpoint.REPORT_GIVEN_UP, now, why)
         self._database.count(DROPPED_COUNTER)
 
     def drop_over_bounds(
         self, max_bytes: int, max_age: timedelta, now: datetime
     ) -> tuple[Item, ...]:
-        """Give up what the outbox has no room for, and return it."""
+        """Drop the reports that exceed the outbox's limits, and return them."""
         leaving = self.outbox.over_bounds(max_bytes, max_age, now)
         for item in leaving:
-            self.give_up(item, now, "given up: no room or too old")
+            self.give_up(item, now, "dropped: no room or too old")
         return leaving
 
     def _close(

@@ -1,41 +1,31 @@
-"""The outbox: sealed reports until the service has them. Bounded by bytes and age."""
+"""The outbox: sealed reports until the service has accepted them. Bounded by size and age."""
 
 import logging
 import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
 from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import Database
-from agent.wire.vocabulary import Kind, Outcome
-
-if TYPE_CHECKING:
-    from agent.rules.reports.sealing import Report, Sealed
-
+from agent.rules.reports.sealed_report import SealedReport
+from agent.wire.codec import read_row
+from agent.wire.validation import ValidationError
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """A sealed report. ``request_id`` is None for a scheduled one."""
+class Item(SealedReport):
+    """A report in the outbox."""
 
-    report_id: UUID
-    request_id: UUID | None
-    binding_id: UUID
-    kind: Kind
-    outcome: Outcome
-    tier: int
     created_at: datetime
-    body: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """How much waits, and since when the oldest does."""
+    """The number and size of the waiting reports, and the time of the oldest."""
 
     reports: int
     size_bytes: int
@@ -47,37 +37,31 @@ class Outbox:
         self._database = database
 
     def add_within(
-        self, connection: sqlite3.Connection, report: "Report", sealed: "Sealed", now: datetime
+        self, connection: sqlite3.Connection, report: SealedReport, now: datetime
     ) -> None:
-        """Queue a report inside the caller's transaction. A known report id changes nothing."""
+        """Queue a report in the caller's transaction. A known report id changes nothing."""
         connection.execute(
             "INSERT INTO outbox VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (
-                str(report.report_id),
-                None if report.request_id is None else str(report.request_id),
-                str(report.binding_id),
-                report.kind,
-                sealed.outcome,
-                sealed.tier,
-                now.isoformat(),
-                sealed.body,
+                report.report_id, report.request_id, report.binding_id, report.kind,
+                report.outcome, report.tier, now, report.body,
             ),
-        )
+        )  # fmt: skip
 
     def quarantine_unreadable(self) -> None:
-        """Put every row that cannot be read into the quarantine."""
+        """Move every unreadable row to the quarantine."""
         for row in self._database.query("SELECT report_id FROM outbox"):
             self._get(row["report_id"])
 
     def oldest(self, skip: Collection[UUID] = ()) -> Item | None:
-        """Return the report to send next, none of ``skip``."""
+        """Return the report to send next, except those in ``skip``."""
         for row in self._database.query("SELECT report_id FROM outbox ORDER BY created_at"):
             if (item := self._get(row["report_id"])) is not None and item.report_id not in skip:
                 return item
         return None
 
     def keep_young(self, by: timedelta) -> None:
-        """Make every report younger by ``by``: the clock was set forward, nothing grew older."""
+        """Make every report younger by ``by``, after the clock was set forward."""
         if not by:
             return
         with self._database.transaction(Failpoint.REPORTS_KEPT_YOUNG) as connection:
@@ -85,19 +69,19 @@ class Outbox:
                 created_at = datetime.fromisoformat(row["created_at"]) + by
                 connection.execute(
                     "UPDATE outbox SET created_at = ? WHERE report_id = ?",
-                    (created_at.isoformat(), row["report_id"]),
+                    (created_at, row["report_id"]),
                 )
 
-    def replace(self, item: Item, sealed: "Sealed") -> None:
-        """Put another seal of the same report in the place of the present one."""
+    def replace(self, sealed: SealedReport) -> None:
+        """Replace a report by another seal of it."""
         with self._database.transaction(Failpoint.REPORT_RESEALED) as connection:
             connection.execute(
                 "UPDATE outbox SET body = ?, tier = ?, outcome = ? WHERE report_id = ?",
-                (sealed.body, sealed.tier, sealed.outcome, str(item.report_id)),
+                (sealed.body, sealed.tier, sealed.outcome, sealed.report_id),
             )
 
     def remove_within(self, connection: sqlite3.Connection, report_id: UUID) -> None:
-        connection.execute("DELETE FROM outbox WHERE report_id = ?", (str(report_id),))
+        connection.execute("DELETE FROM outbox WHERE report_id = ?", (report_id,))
 
     def depth(self) -> Depth:
         row = self._database.query(
@@ -106,7 +90,7 @@ class Outbox:
         return Depth(row[0], row[1], datetime.fromisoformat(row[2]) if row[2] else None)
 
     def has_room(self, size_bytes: int, max_bytes: int) -> bool:
-        """Tell whether a requested report fits without displacing another requested one."""
+        """Return whether a requested report fits without displacing another requested report."""
         rows = self._database.query(
             "SELECT coalesce(sum(length(body)), 0) FROM outbox WHERE request_id IS NOT NULL"
         )
@@ -114,7 +98,7 @@ class Outbox:
         return not waiting_bytes or waiting_bytes + size_bytes <= max_bytes
 
     def over_bounds(self, max_bytes: int, max_age: timedelta, now: datetime) -> tuple[Item, ...]:
-        """Return what has to go: what is too old, then, while the rest is too large, the oldest,
+        """Return the reports to drop: those that are too old, then the oldest until the rest fits,
         scheduled reports before requested ones."""
         rows = self._database.query(
             "SELECT report_id, created_at, length(body) AS size FROM outbox"
@@ -133,24 +117,11 @@ class Outbox:
         return tuple(item for item in items if item is not None)
 
     def _get(self, report_id: str) -> Item | None:
-        """Return a report; one that cannot be read is set aside."""
+        """Return a report; None if it cannot be read, and is quarantined."""
         row = self._database.query("SELECT * FROM outbox WHERE report_id IS ?", (report_id,))[0]
         try:
-            return _item(row)
-        except ValueError as error:
-            log.error("a report in the outbox cannot be read (%s): it is set aside", error)
+            return read_row(dict(row), Item)
+        except ValidationError as error:
+            log.error("a report in the outbox cannot be read (%s) and is quarantined", error)
             self._database.set_row_aside("outbox", "report_id", row)
             return None
-
-
-def _item(row: sqlite3.Row) -> Item:
-    return Item(
-        report_id=UUID(row["report_id"]),
-        request_id=UUID(row["request_id"]) if row["request_id"] else None,
-        binding_id=UUID(row["binding_id"]),
-        kind=cast("Kind", row["kind"]),
-        outcome=cast("Outcome", row["outcome"]),
-        tier=row["tier"],
-        created_at=datetime.fromisoformat(row["created_at"]),
-        body=row["body"],
-    )

@@ -1,11 +1,10 @@
-"""`printers.json`: what this machine's printers were when they last answered."""
+"""`printers.json`: the last known details of this machine's printers."""
 
 import json
 import logging
 from dataclasses import asdict
 
-from agent.adapters import failpoints
-from agent.adapters.failpoints import Failpoint
+from agent.adapters.failpoints import Failpoint, passing
 from agent.adapters.storage.atomic_file import write_atomically
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
@@ -25,21 +24,21 @@ class PrinterMemory:
         self._path = state.path / NAME
 
     def load(self) -> tuple[Memory, str | None]:
-        """Return what is known, and in words why it cannot be read; set aside what is damaged."""
+        """Return the memory, and a limitation if it is unreadable. Quarantine a damaged file."""
         try:
             return self._read(), None
         except ValidationError:
-            log.error("%s cannot be read: it is set aside and made anew", self._path)
+            log.error("%s cannot be read and is quarantined", self._path)
             try:
-                where = f"it was set aside as {self._state.quarantine_file(self._path)}"
+                where = f"it was moved to {self._state.quarantine_file(self._path)}"
             except (OSError, StateError) as error:
-                where = f"and cannot be set aside: {error}"
+                where = f"and cannot be quarantined: {error}"
             return NOTHING_LEARNED, _lost(f"{self._path} is damaged, {where}")
         except (OSError, StateError) as error:
             return NOTHING_LEARNED, _lost(_words(error))
 
     def peek(self) -> tuple[Memory, str | None]:
-        """Return the same as ``load``, and touch nothing."""
+        """Return the same as ``load``, but change nothing."""
         try:
             return self._read(), None
         except ValidationError:
@@ -48,18 +47,17 @@ class PrinterMemory:
             return NOTHING_LEARNED, _lost(_words(error))
 
     def write(self, memory: Memory) -> bool:
-        """Replace what is known, and tell whether this was done.
+        """Replace the memory; return whether this succeeded.
 
-        Without it reports say less; they are made all the same.
+        A failure only makes later reports less detailed.
         """
         content = json.dumps(asdict(memory), indent=2).encode()
-        failpoints.before(Failpoint.PRINTERS_WRITTEN)
         try:
-            write_atomically(self._path, content + b"\n")
+            with passing(Failpoint.PRINTERS_WRITTEN):
+                write_atomically(self._path, content + b"\n")
         except OSError as error:
             log.warning("%s cannot be written: %s", self._path, error.strerror)
             return False
-        failpoints.after(Failpoint.PRINTERS_WRITTEN)
         return True
 
     def _read(self) -> Memory:
@@ -71,7 +69,7 @@ class PrinterMemory:
 
 
 def _lost(reason: str) -> str:
-    return f"what earlier reports learned of the printers cannot be read: {reason}"
+    return f"the details of printers from earlier reports cannot be read: {reason}"
 
 
 def _words(error: Exception) -> str:

@@ -1,9 +1,9 @@
-"""Opens files of a directory that another user may own, so that root comes to no harm by it.
+"""Opens files safely in a directory that another user may own.
 
-Whoever owns the directory may put a symbolic link, a FIFO or a hard link in a file's place, and
-wait until root opens it. A file is opened here only if it is a regular one, has one name, and
-belongs to the directory's owner. Nobody else's will do: what root left there the owner could not
-read, and a file of a third user was put there by nobody who may write into the directory.
+The owner of the directory can replace a file by a symbolic link, a FIFO or a hard link, and wait
+until root opens it. So a file is opened only if it is a regular file with one name that belongs to
+the directory's owner. The owner could not read a file of root, and a third user's file must not be
+in the directory at all.
 """
 
 import os
@@ -19,24 +19,24 @@ from agent.regular_file import WITHOUT_WAITING, kind_of
 PRIVATE: Final = 0o600
 _NO_LINK: Final[int] = getattr(os, "O_NOFOLLOW", 0)
 _TRIES: Final = 5
-"""A file that is replaced between two looks at it is looked at again."""
+"""Retries for a file that is replaced between two checks."""
 
 
 class UnsafeFile(StateError):
-    """What stands in a file's place is not the agent's own: one line, with what to do."""
+    """A path is not a file of the agent. The message is one line with the fix."""
 
 
 def open_safely(path: Path, flags: int, mode: int = PRIVATE) -> int:
-    """Open as open(2) does and return the descriptor. Raises UnsafeFile and OSError.
+    """Open a file like open(2), and return the descriptor. Raises UnsafeFile and OSError.
 
-    With O_CREAT a file is made only where nothing is. Looked at before it is opened, since
-    opening a device may act on it, and once more by its descriptor, which nobody can exchange.
+    O_CREAT creates a file only if the path does not exist. The file is checked before it is opened,
+    because opening a device may have an effect, and again by its descriptor, which is reliable.
     """
     for _ in range(_TRIES - 1):
         try:
             return _open(path, flags, mode)
         except FileExistsError:
-            continue  # another one made it just now
+            continue  # another process has just created it
     return _open(path, flags, mode)
 
 
@@ -47,22 +47,22 @@ def read_start_safely(path: Path, max_bytes: int) -> bytes:
 
 
 def read_safely(path: Path, max_bytes: int) -> bytes:
-    """Return the content. Raises UnsafeFile, also for a longer one, and OSError."""
+    """Return the content. Raises OSError, and UnsafeFile, also if it is too large."""
     content = read_start_safely(path, max_bytes + 1)
     if len(content) > max_bytes:
-        raise UnsafeFile(f"{path} is longer than {max_bytes} bytes: move it away")
+        raise UnsafeFile(f"{path} is larger than {max_bytes} bytes: move it away")
     return content
 
 
 def require_own(path: Path) -> None:
-    """Raise UnsafeFile unless ``path`` is nothing or a file as above: for who opens it by name."""
-    if (found := _look(path)) is not None:
+    """Raise UnsafeFile if ``path`` exists and is unsafe. For libraries that open by name."""
+    if (found := _status(path)) is not None:
         _require_plain(path, *found)
 
 
 def require_own_directory(path: Path) -> None:
-    """Raise UnsafeFile unless ``path`` is nothing, or a directory of its parent's owner."""
-    if (found := _look(path)) is None:
+    """Raise UnsafeFile if ``path`` exists and is not a directory of its parent's owner."""
+    if (found := _status(path)) is None:
         return
     status, owner = found
     if not stat.S_ISDIR(status.st_mode) or _is_reparse_point(status):
@@ -70,8 +70,8 @@ def require_own_directory(path: Path) -> None:
     _require_owner(path, status, owner)
 
 
-def _look(path: Path) -> tuple[os.stat_result, int] | None:
-    """Return what stands there and who owns the directory; None where there is nothing."""
+def _status(path: Path) -> tuple[os.stat_result, int] | None:
+    """Return the status of a path and the owner of its directory; None if it does not exist."""
     try:
         return path.lstat(), path.parent.stat().st_uid
     except FileNotFoundError:
@@ -103,8 +103,8 @@ def _open(path: Path, flags: int, mode: int) -> int:
 
 
 def _open_under_windows(path: Path, flags: int, mode: int) -> int:
-    """Python has no flag there against links: the look before must do, in a directory that is
-    closed to others (adapters.service_manager.windows)."""
+    """Windows has no flag against links, so only the check before protects; other users have no
+    access to the directory (adapters.service_manager.windows)."""
     require_own(path)
     return os.open(path, flags | WITHOUT_WAITING, mode)
 

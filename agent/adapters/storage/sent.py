@@ -1,6 +1,6 @@
-"""The newest reports that the service has, kept to be shown again on this machine.
+"""The newest reports that were sent, kept to be shown again on this machine.
 
-They are a convenience: whatever befalls them, the report is at the service and its request is over.
+Losing one is harmless: the service has the report, and its request is finished.
 """
 
 import logging
@@ -18,8 +18,8 @@ KEPT_MAX: Final = 10
 KEPT_MAX_BYTES: Final = 4 * 2**20
 KEPT_MAX_AGE: Final = timedelta(days=14)
 
-# Made with the first row: neither a start on a full disk nor an earlier version is in its way.
-_TABLE: Final = """
+# Created with the first row, so that a start on a full disk succeeds.
+SENT_TABLE: Final = """
 CREATE TABLE IF NOT EXISTS sent (
     report_id TEXT PRIMARY KEY,
     request_id TEXT,
@@ -37,31 +37,23 @@ class SentReports:
         self._database = database
 
     def keep(self, item: Item, now: datetime) -> None:
-        """Keep a report that the service has taken, as far as there is room for it."""
+        """Keep a report that the service has accepted, if there is room for it."""
         try:
             with self._database.transaction(Failpoint.REPORT_KEPT) as connection:
-                connection.execute(_TABLE)
+                connection.execute(SENT_TABLE)
                 connection.execute(
                     "INSERT OR REPLACE INTO sent VALUES (?, ?, ?, ?, ?, ?, ?)",
                     (
-                        str(item.report_id),
-                        None if item.request_id is None else str(item.request_id),
-                        item.kind,
-                        item.outcome,
-                        item.created_at.isoformat(),
-                        now.isoformat(),
-                        item.body,
+                        item.report_id, item.request_id, item.kind, item.outcome, item.created_at,
+                        now, item.body,
                     ),
-                )
+                )  # fmt: skip
                 _drop_over_bounds(connection, now)
         except sqlite3.Error as error:
-            log.warning(
-                "report %s is sent, but not kept here: %s", item.report_id, error,
-                extra={"report_id": item.report_id},
-            )  # fmt: skip
+            log.warning("report %s is sent, but not kept here: %s", item.report_id, error)
 
     def drop_old(self, now: datetime) -> None:
-        """Forget what is too old to be kept."""
+        """Delete reports that are too old."""
         try:
             oldest = self._database.query("SELECT min(sent_at) FROM sent")[0][0]
             if oldest is None or oldest >= (now - KEPT_MAX_AGE).isoformat():
@@ -73,7 +65,7 @@ class SentReports:
 
 
 def _drop_over_bounds(connection: sqlite3.Connection, now: datetime) -> None:
-    """Delete what is too old, and the oldest ones over the bounds."""
+    """Delete reports that are too old, and the oldest ones that exceed the limits."""
     total = 0
     rows = connection.execute(
         "SELECT report_id, sent_at, length(body) AS size FROM sent ORDER BY sent_at DESC"

@@ -1,6 +1,6 @@
-"""The state directory: closed to others, held by one agent at a time, with a place for wreckage.
+"""The state directory: private, locked by one agent at a time, with a quarantine.
 
-Every file in it is opened by `adapters.safe_file`, and only after the way to it was looked at.
+`safe_file` opens every file in it, after the path to the directory was checked.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ LEFTOVERS = (
 
 
 class StateDirectory:
-    """A directory of the agent's own. Raises StateError, in words for people."""
+    """The directory of the agent's state. Raises StateError."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,21 +50,20 @@ class StateDirectory:
         return self.path / QUARANTINE_NAME
 
     def weakness(self) -> Weakness | None:
-        """Return how others could change what is in it. Raises OSError where that is not seen.
+        """Return how other users could change its content. Raises OSError if that is unknown.
 
-        Trusted are root, the user of this process and the directory's owner: without the
-        latter's consent nothing in it can be relied on anyway.
+        Root, the user of this process and the directory's owner are trusted.
         """
         if sys.platform == "win32":
-            return None  # `service install` closes it; its rights are not in the file's mode
+            return None  # `service install` restricts access; the mode does not show it
         return weakness_of(self.path, {ROOT, os.geteuid(), self.path.stat().st_uid})
 
     def require_closed(self) -> None:
-        """Raise StateError where others could change what is in it; nothing is no fault."""
+        """Raise StateError if other users could change its content. It need not exist."""
         try:
             weakness = self.weakness()
         except OSError:
-            return  # it is not there or closed to us: who goes on to use it will say so
+            return  # missing or not readable: using it will fail with a better error
         if weakness is not None:
             raise StateError(
                 f"the state directory {self.path} is not safe: {weakness.detail}\n"
@@ -72,7 +71,7 @@ class StateDirectory:
             )
 
     def prepare(self) -> None:
-        """Make the directory and see that it can be written."""
+        """Create the directory, and check that it can be written."""
         try:
             self.path.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
             self.require_closed()
@@ -86,9 +85,9 @@ class StateDirectory:
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
-        """Keep every other agent out while the body runs.
+        """Lock the directory while the body runs.
 
-        Raises StateError with the other one's process id.
+        Raises StateError with the process id of another agent that has locked it.
         """
         try:
             file = os.fdopen(self._open(LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+b")
@@ -110,20 +109,19 @@ class StateDirectory:
             file.close()
 
     def _remove_leftovers(self) -> None:
-        """Remove what an agent that was killed in the middle of a write has left."""
+        """Remove temporary files of an agent that was killed during a write."""
         for pattern in LEFTOVERS:
             for path in self.path.glob(pattern):
                 with contextlib.suppress(OSError):
                     path.unlink()
 
     def read(self, name: str, max_bytes: int) -> bytes:
-        """Return the content of a file. Raises StateError for what is unsafe, and OSError."""
+        """Return the content of a file. Raises OSError, and StateError if it is unsafe."""
         self.require_closed()
         return read_safely(self.path / name, max_bytes)
 
     def require_own(self, *names: str) -> None:
-        """Raise StateError unless each is a file of the agent's own, or nothing: for SQLite, which
-        opens by name."""
+        """Raise StateError if a path exists and is unsafe. For SQLite, which opens by name."""
         self.require_closed()
         for name in names:
             require_own(self.path / name)
@@ -133,7 +131,7 @@ class StateDirectory:
         return open_safely(self.path / name, flags)
 
     def holder(self) -> int | None:
-        """Return the process id of the agent that holds the directory now, or None."""
+        """Return the process id of the agent that has locked the directory, or None."""
         try:
             file = os.fdopen(self._open(LOCK_NAME, os.O_RDWR), "r+b")
         except OSError:
@@ -142,7 +140,7 @@ class StateDirectory:
             return None if _try_lock(file) else (read_pid(self.path) or 0)
 
     def quarantine_file(self, *paths: Path) -> Path:
-        """Move unreadable files into the quarantine and return where the first one went."""
+        """Move unreadable files to the quarantine, and return the new path of the first."""
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
         self._make_quarantine()
         target = self.quarantine_path / f"{stamp}-{paths[0].name}"
@@ -153,7 +151,7 @@ class StateDirectory:
         return target
 
     def quarantine(self, name: str, content: bytes) -> Path:
-        """Keep ``content`` in the quarantine for support."""
+        """Store ``content`` in the quarantine, for support."""
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
         self._make_quarantine()
         target = self.quarantine_path / f"{stamp}-{name}"
@@ -167,12 +165,12 @@ class StateDirectory:
         self.quarantine_path.mkdir(mode=PRIVATE_DIRECTORY, exist_ok=True)
 
     def require_quarantine(self) -> None:
-        """Raise StateError where the quarantine is anything but a directory of the agent's own."""
+        """Raise StateError if the quarantine exists and is not the agent's own directory."""
         self.require_closed()
         require_own_directory(self.quarantine_path)
 
     def _trim_quarantine(self) -> None:
-        """Drop the oldest files over the bounds; the newest one stays, whatever its size."""
+        """Delete the oldest files that exceed the limits; the newest file always stays."""
         newest_first = sorted(self.quarantine_path.iterdir(), reverse=True)
         total = 0
         for number, file in enumerate(newest_first):
@@ -183,12 +181,12 @@ class StateDirectory:
                 file.unlink(missing_ok=True)
 
     def free_bytes(self) -> int:
-        """Return how much room there is for an unprivileged user on the state's disk."""
+        """Return the free space for an unprivileged user on the state's disk."""
         return shutil.disk_usage(self.path).free
 
 
 def read_pid(state_dir: Path) -> int | None:
-    """Return the process id in the lock file, whether or not that process lives."""
+    """Return the process id in the lock file, even if that process has ended."""
     try:
         return int(read_safely(state_dir / LOCK_NAME, PID_MAX_BYTES))
     except (OSError, UnsafeFile, ValueError):
@@ -200,7 +198,7 @@ def _named(pid: int | None) -> str:
 
 
 def _pid_when_denied(state_dir: Path) -> int | None:
-    """Without the right to try the lock, believe the file if such a process exists."""
+    """Return the process id in the file, if this process may not try the lock and it exists."""
     pid = read_pid(state_dir)
     if pid is None or sys.platform == "win32":
         return pid
@@ -214,7 +212,7 @@ def _pid_when_denied(state_dir: Path) -> int | None:
 
 
 def _try_lock_for_a_moment(file: BinaryIO) -> bool:
-    """Try again for a moment: `holder`, asked by a `status`, takes the lock to see if it can."""
+    """Retry for a moment, because `status` takes the lock briefly to test it."""
     for _ in range(LOCK_TRIES - 1):
         if _try_lock(file):
             return True
@@ -226,7 +224,7 @@ def _try_lock(file: BinaryIO) -> bool:
     if sys.platform == "win32":
         import msvcrt
 
-        # A lock far behind the end leaves the process id readable for others.
+        # A lock far beyond the end keeps the process id readable for others.
         file.seek(1 << 20)
         try:
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)

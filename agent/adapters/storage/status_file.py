@@ -1,4 +1,4 @@
-"""`status.json`: what the daemon is doing, for `venue-agent status` in another process."""
+"""`status.json`: the daemon's state, for `venue-agent status` in another process."""
 
 from typing import Literal
 
@@ -6,6 +6,7 @@ from pydantic import Field
 
 from agent.adapters.storage.atomic_file import write_atomically
 from agent.adapters.storage.state import StateDirectory
+from agent.rules.health import Problem
 from agent.wire.base import Array, Model
 from agent.wire.codec import decode, encode_indented
 from agent.wire.validation import ValidationError
@@ -13,17 +14,6 @@ from agent.wire.validation import ValidationError
 NAME = "status.json"
 WORLD_READABLE = 0o644
 MAX_BYTES = 4_000_000
-
-
-class ProblemStatus(Model):
-    """An unhealthy condition and its fix (rules.health)."""
-
-    code: str
-    severity: Literal["warning", "error"]
-    title: str
-    detail: str
-    fix: str
-    since: str
 
 
 class BindingStatus(Model):
@@ -35,7 +25,7 @@ class BindingStatus(Model):
 
 
 class DaemonStatus(Model):
-    """Moments are ISO 8601 in UTC. ``phase`` is the life of the daemon itself."""
+    """Timestamps are ISO 8601 in UTC. ``phase`` is that of the daemon itself."""
 
     version: str
     pid: int
@@ -53,7 +43,7 @@ class DaemonStatus(Model):
     outbox_bytes: int = 0
     outbox_oldest_at: str | None = None
     counters: dict[str, int] = Field(default_factory=dict)
-    problems: Array[ProblemStatus] = ()
+    problems: Array[Problem] = ()
 
 
 class StatusFile:
@@ -62,14 +52,13 @@ class StatusFile:
         self._path = state.path / NAME
 
     def write(self, status: DaemonStatus) -> None:
-        """Replace the file. Raises OSError. The next start writes it anew: it need not last."""
+        """Replace the file, without syncing it. Raises OSError."""
         write_atomically(
             self._path, encode_indented(status).encode(), WORLD_READABLE, durably=False
         )
 
     def read(self) -> DaemonStatus | None:
-        """Return what the daemon last wrote, or None. Raises StateError for what is no file of
-        the agent's own."""
+        """Return the last status, or None. Raises StateError if it is not the agent's own file."""
         try:
             return decode(self._state.read(NAME, MAX_BYTES), DaemonStatus)
         except (OSError, ValidationError):

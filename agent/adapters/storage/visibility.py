@@ -1,4 +1,4 @@
-"""Whether this user may look into a state directory: what is closed must not pass for absent."""
+"""Whether this user may read a state directory, which must not be mistaken for a missing one."""
 
 import os
 from pathlib import Path
@@ -10,12 +10,12 @@ from agent.errors import NotVisible
 
 
 def is_closed(directory: Path) -> bool:
-    """Tell whether the directory, or what tells of the daemon in it, is there and is closed."""
+    """Return whether the directory, or a file of the daemon in it, exists and is not readable."""
     try:
-        # Read, since on Windows os.access knows nothing of rights.
+        # os.access does not check access rights on Windows.
         next(directory.iterdir(), None)
         if hasattr(os, "geteuid") and directory.stat().st_uid == os.geteuid():
-            return False  # a foreign file in a directory of one's own is wrong, not closed
+            return False  # another user's file in one's own directory is an error of its own
         files = [directory / name for name in (LOCK_NAME, STATUS, DATABASE)]
         return not all(os.access(f, os.R_OK) for f in files if f.is_file() and not f.is_symlink())
     except PermissionError:
@@ -25,6 +25,6 @@ def is_closed(directory: Path) -> bool:
 
 
 def require_visible(directory: Path) -> None:
-    """Raise NotVisible where the state directory is closed to this user."""
+    """Raise NotVisible if this user may not read the state directory."""
     if is_closed(directory):
         raise NotVisible(f"the state directory {directory} is closed to this user")

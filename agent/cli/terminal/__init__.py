@@ -1,1 +1,1 @@
-"""How verbs write to a terminal."""
+"""Terminal output of the verbs."""

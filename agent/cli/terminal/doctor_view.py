@@ -1,4 +1,4 @@
-"""Doctor's findings on a terminal, 80 columns wide: what is, then what to do."""
+"""The results of doctor on a terminal: first the findings, then the fixes."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ Row = tuple[tuple[str, Style], tuple[str, Style], tuple[str, Style]]
 def show(
     results: Sequence[CheckResult], duration_s: float, screen: Screen, *, everything: bool = False
 ) -> None:
-    """Write everything that was asked; with ``everything`` also each check that was not."""
+    """Print the results; with ``everything`` also skipped checks."""
     for group, members in groupby(results, key=lambda result: result.group):
         if rows := _rows(tuple(members), everything=everything):
             screen.line((group, "strong"))
@@ -35,7 +35,7 @@ def show(
             screen.blank()
     for result in results:
         if result.status in {"warn", "fail"}:
-            _show_what_to_do(screen, result)
+            _show_fix(screen, result)
     _show_counts(screen, results, duration_s)
 
 
@@ -54,7 +54,7 @@ def _row(result: CheckResult) -> Row:
     return _MARKS[result.status], (result.name, style), (result.detail, style)
 
 
-def _show_what_to_do(screen: Screen, result: CheckResult) -> None:
+def _show_fix(screen: Screen, result: CheckResult) -> None:
     screen.paragraph(f"{result.name}: {result.detail}", _MARKS[result.status][1])
     screen.paragraph(f"→ {result.fix}", indent="  ")
     screen.blank()

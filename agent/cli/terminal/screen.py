@@ -1,7 +1,6 @@
-"""Plain text for people: 80 columns, colour only on a terminal, nothing that a terminal obeys.
+"""Plain text output: wrapped, coloured on terminals only, without control characters.
 
-The quick verbs write with this; the library that draws reports and progress takes as long to
-import as they take to run.
+The fast verbs use it, because importing the library for reports would take as long as they run.
 """
 
 import os
@@ -15,7 +14,7 @@ from agent.presentation.plain_text import plain
 
 Style = Literal["good", "warn", "bad", "quiet", "strong", "none"]
 
-# Colours of ECMA-48 that are readable on dark and on light: no yellow, no white.
+# Colours of ECMA-48 that are readable on dark and light backgrounds.
 _CODES: Final[dict[Style, str]] = {
     "good": "32", "warn": "33", "bad": "1;31", "quiet": "2", "strong": "1", "none": "",
 }  # fmt: skip
@@ -27,7 +26,7 @@ BELOW_INDENT: Final = 4
 
 
 class Screen:
-    """Writes lines to ``stream``, wrapped to the terminal's width (80 where there is none)."""
+    """Writes lines to ``stream``, wrapped to the terminal's width (default: 80)."""
 
     def __init__(self, stream: TextIO | None = None, width: int | None = None) -> None:
         self._stream = stream or sys.stdout
@@ -36,11 +35,11 @@ class Screen:
         self._is_coloured = is_coloured(self._stream)
 
     def line(self, *parts: tuple[str, Style]) -> None:
-        """Write one line of styled parts, as it is."""
+        """Write one line of styled parts, without wrapping."""
         self._stream.write("".join(self._painted(plain_part(t), s) for t, s in parts) + "\n")
 
     def beside(self, head: tuple[str, Style], rest: tuple[str, Style]) -> None:
-        """Write two parts on one line, or below each other where there is no room for both."""
+        """Write two parts on one line, or below each other if they do not fit."""
         if len(head[0]) + 2 + len(rest[0]) <= self.width:
             self.line(head, ("  ", "none"), rest)
             return
@@ -48,22 +47,22 @@ class Screen:
         self.paragraph(*rest, indent="  ")
 
     def paragraph(self, text: str, style: Style = "none", *, indent: str = "") -> None:
-        """Write ``text`` wrapped, each line behind ``indent``."""
+        """Write wrapped text, each line after ``indent``."""
         for line in wrapped(text, self.width - len(indent)):
             self._stream.write(indent + self._painted(line, style) + "\n")
 
     def fact(self, name: str, value: str, style: Style = "none") -> None:
-        """Write a name and its value, wrapped beside the name."""
+        """Write a name and its value, wrapped next to the name."""
         head = self._painted(f"{name:{NAME_WIDTH}}", "quiet")
         for line in wrapped(value, self.width - NAME_WIDTH) or [""]:
             self._stream.write(f"{head}{self._painted(line, style)}\n")
             head = " " * NAME_WIDTH
 
     def table(self, headings: Sequence[str], rows: Iterable[Sequence[tuple[str, Style]]]) -> None:
-        """Write columns as wide as their content; the last one is wrapped in its place, or below
-        the others where they leave it no room.
+        """Write columns as wide as their content. The last column is wrapped, or written below the
+        others if they leave no room.
 
-        A heading of blanks keeps its column at least as wide; none at all are written then.
+        Blank headings set minimum widths, and are not written.
         """
         lines = [[(plain(text), style) for text, style in row] for row in rows]
         widths = [
@@ -98,7 +97,7 @@ class Screen:
 
 
 def is_coloured(stream: TextIO) -> bool:
-    """Colour is for terminals, and not where NO_COLOR asks for none (no-color.org)."""
+    """Return whether ``stream`` is a terminal and NO_COLOR is not set (no-color.org)."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return stream.isatty() and sys.platform != "win32"
@@ -110,7 +109,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def plain_part(text: str) -> str:
-    """Make a part of a line plain, but keep the blanks that lay it out."""
+    """Make a part of a line plain, but keep its leading and trailing blanks."""
     inner = plain(text)
     lead = len(text) - len(text.lstrip(" "))
     trail = len(text) - len(text.rstrip(" ")) if inner else 0

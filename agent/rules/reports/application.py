@@ -20,14 +20,14 @@ _BROWSER_KEYS: Final = frozenset(get_args(BrowserFieldKey))
 def application_report(
     found: facts.ApplicationFacts, agent_fields: Iterable[facts.Field], context: ReportContext
 ) -> wire.ApplicationPayload:
-    """Build a payload inside the contract's limits.
+    """Build a payload within the contract's limits.
 
-    ``agent_fields`` are the facts only the daemon knows of itself (``agent.*``).
+    ``agent_fields`` are the daemon's facts about itself (``agent.*``).
     """
     browser_fields = _browser_fields_kept(found)
-    left_out = len(found.browser_fields) - len(browser_fields)
-    said = (f"{left_out} browser fields are left out",) if left_out else ()
-    limitations = limitation_lines((*found.limitations, *said, *unconfined(found.confinement)))
+    omitted = len(found.browser_fields) - len(browser_fields)
+    lines = (f"{omitted} browser fields are omitted",) if omitted else ()
+    limitations = limitation_lines((*found.limitations, *lines, *unconfined(found.confinement)))
     return wire.ApplicationPayload(
         version=1,
         report_id=context.report_id,
@@ -53,14 +53,14 @@ def application_report(
                 for p in found.peripherals
             ),
             limitations=limitations,
-            truncated=found.truncated or bool(left_out),
+            truncated=found.truncated or bool(omitted),
         ),
         browser_fields=tuple(_browser_field(f) for f in browser_fields),
     )
 
 
 def completeness(found: facts.ApplicationFacts) -> Completeness:
-    """Judge: a source that broke makes it partial, one that was denied or cut limited."""
+    """Return "partial" if a source failed, "limited" if one was denied or cut."""
     if found.cancelled or found.failures:
         return "partial"
     is_denied = any(f.status == "permission-denied" for f in found.fields)
@@ -69,7 +69,7 @@ def completeness(found: facts.ApplicationFacts) -> Completeness:
 
 
 def _browser_fields_kept(found: facts.ApplicationFacts) -> tuple[facts.Field, ...]:
-    """Return those of the contract: a page may have been asked by another version's child."""
+    """Return the fields that the contract names: the child may be of another version."""
     known = (f for f in found.browser_fields if f.key in _BROWSER_KEYS)
     return tuple(known)[: limits.BROWSER_FIELDS_MAX]
 
@@ -106,7 +106,7 @@ def _browser_field(found: facts.Field) -> wire.BrowserField:
 
 
 def _with_a_number(found: facts.Field) -> facts.Field:
-    """Say that a fact is missing whose value JSON cannot carry: infinity or NaN."""
+    """Return the fact, marked as failed if its value is infinity or NaN, which JSON lacks."""
     if not isinstance(found.value, float) or math.isfinite(found.value):
         return found
     return replace(found, status="collection-failed", value=None, reason=NO_NUMBER)

@@ -1,4 +1,4 @@
-"""What a report says beside its facts: who made it, when, with what."""
+"""The parts of a report that are not facts: identity, time and environment."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -44,9 +44,9 @@ def environment_of(
 def identity_of(
     *, organization_id: str | None, location_id: str | None, install_id: str | None
 ) -> Identity:
-    """Say whose machine this is, as far as it is known and as long as a report may say it.
+    """Return the machine's identity, as far as it is known.
 
-    The contract bounds what an enrollment record says less tightly than what a report may.
+    Texts are clipped: the contract allows longer texts in an enrollment record than in a report.
     """
     return Identity(
         organization_id=clip_id(organization_id or "", UNENROLLED),

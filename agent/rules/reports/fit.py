@@ -1,7 +1,9 @@
-"""Makes foreign text and long lists fit the contract, and counts what had to go."""
+"""Makes foreign text, numbers and long lists fit the contract, and counts what is dropped."""
 
+import math
 from collections.abc import Callable, Iterable
-from typing import Final, TypeVar
+from dataclasses import fields, is_dataclass
+from typing import Any, Final, TypeVar
 
 from agent.wire import limits
 from agent.wire.controls import without_controls
@@ -15,7 +17,7 @@ ELLIPSIS: Final = "…"
 def clip(text: str, maximum: int = limits.PAYLOAD_STRING_MAX) -> str:
     """Return ``text`` without control characters, cut to ``maximum`` UTF-16 code units.
 
-    A cut never splits a surrogate pair and is marked by an ellipsis.
+    A cut text ends with an ellipsis. Surrogate pairs are never split.
     """
     clean = without_controls(text)
     if utf16_length(clean) <= maximum:
@@ -32,14 +34,31 @@ def clip_id(text: str, fallback: str, maximum: int = limits.PAYLOAD_STRING_MAX) 
     return clip(text, maximum) or fallback
 
 
+def fitted(value: Any) -> Any:
+    """Return a fact as plain values: texts are clipped, dataclasses become dicts.
+
+    Infinity and NaN, which JSON cannot represent, become None.
+    """
+    if isinstance(value, str):
+        return clip(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, tuple):
+        return tuple(fitted(item) for item in value)
+    if is_dataclass(value):
+        return {each.name: fitted(getattr(value, each.name)) for each in fields(value)}
+    return value
+
+
 def take(
-    items: Iterable[Item], maximum: int, say: Callable[[int], Item] | None = None
+    items: Iterable[Item], maximum: int, describe: Callable[[int], Item] | None = None
 ) -> tuple[Item, ...]:
-    """Return the first ``maximum`` items; if some go, the last kept one may say how many."""
+    """Return the first ``maximum`` items. If some are dropped, ``describe`` may make the last item
+    of their number."""
     everything = tuple(items)
     if len(everything) <= maximum:
         return everything
-    if say is None:
+    if describe is None:
         return everything[:maximum]
     kept = everything[: maximum - 1]
-    return (*kept, say(len(everything) - len(kept)))
+    return (*kept, describe(len(everything) - len(kept)))

@@ -1,10 +1,9 @@
-"""Network facts → the version-2 payload. The facts come best first, so cuts take the tail."""
+"""Network facts → the version-2 payload. Lists start with the best facts and are cut at the end."""
 
-import math
 from collections.abc import Iterator
 
 from agent.rules.reports.context import ReportContext
-from agent.rules.reports.fit import clip, clip_id, take
+from agent.rules.reports.fit import clip, clip_id, fitted, take
 from agent.wire import limits
 from agent.wire.payloads import network as wire
 from agent.wire.payloads.common import Failure
@@ -17,7 +16,7 @@ NO_REASON = "no reason was given"
 def network_report(
     found: facts.NetworkFacts, job: facts.NetworkJob, context: ReportContext
 ) -> wire.NetworkPayload:
-    """Build a payload inside the contract's limits; what was cut is counted in it."""
+    """Build a payload within the contract's limits, with counts of what was cut."""
     printers = found.printers
     limitations = limitation_lines((*_limitations(found), *unconfined(found.confinement)))
     endpoints = _endpoints_kept(found)
@@ -39,37 +38,34 @@ def network_report(
         if printers is None
         else tuple(_printer(p) for p in printers[: limits.PRINTERS_MAX]),
         network_map=_network_map(found, job, limitations),
-        unavailable=_unavailable(found.unavailable),
+        unavailable=wire.Unavailable(**fitted(found.unavailable)),
     )
 
 
-def switched_off_report(why: str, started_at: str, context: ReportContext) -> wire.NetworkPayload:
-    """Answer for a kind that is not allowed here: nothing was looked for, and ``why`` says so.
+def switched_off_report(
+    why: str, started_at: str, job: facts.NetworkJob, context: ReportContext
+) -> wire.NetworkPayload:
+    """Build the report of a kind that the configuration disables.
 
-    What was not looked for is null, not an empty finding (docs/adr/0009).
+    Facts that were not collected are null, not empty (docs/adr/0009).
     """
-    return wire.NetworkPayload(
-        version=2,
-        report_id=context.report_id,
-        started_at=clip(started_at),
-        finished_at=context.finished_at,
-        completeness="limited",
-        identity=context.identity,
-        environment=context.environment,
-        failures=(),
-        limitations=limitation_lines((why,)),
+    unsupported = facts.SourceState("unsupported", why)
+    nothing = facts.NetworkFacts(
         scope="device",
-        discovery=None,
-        endpoints=(),
-        endpoints_omitted=0,
-        printers=None,
-        network_map=None,
-        unavailable=wire.Unavailable(interfaces=clip(why)),
+        os_platform="",
+        os_version=None,
+        started_at=started_at,
+        interfaces_source=unsupported,
+        mdns_source=unsupported,
+        scan_source=unsupported,
+        unavailable=facts.Unavailable(interfaces=why),
+        limitations=(why,),
     )
+    return network_report(nothing, job, context).model_copy(update={"network_map": None})
 
 
 def completeness(found: facts.NetworkFacts) -> Completeness:
-    """Judge: a failed or interrupted source makes it partial, a denied one limited."""
+    """Return "partial" if a source failed or was interrupted, "limited" if one was denied."""
     sources = (found.interfaces_source, found.mdns_source, found.scan_source)
     if found.cancelled or found.failures or any(s.state in {"failed", "running"} for s in sources):
         return "partial"
@@ -84,13 +80,13 @@ def completeness(found: facts.NetworkFacts) -> Completeness:
     return "complete"
 
 
-def outcome_of(judged: Completeness) -> Outcome:
-    """What a report that was made at all is called at the service."""
-    return "partial" if judged == "partial" else "completed"
+def outcome_of(completeness: Completeness) -> Outcome:
+    """Return the outcome of a report that has a payload."""
+    return "partial" if completeness == "partial" else "completed"
 
 
 def failures(found: tuple[facts.Failure, ...]) -> tuple[Failure, ...]:
-    """Clip the failures; the last one says how many there was no room for."""
+    """Clip the failures; the last one counts those that did not fit."""
     return take(
         (Failure(step=clip_id(f.step, "unknown"), reason=clip(f.reason)) for f in found),
         limits.FAILURES_MAX,
@@ -99,7 +95,7 @@ def failures(found: tuple[facts.Failure, ...]) -> tuple[Failure, ...]:
 
 
 def limitation_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """Clip the limitations; the last one says how many there was no room for."""
+    """Clip the limitations; the last one counts those that did not fit."""
     return take(
         (clip(line) for line in lines),
         limits.LIMITATIONS_MAX,
@@ -108,8 +104,8 @@ def limitation_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def unconfined(confinement: facts.Confinement) -> tuple[str, ...]:
-    """Say that the collector ran with all rights of its account where the system could have held
-    it. No fact is missing for it: the report is as complete as without."""
+    """Return a limitation if the system refused to confine the collector. No fact is missing, so
+    the report is as complete as without it."""
     if confinement.state != "refused":
         return ()
     return (f"the collector was not confined to what it needs to read: {confinement.reason}",)
@@ -125,13 +121,13 @@ def _limitations(found: facts.NetworkFacts) -> tuple[str, ...]:
 
 
 def _endpoints_kept(found: facts.NetworkFacts) -> tuple[facts.Endpoint, ...]:
-    """Return what fits; a stranger may announce a port that is none, such as 0."""
+    """Return the endpoints that fit, without those that were announced with an invalid port."""
     ports = range(limits.PORT_MIN, limits.PORT_MAX + 1)
     return tuple(e for e in found.endpoints if e.port in ports)[: limits.ENDPOINTS_MAX]
 
 
 def _failed_sources(found: facts.NetworkFacts) -> Iterator[facts.Failure]:
-    """Yield a failure for each source that broke and is not among the failures yet."""
+    """Yield a failure for each failed source that is not among the failures yet."""
     listed = {failure.step for failure in found.failures}
     sources = {
         "interfaces": found.interfaces_source,
@@ -144,10 +140,10 @@ def _failed_sources(found: facts.NetworkFacts) -> Iterator[facts.Failure]:
 
 
 def _discovery(found: facts.NetworkFacts) -> wire.Discovery | None:
-    """Tell how the two ways of discovery ended; None when neither could be tried.
+    """Return how both ways of discovery ended; None if neither could be tried.
 
-    The contract has no word for a source that could not be tried while the other was: it is told
-    as failed with the reason why, and is neither a failure nor partial (docs/adr/0009).
+    The contract has no state for a single source that could not be tried. It is reported as failed
+    with the reason, but does not count as a failure (docs/adr/0009).
     """
     mdns, scan = found.mdns_source, found.scan_source
     if mdns.state == scan.state == "unsupported":
@@ -170,32 +166,16 @@ def _map_source(state: facts.SourceState) -> wire.MapSourceState:
 
 
 def _endpoint(found: facts.Endpoint) -> wire.Endpoint:
-    return wire.Endpoint(
-        address=clip(found.address),
-        host=clip(found.host),
-        port=found.port,
-        label=clip(found.label),
-        model=_clip_or_none(found.model),
-        discovered_by=tuple(dict.fromkeys(found.discovered_by)),
-        status=found.status,
-        mac_address=_clip_or_none(found.mac_address),
-        matched_printer_ids=tuple(
-            clip_id(i, "unknown")
-            for i in found.matched_printer_ids[: limits.MATCHED_PRINTER_IDS_MAX]
-        ),
-    )
+    ids = found.matched_printer_ids[: limits.MATCHED_PRINTER_IDS_MAX]
+    changes = {
+        "discovered_by": tuple(dict.fromkeys(found.discovered_by)),
+        "matched_printer_ids": tuple(clip_id(each, "unknown") for each in ids),
+    }
+    return wire.Endpoint(**fitted(found) | changes)
 
 
 def _printer(found: facts.Printer) -> wire.Printer:
-    return wire.Printer(
-        id=clip_id(found.id, "unknown"),
-        name=clip(found.name),
-        transport=found.transport,
-        address=_clip_or_none(found.address),
-        status=found.status,
-        reason=_clip_or_none(found.reason),
-        matched_endpoint=_clip_or_none(found.matched_endpoint),
-    )
+    return wire.Printer(**fitted(found) | {"id": clip_id(found.id, "unknown")})
 
 
 def _network_map(
@@ -203,9 +183,9 @@ def _network_map(
 ) -> wire.NetworkMap:
     return wire.NetworkMap(
         state="cancelled" if found.cancelled else "completed",
-        os=wire.MapOs(platform=clip(found.os_platform), version=_clip_or_none(found.os_version)),
-        interfaces=tuple(_interface(i) for i in found.interfaces),
-        hosts=tuple(_host(h) for h in found.hosts),
+        os=wire.MapOs(platform=clip(found.os_platform), version=fitted(found.os_version)),
+        interfaces=tuple(wire.MapInterface(**fitted(each)) for each in found.interfaces),
+        hosts=tuple(wire.MapHost(**fitted(each)) for each in found.hosts),
         sources=wire.MapSources(
             interfaces=_map_source(found.interfaces_source),
             mdns=_map_source(found.mdns_source),
@@ -220,55 +200,3 @@ def _network_map(
         ),
         truncated=found.truncated,
     )
-
-
-def _interface(found: facts.Interface) -> wire.MapInterface:
-    return wire.MapInterface(
-        name=clip(found.name),
-        addresses=tuple(
-            wire.MapAddress(address=clip(a.address), family=a.family, prefix_length=a.prefix_length)
-            for a in found.addresses
-        ),
-        gateways=tuple(clip(g) for g in found.gateways),
-        mac_address=_clip_or_none(found.mac_address),
-    )
-
-
-def _host(found: facts.Host) -> wire.MapHost:
-    return wire.MapHost(
-        address=clip(found.address),
-        interface_name=_clip_or_none(found.interface_name),
-        hostname=_clip_or_none(found.hostname),
-        mac_address=_clip_or_none(found.mac_address),
-        services=tuple(
-            wire.MapService(
-                name=_clip_or_none(s.name),
-                type=_clip_or_none(s.type),
-                port=s.port,
-                source=s.source,
-                reachable=s.reachable,
-            )
-            for s in found.services
-        ),
-        reachability=found.reachability,
-        latency_ms=_finite(found.latency_ms),
-        sources=found.sources,
-    )
-
-
-def _unavailable(found: facts.Unavailable) -> wire.Unavailable:
-    return wire.Unavailable(
-        mac_address=_clip_or_none(found.mac_address),
-        interfaces=_clip_or_none(found.interfaces),
-        gateway=_clip_or_none(found.gateway),
-        os_version=_clip_or_none(found.os_version),
-    )
-
-
-def _finite(number: float | None) -> float | None:
-    """JSON knows neither infinity nor NaN."""
-    return number if number is not None and math.isfinite(number) else None
-
-
-def _clip_or_none(text: str | None) -> str | None:
-    return None if text is None else clip(text)

@@ -1,4 +1,4 @@
-"""Facts without secrets: what people, spoolers and strangers wrote into names and addresses."""
+"""Facts without secrets, which may be in the names and addresses of untrusted sources."""
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
@@ -11,7 +11,7 @@ Redact = Callable[[str], str]
 
 
 def redacted(facts: T, redact: Redact) -> T:
-    """Return ``facts`` with every free text redacted; words of the contract stay as they are."""
+    """Return ``facts`` with every free text redacted; fixed words of the contract stay."""
     kind: Any = type(facts)
     changes = {
         name: new
@@ -33,7 +33,7 @@ def _redacted(value: Any, redact: Redact) -> Any:
 
 @cache
 def _free_fields(kind: Any) -> tuple[str, ...]:
-    """Return the fields whose values are not words of a fixed choice."""
+    """Return the names of the fields that are not a Literal."""
     return tuple(f.name for f in fields(kind) if not _is_choice(f.type))
 
 

@@ -1,105 +1,71 @@
-"""Payload → the sealed body of `submitResult`, small enough to be taken.
+"""Payload → the sealed body of `submitResult`, small enough for the service.
 
-A sealed body is bytes that never change: the same report is the same bytes, however often it is
-sent. Only an answer of 413 makes a new seal, of the same report, one tier smaller. Each tier
-drops whole parts, in the order of their worth to a technician, and says so in the report.
+A sealed body never changes: the same report is the same bytes, however often it is sent. Only a
+reply of 413 causes another seal of the same report, one tier smaller. Each tier drops whole parts,
+the least useful for a technician first, and the report mentions it.
 """
 
-from dataclasses import dataclass
 from typing import Any, Final
-from uuid import UUID
 
+from agent.rules.reports.sealed_report import SealedReport
 from agent.wire.codec import decode, encode, validate
 from agent.wire.device_operations import SubmitResultRequest
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
 from agent.wire.payloads.network import NetworkPayload
-from agent.wire.vocabulary import FailureReason, Kind, Outcome
-
-Payload = ReportPayload
 
 LAST_TIER: Final = 4
-"""Tier 0 is the whole report; the last tier carries no payload at all."""
+"""Tier 0 is the whole report; the last tier has no payload at all."""
 
 _ENDPOINTS_KEPT: Final = {1: 256, 2: 128, 3: 32}
 _HOSTS_KEPT: Final = {1: 512, 2: 128, 3: 0}
 _LINES_KEPT: Final = {1: 128, 2: 32, 3: 8}
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """A finished report before it is sealed. ``payload`` is None when there is nothing to tell."""
+def seal(report: SubmitResultRequest, max_bytes: int, *, first_tier: int = 0) -> SealedReport:
+    """Seal ``report`` at the first tier that fits ``max_bytes``, starting with ``first_tier``.
 
-    report_id: UUID
-    binding_id: UUID
-    kind: Kind
-    outcome: Outcome
-    payload: Payload | None
-    request_id: UUID | None = None
-    failure_reason: FailureReason | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Sealed:
-    """``body`` is what is sent, ``tier`` how much had to go to make it fit."""
-
-    body: bytes
-    tier: int
-    outcome: Outcome
-
-
-def seal(report: Report, max_bytes: int, *, first_tier: int = 0) -> Sealed:
-    """Seal ``report`` at the first tier from ``first_tier`` on that fits ``max_bytes``.
-
-    The last tier, a failed report without payload, is some 300 bytes and is returned whatever
-    ``max_bytes`` says.
+    The last tier, a failed report without payload, has about 300 bytes and is returned even if it
+    does not fit. ``report.report`` is a payload, or None.
     """
+    payload: ReportPayload | None = report.report
+    if payload is None:
+        return _sealed(report, None, first_tier)
     for tier in range(first_tier, LAST_TIER):
-        if report.payload is None:
-            break
-        payload = shrink(report.payload, tier)
-        sealed = Sealed(_body(report, payload, report.outcome), tier, report.outcome)
+        sealed = _sealed(report, shrink(payload, tier), tier)
         if len(sealed.body) <= max_bytes:
             return sealed
-    tier = first_tier if report.payload is None else LAST_TIER
-    outcome: Outcome = "failed"
-    return Sealed(_body(report, None, outcome), tier, outcome)
+    return _sealed(report, None, LAST_TIER)
 
 
-def seal_smaller(body: bytes, max_bytes: int, *, tier: int) -> Sealed | None:
-    """Return a smaller seal of the report in ``body``, or None when it is the smallest already.
+def seal_smaller(body: bytes, max_bytes: int, *, tier: int) -> SealedReport | None:
+    """Return a smaller seal of the report in ``body``, or None if it is the smallest already.
 
-    Raises ValidationError when ``body`` is no sealed report.
+    Raises ValidationError if ``body`` is not a sealed report.
     """
     if tier >= LAST_TIER:
         return None
     return seal(report_of(body), min(max_bytes, len(body) - 1), first_tier=tier + 1)
 
 
-def seal_as_failed(body: bytes) -> Sealed:
-    """Return a report of failure with the ids of ``body``, for a body the service rejected."""
-    report = report_of(body)
-    return Sealed(_body(report, None, "failed"), LAST_TIER, "failed")
+def seal_as_failed(body: bytes) -> SealedReport:
+    """Return a failed report with the ids of ``body``, for a body that the service rejected.
+
+    Raises ValidationError if ``body`` is not a sealed report.
+    """
+    return _sealed(report_of(body), None, LAST_TIER)
 
 
-def report_of(body: bytes) -> Report:
-    """Read a sealed body back. Raises ValidationError."""
+def report_of(body: bytes) -> SubmitResultRequest:
+    """Parse a sealed body; its payload becomes a model. Raises ValidationError."""
     request = decode(body, SubmitResultRequest)
-    payload: Payload | None = None
-    if isinstance(request.report, dict):
-        payload = validate(request.report, PAYLOADS[request.kind])
-    return Report(
-        report_id=request.report_id,
-        binding_id=request.binding_id,
-        kind=request.kind,
-        outcome=request.outcome,
-        payload=payload,
-        request_id=request.request_id,
-        failure_reason=request.failure_reason,
-    )
+    if not isinstance(request.report, dict):
+        return request
+    payload = validate(request.report, PAYLOADS[request.kind])
+    return request.model_copy(update={"report": payload})
 
 
-def shrink(payload: Payload, tier: int) -> Payload:
+def shrink(payload: ReportPayload, tier: int) -> ReportPayload:
     """Return ``payload`` without what tier ``tier`` drops; tier 0 drops nothing."""
     if tier == 0:
         return payload
@@ -125,7 +91,7 @@ def _shrink_network(payload: NetworkPayload, tier: int) -> NetworkPayload:
     what = f"services of hosts, {dropped} endpoints, {hosts_dropped} hosts"
     return payload.model_copy(
         update={
-            **_said(payload, tier, what),
+            **_shrinkage(payload, tier, what),
             "endpoints": endpoints,
             "endpoints_omitted": payload.endpoints_omitted + dropped,
             "network_map": network_map,
@@ -146,41 +112,47 @@ def _shrink_application(payload: ApplicationPayload, tier: int) -> ApplicationPa
         update["fields"] = available
     return payload.model_copy(
         update={
-            **_said(payload, tier, ", ".join(dropped)),
-            "snapshot": snapshot.model_copy(update={**update}),
+            **_shrinkage(payload, tier, ", ".join(dropped)),
+            "snapshot": snapshot.model_copy(update=update),
         }
     )
 
 
-def _said(payload: Payload, tier: int, dropped: str) -> dict[str, Any]:
-    """Return the changes that say in the report what it was shrunk by."""
+def _shrinkage(payload: ReportPayload, tier: int, dropped: str) -> dict[str, Any]:
+    """Return the changes that describe in the report what was dropped."""
     kept = _LINES_KEPT[tier]
     lines = max(0, len(payload.limitations) - kept + 1) + max(0, len(payload.failures) - kept)
     more = f", {lines} failures and limitations" if lines else ""
-    line = f"the report was too large for the service: left out are {dropped}{more}"
-    judged = "limited" if payload.completeness == "complete" else payload.completeness
+    line = f"the report was too large for the service: dropped {dropped}{more}"
+    completeness = "limited" if payload.completeness == "complete" else payload.completeness
     return {
         "limitations": (line, *payload.limitations[: kept - 1]),
         "failures": payload.failures[:kept],
-        "completeness": judged,
+        "completeness": completeness,
     }
 
 
-def _body(report: Report, payload: Payload | None, outcome: Outcome) -> bytes:
-    """Write the body. Raises ValueError for a report that breaks the contract."""
-    reason = report.failure_reason
-    if outcome == "failed" and reason is None:
-        reason = "collection-failed"
-    request = SubmitResultRequest(
-        binding_id=report.binding_id,
+def _sealed(report: SubmitResultRequest, payload: ReportPayload | None, tier: int) -> SealedReport:
+    """Seal ``report`` with ``payload``. Raises ValueError if it violates the contract."""
+    outcome = "failed" if payload is None else report.outcome
+    default_reason = "collection-failed" if outcome == "failed" else None
+    body = encode(
+        report.model_copy(
+            update={
+                "report": payload,
+                "outcome": outcome,
+                "failure_reason": report.failure_reason or default_reason,
+            }
+        )
+    )
+    # A body that cannot be read back is never sent: the service would reject it each time.
+    report_of(body)
+    return SealedReport(
         report_id=report.report_id,
+        request_id=report.request_id,
+        binding_id=report.binding_id,
         kind=report.kind,
         outcome=outcome,
-        request_id=report.request_id,
-        report=payload,
-        failure_reason=reason,
+        tier=tier,
+        body=body,
     )
-    body = encode(request)
-    # What could not be read back is not sent: the service would refuse it, and nobody would know.
-    report_of(body)
-    return body

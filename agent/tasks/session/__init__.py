@@ -1,1 +1,1 @@
-"""Talking to the service as this device: its binding, and when a call may be made."""
+"""Calls to the service as this device: its binding and the circuit breakers."""

@@ -1,33 +1,27 @@
-"""Where this device stands with the service: bound, revoked, or neither yet."""
+"""Whether this device is bound at the service, in memory and on disk."""
 
 import asyncio
-import logging
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from agent.adapters.storage.device_record import Binding, DeviceRecord, DeviceRecordFile
 from agent.wire.device_operations import EnrollmentRecord
 
-log = logging.getLogger(__name__)
 
-
+@dataclass(slots=True, eq=False)
 class BindingState:
-    """The device record in memory and on disk; other tasks wait here until they may work."""
+    """The device record and its file. Other tasks wait here until the device is bound."""
 
-    def __init__(self, file: DeviceRecordFile, record: DeviceRecord, *, base_url: str) -> None:
-        self._file = file
-        self._record = record
-        self._base_url = base_url
-        self._is_bound = asyncio.Event()
-        self._lost = asyncio.Event()
-
-    @property
-    def record(self) -> DeviceRecord:
-        return self._record
+    file: DeviceRecordFile
+    record: DeviceRecord
+    base_url: str
+    _is_bound: asyncio.Event = field(default_factory=asyncio.Event)
+    _lost: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def binding(self) -> EnrollmentRecord | None:
         """The last binding, even if it is not confirmed or was revoked."""
-        return None if self._record.binding is None else self._record.binding.record
+        return None if self.record.binding is None else self.record.binding.record
 
     @property
     def binding_id(self) -> UUID | None:
@@ -35,11 +29,11 @@ class BindingState:
 
     @property
     def is_revoked(self) -> bool:
-        return self._record.is_revoked
+        return self.record.is_revoked
 
     @property
     def is_bound(self) -> bool:
-        """True while a binding is held that the service has confirmed since the start."""
+        """Whether there is a binding that the service has confirmed since the start."""
         return self._is_bound.is_set()
 
     async def wait_until_bound(self) -> EnrollmentRecord:
@@ -50,34 +44,34 @@ class BindingState:
                 return self.binding
 
     async def wait_for_loss(self) -> None:
-        """Return when the binding is no longer held, or is another one."""
+        """Return when the present binding is lost or replaced."""
         await self._lost.wait()
 
     def adopt(self, record: EnrollmentRecord, location_id: str) -> None:
-        """Hold ``record`` as the binding, durably. Raises StateError."""
+        """Store ``record`` durably as the binding. Raises StateError."""
         self._lose()
-        binding = Binding(base_url=self._base_url, location_id=location_id, record=record)
-        self._save(self._record.model_copy(update={"binding": binding, "is_revoked": False}))
+        binding = Binding(base_url=self.base_url, location_id=location_id, record=record)
+        self._save(self.record.model_copy(update={"binding": binding, "is_revoked": False}))
         self._is_bound.set()
 
     def confirm(self) -> None:
-        """The service still knows the binding."""
+        """Note that the service still accepts the binding."""
         if self.is_revoked:
-            self._save(self._record.model_copy(update={"is_revoked": False}))
+            self._save(self.record.model_copy(update={"is_revoked": False}))
         self._is_bound.set()
 
     def revoke(self) -> None:
-        """The service has taken the binding away: nothing may work until there is another."""
+        """Note that the service has revoked the binding. Tasks stop until there is another."""
         self._lose()
         if not self.is_revoked:
-            self._save(self._record.model_copy(update={"is_revoked": True}))
+            self._save(self.record.model_copy(update={"is_revoked": True}))
 
     def _lose(self) -> None:
-        """Wake who waits for the loss of the present binding."""
+        """End the wait of every `wait_for_loss` for the present binding."""
         self._is_bound.clear()
         self._lost.set()
         self._lost = asyncio.Event()
 
     def _save(self, record: DeviceRecord) -> None:
-        self._file.save(record)
-        self._record = record
+        self.file.save(record)
+        self.record = record

@@ -1,9 +1,10 @@
-"""Gets a binding and keeps it true: `current` at start, enrollment where there is none.
+"""Gets and confirms the binding: `current` at start, enrollment if there is none.
 
-An identity is never dropped because the service says no; the same key tries again, slowly.
+A refusal never drops the identity; the same key tries again, slowly.
 """
 
 import logging
+from dataclasses import dataclass
 from random import Random
 from typing import Final
 
@@ -12,13 +13,11 @@ from agent.adapters.clock import Clock
 from agent.adapters.identity import Identity, SigningKey
 from agent.adapters.machine import service_platform
 from agent.adapters.service_client import ServiceClient
-from agent.config.capabilities import capabilities_of
 from agent.config.model import Config
 from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, ServiceUnavailable
 from agent.rules import retry
 from agent.rules.binding import BindingVerdict, identity_too_long, judge
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.device_session import DeviceSession
 from agent.wire.device_operations import ChallengeRequest, EnrollmentRecord, EnrollRequest
 
@@ -28,132 +27,121 @@ READ_ONLY_CODES: Final = frozenset({"read_only_key", "read_only", "write_grant_r
 FORBIDDEN: Final = 403
 
 
+@dataclass(slots=True, eq=False)
 class Enrollment:
-    def __init__(
-        self,
-        session: DeviceSession,
-        binding_state: BindingState,
-        *,
-        config: Config,
-        identity: Identity,
-        health: HealthBoard,
-        clock: Clock,
-        rng: Random,
-    ) -> None:
-        self._session = session
-        self._binding_state = binding_state
-        self._config = config
-        self._identity = identity
-        self._health = health
-        self._clock = clock
-        self._rng = rng
-        self.current_of_others = 0
-        """Answers of `current` about another device: usual where devices share an API key."""
+    session: DeviceSession
+    config: Config
+    identity: Identity
+    health: HealthBoard
+    clock: Clock
+    rng: Random
+    current_of_others: int = 0
+    """Replies of `current` for another device, which are normal if devices share an API key."""
 
     async def run(self) -> None:
-        """Hold a confirmed binding for as long as the service allows one; never returns."""
-        if self._binding_state.binding is None:
+        """Keep a confirmed binding as long as the service allows one; never returns."""
+        if self.session.binding_state.binding is None:
             await self._enroll_until_bound()
-        elif not await self._tell_what_is_new():
-            await self._confirm(needs_recheck=self._binding_state.is_revoked)
+        elif not await self._report_new_version():
+            await self._confirm(needs_recheck=self.session.binding_state.is_revoked)
         while True:
-            if self._binding_state.is_revoked:
-                self._session.note_rechecked()
+            if self.session.binding_state.is_revoked:
+                self.session.note_rechecked()
                 await self._wait_while_revoked()
-            await self._session.wait_for_recheck()
+            await self.session.wait_for_recheck()
             await self._confirm(needs_recheck=True)
 
-    async def _tell_what_is_new(self) -> bool:
-        """Enroll again where the service knows this device by another version than it has now.
+    async def _report_new_version(self) -> bool:
+        """Enroll again if the service knows this device with another version.
 
-        It is told of it at enrollment only, and who upgrades a fleet reads the list of versions
-        there. Returns False where nothing is new, or the service would not hear of it.
+        The service learns the version at enrollment only, and operators read it there. Returns
+        False if the version is the same, or the service refuses.
         """
-        known = self._binding_state.binding
-        if known is None or self._binding_state.is_revoked:
+        known = self.session.binding_state.binding
+        if known is None or self.session.binding_state.is_revoked:
             return False
-        if known.app_version in (None, __version__):  # None: this service keeps none
+        if known.app_version in (None, __version__):  # None: this service does not store versions
             return False
         try:
             record = await self.enroll_once()
         except ServiceError as error:
-            log.info("the service was not told of this version: %s", explain(error))
+            log.info("the service did not accept the new version: %s", explain(error))
             return False
-        log.info("the service was told of version %s", __version__)
+        log.info("the service has accepted version %s", __version__)
         if record.binding_id != known.binding_id:
             log.warning(
-                "the service has bound this device anew: binding %s", record.binding_id,
-                extra={"binding_id": record.binding_id},
-            )  # fmt: skip
-        self._show_binding()
+                "the service has created binding %s for this device",
+                record.binding_id,
+            )
+        self._update_conditions()
         return True
 
     async def _confirm(self, *, needs_recheck: bool) -> None:
-        """Ask `current` and believe it. ``needs_recheck``: a call as this device was refused."""
-        binding = self._binding_state.binding
+        """Call `current` and apply its reply. ``needs_recheck``: the service refused a call."""
+        binding = self.session.binding_state.binding
         if binding is None:
             return
         try:
-            current = await self._session.current()
+            current = await self.session.current()
         except (Refused, BodyRejected, BodyTooLarge) as error:
             await self._confirm_by_heartbeat(f"and `current`: {error}", needs_recheck=needs_recheck)
             return
         verdict = judge(current, instance_id=binding.instance_id, binding_id=binding.binding_id)
-        log.debug("the service says of our binding: %s", verdict)
+        log.debug("verdict on the binding: %s", verdict)
         if verdict is BindingVerdict.ADOPT and current is not None:
             log.warning(
-                "the service has bound this device anew: binding %s", current.binding_id,
-                extra={"binding_id": current.binding_id},
-            )  # fmt: skip
-            self._binding_state.adopt(current, self._config.service.location_id)
+                "the service has created binding %s for this device",
+                current.binding_id,
+            )
+            self.session.binding_state.adopt(current, self.config.service.location_id)
         elif verdict is BindingVerdict.KEEP:
-            self._binding_state.confirm()
+            self.session.binding_state.confirm()
         elif verdict is BindingVerdict.SHARED:
             self.current_of_others += 1
-            why = "and `current` answers with another device of the same API key"
+            why = "and `current` returns another device of the same API key"
             await self._confirm_by_heartbeat(why, needs_recheck=needs_recheck)
             return
         else:
-            self._revoked("the service knows no binding of this device")
-        self._show_binding()
+            self._revoked("the service has no binding of this device")
+        self._update_conditions()
 
     async def _confirm_by_heartbeat(self, why: str, *, needs_recheck: bool) -> None:
-        """`current` says nothing of this device: whether its heartbeat is taken decides.
+        """Confirm the binding by a heartbeat, because `current` returned nothing about this device.
 
-        A single request that is refused, where many devices share a key, is no revocation.
+        If devices share a key, a single refused request is not a revocation.
         """
         if needs_recheck:
             try:
-                await self._session.heartbeat()
+                await self.session.heartbeat()
             except Refused as error:
                 self._revoked(f"heartbeats are refused ({error}), {why}")
                 return
             except (BodyRejected, BodyTooLarge) as error:
-                log.warning("the service does not take heartbeats: %s", error)
-        self._binding_state.confirm()
-        self._show_binding()
+                log.warning("the service rejects heartbeats: %s", error)
+        self.session.binding_state.confirm()
+        self._update_conditions()
 
-    def _show_binding(self) -> None:
-        """Say what is to be said of a binding that is confirmed, or was just lost."""
-        if not self._binding_state.is_bound or self._binding_state.binding is None:
+    def _update_conditions(self) -> None:
+        """Update the conditions of a confirmed binding."""
+        if not self.session.binding_state.is_bound or self.session.binding_state.binding is None:
             return
-        self._health.clear({"revoked", "not-enrolled"})
-        if too_long := identity_too_long(self._binding_state.binding):
-            self._health.set("identity-too-long", too_long)
+        self.health.clear({"revoked", "not-enrolled"})
+        if too_long := identity_too_long(self.session.binding_state.binding):
+            self.health.set("identity-too-long", too_long)
         else:
-            self._health.clear({"identity-too-long"})
+            self.health.clear({"identity-too-long"})
 
     def _revoked(self, why: str) -> None:
-        self._binding_state.revoke()
-        self._health.set("revoked", why)
+        self.session.binding_state.revoke()
+        self.health.set("revoked", why)
 
     async def _wait_while_revoked(self) -> None:
-        """Ask slowly whether the service has changed its mind, or enroll anew if configured."""
+        """Check slowly whether the device is still revoked, or enroll again if configured."""
         attempt = 0
-        while self._binding_state.is_revoked:
+        while self.session.binding_state.is_revoked:
             attempt += 1
-            await self._clock.sleep(retry.REVOKED.delay_s(attempt, self._rng))
-            if self._config.enrollment.on_revoked == "reenroll":
+            await self.clock.sleep(retry.REVOKED.delay_s(attempt, self.rng))
+            if self.config.enrollment.on_revoked == "reenroll":
                 await self._enroll_until_bound()
             else:
                 await self._confirm(needs_recheck=True)
@@ -165,27 +153,24 @@ class Enrollment:
             try:
                 record = await self.enroll_once()
             except ServiceError as error:
-                delay_s = retry.CREDENTIAL.delay_s(attempt, self._rng)
+                delay_s = retry.CREDENTIAL.delay_s(attempt, self.rng)
                 log.info("enrollment try %d failed; next try in %.0f s", attempt, delay_s)
-                self._health.set("not-enrolled", explain(error))
-                await self._session.wait_for_another_key(delay_s)
+                self.health.set("not-enrolled", explain(error))
+                await self.session.breaker.wait_for_another_key(delay_s)
                 continue
-            log.info(
-                "enrolled as %s, binding %s", record.instance_id, record.binding_id,
-                extra={"binding_id": record.binding_id},
-            )  # fmt: skip
-            self._show_binding()
+            log.info("enrolled as %s, binding %s", record.instance_id, record.binding_id)
+            self._update_conditions()
             return
 
     async def enroll_once(self) -> EnrollmentRecord:
-        """Answer one challenge and hold the binding. Raises ServiceError, StateError."""
+        """Answer one challenge and store the binding. Raises ServiceError, StateError."""
         record = await sign_up(
-            self._config,
-            self._identity.load_or_create(),
-            self._binding_state.record.legacy_install_id,
-            self._session,
+            self.config,
+            self.identity.load_or_create(),
+            self.session.binding_state.record.legacy_install_id,
+            self.session,
         )
-        self._binding_state.adopt(record, self._config.service.location_id)
+        self.session.binding_state.adopt(record, self.config.service.location_id)
         return record
 
 
@@ -195,9 +180,9 @@ async def sign_up(
     legacy_install_id: str,
     service: DeviceSession | ServiceClient,
 ) -> EnrollmentRecord:
-    """Take a challenge, sign it, return the enrollment. Raises ServiceError.
+    """Sign a challenge and return the enrollment. Raises ServiceError.
 
-    A session waits until the service answers, a client asks once.
+    A session retries until the service replies, a client calls once.
     """
     request = ChallengeRequest(
         instance_id=key.instance_id,
@@ -206,7 +191,7 @@ async def sign_up(
         location_id=config.service.location_id,
         legacy_install_id=legacy_install_id,
         app_version=__version__,
-        capabilities=capabilities_of(config),
+        capabilities=config.capabilities,
     )
     challenge = await service.challenge(request)
     encoding = config.enrollment
@@ -214,12 +199,12 @@ async def sign_up(
     answer = EnrollRequest(challenge_id=challenge.challenge_id, signature=signature)
     record = await service.enroll(answer)
     if record.instance_id != key.instance_id:
-        raise ServiceUnavailable("bad-reply", "the service enrolled another device than this one")
+        raise ServiceUnavailable("bad-reply", "the service enrolled a different device")
     return record
 
 
 def explain(error: ServiceError) -> str:
-    """Say in one line why the service did not enroll this device."""
+    """Return one line on why the service did not enroll this device."""
     if not isinstance(error, Refused) or error.status != FORBIDDEN:
         return str(error)
     if error.code in READ_ONLY_CODES:

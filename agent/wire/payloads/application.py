@@ -26,7 +26,7 @@ FieldValue = Annotated[
 
 
 class SnapshotField(Exact):
-    """One fact, or why it is missing. ``source`` names where it was read."""
+    """One fact, or the reason why it is missing. ``source`` is where it was read."""
 
     key: PayloadText
     source: PayloadText
@@ -71,7 +71,7 @@ BrowserValue = Annotated[
 
 
 def _one_of_the_two(schema: dict[str, Any]) -> None:
-    """Say in a JSON Schema what `BrowserField` checks: two shapes instead of one."""
+    """Describe the check of `BrowserField` in a JSON Schema: two forms instead of one."""
     fields = schema.pop("properties")
     required = [name for name in fields if name not in {"value", "reason"}]
     statuses = [each for each in get_args(FieldStatus) if each != "available"]

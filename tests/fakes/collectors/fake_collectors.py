@@ -60,4 +60,4 @@ class FakeCollectors:
 
 
 def nothing_told() -> CollectorError:
-    return CollectorError("the collector told nothing")
+    return CollectorError("the collector sent no facts")

@@ -98,7 +98,7 @@ def test_doctor_as_a_command(config: Path, tmp_path: Path) -> None:
         payload = json.loads(members[f"reports/{kind}.json"])
         assert payload["version"] == version
         assert "<html" in members[f"reports/{kind}.html"]
-    assert f"case {case}\n→ give the file to whoever supports this venue" in done.stderr
+    assert f"case {case}\n→ give the file and the case id to your support" in done.stderr
     assert not {"\x1b", "\t"} & set(members["doctor.txt"] + members["status.txt"])
 
 

@@ -146,7 +146,7 @@ async def _polled(home: Path, refuse: Fault) -> tuple[list[float], HostileServic
                 began = clock.passed_s
                 await service.until(lambda r=wanted: service.report_for(r) is not None, 600)  # type: ignore[misc]
                 took.append(clock.passed_s - began)
-            problems = {p.condition.code for p in app.health.problems()}
+            problems = {p.code for p in app.health.problems()}
         assert service.violations == []
         return took, service, problems
 

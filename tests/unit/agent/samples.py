@@ -6,9 +6,10 @@ from uuid import UUID
 
 from agent import __version__
 from agent.config.model import Config
-from agent.rules.reports.sealing import Report, Sealed, seal
+from agent.rules.reports.sealed_report import SealedReport
+from agent.rules.reports.sealing import seal
 from agent.wire.codec import decode
-from agent.wire.device_operations import Command, EnrollmentRecord
+from agent.wire.device_operations import Command, EnrollmentRecord, SubmitResultRequest
 from agent.wire.vocabulary import Kind
 
 NOW = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
@@ -49,18 +50,17 @@ def command(
 
 def report(
     number: int = 1, request_id: UUID | None = None, binding_id: UUID = BINDING
-) -> tuple[Report, Sealed]:
-    """Return a failed report and its seal."""
-    made = Report(
+) -> SealedReport:
+    """Return a failed report."""
+    made = SubmitResultRequest(
         report_id=UUID(int=0x4E0000 + number),
         binding_id=binding_id,
         kind="network",
         outcome="failed",
-        payload=None,
         request_id=request_id,
         failure_reason="collection-failed",
     )
-    return made, seal(made, 10**6)
+    return seal(made, 10**6)
 
 
 def config(base_url: str = BASE_URL, location_id: str = "loc-0001", **sections: object) -> Config:

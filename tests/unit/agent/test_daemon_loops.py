@@ -51,7 +51,7 @@ async def test_a_loop_that_is_gone_is_said_and_begun_again(
         while app.runs < 3:  # noqa: ASYNC110 - it is begun again after a wait of nothing
             await asyncio.sleep(0)
     (problem,) = app.health.problems()
-    assert problem.condition.code == "internal-error"
+    assert problem.code == "internal-error"
     assert problem.detail.startswith("execute: ")
     assert "\x1b" not in problem.detail
     task.cancel()
@@ -65,7 +65,7 @@ async def test_a_loop_that_cannot_be_begun_again_ends_the_daemon() -> None:
 
     obeying: Any = asyncio.create_task(obey())
     loop = asyncio.create_task(ends(), name="execute")
-    with pytest.raises(AgentError, match="cannot go on without: execute"):
+    with pytest.raises(AgentError, match="cannot continue without: execute"):
         await daemon._while_all_run(obeying, [loop])
     obeying.cancel()
     with pytest.raises(asyncio.CancelledError):

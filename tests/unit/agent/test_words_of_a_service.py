@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.adapters.notify import Notifier
 from agent.cli.main import run_command
 from agent.errors import ServiceError, ServiceUnavailable
 from agent.rules.command_frames import parse_frame
 from agent.rules.health import CONDITIONS
 from agent.tasks.health_board import HealthBoard
 from agent.wire.controls import without_controls
+from agent.wire.sd_notify import Notifier
 from tests.fakes.fake_clock import FakeClock
 
 HOSTILE = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202eevil\u2066 \x00\u2028\nSTATUS=forged"

@@ -1,47 +1,87 @@
-"""The Windows service API by pywin32. Imported on Windows only."""
+"""The Windows service API by pywin32. Any system can import the module, only Windows use it."""
 
+import ctypes
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, Final
 
 from agent.adapters.service_manager.contract import ServiceManagerError
 from agent.adapters.service_manager.windows.rights import ADMINISTRATORS, Entry, Security
-from agent.adapters.service_manager.windows.service import NAME, Definition, Query, Status
 
+NAME: Final = "venue-agent"
 _DOES_NOT_EXIST: Final = 1060  # ERROR_SERVICE_DOES_NOT_EXIST
 _ALREADY_RUNNING: Final = 1056  # ERROR_SERVICE_ALREADY_RUNNING
 _NOT_ACTIVE: Final = 1062  # ERROR_SERVICE_NOT_ACTIVE
-_SPECIFIC: Final = 1066  # ERROR_SERVICE_SPECIFIC_ERROR: the service's own code is meant
-_UNKNOWN_LEVEL: Final = 124  # ERROR_INVALID_LEVEL: this system does not know that setting
+_SPECIFIC: Final = 1066  # ERROR_SERVICE_SPECIFIC_ERROR: see the service's own code
+_UNKNOWN_LEVEL: Final = 124  # ERROR_INVALID_LEVEL: this system lacks the setting
 _SYNCHRONIZE: Final = 0x100000
 _WAIT_TIMEOUT: Final = 258
 _CLOSED: Final = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
-"""Owned by the administrators; full rights for SYSTEM and them, for nobody else, also on what is
-made in it (Security Descriptor Definition Language)."""
-
-
+"""Owned by the administrators, with full rights for them and SYSTEM only; inherited by everything
+inside (Security Descriptor Definition Language)."""
 _WINE_USERS: Final = "S-1-5-21-0-0-0-"
+"""Wine has one user, who owns everything."""
 
 
-def _is_wine() -> bool:
-    """Tell whether this is Wine, which knows no owner but the one user who runs all of it."""
-    windll: Any = getattr(importlib.import_module("ctypes"), "windll")  # noqa: B009 - Windows only
-    return hasattr(windll.ntdll, "wine_get_version")
+class Status(IntEnum):
+    """SERVICE_STATUS.dwCurrentState."""
+
+    STOPPED = 1
+    START_PENDING = 2
+    STOP_PENDING = 3
+    RUNNING = 4
+    CONTINUE_PENDING = 5
+    PAUSE_PENDING = 6
+    PAUSED = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The service's settings.
+
+    ``restart_delays_ms``: the wait before each restart of a failed service. The last one applies
+    to all later failures; the failure count resets after ``reset_after_s``.
+    """
+
+    command_line: str
+    name: str = NAME
+    display_name: str = "Venue agent"
+    description: str = "Remote control and diagnostics of this machine."
+    starts_delayed: bool = True
+    restart_delays_ms: tuple[int, ...] = (1_000, 10_000, 60_000)
+    reset_after_s: int = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The service's state. ``exit_code`` is the Win32 code of its last end; 0 after a clean one."""
+
+    status: Status
+    pid: int = 0
+    exit_code: int = 0
+    starts_at_boot: bool = True
 
 
 class Win32ServiceControl:
+    """The calls of the Windows API that a service needs. Each raises ServiceManagerError."""
+
     def __init__(self) -> None:
-        # Not at the top: these modules exist on Windows only.
+        # These modules exist on Windows only.
+        self._windll: Any = vars(ctypes)["windll"]
+        self._types: Any = importlib.import_module("pywintypes")
+        self._error: Any = self._types.error
         self._service: Any = importlib.import_module("win32service")
-        self._error: Any = importlib.import_module("pywintypes").error
+        self._security: Any = importlib.import_module("win32security")
 
     def is_administrator(self) -> bool:
-        windll: Any = getattr(importlib.import_module("ctypes"), "windll")  # noqa: B009 - Windows only
-        return bool(windll.shell32.IsUserAnAdmin())
+        return bool(self._windll.shell32.IsUserAnAdmin())
 
     def query(self) -> Query | None:
+        """Return the service's state; None if the service does not exist."""
         api = self._service
         try:
             with self._opened(api.SERVICE_QUERY_STATUS | api.SERVICE_QUERY_CONFIG) as handle:
@@ -59,7 +99,7 @@ class Win32ServiceControl:
 
     def create(self, definition: Definition) -> None:
         api = self._service
-        with self._manager(api.SC_MANAGER_CREATE_SERVICE) as manager, self._told():
+        with self._manager(api.SC_MANAGER_CREATE_SERVICE) as manager, self._errors():
             handle = api.CreateService(
                 manager, definition.name, definition.display_name, api.SERVICE_ALL_ACCESS,
                 api.SERVICE_WIN32_OWN_PROCESS, api.SERVICE_AUTO_START, api.SERVICE_ERROR_NORMAL,
@@ -72,7 +112,7 @@ class Win32ServiceControl:
 
     def change(self, definition: Definition) -> None:
         api = self._service
-        with self._opened(api.SERVICE_ALL_ACCESS) as handle, self._told():
+        with self._opened(api.SERVICE_ALL_ACCESS) as handle, self._errors():
             api.ChangeServiceConfig(
                 handle, api.SERVICE_WIN32_OWN_PROCESS, api.SERVICE_AUTO_START,
                 api.SERVICE_ERROR_NORMAL, definition.command_line, None, 0, None, None, None,
@@ -81,28 +121,32 @@ class Win32ServiceControl:
             self._refine(handle, definition)
 
     def delete(self) -> None:
-        with self._opened(self._service.SERVICE_ALL_ACCESS) as handle, self._told():
+        with self._opened(self._service.SERVICE_ALL_ACCESS) as handle, self._errors():
             self._service.DeleteService(handle)
 
     def start(self) -> None:
-        with self._opened(self._service.SERVICE_START) as handle, self._told(_ALREADY_RUNNING):
+        with (
+            self._opened(self._service.SERVICE_START) as handle,
+            self._errors(_ALREADY_RUNNING),
+        ):
             self._service.StartService(handle, None)
 
     def stop(self) -> None:
-        with self._opened(self._service.SERVICE_STOP) as handle, self._told(_NOT_ACTIVE):
+        with self._opened(self._service.SERVICE_STOP) as handle, self._errors(_NOT_ACTIVE):
             self._service.ControlService(handle, self._service.SERVICE_CONTROL_STOP)
 
     def add_event_source(self) -> None:
-        # servicemanager.pyd holds the message texts of the events it writes.
+        # servicemanager.pyd contains the message texts of the events that it writes.
         messages = importlib.import_module("servicemanager").__file__
-        with self._told():
+        with self._errors():
             importlib.import_module("win32evtlogutil").AddSourceToRegistry(NAME, messages)
 
     def remove_event_source(self) -> None:
-        with self._told(2):  # ERROR_FILE_NOT_FOUND: it is gone already
+        with self._errors(2):  # ERROR_FILE_NOT_FOUND: already removed
             importlib.import_module("win32evtlogutil").RemoveSourceFromRegistry(NAME)
 
     def is_alive(self, pid: int) -> bool:
+        """Return whether a process has not ended yet."""
         try:
             process = importlib.import_module("win32api").OpenProcess(_SYNCHRONIZE, False, pid)
         except self._error:
@@ -111,7 +155,9 @@ class Win32ServiceControl:
         return waited == _WAIT_TIMEOUT
 
     def protect(self, path: Path) -> None:
-        api = importlib.import_module("win32security")
+        """Limit access to a file, or to a directory and its content, to SYSTEM and the
+        administrators."""
+        api = self._security
         parts = api.OWNER_SECURITY_INFORMATION | api.DACL_SECURITY_INFORMATION
         wanted = api.ConvertStringSecurityDescriptorToSecurityDescriptor(_CLOSED, 1)
         try:
@@ -123,18 +169,18 @@ class Win32ServiceControl:
             raise ServiceManagerError(f"{path} cannot be protected: {error.strerror}") from None
 
     def make_closed(self, directory: Path) -> None:
-        attributes = importlib.import_module("pywintypes").SECURITY_ATTRIBUTES()
-        api = importlib.import_module("win32security")
-        attributes.SECURITY_DESCRIPTOR = api.ConvertStringSecurityDescriptorToSecurityDescriptor(
-            _CLOSED, 1
-        )
+        """Create a directory with these rights from its first moment. It must not exist yet."""
+        attributes = self._types.SECURITY_ATTRIBUTES()
+        convert = self._security.ConvertStringSecurityDescriptorToSecurityDescriptor
+        attributes.SECURITY_DESCRIPTOR = convert(_CLOSED, 1)
         try:
             importlib.import_module("win32file").CreateDirectory(str(directory), attributes)
         except self._error as error:
-            raise ServiceManagerError(f"{directory} cannot be made: {error.strerror}") from None
+            raise ServiceManagerError(f"{directory} cannot be created: {error.strerror}") from None
 
     def security(self, path: Path) -> Security:
-        api = importlib.import_module("win32security")
+        """Return the owner and the access rights of a file. Links are not followed."""
+        api = self._security
         parts = api.OWNER_SECURITY_INFORMATION | api.DACL_SECURITY_INFORMATION
         try:
             found = api.GetFileSecurity(str(path), parts)
@@ -149,7 +195,8 @@ class Win32ServiceControl:
         )
 
     def name_of(self, sid: str) -> str:
-        api = importlib.import_module("win32security")
+        """Return an account's name, or the SID if it has none."""
+        api = self._security
         try:
             name, domain, _ = api.LookupAccountSid(None, api.ConvertStringSidToSid(sid))
         except self._error:
@@ -157,17 +204,18 @@ class Win32ServiceControl:
         return f"{domain}\\{name}" if domain else str(name)
 
     def _entry(self, found: Any) -> Entry:
-        """Read ((type, flags), mask, …, SID); entries for objects have two ids in between."""
+        """Read ((type, flags), mask, …, SID); entries for objects have two ids before the SID."""
         (kind, flags), mask, *_, sid = found
-        # Python has the mask's highest bit as a sign.
+        # pywin32 returns a signed number.
         return Entry(kind, flags, mask & 0xFFFF_FFFF, self._sid(sid))
 
     def _sid(self, sid: Any) -> str:
-        text = str(importlib.import_module("win32security").ConvertSidToStringSid(sid))
-        return ADMINISTRATORS if text.startswith(_WINE_USERS) and _is_wine() else text
+        text = str(self._security.ConvertSidToStringSid(sid))
+        is_wine = hasattr(self._windll.ntdll, "wine_get_version")
+        return ADMINISTRATORS if text.startswith(_WINE_USERS) and is_wine else text
 
     def _refine(self, handle: Any, definition: Definition) -> None:
-        """Set what came to the API later: description, delayed start, recovery."""
+        """Set description, delayed start and recovery, which the API added later."""
         api = self._service
         actions = [(api.SC_ACTION_RESTART, delay) for delay in definition.restart_delays_ms]
         recovery = {
@@ -180,16 +228,16 @@ class Win32ServiceControl:
             (api.SERVICE_CONFIG_DESCRIPTION, definition.description),
             (api.SERVICE_CONFIG_DELAYED_AUTO_START_INFO, definition.starts_delayed),
             (api.SERVICE_CONFIG_FAILURE_ACTIONS, recovery),
-            # Also when it ends by itself with an error, not only when it crashes.
+            # Also after an exit with an error code, not only after a crash.
             (api.SERVICE_CONFIG_FAILURE_ACTIONS_FLAG, True),
         )
         for level, setting in settings:
-            with self._told(_UNKNOWN_LEVEL):
+            with self._errors(_UNKNOWN_LEVEL):
                 api.ChangeServiceConfig2(handle, level, setting)
 
     @contextmanager
     def _manager(self, access: int) -> Iterator[Any]:
-        with self._told():
+        with self._errors():
             manager = self._service.OpenSCManager(None, None, access)
         try:
             yield manager
@@ -211,8 +259,8 @@ class Win32ServiceControl:
                 self._service.CloseServiceHandle(handle)
 
     @contextmanager
-    def _told(self, *accepted: int) -> Iterator[None]:
-        """Turn an error of the API into its one line, except those that mean "done already"."""
+    def _errors(self, *accepted: int) -> Iterator[None]:
+        """Convert errors of the API; ignore ``accepted`` ones, which mean "already done"."""
         try:
             yield
         except self._error as error:

@@ -1,53 +1,42 @@
-"""What has to be the system's alone on Windows before a service that runs as SYSTEM may use it."""
+"""Checks that only the system can change what a service uses that runs as SYSTEM."""
 
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from agent.adapters.service_manager.contract import ServiceManagerError
-from agent.adapters.service_manager.windows.rights import Security, who_else
+from agent.adapters.service_manager.windows.api import Win32ServiceControl
+from agent.adapters.service_manager.windows.rights import who_else
 
-_MOVE_AWAY: Final = "look at what it holds, move it away, and install again"
+_MOVE_AWAY: Final = "check its content, move it away, and install again"
 _REINSTALL: Final = "unpack the agent as an administrator into C:\\Program Files, and install again"
 
 
-class Rights(Protocol):
-    """The part of `windows.ServiceControl` that tells and makes rights."""
-
-    def make_closed(self, directory: Path) -> None: ...
-
-    def protect(self, path: Path) -> None: ...
-
-    def security(self, path: Path) -> Security: ...
-
-    def name_of(self, sid: str) -> str: ...
-
-
-def take_directory(rights: Rights, home: Path) -> None:
-    """Make the directory of configuration, key and state, or take it over from an agent that was
-    installed before: one that somebody else made may hold an identity and an address of theirs.
+def take_directory(control: Win32ServiceControl, home: Path) -> None:
+    """Create the directory of configuration, key and state, or reuse that of an earlier
+    installation. A directory of another user is refused: it may contain their identity and address.
 
     Raises ServiceManagerError.
     """
     for parent in home.parents:
-        _require(rights, parent, _MOVE_AWAY, is_on_the_way=True)
+        _require(control, parent, _MOVE_AWAY, is_on_the_way=True)
     if not os.path.lexists(home):
-        rights.make_closed(home)
+        control.make_closed(home)
         return
     for path in _whole(home):
-        _require(rights, path, f"{home}: {_MOVE_AWAY}")
-    rights.protect(home)
+        _require(control, path, f"{home}: {_MOVE_AWAY}")
+    control.protect(home)
 
 
-def require_safe_program(rights: Rights, program: Path) -> None:
-    """Raise ServiceManagerError where others could change the program or what it loads."""
+def require_safe_program(control: Win32ServiceControl, program: Path) -> None:
+    """Raise ServiceManagerError if other users can change the program or what it loads."""
     directory = program.parent
     for parent in directory.parents:
-        _require(rights, parent, _REINSTALL, is_on_the_way=True)
+        _require(control, parent, _REINSTALL, is_on_the_way=True)
     for path in _whole(directory):
-        _require(rights, path, _REINSTALL)
+        _require(control, path, _REINSTALL)
 
 
 def _whole(directory: Path) -> Iterator[Path]:
@@ -56,17 +45,19 @@ def _whole(directory: Path) -> Iterator[Path]:
         yield from (Path(parent, name) for name in (*folders, *files))
 
 
-def _require(rights: Rights, path: Path, fix: str, *, is_on_the_way: bool = False) -> None:
+def _require(
+    control: Win32ServiceControl, path: Path, fix: str, *, is_on_the_way: bool = False
+) -> None:
     try:
         attributes = getattr(path.lstat(), "st_file_attributes", 0)
     except OSError as error:
         raise ServiceManagerError(f"{path}: {error.strerror}") from None
     if attributes & stat.FILE_ATTRIBUTE_REPARSE_POINT:
         raise ServiceManagerError(f"not installed: {path} is a link\nto install: {fix}")
-    security = rights.security(path)
+    security = control.security(path)
     if (sid := who_else(security, is_on_the_way=is_on_the_way)) is not None:
         does = "belongs to" if sid == security.owner else "may be changed by"
         raise ServiceManagerError(
-            f"not installed: {path} {does} {rights.name_of(sid)}, and the service trusts it\n"
+            f"not installed: {path} {does} {control.name_of(sid)}, and the service trusts it\n"
             f"to install: {fix}"
         )

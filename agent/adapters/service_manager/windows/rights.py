@@ -1,4 +1,4 @@
-"""Who may change a file on Windows, told from its security descriptor; decided without Windows.
+"""Who may change a file on Windows, according to its security descriptor. Runs on any system.
 
 Sources: "Well-known SIDs", "File Access Rights Constants" and "ACE_HEADER" of Microsoft's Win32
 documentation, and [MS-DTYP] 2.4.4.1 for the types of entries.
@@ -13,7 +13,7 @@ TRUSTED_INSTALLER: Final = "S-1-5-80-956008885-3418522649-1831038044-1853292631-
 TRUSTED: Final = frozenset({SYSTEM, ADMINISTRATORS, TRUSTED_INSTALLER})
 
 _STAND_FOR_THE_OWNER: Final = frozenset({"S-1-3-0", "S-1-3-1", "S-1-3-4"})
-"""CREATOR OWNER and CREATOR GROUP are only for what is made below; OWNER RIGHTS are the owner's."""
+"""CREATOR OWNER and CREATOR GROUP apply to new files only; OWNER RIGHTS are the owner's."""
 
 RIGHTS_TO_WRITE: Final = {
     "FILE_WRITE_DATA, FILE_ADD_FILE": 0x0002,
@@ -31,19 +31,19 @@ RIGHTS_TO_REPLACE: Final = {
     name: RIGHTS_TO_WRITE[name]
     for name in ("FILE_DELETE_CHILD", "DELETE", "WRITE_DAC", "WRITE_OWNER", "GENERIC_ALL")
 }
-"""Those that, on a directory, let somebody rename what is in it. To add files, as every user may
-in ProgramData and in the root of a drive, is not among them."""
+"""Rights on a directory that allow to rename its content. The right to add files, which every user
+has in ProgramData and in the root of a drive, is not among them."""
 
 ALLOWED_TYPES: Final = frozenset({0x00, 0x05, 0x09, 0x0B})
-"""ACCESS_ALLOWED_ACE, and those for objects and with conditions. What denies is left out: it can
-only take away, and whether it does depends on the order and on who asks."""
+"""ACCESS_ALLOWED_ACE, and its forms for objects and with conditions. Entries that deny access are
+ignored: they only remove rights, depending on their order and on the user."""
 INHERIT_ONLY: Final = 0x08
-"""Of the entry's flags: it holds for what is made below, not here."""
+"""Flag of an entry that applies to new content only, not to the directory itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of an access control list. ``kind`` and ``flags`` are of its header."""
+    """An entry of an access control list. ``kind`` and ``flags`` come from its header."""
 
     kind: int
     flags: int
@@ -53,16 +53,16 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """Owner and entries of a file; ``entries`` is None without a list, which lets everybody in."""
+    """Owner and entries of a file. ``entries`` is None without a list, which allows everything."""
 
     owner: str
     entries: tuple[Entry, ...] | None
 
 
 def who_else(security: Security, *, is_on_the_way: bool = False) -> str | None:
-    """Return the SID of who owns or may write the file besides the system's own; None if nobody.
+    """Return the SID of an account, other than the system's, that owns or may write the file.
 
-    Of a directory ``is_on_the_way`` only the right to replace what is in it counts.
+    For a directory on the path (``is_on_the_way``) only the right to replace its content counts.
     """
     if security.owner not in TRUSTED:
         return security.owner

@@ -114,7 +114,7 @@ async def test_what_was_told_before_the_end_counts(behaviour: str, reason: str) 
     ],
 )
 async def test_a_child_that_told_nothing(behaviour: str, reason: str) -> None:
-    with pytest.raises(CollectorError, match=f"the collector told nothing: {reason}"):
+    with pytest.raises(CollectorError, match=f"the collector sent no facts: {reason}"):
         await run(behaviour)
 
 
@@ -144,7 +144,7 @@ async def test_at_the_deadline_the_last_checkpoint_counts(monkeypatch: pytest.Mo
 
 
 async def test_at_the_deadline_without_a_checkpoint_there_is_nothing() -> None:
-    with pytest.raises(CollectorError, match="told nothing: it was stopped at its deadline"):
+    with pytest.raises(CollectorError, match="sent no facts: it was stopped at its deadline"):
         await run("hang", short(0.2))
 
 
@@ -193,7 +193,7 @@ async def test_a_child_is_asked_at_its_deadline_too(monkeypatch: pytest.MonkeyPa
 async def test_a_child_that_ignores_the_question_is_ended() -> None:
     collected = await ask_soon("hang_later")
 
-    assert collected.error == "it was stopped, and did not end by itself"
+    assert collected.error == "it was stopped, and did not end"
     assert facts(collected).limitations == ("so far",)
 
 
@@ -216,7 +216,7 @@ async def test_a_line_that_is_too_long_costs_only_itself(caplog: pytest.LogCaptu
     assert collected.error is None
     assert facts(collected).limitations == ("whole",)
     assert [each.step for each in seen] == ["disks", "after"]
-    assert "an event is longer than 16777216 bytes: left out" in caplog.text
+    assert "an event is longer than 16777216 bytes: ignored" in caplog.text
 
 
 async def test_a_result_that_is_too_long_leaves_what_was_told_before() -> None:
@@ -256,7 +256,7 @@ async def test_a_grandchild_that_escaped_does_not_hold_us(
     pid = int(file.read_text())
     os.kill(pid, signal.SIGKILL)
     assert collected.error is None
-    assert "is not gone: left alone" in caplog.text
+    assert "cannot be killed" in caplog.text
 
 
 async def test_a_cancelled_collection_leaves_no_child(tmp_path: Path) -> None:

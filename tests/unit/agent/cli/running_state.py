@@ -12,9 +12,9 @@ from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import (
     BindingStatus,
     DaemonStatus,
-    ProblemStatus,
     StatusFile,
 )
+from agent.rules.health import Problem
 
 BINDING = BindingStatus(
     instance_id="0b7a2f6e-0000-4000-8000-000000000001",
@@ -23,7 +23,7 @@ BINDING = BindingStatus(
     location_id="loc-0001",
     base_url="https://ops.example.com",
 )
-PROBLEM = ProblemStatus(
+PROBLEM = Problem(
     code="connection-refused",
     severity="error",
     title="the service's address refuses connections",

@@ -75,6 +75,6 @@ def test_what_is_closed_to_this_user_is_a_limitation(
 
     monkeypatch.setattr(StateDirectory, "read", closed)
     assert collected(home, capsys)["limitations"] == [
-        "what earlier reports learned of the printers cannot be read: Permission denied"
+        "the details of printers from earlier reports cannot be read: Permission denied"
     ]
     assert [job.learned for job in Child.jobs if isinstance(job, NetworkJob)] == [()]

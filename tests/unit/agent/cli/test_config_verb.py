@@ -116,6 +116,6 @@ def test_what_is_named_must_be_there(config: Path, capsys: pytest.CaptureFixture
     home = config.parent
     assert lines == [
         f":2:1: service.ca_file {home}/none.pem: No such file or directory",
-        f":5:1: every user of this machine can read the file {home}/api-key: chmod 600 it",
+        f":5:1: every user of this machine can read the file {home}/api-key: run `chmod 600` on it",
         f":7:1: {home}/state is not a directory",
     ]

@@ -5,13 +5,13 @@ import re
 import pytest
 
 from agent.adapters.storage.history import HistoryRow
-from agent.adapters.storage.status_file import BindingStatus, DaemonStatus, ProblemStatus
+from agent.adapters.storage.status_file import BindingStatus, DaemonStatus
 from agent.cli.main import VERBS
 from agent.config.model import Config, sections_of
 from agent.doctor.check import CheckResult
 from agent.doctor.document import document_of
 from agent.doctor.registry import CHECKS
-from agent.rules.health import CONDITIONS
+from agent.rules.health import CONDITIONS, Problem
 from tests.paths import ROOT
 
 CLI = (ROOT / "docs/cli.md").read_text("utf-8")
@@ -38,9 +38,7 @@ def test_every_key_of_the_json_is_documented() -> None:
     document = document_of([result], made_at="", duration_s=0)
     keys = {*document, *document["checks"][0], *document["counts"]}
     keys |= {
-        name
-        for model in (DaemonStatus, BindingStatus, ProblemStatus)
-        for name in model.model_fields
+        name for model in (DaemonStatus, BindingStatus, Problem) for name in model.model_fields
     }
     keys |= set(HistoryRow.__dataclass_fields__)
     for key in keys:

@@ -47,7 +47,7 @@ async def test_leaves_a_running_agent_alone(tmp_path: Path) -> None:
             code, _, errors = await run_agent(config, "enroll", "--force")
             assert await agent.stop() == 0
     assert code == 1
-    assert "stop it first" in errors
+    assert "stop it to enroll manually" in errors
 
 
 async def test_a_missing_key_is_a_wrong_configuration(tmp_path: Path) -> None:

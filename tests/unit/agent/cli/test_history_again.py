@@ -13,8 +13,9 @@ from agent.adapters.storage.outbox import Outbox
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.main import main
 from agent.rules.lifecycle import Event
-from agent.rules.reports.sealing import Report, seal
+from agent.rules.reports.sealing import seal
 from agent.wire.codec import to_plain
+from agent.wire.device_operations import SubmitResultRequest
 from tests.fixtures import payloads
 from tests.unit.agent.cli.running_state import write_config
 from tests.unit.agent.samples import BINDING, NOW, command
@@ -41,8 +42,15 @@ def report_here(config: Path, *, is_sent: bool, has_payload: bool = True) -> Non
     entry = journal.move(journal.move(entry, Event.ACCEPTED, NOW), Event.STARTED, NOW)
     payload = payloads.small_venue() if has_payload else None
     outcome = "completed" if has_payload else "failed"
-    made = Report(UUID(REPORT), BINDING, "network", outcome, payload, entry.request_id)
-    ledger.hand_over(entry, made, seal(made, 10**6), NOW)
+    made = SubmitResultRequest(
+        report_id=UUID(REPORT),
+        binding_id=BINDING,
+        kind="network",
+        outcome=outcome,
+        report=payload,
+        request_id=entry.request_id,
+    )
+    ledger.hand_over(entry, seal(made, 10**6), NOW)
     item = outbox.oldest()
     assert item is not None
     if is_sent:
@@ -101,8 +109,8 @@ def test_what_cannot_be_shown_is_said(config: Path, capsys: pytest.CaptureFixtur
         connection.execute("DELETE FROM sent")
     database.close()
     for words, said in (
-        (REPORT, f"report {REPORT} is no longer here: the newest 10 that were sent are kept"),
-        (REQUEST, "is no longer here"),
+        (REPORT, f"report {REPORT} is no longer stored: the newest 10 sent reports are kept"),
+        (REQUEST, "is no longer stored"),
         ("ffffffff", "no request or report begins with ffffffff"),
     ):
         assert main(["history", words, "--config", str(config)]) == 1
@@ -121,4 +129,4 @@ def test_what_is_no_id_is_wrong_usage(
 
 def test_a_page_of_nothing_is_wrong_usage(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "--html", "page.html", "--config", str(config)]) == 2
-    assert "--html wants the ID of a report" in capsys.readouterr().err
+    assert "--html requires the ID of a report" in capsys.readouterr().err

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli.main import main
-from agent.config import missing as config_missing
+from agent.config import rights as config_rights
 
 SENTENCE = "venue-agent: there is no configuration at "
 
@@ -29,7 +29,7 @@ def test_it_is_said_in_one_sentence(
     assert main(words) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"{SENTENCE}{place}: ")
-    assert f"`mkdir -p {place.parent} && venue-agent config example >{place}` makes one" in line
+    assert f"`mkdir -p {place.parent} && venue-agent config example >{place}` creates one" in line
 
 
 def test_what_a_collection_by_hand_takes_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,16 +50,20 @@ def test_status_gives_no_advice_that_cannot_work(
 
 def test_a_service_manager_makes_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VENUE_AGENT_CONFIG")
-    monkeypatch.setattr(config_missing, "has_service_manager", lambda: True)
-    said = config_missing.no_configuration()
-    assert "venue-agent service install --base-url URL --location ID --api-key-file FILE` m" in said
+    monkeypatch.setattr(config_rights, "has_service_manager", lambda: True)
+    said = config_rights.no_configuration()
+    assert (
+        "venue-agent service install --base-url URL --location ID --api-key-file FILE` creates one"
+        in said
+    )
 
 
 def test_a_file_that_is_named_and_not_there_is_another_mistake(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["config", "check", "--config", str(tmp_path / "none.toml")]) == 2
-    assert capsys.readouterr().err == f"venue-agent: {tmp_path}/none.toml: there is no such file\n"
+    error = f"venue-agent: {tmp_path}/none.toml: the file does not exist\n"
+    assert capsys.readouterr().err == error
 
 
 def test_a_broken_one_is_corrected_before_anything_is_started(

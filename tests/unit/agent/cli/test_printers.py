@@ -72,7 +72,7 @@ def test_what_is_not_remembered_is_said(
     memory: PrinterMemory, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     memory.write(Memory((KITCHEN, BAR)))
-    with pytest.raises(AgentError, match="those that are remembered: cups:kitchen, bar"):
+    with pytest.raises(AgentError, match="Known printers: cups:kitchen, bar"):
         run(tmp_path, *words)
     assert memory.peek() == (Memory((KITCHEN, BAR)), None)
 

@@ -133,7 +133,7 @@ def test_a_configuration_that_is_not_there_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["status", "--config", str(tmp_path / "none.toml")]) == 2
-    assert "there is no such file" in capsys.readouterr().err
+    assert "the file does not exist" in capsys.readouterr().err
 
 
 def test_what_strangers_wrote_does_not_reach_the_terminal(
@@ -181,7 +181,7 @@ def test_history_shows_the_newest_within_80_columns(
     lines = output.splitlines()
     assert lines[1].startswith("2026-01-01 00:29  application  expired    it ran out")
     assert lines[3].endswith("63a3b2c1-0000-4000-8000-000000000000")
-    assert lines[-1].startswith("older ones are left out")
+    assert lines[-1].startswith("there are older ones")
 
 
 def test_the_json_of_history(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

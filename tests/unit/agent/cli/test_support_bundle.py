@@ -10,7 +10,7 @@ from agent.cli import support_bundle
 from agent.config.model import LocalConfig
 from agent.doctor.context import Context
 from agent.errors import CollectorError
-from agent.rules.reports.sealing import Payload
+from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.vocabulary import Kind
 from tests.fixtures import payloads
 from tests.unit.agent.cli.running_state import running, status_of
@@ -23,7 +23,9 @@ class Collector:
         self.asked: list[Kind] = []
         self.fails = False
 
-    async def collect(self, config: LocalConfig, state: StateDirectory, kind: Kind) -> Payload:
+    async def collect(
+        self, config: LocalConfig, state: StateDirectory, kind: Kind
+    ) -> ReportPayload:
         self.asked.append(kind)
         if self.fails:
             raise CollectorError("the child died")

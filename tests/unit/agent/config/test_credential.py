@@ -45,14 +45,14 @@ def test_what_editors_add_is_no_part_of_the_key(file: Path, content: bytes) -> N
     [
         (b"", "is empty"),
         (b" \n", "is empty"),
-        (b"two keys", "does not hold an API key"),
-        (b"key\nother", "does not hold an API key"),
-        (b"key\tother", "does not hold an API key"),
-        (b"key\x7f", "does not hold an API key"),
-        (b"key\x00", "does not hold an API key"),
-        ("schlüssel".encode(), "does not hold an API key"),
+        (b"two keys", "does not contain an API key"),
+        (b"key\nother", "does not contain an API key"),
+        (b"key\tother", "does not contain an API key"),
+        (b"key\x7f", "does not contain an API key"),
+        (b"key\x00", "does not contain an API key"),
+        ("schlüssel".encode(), "does not contain an API key"),
         (b"\xff\xfe", "is not a text file"),
-        (b"x" * (MAX_KEY_LENGTH + 1), "does not hold an API key"),
+        (b"x" * (MAX_KEY_LENGTH + 1), "does not contain an API key"),
     ],
 )
 def test_what_is_no_key_is_said_without_showing_it(

@@ -221,7 +221,7 @@ def test_an_unknown_variable_is_said_like_an_unknown_key(file: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_said(file: Path, tmp_path: Path) -> None:
-    for path, complaint in ((file, "there is no such file"), (tmp_path, "cannot be read")):
+    for path, complaint in ((file, "the file does not exist"), (tmp_path, "cannot be read")):
         with pytest.raises(ConfigError, match=complaint):
             load(Config, path, {})
     file.write_bytes(b"\xff\xfe")

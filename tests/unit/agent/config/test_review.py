@@ -116,10 +116,10 @@ def test_a_wrong_address(file: Path, transport: str, address: str) -> None:
         ("[network]\nports = [80, 443, 80]\n", "5:1", "names 80 twice"),
         ('[network]\nsubnets = ["10.0.0.0/24", "10.0.0.0/24"]\n', "5:1", "10.0.0.0/24 twice"),
         ('[network]\nmdns_service_types = ["till"]\n', "5:1", "such as _till._tcp"),
-        ('[network]\nexclude = ["0.0.0.0/0"]\n', "5:1", "leaves nothing"),
+        ('[network]\nexclude = ["0.0.0.0/0"]\n', "5:1", "leaves no subnet"),
         (
             '[network]\nsubnets = ["10.0.0.0/24"]\nexclude = ["10.0.0.0/25", "10.0.0.128/25"]\n',
-            "6:1", "leaves nothing",
+            "6:1", "leaves no subnet",
         ),
         ('[schedule]\nnetwork = "0 0 31 2 *"\n', "5:1", "never comes"),
         ("[limits]\noutbox_max_bytes = 100000\n", "5:1", "at least limits.max_report_bytes"),
@@ -180,7 +180,7 @@ def test_what_the_service_would_refuse_for_ever_is_refused_at_once(file: Path, l
 
 def test_an_install_id_with_a_control_character_is_refused(file: Path) -> None:
     (problem,) = found(file, SERVICE + '[device]\nlegacy_install_id = "till\\u0000"\n')
-    assert "device.legacy_install_id must not hold control characters" in problem
+    assert "device.legacy_install_id must not contain control characters" in problem
 
 
 values = st.recursive(

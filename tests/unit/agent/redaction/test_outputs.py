@@ -18,9 +18,9 @@ from agent.errors import ConfigError
 from agent.logs.setup import set_up_logging
 from agent.redaction import known
 from agent.redaction.redactor import Redactor
+from agent.rules.reports.jobs import network_job
 from agent.rules.reports.redacted_facts import redacted
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.report_maker import network_job
 from collectors.contract import (
     ApplicationFacts,
     Endpoint,

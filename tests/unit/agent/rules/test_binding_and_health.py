@@ -36,11 +36,19 @@ def test_what_current_says(current: EnrollmentRecord | None, verdict: BindingVer
 
 
 def problem(code: str) -> Problem:
-    return Problem(CONDITIONS[code], "seen", "2026-11-20T19:00:00+00:00")
+    condition = CONDITIONS[code]
+    return Problem(
+        code=code,
+        severity=condition.severity,
+        title=condition.title,
+        detail="seen",
+        fix=condition.fix,
+        since="2026-11-20T19:00:00+00:00",
+    )
 
 
 def shown(*codes: str) -> set[str]:
-    return {p.condition.code for p in to_show(map(problem, codes))}
+    return {p.code for p in to_show(map(problem, codes))}
 
 
 @pytest.mark.parametrize(

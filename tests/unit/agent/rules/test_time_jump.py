@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.rules.time_jump import SLEEP_WORTH_S, STEP_WORTH_S, Look, TimeJump, jump_between
+from agent.rules.time_jump import SLEEP_WORTH_S, STEP_WORTH_S, ClockReading, TimeJump, jump_between
 
-BEFORE = Look(datetime(2026, 11, 20, 19, 0, tzinfo=UTC), 5000.0)
+BEFORE = ClockReading(datetime(2026, 11, 20, 19, 0, tzinfo=UTC), 5000.0)
 MEANT_S = 15.0
 
 
-def after(passed_s: float, stepped_s: float = 0.0) -> Look:
+def after(passed_s: float, stepped_s: float = 0.0) -> ClockReading:
     wall = BEFORE.wall + timedelta(seconds=passed_s + stepped_s)
-    return Look(wall, BEFORE.monotonic_s + passed_s)
+    return ClockReading(wall, BEFORE.monotonic_s + passed_s)
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_a_jump_is_worth_its_name(passed_s: float, stepped_s: float) -> None:
     ],
 )
 def test_it_is_said_in_words(jump: TimeJump, words: str) -> None:
-    assert jump.in_words() == words
+    assert jump.describe() == words

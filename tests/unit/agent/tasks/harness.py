@@ -69,7 +69,6 @@ class Harness:
         self.session = DeviceSession(self.client, self.breaker, self.binding_state, self.clock)
         self.enrollment = Enrollment(
             self.session,
-            self.binding_state,
             config=settings,
             identity=self.identity,
             health=self.health,
@@ -124,7 +123,7 @@ class Harness:
 
     def codes(self) -> set[str]:
         """Return the conditions that are shown."""
-        return {problem.condition.code for problem in self.health.problems()}
+        return {problem.code for problem in self.health.problems()}
 
     def wrecks(self) -> list[str]:
         if not self.state.quarantine_path.exists():

@@ -21,10 +21,10 @@ from agent.rules.clock_skew import ClockSkew
 from agent.rules.learned_printers import Memory
 from agent.rules.lifecycle import Event, State
 from agent.rules.reports.context import environment_of
+from agent.rules.reports.jobs import application_job, network_job
+from agent.rules.reports.payload import payload_of
 from agent.tasks.collection import Collection
 from agent.tasks.execute import IDLE, Executor
-from agent.tasks.report_maker import ReportMaker, application_job, network_job, payload_of
-from agent.tasks.wakeup import Wakeup
 from agent.wire.codec import decode
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
@@ -50,7 +50,7 @@ class ExecutorHarness:
 
     home: Harness
     executor: Executor
-    work: Wakeup
+    work: asyncio.Event
     collectors: FakeCollectors
     said: list[str]
     sends: list[int]
@@ -67,19 +67,15 @@ class ExecutorHarness:
 
 
 def workshop_in(home: Harness, settings: LocalConfig) -> ExecutorHarness:
-    collectors, work, said, sends = FakeCollectors(), Wakeup(home.clock), [], []
-    maker = ReportMaker(
-        config=settings,
-        binding_state=home.binding_state,
-        clock=home.clock,
-        environment=ENVIRONMENT,
-        agent_fields=lambda: (Field("agent.version", "agent", "available", "0.1.0"),),
-    )
+    collectors, work, said, sends = FakeCollectors(), asyncio.Event(), [], []
 
     def collection() -> Collection:
         return Collection(
             collectors=collectors,  # type: ignore[arg-type]
-            maker=maker,
+            config=settings,
+            binding_state=home.binding_state,
+            environment=ENVIRONMENT,
+            agent_fields=lambda: (Field("agent.version", "agent", "available", "0.1.0"),),
             memory=PrinterMemory(home.state),
             health=home.health,
             clock=home.clock,
@@ -134,13 +130,13 @@ async def test_what_a_report_learned_goes_with_the_next_job(workshop: ExecutorHa
     learned = Collected(replace(facts, learned=(kitchen,)))
     broken = Collected(replace(facts, learned=(replace(kitchen, address="?"),)), "it was killed")
     workshop.collectors.script.extend([learned, broken])
-    results = [await workshop.executor._collection().gather("network") for _ in range(3)]
+    results = [await workshop.executor.collection().gather("network") for _ in range(3)]
 
     jobs = [job for job in workshop.collectors.jobs if isinstance(job, NetworkJob)]
     assert [job.learned for job in jobs] == [(), (kitchen,), (kitchen,)]
     for result in results:
-        assert result.draft.payload is not None
-        assert "00:1b:a9:0:0:1" not in result.draft.payload.model_dump_json()
+        assert result.payload is not None
+        assert "00:1b:a9:0:0:1" not in result.payload.model_dump_json()
 
 
 async def test_what_was_learned_and_cannot_be_read_is_said(workshop: ExecutorHarness) -> None:
@@ -151,7 +147,7 @@ async def test_what_was_learned_and_cannot_be_read_is_said(workshop: ExecutorHar
         await until(lambda: workshop.home.entry().state is State.REPORTED)
 
     (line,) = workshop.report()["report"]["limitations"]
-    assert line.startswith("what earlier reports learned of the printers cannot be read: ")
+    assert line.startswith("the details of printers from earlier reports cannot be read: ")
     memory, reason = PrinterMemory(workshop.home.state).load()
     assert (memory.printers, reason) == ((), None)  # made anew
     (kept,) = workshop.home.state.quarantine_path.iterdir()
@@ -165,7 +161,7 @@ async def test_what_was_forgotten_while_a_report_was_made_stays_forgotten(
     seen_at = workshop.home.clock.now().isoformat()
     memory.write(Memory((LearnedPrinter("cups:kitchen", seen_at=seen_at),)))
     workshop.collectors.holds = True
-    gathering = asyncio.create_task(workshop.executor._collection().gather("network"))
+    gathering = asyncio.create_task(workshop.executor.collection().gather("network"))
     await until(lambda: bool(workshop.collectors.jobs))
     memory.write(Memory())
     workshop.collectors.hold.set()
@@ -592,7 +588,7 @@ async def test_a_broken_report_is_tried_once_more_and_then_told(workshop: Execut
     workshop.collectors.script.extend([wrong, wrong, wrong])
 
     for _ in range(2):
-        with pytest.raises(TypeError, match="facts of the kind application"):
+        with pytest.raises(TypeError, match="returned application facts"):
             await asyncio.wait_for(workshop.executor.run(), 5)
     async with running(workshop.executor.run):
         await until(lambda: workshop.home.entry().state is State.REPORTED)
@@ -658,22 +654,22 @@ def test_jobs_are_as_the_configuration_says() -> None:
     ],
 )
 def test_facts_of_another_kind_are_a_bug(job: Job, kind: str) -> None:
-    with pytest.raises(TypeError, match=f"facts of the kind {kind} came from a {job.kind} job"):
+    with pytest.raises(TypeError, match=f"a {job.kind} job returned {kind} facts"):
         payload_of(job, good_facts(kind), (), CONTEXT)
 
 
 async def test_a_scheduled_report_without_a_binding_is_a_bug(stranger: Harness) -> None:
     workshop = workshop_in(stranger, config())
-    maker_has_no_binding = workshop.executor._collection()
+    collection = workshop.executor.collection()
 
-    with pytest.raises(RuntimeError, match="without a binding"):
-        (await maker_has_no_binding.gather("network")).answer(None)
+    with pytest.raises(RuntimeError, match="needs a binding"):
+        collection.report(await collection.gather("network"), None)
 
 
 async def test_every_report_has_an_id_of_its_own(workshop: ExecutorHarness) -> None:
-    collection = workshop.executor._collection()
+    collection = workshop.executor.collection()
 
-    gathered = await collection.gather("application")
-    made = [gathered.answer(None).report for _ in range(3)]
+    result = await collection.gather("application")
+    made = [collection.report(result, None) for _ in range(3)]
 
     assert len({report.report_id for report in made}) == 3

@@ -154,7 +154,7 @@ async def test_what_cannot_be_read_is_counted_and_said_once(home: Harness) -> No
 
     assert (home.receiver.unreadable, home.receiver.ignored) == (100, 100)
     (problem,) = home.health.problems()
-    assert problem.condition.code == "commands-unreadable"
+    assert problem.code == "commands-unreadable"
     assert problem.detail == "the first one: kind: unknown 0"
     assert home.changes == 1
 
@@ -315,7 +315,7 @@ async def test_streams_that_were_cut_together_return_over_the_time_that_the_serv
 
 
 async def test_a_stream_that_the_agent_renews_is_opened_again_at_once(home: Harness) -> None:
-    home.session.note_reconnect_over(60)
+    home.breaker.note_reconnect_over(60)
     home.client.always["onCommands"] = lambda _: lasting()
     async with running(home.receiver.run):
         await until(lambda: len(home.client.calls) >= 5)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
@@ -12,8 +13,8 @@ from agent.adapters.storage.outbox import Item
 from agent.config.model import Limits
 from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceUnavailable, Throttled
 from agent.rules.lifecycle import Event, State
-from agent.rules.reports.sealing import LAST_TIER, Report, Sealed, report_of, seal
-from agent.wire.device_operations import SubmitResultReply
+from agent.rules.reports.sealing import LAST_TIER, report_of, seal
+from agent.wire.device_operations import SubmitResultReply, SubmitResultRequest
 from tests.fixtures import payloads
 from tests.unit.agent.samples import BINDING, report
 from tests.unit.agent.tasks.harness import Harness, harness, running, settle, until
@@ -24,10 +25,15 @@ REPORT_ID = UUID(payloads.REPORT_ID)
 def queue_large(home: Harness) -> Item:
     """Queue a full network report for request 1."""
     entry = home.requested(Event.ACCEPTED, Event.STARTED)
-    made = Report(
-        REPORT_ID, BINDING, "network", "completed", payloads.small_venue(), entry.request_id
+    made = SubmitResultRequest(
+        report_id=REPORT_ID,
+        binding_id=BINDING,
+        kind="network",
+        outcome="completed",
+        report=payloads.small_venue(),
+        request_id=entry.request_id,
     )
-    home.ledger.hand_over(entry, made, seal(made, 10**6), home.clock.now())
+    home.ledger.hand_over(entry, seal(made, 10**6), home.clock.now())
     home.journal.note_running_acknowledged(entry.request_id)
     item = home.outbox.oldest()
     assert item is not None
@@ -35,8 +41,8 @@ def queue_large(home: Harness) -> Item:
 
 
 def queue_small(home: Harness, number: int = 1) -> None:
-    made, sealed = report(number)
-    home.ledger.hand_over(None, made, sealed, home.clock.now())
+    sealed = report(number)
+    home.ledger.hand_over(None, sealed, home.clock.now())
 
 
 def sent(home: Harness) -> list[bytes]:
@@ -189,8 +195,8 @@ async def test_a_failed_report_that_is_rejected_too_is_given_up(home: Harness) -
 async def test_a_body_that_is_no_report_is_given_up(
     home: Harness, error: BodyRejected | BodyTooLarge
 ) -> None:
-    made, _ = report()
-    home.ledger.hand_over(None, made, Sealed(b"garbage", 0, "failed"), home.clock.now())
+    made = report()
+    home.ledger.hand_over(None, replace(made, body=b"garbage"), home.clock.now())
     home.client.always["submitResult"] = error
 
     async with running(home.submitter.run):
@@ -230,8 +236,8 @@ async def test_a_report_that_is_refused_after_a_revocation_waits(home: Harness) 
 
 async def test_the_start_is_told_before_the_end(home: Harness) -> None:
     entry = home.requested(Event.ACCEPTED, Event.STARTED)
-    made, sealed = report(1, entry.request_id)
-    home.ledger.hand_over(entry, made, sealed, home.clock.now())
+    sealed = report(1, entry.request_id)
+    home.ledger.hand_over(entry, sealed, home.clock.now())
     home.client.script["acknowledge"].append(Refused(409, None, "too late"))
 
     async with running(home.submitter.run, home.enrollment.run):
@@ -247,8 +253,8 @@ async def test_a_start_counts_as_acknowledged_only_after_the_service_accepted_it
     home: Harness,
 ) -> None:
     entry = home.requested(Event.ACCEPTED, Event.STARTED)
-    made, sealed = report(1, entry.request_id)
-    home.ledger.hand_over(entry, made, sealed, home.clock.now())
+    sealed = report(1, entry.request_id)
+    home.ledger.hand_over(entry, sealed, home.clock.now())
     home.client.always["acknowledge"] = lambda _request: asyncio.Event().wait()
 
     async with running(home.submitter.run):
@@ -300,7 +306,7 @@ async def test_a_report_at_which_the_service_fails_lets_the_others_go_first(home
     assert home.entry().state is State.SUBMITTED
 
 
-def agreeing(sent_report: Report) -> SubmitResultReply:
+def agreeing(sent_report: SubmitResultRequest) -> SubmitResultReply:
     return SubmitResultReply(
         report_id=sent_report.report_id,
         request_id=sent_report.request_id,

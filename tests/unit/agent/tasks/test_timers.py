@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from agent.adapters.notify import Notifier
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import (
     BindingStatus,
     DaemonStatus,
-    ProblemStatus,
     StatusFile,
 )
 from agent.config.model import Schedule
+from agent.rules.health import Problem
 from agent.rules.time_jump import TimeJump
 from agent.tasks.disk_floor import DISK_FLOOR_BYTES, DiskFloor
 from agent.tasks.schedule import Scheduler
-from agent.tasks.status import StatusWriter, in_words
+from agent.tasks.status import StatusWriter, describe
 from agent.tasks.timekeeper import Timekeeper
+from agent.wire.sd_notify import Notifier
 from agent.wire.vocabulary import Kind
 from tests.fakes.fake_clock import FakeClock
 from tests.unit.agent.tasks.harness import Harness, running, settle, until
@@ -30,7 +30,7 @@ STATUS = DaemonStatus(
 BOUND = BindingStatus(
     instance_id="i", binding_id="b", organization_id="o", location_id="loc-0001", base_url="u"
 )
-PROBLEM = ProblemStatus(code="c", severity="error", title="broken", detail="d", fix="f", since="s")
+PROBLEM = Problem(code="c", severity="error", title="broken", detail="d", fix="f", since="s")
 
 
 # --------------------------------------------------------------- schedule
@@ -159,7 +159,7 @@ async def test_beats_do_not_pile_up() -> None:
     ],
 )
 def test_a_status_in_words(changes: dict[str, object], words: str) -> None:
-    assert in_words(STATUS.model_copy(update={**changes})) == words
+    assert describe(STATUS.model_copy(update={**changes})) == words
 
 
 async def test_changes_that_come_together_are_written_together(tmp_path: Path) -> None:
@@ -238,8 +238,8 @@ async def test_scheduled_reports_leave_the_last_room_to_requests(home: Harness) 
     floor.want("application")
     assert wanted == []
     (problem,) = home.health.problems()
-    assert problem.condition.code == "disk-scarce"
-    assert problem.detail == "0 MiB are free, 2 scheduled reports left out"
+    assert problem.code == "disk-scarce"
+    assert problem.detail == "0 MiB are free, 2 scheduled reports skipped"
 
     disk.free = DISK_FLOOR_BYTES
     floor.want("network")

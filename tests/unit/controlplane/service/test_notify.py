@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.web.observability.service_notifications import Notifier
+from agent.wire.sd_notify import Notifier
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a local datagram socket")
 

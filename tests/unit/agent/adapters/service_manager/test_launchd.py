@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 
 from agent.adapters.service_manager.commands import Output
 from agent.adapters.service_manager.contract import NotPermitted, ServiceManagerError
-from agent.adapters.service_manager.launchd import TARGET, LaunchdService, parse_print
-from agent.adapters.service_manager.plist import LABEL, daemon_plist
+from agent.adapters.service_manager.launchd import (
+    LABEL,
+    TARGET,
+    LaunchdService,
+    daemon_plist,
+    parse_print,
+)
 from tests.unit.agent.adapters.service_manager.plist_lint import lint
 
 PROGRAM = ("/usr/local/lib/venue-agent/venue-agent",)
@@ -73,7 +78,7 @@ def service_in(root: Path, launchd: FakeLaunchd, *, is_root: bool = True) -> Lau
     config = root / "etc/venue-agent/config.toml"
     config.parent.mkdir(parents=True, exist_ok=True)
     config.touch()
-    return LaunchdService(launchd, PROGRAM, lambda s: None, root=root, is_root=lambda: is_root)
+    return LaunchdService(launchd, PROGRAM, root, lambda: is_root, sleep=lambda s: None)
 
 
 def test_an_earlier_disable_is_undone_before_the_bootstrap(tmp_path: Path) -> None:

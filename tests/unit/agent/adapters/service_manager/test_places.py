@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.adapters.service_manager import places_on_posix
+from agent.adapters.service_manager import posix
 from agent.adapters.service_manager.commands import Output
 from agent.adapters.service_manager.contract import Places, ServiceManager, ServiceManagerError
 from agent.adapters.service_manager.launchd import LaunchdService
-from agent.adapters.service_manager.places_on_posix import (
+from agent.adapters.service_manager.posix import (
     program_places,
     require_roots_configuration,
     require_roots_state,
@@ -74,7 +74,7 @@ def test_nothing_is_taken_where_there_is_nothing_yet(tmp_path: Path) -> None:
 def test_a_configuration_that_others_may_exchange_is_refused(tmp_path: Path) -> None:
     places = tree(tmp_path)
     places.config.parent.chmod(0o777)
-    with pytest.raises(ServiceManagerError, match=r"look at what it holds, then `chmod go-w"):
+    with pytest.raises(ServiceManagerError, match=r"check its content, then `chmod go-w"):
         require_roots_configuration(places, MINE)
 
 
@@ -141,7 +141,7 @@ def test_a_program_through_a_link_is_that_program(program: Path, tmp_path: Path)
 
 def test_an_environment_is_looked_at_with_all_it_imports() -> None:
     whole, parts = program_places(Path(sys.executable))
-    package = Path(places_on_posix.__file__).parents[2]
+    package = Path(posix.__file__).parents[2]
     assert package in whole
     assert Path(sys.prefix) in whole
     assert package.name == "agent"
@@ -294,9 +294,7 @@ def under_systemd(root: Path, command: tuple[str, ...]) -> ServiceManager:
 
 
 def under_launchd(root: Path, command: tuple[str, ...]) -> ServiceManager:
-    return LaunchdService(
-        NoCommands(), command, lambda _: None, root=root, is_root=lambda: True, owners=MINE
-    )
+    return LaunchdService(NoCommands(), command, root, lambda: True, MINE, sleep=lambda _: None)
 
 
 @pytest.mark.parametrize("make", [under_systemd, under_launchd])

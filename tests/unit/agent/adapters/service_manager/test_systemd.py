@@ -16,7 +16,7 @@ from agent.adapters.service_manager.contract import (
     ServiceManagerError,
     ServiceState,
 )
-from agent.adapters.service_manager.program import reachable_by_a_service
+from agent.adapters.service_manager.posix import reachable_by_a_service
 from agent.adapters.service_manager.systemd import (
     RESOURCES,
     UNIT,
@@ -222,7 +222,7 @@ def test_a_start_without_configuration_or_installation_says_so(tmp_path: Path) -
     with pytest.raises(ServiceManagerError, match="service install"):
         service.start()
     service.install()
-    with pytest.raises(ServiceManagerError, match=r"there is no .*config\.toml"):
+    with pytest.raises(ServiceManagerError, match=r"config\.toml does not exist"):
         service.start()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.adapters.service_manager.contract import NotPermitted, ServiceManagerError
+from agent.adapters.service_manager.windows.api import Definition, Query, Status
 from agent.adapters.service_manager.windows.host import (
     CONTROL_INTERROGATE,
     CONTROL_SHUTDOWN,
@@ -17,13 +18,7 @@ from agent.adapters.service_manager.windows.host import (
     ReadyNotifier,
 )
 from agent.adapters.service_manager.windows.rights import SYSTEM, Security
-from agent.adapters.service_manager.windows.service import (
-    Definition,
-    Query,
-    Status,
-    WindowsService,
-    quoted,
-)
+from agent.adapters.service_manager.windows.service import WindowsService, quoted
 
 PROGRAM = (r"C:\Program Files\venue-agent\venue-agent.exe",)
 
@@ -255,10 +250,10 @@ class FakeScm:
         service.start()
         service.join()
 
-    def tell(self, status: Status, *, exit_code: int = 0, wait_hint_ms: int = 0) -> None:
+    def set_status(self, status: Status, *, exit_code: int = 0, wait_hint_ms: int = 0) -> None:
         self.told.append((status, exit_code))
 
-    def log(self, text: str, *, is_error: bool = False) -> None:
+    def log_error(self, text: str) -> None:
         self.logged.append(text)
 
 
@@ -290,7 +285,7 @@ def test_a_stop_reaches_the_daemon_once(control: int) -> None:
         on_ready()  # after a reload: no reason to say that it runs
         return 0
 
-    assert Host(scm, daemon, ask_to_stop=asked.release).run() == 0
+    assert Host(scm, daemon, request_stop=asked.release).run() == 0
     assert not asked.acquire(blocking=False)
     assert [status for status, _ in scm.told] == [
         Status.START_PENDING, Status.RUNNING, Status.RUNNING, Status.STOP_PENDING, Status.STOPPED,
@@ -310,7 +305,7 @@ def test_a_daemon_that_does_not_stop_is_ended() -> None:
         assert killed.wait(5)
         return 0
 
-    Host(scm, daemon, ask_to_stop=lambda: None, kill=kill, stop_within_s=0.01).run()
+    Host(scm, daemon, request_stop=lambda: None, kill=kill, stop_within_s=0.01).run()
     assert codes == [1]
     assert (Status.STOPPED, 1) in scm.told
     assert "did not stop" in scm.logged[0]

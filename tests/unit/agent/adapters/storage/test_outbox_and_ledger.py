@@ -15,7 +15,6 @@ from agent.adapters.storage.outbox import Outbox
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
 from agent.rules.lifecycle import Event, LifecycleError, State
-from agent.rules.reports.sealing import Sealed
 from tests.unit.agent.samples import NOW, command, report
 
 REQUEST = UUID(int=1)
@@ -27,8 +26,8 @@ def queue(
     ledger: Ledger, number: int, size: int, at: datetime = NOW, request_id: UUID | None = None
 ) -> None:
     """Queue a report of ``size`` bytes without a journal row."""
-    made, _ = report(number, request_id)
-    ledger.hand_over(None, made, Sealed(b"x" * size, 0, "failed"), at)
+    made = report(number, request_id)
+    ledger.hand_over(None, replace(made, body=b"x" * size), at)
 
 
 def running(journal: Journal, number: int = 1) -> Entry:
@@ -113,8 +112,8 @@ def test_what_is_given_up_is_counted_and_said(
     outbox: Outbox, ledger: Ledger, journal: Journal, database: Database
 ) -> None:
     entry = running(journal)
-    made, sealed = report(1, REQUEST)
-    ledger.hand_over(entry, made, sealed, NOW - 2 * DAY)
+    sealed = report(1, REQUEST)
+    ledger.hand_over(entry, sealed, NOW - 2 * DAY)
     queue(ledger, 2, 10)
 
     dropped = ledger.drop_over_bounds(MUCH, DAY, NOW)
@@ -123,7 +122,7 @@ def test_what_is_given_up_is_counted_and_said(
     assert outbox.depth().reports == 1
     ended = journal.get(REQUEST)
     assert ended is not None
-    assert (ended.state, ended.detail) == (State.REJECTED, "given up: no room or too old")
+    assert (ended.state, ended.detail) == (State.REJECTED, "dropped: no room or too old")
     assert database.counters() == {"reports_dropped": 1}
     assert ledger.drop_over_bounds(MUCH, DAY, NOW) == ()
 
@@ -132,18 +131,18 @@ def test_a_report_and_its_request_are_handed_over_together(
     outbox: Outbox, ledger: Ledger, journal: Journal
 ) -> None:
     entry = running(journal)
-    made, sealed = report(1, REQUEST)
+    sealed = report(1, REQUEST)
 
-    ledger.hand_over(entry, made, sealed, NOW)
+    ledger.hand_over(entry, sealed, NOW)
 
     item, after = outbox.oldest(), journal.get(REQUEST)
     assert item is not None
     assert after is not None
-    assert (item.report_id, item.request_id, item.body) == (made.report_id, REQUEST, sealed.body)
+    assert (item.report_id, item.request_id, item.body) == (sealed.report_id, REQUEST, sealed.body)
     assert (item.outcome, item.tier, item.kind) == ("failed", 0, "network")
     assert (after.state, after.report_id, after.outcome) == (
         State.REPORTED,
-        made.report_id,
+        sealed.report_id,
         "failed",
     )
 
@@ -152,10 +151,10 @@ def test_a_request_that_cannot_move_leaves_no_report(
     outbox: Outbox, ledger: Ledger, journal: Journal
 ) -> None:
     entry = running(journal)
-    made, sealed = report(1, REQUEST)
+    sealed = report(1, REQUEST)
 
     with pytest.raises(LifecycleError):
-        ledger.hand_over(replace(entry, state=State.RECEIVED), made, sealed, NOW)
+        ledger.hand_over(replace(entry, state=State.RECEIVED), sealed, NOW)
 
     assert outbox.oldest() is None
     assert journal.get(REQUEST) == entry
@@ -165,14 +164,14 @@ def test_a_report_that_cannot_be_queued_leaves_the_request_running(
     outbox: Outbox, ledger: Ledger, journal: Journal, database: Database
 ) -> None:
     entry = running(journal)
-    made, sealed = report(1, REQUEST)
+    sealed = report(1, REQUEST)
     with database.transaction(Failpoint.COUNTED) as connection:
         connection.execute(
             "CREATE TRIGGER full BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'no room'); END"
         )
 
     with pytest.raises(Exception, match="no room"):
-        ledger.hand_over(entry, made, sealed, NOW)
+        ledger.hand_over(entry, sealed, NOW)
 
     assert outbox.oldest() is None
     assert journal.get(REQUEST) == entry
@@ -182,8 +181,8 @@ def test_a_taken_report_closes_its_request(
     outbox: Outbox, ledger: Ledger, journal: Journal
 ) -> None:
     entry = running(journal)
-    made, sealed = report(1, REQUEST)
-    ledger.hand_over(entry, made, sealed, NOW)
+    sealed = report(1, REQUEST)
+    ledger.hand_over(entry, sealed, NOW)
     item = outbox.oldest()
     assert item is not None
 
@@ -199,8 +198,8 @@ def test_a_taken_report_closes_its_request(
 
 def test_a_report_given_up_says_why(outbox: Outbox, ledger: Ledger, journal: Journal) -> None:
     entry = running(journal)
-    made, sealed = report(1, REQUEST)
-    ledger.hand_over(entry, made, sealed, NOW)
+    sealed = report(1, REQUEST)
+    ledger.hand_over(entry, sealed, NOW)
     item = outbox.oldest()
     assert item is not None
 
@@ -216,7 +215,7 @@ def test_another_seal_takes_the_place_of_the_first(outbox: Outbox, ledger: Ledge
     item = outbox.oldest()
     assert item is not None
 
-    outbox.replace(item, Sealed(b"less", 2, "partial"))
+    outbox.replace(replace(item, body=b"less", tier=2, outcome="partial"))
 
     assert outbox.oldest() == replace(item, body=b"less", tier=2, outcome="partial")
 
@@ -225,8 +224,8 @@ def test_the_history_shows_requests_and_waiting_scheduled_reports(
     ledger: Ledger, journal: Journal, state: StateDirectory
 ) -> None:
     entry = running(journal)
-    made, sealed = report(1, REQUEST)
-    ledger.hand_over(entry, made, sealed, NOW)
+    sealed = report(1, REQUEST)
+    ledger.hand_over(entry, sealed, NOW)
     queue(ledger, 2, 10, NOW + timedelta(hours=1))
 
     rows = read_history(state)

@@ -45,7 +45,7 @@ def test_a_damaged_file_is_set_aside_and_said(state: StateDirectory, content: by
     assert known == NOTHING_LEARNED
     (kept,) = state.quarantine_path.iterdir()
     assert kept.read_bytes() == content
-    assert f"is damaged, it was set aside as {kept}" in (reason or "")
+    assert f"is damaged, it was moved to {kept}" in (reason or "")
     assert memory.load() == (NOTHING_LEARNED, None)
 
 
@@ -62,7 +62,7 @@ def test_a_damaged_file_that_cannot_be_set_aside_stops_nothing(state: StateDirec
     state.quarantine_path.write_bytes(b"no directory")
     known, reason = PrinterMemory(state).load()
     assert known == NOTHING_LEARNED
-    assert "is damaged, and cannot be set aside" in (reason or "")
+    assert "is damaged, and cannot be quarantined" in (reason or "")
 
 
 def test_a_file_that_is_not_the_agents_is_said_and_never_followed(state: StateDirectory) -> None:

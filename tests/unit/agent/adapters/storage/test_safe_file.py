@@ -37,7 +37,7 @@ def test_a_file_of_ones_own_is_opened(place: Path) -> None:
     place.write_bytes(b"content")
     assert read_safely(place, 7) == b"content"
     assert read_start_safely(place, 3) == b"con"
-    with pytest.raises(UnsafeFile, match="longer than 6 bytes"):
+    with pytest.raises(UnsafeFile, match="larger than 6 bytes"):
         read_safely(place, 6)
 
 

@@ -38,8 +38,8 @@ def test_a_sent_report_is_still_there_byte_by_byte(
     ledger: Ledger, journal: Journal, outbox: Outbox, state: StateDirectory
 ) -> None:
     entry = running(journal)
-    made, sealed = report(1, entry.request_id)
-    ledger.hand_over(entry, made, sealed, NOW)
+    sealed = report(1, entry.request_id)
+    ledger.hand_over(entry, sealed, NOW)
     (waiting,) = find_reports(state, str(entry.request_id)[:8])
     item = outbox.oldest()
     assert item is not None
@@ -96,8 +96,8 @@ def test_a_report_that_cannot_be_kept_is_sent_all_the_same(
     state: StateDirectory,
 ) -> None:  # fmt: skip
     entry = running(journal)
-    made, sealed = report(1, entry.request_id)
-    ledger.hand_over(entry, made, sealed, NOW)
+    sealed = report(1, entry.request_id)
+    ledger.hand_over(entry, sealed, NOW)
     item = outbox.oldest()
     assert item is not None
 

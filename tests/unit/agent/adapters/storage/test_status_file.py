@@ -3,15 +3,15 @@ from pathlib import Path
 
 import pytest
 
-from agent.adapters.notify import Notifier
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import (
     BindingStatus,
     DaemonStatus,
-    ProblemStatus,
     StatusFile,
 )
+from agent.rules.health import Problem
 from agent.wire.codec import encode
+from agent.wire.sd_notify import Notifier
 
 STATUS = DaemonStatus(
     version="0.1.0",
@@ -25,7 +25,7 @@ STATUS = DaemonStatus(
     ),
     counters={"commands_received": 2},
     problems=(
-        ProblemStatus(
+        Problem(
             code="timeout", severity="error", title="t", detail="d", fix="f", since="s"
         ),
     ),

@@ -131,7 +131,7 @@ def test_browser_fields_beyond_the_contract_are_said(
     payload = application_report(replace(CLEAN, browser_fields=browser_fields), (), CONTEXT)
 
     assert len(payload.browser_fields) == kept
-    assert payload.limitations == ("1 browser fields are left out",)
+    assert payload.limitations == ("1 browser fields are omitted",)
     assert payload.snapshot.limitations == payload.limitations
     assert payload.snapshot.truncated
     assert payload.completeness == "limited"

@@ -1,7 +1,6 @@
 """A report becomes bytes that fit, and smaller ones if they do not."""
 
 import json
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -11,11 +10,9 @@ from hypothesis import strategies as st
 
 from agent.rules.reports.application import application_report
 from agent.rules.reports.network import network_report
+from agent.rules.reports.sealed_report import SealedReport
 from agent.rules.reports.sealing import (
     LAST_TIER,
-    Payload,
-    Report,
-    Sealed,
     report_of,
     seal,
     seal_as_failed,
@@ -24,6 +21,7 @@ from agent.rules.reports.sealing import (
 )
 from agent.wire.codec import decode, encode, to_plain
 from agent.wire.device_operations import SubmitResultRequest
+from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.validation import ValidationError
 from collectors import contract as facts
 from tests.fixtures import payloads
@@ -37,13 +35,20 @@ BINDING_ID = UUID(int=9)
 IDS = ("bindingId", "reportId", "requestId", "kind")
 
 
-def report(payload: Payload | None, **changes: Any) -> Report:
+def report(payload: ReportPayload | None, **changes: Any) -> SubmitResultRequest:
     kind = "application" if payload is not None and payload.version == 1 else "network"
-    made = Report(REPORT_ID, BINDING_ID, kind, "completed", payload, REQUEST_ID)
-    return replace(made, **changes)
+    made = SubmitResultRequest(
+        report_id=REPORT_ID,
+        binding_id=BINDING_ID,
+        kind=kind,
+        outcome="completed",
+        report=payload,
+        request_id=REQUEST_ID,
+    )
+    return made.model_copy(update=changes)
 
 
-def large_network() -> Payload:
+def large_network() -> ReportPayload:
     many = facts.NetworkFacts(
         scope="local-network",
         os_platform="linux",
@@ -67,7 +72,7 @@ def large_network() -> Payload:
     return network_report(many, JOB, CONTEXT)
 
 
-def large_application() -> Payload:
+def large_application() -> ReportPayload:
     field = facts.Field("some.key", "source", "available", "value " * 20)
     missing = facts.Field("some.key", "source", "unsupported", reason="reason " * 20)
     many = facts.ApplicationFacts(
@@ -83,20 +88,20 @@ LARGE = {"network": large_network(), "application": large_application()}
 
 
 @pytest.fixture(params=sorted(LARGE))
-def large(request: pytest.FixtureRequest) -> Payload:
+def large(request: pytest.FixtureRequest) -> ReportPayload:
     return LARGE[request.param]
 
 
-def message(sealed: Sealed) -> dict[str, Any]:
+def message(sealed: SealedReport) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(sealed.body)
     return document
 
 
-def size(payload: Payload, tier: int) -> int:
+def size(payload: ReportPayload, tier: int) -> int:
     return len(seal(report(payload), 10**9, first_tier=tier).body)
 
 
-def test_a_report_that_fits_is_sealed_whole(large: Payload) -> None:
+def test_a_report_that_fits_is_sealed_whole(large: ReportPayload) -> None:
     sealed = seal(report(large), 10**9)
 
     assert sealed.tier == 0
@@ -105,12 +110,12 @@ def test_a_report_that_fits_is_sealed_whole(large: Payload) -> None:
     assert report_of(sealed.body) == report(large)
 
 
-def test_the_same_report_is_the_same_bytes(large: Payload) -> None:
+def test_the_same_report_is_the_same_bytes(large: ReportPayload) -> None:
     assert seal(report(large), 10**6) == seal(report(large), 10**6)
     assert seal(report_of(seal(report(large), 10**6).body), 10**6) == seal(report(large), 10**6)
 
 
-def test_each_tier_is_smaller_and_says_so(large: Payload) -> None:
+def test_each_tier_is_smaller_and_says_so(large: ReportPayload) -> None:
     sizes = [size(large, tier) for tier in range(LAST_TIER + 1)]
 
     assert sizes == sorted(sizes, reverse=True)
@@ -123,7 +128,7 @@ def test_each_tier_is_smaller_and_says_so(large: Payload) -> None:
     assert shrink(large, 0) is large
 
 
-def test_a_seal_is_the_first_tier_that_fits(large: Payload) -> None:
+def test_a_seal_is_the_first_tier_that_fits(large: ReportPayload) -> None:
     for tier in range(LAST_TIER + 1):
         bound = size(large, tier)
         assert seal(report(large), bound).tier == tier
@@ -131,7 +136,7 @@ def test_a_seal_is_the_first_tier_that_fits(large: Payload) -> None:
             assert seal(report(large), bound - 1).tier == tier + 1
 
 
-def test_the_last_tier_has_no_payload_and_is_small(large: Payload) -> None:
+def test_the_last_tier_has_no_payload_and_is_small(large: ReportPayload) -> None:
     sealed = seal(report(large), 1)
 
     assert sealed.tier == LAST_TIER
@@ -183,7 +188,7 @@ def test_a_report_without_a_map_can_be_shrunk() -> None:
     assert to_plain(shrink(whole, 3))["networkMap"] is None
 
 
-def test_a_seal_made_smaller_keeps_its_ids_and_ends(large: Payload) -> None:
+def test_a_seal_made_smaller_keeps_its_ids_and_ends(large: ReportPayload) -> None:
     sealed = seal(report(large), 10**9)
     ids = {key: message(sealed)[key] for key in IDS}
     tiers = [sealed.tier]
@@ -229,7 +234,7 @@ def test_a_failed_report_keeps_its_reason(reason: str) -> None:
     assert seal_smaller(sealed.body, 10**6, tier=LAST_TIER) is None
 
 
-def test_a_rejected_body_becomes_a_failed_report_with_its_ids(large: Payload) -> None:
+def test_a_rejected_body_becomes_a_failed_report_with_its_ids(large: ReportPayload) -> None:
     sealed = seal(report(large), 10**9)
 
     failed = seal_as_failed(sealed.body)
@@ -250,7 +255,7 @@ def test_what_is_no_sealed_report_is_said(body: bytes) -> None:
 @settings(max_examples=examples(40))
 @given(network_facts | application_facts, st.integers(1, 20_000))
 def test_no_seal_with_a_payload_is_over_the_bound(found: facts.Facts, max_bytes: int) -> None:
-    payload: Payload
+    payload: ReportPayload
     if isinstance(found, facts.NetworkFacts):
         payload = network_report(found, JOB, CONTEXT)
     else:
@@ -261,4 +266,4 @@ def test_no_seal_with_a_payload_is_over_the_bound(found: facts.Facts, max_bytes:
     assert len(sealed.body) <= max_bytes or sealed.tier == LAST_TIER
     assert decode(sealed.body, SubmitResultRequest).report_id == REPORT_ID
     if sealed.tier == 0:
-        assert report_of(sealed.body).payload == payload
+        assert report_of(sealed.body).report == payload

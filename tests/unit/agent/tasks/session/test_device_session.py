@@ -29,7 +29,7 @@ async def test_a_heartbeat_is_for_the_binding_of_the_moment_it_is_sent(home: Har
 
 
 async def test_a_heartbeat_without_a_binding_is_a_bug(stranger: Harness) -> None:
-    with pytest.raises(RuntimeError, match="without a binding"):
+    with pytest.raises(RuntimeError, match="needs a binding"):
         await stranger.session.heartbeat()
 
     assert stranger.client.calls == []

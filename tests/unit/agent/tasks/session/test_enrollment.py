@@ -53,7 +53,7 @@ async def test_a_stranger_enrolls_and_may_work(stranger: Harness) -> None:
 
 async def test_what_is_signed_is_the_nonce(stranger: Harness) -> None:
     await sign_up(
-        stranger.enrollment._config,
+        stranger.enrollment.config,
         key := stranger.identity.load_or_create(),
         "install-1",
         stranger.client,
@@ -101,7 +101,7 @@ async def test_a_refused_enrollment_says_why_and_waits(
         await stranger.clock.is_at_limit.wait()
 
     (problem,) = stranger.health.problems()
-    assert problem.condition.code == "not-enrolled"
+    assert problem.code == "not-enrolled"
     assert problem.detail == words == explain(error)
     assert 5 <= len(stranger.client.named("challenge")) <= 20
     assert not stranger.binding_state.is_bound
@@ -132,7 +132,7 @@ async def test_a_challenge_that_ran_out_is_taken_anew(stranger: Harness) -> None
 
 async def test_a_nonce_in_another_encoding_is_said(tmp_path: Path) -> None:
     with harness(tmp_path, bound=False) as home:
-        home.enrollment._config = config(enrollment={"nonce_encoding": "hex"})
+        home.enrollment.config = config(enrollment={"nonce_encoding": "hex"})
         home.client.script["challenge"].extend(
             [ChallengeReply(challenge_id=UUID(int=1), nonce="no hex")] * 3
         )
@@ -147,7 +147,7 @@ async def test_another_device_in_the_answer_is_not_believed(stranger: Harness) -
 
     async with running(stranger.enrollment.run):
         await until(lambda: "not-enrolled" in stranger.codes())
-        assert "another device" in stranger.health.problems()[0].detail
+        assert "a different device" in stranger.health.problems()[0].detail
         bound = await stranger.binding_state.wait_until_bound()
 
     assert bound.instance_id == stranger.identity.load_or_create().instance_id
@@ -404,7 +404,7 @@ async def test_the_command_line_is_told_each_error(stranger: Harness) -> None:
 
     with pytest.raises(CredentialRefused):
         await sign_up(
-            stranger.enrollment._config,
+            stranger.enrollment.config,
             stranger.identity.load_or_create(),
             "install-1",
             stranger.client,
@@ -416,7 +416,7 @@ async def test_the_command_line_asks_once(stranger: Harness) -> None:
     key = stranger.identity.load_or_create()
 
     async def ask() -> EnrollmentRecord:
-        return await sign_up(stranger.enrollment._config, key, "install-1", stranger.client)
+        return await sign_up(stranger.enrollment.config, key, "install-1", stranger.client)
 
     with pytest.raises(ServiceUnavailable):
         await ask()

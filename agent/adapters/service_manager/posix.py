@@ -1,0 +1,158 @@
+"""What systemd and launchd have in common, and the files that only root may change.
+
+The service's program runs as root, or root starts it: a user who can change it, or a directory on
+its path, controls the machine. The same holds for an existing configuration, which another user
+may have created before the agent was installed.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+
+from agent.adapters.accounts.trusted_path import ROOT, Weakness, weakness_below, weakness_of
+from agent.adapters.service_manager.commands import SystemCommands
+from agent.adapters.service_manager.contract import (
+    NotPermitted,
+    Places,
+    ServiceManager,
+    ServiceManagerError,
+)
+from agent.adapters.storage.atomic_file import write_atomically
+from agent.adapters.storage.safe_file import require_own
+from agent.errors import StateError
+
+ROOTS: Final = frozenset({ROOT})
+_ELSEWHERE: Final = "or install it from its package, or into /opt/venue-agent as root"
+_FOREIGN: Final = "check its content, then "
+_HOMES: Final = (Path("/home"), Path("/root"), Path("/Users"))
+_READABLE: Final = 0o644
+
+
+@dataclass
+class PosixService(ServiceManager):
+    """A service that root manages by command-line programs.
+
+    Args:
+        command_line: the command that starts the agent.
+        root: the root of the file system.
+        is_root: whether this process has root's rights.
+        owners: the users whose files the service may trust.
+    """
+
+    commands: SystemCommands
+    command_line: tuple[str, ...]
+    root: Path = Path("/")
+    is_root: Callable[[], bool] = lambda: os.geteuid() == 0
+    owners: Collection[int] = ROOTS
+    state_path: ClassVar[str]
+    names_the_key_file: ClassVar[bool]
+
+    @property
+    def places(self) -> Places:
+        return Places(
+            config=self.root / "etc/venue-agent/config.toml",
+            api_key=self.root / "etc/venue-agent/api-key",
+            state=self.root / self.state_path,
+            names_the_key_file=self.names_the_key_file,
+        )
+
+    def require_rights(self) -> None:
+        if not self.is_root():
+            raise NotPermitted("changing the service needs root")
+
+
+def reachable_by_a_service(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Return ``command``. Raises ServiceManagerError if it is in a home directory: the service
+    runs as a user of its own, and its sandbox hides home directories."""
+    program = Path(command[0])
+    for path in (program, program.resolve()):
+        if any(path.is_relative_to(home) for home in _HOMES):
+            raise ServiceManagerError(
+                f"{path} is in a home directory, which the service cannot reach:"
+                " install the agent from its package, or into /opt"
+            )
+    return command
+
+
+def require_safe_program(command: tuple[str, ...], owners: Collection[int] = ROOTS) -> None:
+    """Raise ServiceManagerError if users other than ``owners`` can change what ``command`` runs."""
+    program = Path(command[0])
+    whole, parts = program_places(program)
+    for path in (program, *parts):
+        _require_safe(path, owners)
+    for directory in whole:
+        _require_safe(directory, owners, weakness_below)
+
+
+def program_places(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Return the directories that belong to the program as a whole, and every path that it imports
+    from: a package's directory, a virtual environment, the library of this Python."""
+    if getattr(sys, "frozen", False):
+        directory = program.resolve().parent
+        return (directory,), (directory,)
+    packages = Path(__file__).parents[2], Path(__file__).parents[3] / "collectors"
+    is_environment = sys.prefix != sys.base_prefix
+    whole = (*packages, Path(sys.prefix)) if is_environment else packages
+    return tuple(whole), (*packages, *_import_paths())
+
+
+def require_roots_configuration(places: Places, owners: Collection[int] = ROOTS) -> None:
+    """Raise ServiceManagerError if another user created the configuration or its directory."""
+    directory = places.config.parent
+    if _require_safe_start(directory, owners) == directory:
+        try:
+            for file in (places.config, places.api_key):
+                require_own(file)
+        except StateError as error:
+            raise ServiceManagerError(str(error)) from None
+        except OSError as error:
+            raise ServiceManagerError(f"{error.filename or file}: {error.strerror}") from None
+
+
+def require_roots_state(places: Places, owners: Collection[int] = ROOTS) -> None:
+    """Raise ServiceManagerError if another user created state of a service that runs as root."""
+    if _require_safe_start(places.state, owners) == places.state:
+        _require_safe(places.state, owners, weakness_below, _FOREIGN)
+
+
+def write_if_changed(path: Path, content: bytes) -> bool:
+    """Write a file that everyone may read; return whether its content changed."""
+    if path.is_file() and path.read_bytes() == content:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, content, _READABLE)
+    return True
+
+
+def _import_paths() -> Iterator[Path]:
+    """Yield the directories of sys.path, except the current directory: it is the caller's."""
+    for entry in map(Path, filter(None, sys.path)):
+        if entry.exists() and entry.resolve() != Path.cwd():
+            yield entry
+
+
+def _require_safe_start(path: Path, owners: Collection[int]) -> Path:
+    """Check the longest part of ``path`` that exists, and return it."""
+    present = next(each for each in (path, *path.parents) if os.path.lexists(each))
+    _require_safe(present, owners, first_step=_FOREIGN)
+    return present
+
+
+def _require_safe(
+    path: Path,
+    owners: Collection[int],
+    find: Callable[[Path, Collection[int]], Weakness | None] = weakness_of,
+    first_step: str = "",
+) -> None:
+    try:
+        weakness = find(path, owners)
+    except OSError as error:
+        raise ServiceManagerError(f"{error.filename or path}: {error.strerror}") from None
+    if weakness is not None:
+        fix = f"{first_step}{weakness.fix}" if first_step else f"{weakness.fix}, {_ELSEWHERE}"
+        raise ServiceManagerError(
+            f"not installed: {weakness.detail}, and the service trusts it\nto install: {fix}"
+        )

@@ -1,0 +1,53 @@
+"""The collectors' jobs, with the bounds that the configuration sets."""
+
+from agent.config.model import LocalConfig, Printer
+from agent.redaction.userinfo import address_of
+from agent.wire.vocabulary import Kind
+from collectors.contract import ApplicationJob, ConfiguredPrinter, Job, NetworkJob
+
+
+def job_of(config: LocalConfig, kind: Kind) -> Job:
+    """Return the job of a collector."""
+    return network_job(config) if kind == "network" else application_job(config)
+
+
+def is_enabled(config: LocalConfig, kind: Kind) -> bool:
+    """Return whether the configuration allows reports of ``kind``."""
+    return config.network.enabled if kind == "network" else config.application.enabled
+
+
+def application_job(config: LocalConfig) -> ApplicationJob:
+    """Return the job of an application snapshot."""
+    return ApplicationJob(
+        max_duration_s=config.application.max_duration_seconds,
+        watch_processes=config.application.watch_processes,
+        kiosk_debug_url=config.application.kiosk_debug_url,
+        service_url="" if config.service is None else config.service.base_url,
+    )
+
+
+def network_job(config: LocalConfig) -> NetworkJob:
+    """Return the job of a network report."""
+    network = config.network
+    return NetworkJob(
+        ports=network.ports,
+        max_hosts=network.max_hosts,
+        max_services=network.max_services,
+        max_duration_s=network.max_duration_seconds,
+        subnets=network.subnets,
+        exclude=network.exclude,
+        mdns_service_types=network.mdns_service_types,
+        printers=tuple(
+            ConfiguredPrinter(p.id, p.name, p.transport, _address(p)) for p in config.printers
+        ),
+        device_only=network.device_only,
+        enrich=network.enrich,
+        snmp_community=network.snmp_community,
+    )
+
+
+def _address(printer: Printer) -> str | None:
+    """Return a printer's address without a password: collectors never get a secret."""
+    if printer.transport != "network" or printer.address is None:
+        return printer.address
+    return address_of(printer.address)
