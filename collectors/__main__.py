@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from collectors.bounds import bind_this_process
 from collectors.contract import (
@@ -95,17 +95,10 @@ def job_from_json(kind: str, line: bytes) -> Job:
         raise ValueError(f"the job is not of the kind {kind}")
     values = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
     if kind == "application":
-        snapshot_by_hand: dict[str, Any] = {"max_duration_s": 10.0}
-        return ApplicationJob(**{**snapshot_by_hand, **values})
+        return ApplicationJob(**values)
     values["printers"] = tuple(ConfiguredPrinter(**p) for p in values.get("printers", ()))
     values["learned"] = tuple(LearnedPrinter(**p) for p in values.get("learned", ()))
-    by_hand: dict[str, Any] = {
-        "ports": (),
-        "max_hosts": 256,
-        "max_services": 1024,
-        "max_duration_s": 30.0,
-    }
-    return NetworkJob(**{**by_hand, **values})
+    return NetworkJob(**values)
 
 
 def collector_of(job: Job) -> Callable[[ChildRun], Facts]:

@@ -66,10 +66,10 @@ class NetworkJob:
     learned of them.
     """
 
-    ports: tuple[int, ...]
-    max_hosts: int
-    max_services: int
-    max_duration_s: float
+    ports: tuple[int, ...] = ()
+    max_hosts: int = 256
+    max_services: int = 1024
+    max_duration_s: float = 30.0
     subnets: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     mdns_service_types: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class NetworkJob:
 class ApplicationJob:
     """Bounds of one application snapshot. ``service_url`` is only asked whether it answers."""
 
-    max_duration_s: float
+    max_duration_s: float = 10.0
     watch_processes: tuple[str, ...] = ()
     kiosk_debug_url: str = ""
     service_url: str = ""

@@ -189,7 +189,7 @@ DEFECTS: Final = (
     Defect(
         "matching", "a printer is judged by the first look at its port instead of the last",
         "collectors/network/matching/verdicts.py",
-        "outcome = needed.looks[-1] if", "outcome = needed.looks[0] if",
+        "outcome = needed.attempts[-1] if", "outcome = needed.attempts[0] if",
         "tests/unit/collectors/network/test_collector.py",
     ),
     Defect(

@@ -44,7 +44,7 @@ def correlate(
     macs: Mapping[str, str] = MappingProxyType({}),
     announcers: Mapping[str, str] = MappingProxyType({}),
     scanned_networks: Sequence[str] = (),
-    looks: Mapping[Key, tuple[PortState, ...]] = MappingProxyType({}),
+    attempts: Mapping[Key, tuple[PortState, ...]] = MappingProxyType({}),
 ) -> Observations:
     """Join what the sources saw. ``macs`` is the neighbour table, for hosts the scan did not try;
     ``announcers`` tells who announced an address. The first to be given is the first in the table.
@@ -59,7 +59,7 @@ def correlate(
         announcers,
         tuple(scanned_networks),
         _distinct(*map(str, networks)),
-        looks,
+        attempts,
     )
 
 

@@ -260,7 +260,7 @@ class Observations:
 
     ``announcers`` tells who announced an address first, ``scanned_networks`` (``192.168.1.0/24``)
     are the ranges in which every address was tried, so that silence there means something.
-    ``own_networks`` are those that this machine has an address in. ``looks`` tell of print ports
+    ``own_networks`` are those that this machine has an address in. ``attempts`` tell of print ports
     that did not answer at once how they were found, one time after the other.
     """
 
@@ -269,7 +269,7 @@ class Observations:
     announcers: Mapping[str, str] = field(default_factory=dict)
     scanned_networks: tuple[str, ...] = ()
     own_networks: tuple[str, ...] = ()
-    looks: Mapping[tuple[str, int], tuple[PortState, ...]] = field(default_factory=dict)
+    attempts: Mapping[tuple[str, int], tuple[PortState, ...]] = field(default_factory=dict)
 
     def without(self, addresses: Collection[str]) -> "Observations":
         """Return what was seen of all other addresses."""

@@ -61,7 +61,7 @@ def observed_in(gathered: Gathered, announced: Announced) -> Observations:
         macs=gathered.macs,
         announcers=announced.announcers,
         scanned_networks=gathered.selection.networks if is_whole else (),
-        looks=gathered.looks,
+        attempts=gathered.attempts,
     )
 
 

@@ -151,8 +151,8 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "port-held",
         "place",
-        lambda s, _: s.contact in ("refused", "no-answer") and len(s.looks) > 1,
-        "{s.seen}, each of {s.looks_count} times that it was tried",
+        lambda s, _: s.contact in ("refused", "no-answer") and len(s.attempts) > 1,
+        "{s.seen}, each of {s.attempts_count} times that it was tried",
         "the host answers; its print port refused or was silent each time in six seconds",
         "another till or program may hold it, or it hangs: let nothing else print to it, or switch"
         " it off and on",
@@ -160,7 +160,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "port-held-for-a-while",
         "place",
-        lambda s, _: s.contact == "open" and len(s.looks) > 1,
+        lambda s, _: s.contact == "open" and len(s.attempts) > 1,
         "{s.seen}; it took no connection at first",
         "the print port refused or was silent, and took a connection within six seconds",
         "another till or program may print to it at the same time",

@@ -89,7 +89,7 @@ class _Matcher:
         self, known: Sequence[KnownPrinter], observed: Observations, machine: MachineSymptoms
     ) -> None:
         self._machine = machine
-        self._observed_looks = observed.looks
+        self._observed_attempts = observed.attempts
         self.index = DeviceIndex(group_devices(observed))
         self._scanned = {a: h.scanned for a, h in observed.hosts.items() if h.scanned}
         self._networks = parse_networks(observed.scanned_networks)
@@ -185,10 +185,12 @@ class _Matcher:
         if not printer.addresses:
             return see_missing(printer)
         address, port = printer.addresses[0], printer.port
-        where, looks = join_host_port(address, port), self._looks(address, port or 0)
-        if looks and looks[-1] == "refused":
-            return Symptoms(printer, "unreachable", f"{where} refuses the connection", looks=looks)
-        if looks or self._is_scanned(address):
+        where, attempts = join_host_port(address, port), self._attempts(address, port or 0)
+        if attempts and attempts[-1] == "refused":
+            return Symptoms(
+                printer, "unreachable", f"{where} refuses the connection", attempts=attempts
+            )
+        if attempts or self._is_scanned(address):
             seen = f"no answer from {address}"
             return Symptoms(printer, "unreachable", seen, in_vain="other")
         return Symptoms(printer, "unknown", f"{where} is not in a network that was looked at")
@@ -206,7 +208,7 @@ class _Matcher:
         needed = NeededPort(
             address=address,
             port=port,
-            looks=self._looks(address, port),
+            attempts=self._attempts(address, port),
             is_announced=seen is not None and seen.is_announced,
             answers_elsewhere=self._is_answering(address),
             matched_by=_matched_by(printer, by, seen),
@@ -218,7 +220,7 @@ class _Matcher:
             reason,
             address,
             port,
-            needed.looks,
+            needed.attempts,
             needed.answers_elsewhere,
             other=other or "",
             open_instead=open_instead(device, port) if status != "reachable" else "",
@@ -329,10 +331,10 @@ class _Matcher:
         is_near = not self._own_networks or any(parsed in network for network in nearby)
         return is_near or parsed.version == 6 or self._is_answering(address)
 
-    def _looks(self, address: str, port: int) -> tuple[PortState, ...]:
+    def _attempts(self, address: str, port: int) -> tuple[PortState, ...]:
         """Return how a port was found, one time after the other."""
         last = self._contact(address, port)
-        return self._observed_looks.get((address, port)) or ((last,) if last else ())
+        return self._observed_attempts.get((address, port)) or ((last,) if last else ())
 
     def _contact(self, address: str, port: int) -> PortState | None:
         host = self._scanned.get(address)

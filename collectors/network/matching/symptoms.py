@@ -64,7 +64,7 @@ class Symptoms:
 
     ``seen`` says in words what was, by which evidence, and ``left`` who is at the address that it
     has left. ``in_vain`` is what it was looked for by where nothing was found, ``out_of_reach`` why
-    this machine cannot print to ``address``. ``looks`` are how its port was found one time after
+    this machine cannot print to ``address``. ``attempts`` are how its port was found one time after
     the other, ``is_answering`` tells that some port of the address accepts or refuses. ``other``
     says by what another device than the printer answers. ``own_reasons`` are the device's own
     printer-state-reasons.
@@ -75,7 +75,7 @@ class Symptoms:
     seen: str
     address: str = ""
     port: int | None = None
-    looks: tuple[PortState, ...] = ()
+    attempts: tuple[PortState, ...] = ()
     is_answering: bool = False
     in_vain: Literal["", "DNS-SD name", "host name", "other"] = ""
     left: str = ""
@@ -91,7 +91,7 @@ class Symptoms:
 
     @property
     def contact(self) -> PortState | None:
-        return self.looks[-1] if self.looks else None
+        return self.attempts[-1] if self.attempts else None
 
     @property
     def is_out(self) -> bool:
@@ -118,8 +118,8 @@ class Symptoms:
         return self.status == "reachable" and not (self.complaints or self.is_stopped)
 
     @property
-    def looks_count(self) -> int:
-        return len(self.looks)
+    def attempts_count(self) -> int:
+        return len(self.attempts)
 
     @property
     def may_discard(self) -> bool:

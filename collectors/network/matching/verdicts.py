@@ -31,7 +31,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class NeededPort:
-    """How the port a printer needs was found, one time after the other; no ``looks`` where it was
+    """How the port a printer needs was found, one time after the other; no ``attempts`` if it was
     not tried.
 
     ``answers_elsewhere`` tells whether any port of the address accepted or refused.
@@ -39,7 +39,7 @@ class NeededPort:
 
     address: str
     port: int
-    looks: tuple[PortState, ...]
+    attempts: tuple[PortState, ...]
     is_announced: bool
     answers_elsewhere: bool
     matched_by: str
@@ -48,7 +48,7 @@ class NeededPort:
 def judge_port(needed: NeededPort) -> tuple[Status, str]:
     """Judge a device that was found by what its port did."""
     address, port, matched = needed.address, needed.port, f"matched by {needed.matched_by}"
-    outcome = needed.looks[-1] if needed.looks else None
+    outcome = needed.attempts[-1] if needed.attempts else None
     if outcome == "open":
         return "reachable", f"reachable on port {port}, {matched}"
     if outcome == "refused":

@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from collectors.contract import Interface, Run, SourceState
+from collectors.contract import Interface, NetworkJob, Run, SourceState
 from collectors.network.host.neighbours import read_neighbour_table
 from collectors.network.mdns.announcers import SOURCES_MAX, LinkRecords
 from collectors.network.mdns.direct import HOSTS_MAX, ask_directly
@@ -55,27 +55,24 @@ OpenLink = Callable[[Interface], LinkSockets | None]
 
 def browse(
     interfaces: Sequence[Interface],
-    *,
-    extra_types: Sequence[str],
-    max_services: int,
+    job: NetworkJob,
     deadline_s: float,
     run: Run,
+    *,
     wanted: Callable[[], Wanted] = lambda: NOTHING_WANTED,
-    exclude: Sequence[str] = (),
     open_link: OpenLink = open_link,
     read_neighbours: ReadNeighbours = read_neighbour_table,
     schedule: QuerySchedule | None = None,
 ) -> MdnsFindings:
     """Return the services announced on ``interfaces``; blocks until quiet or ``deadline_s``.
 
-    ``extra_types`` are like ``_ipp._tcp``, ``deadline_s`` is a moment of ``time.monotonic()``,
-    ``wanted`` is what is kept to the last where there is too much, ``exclude`` are the networks in
-    which no host is asked by itself. Never raises for what network
-    or machine do: the state says it.
+    ``deadline_s`` is a moment of ``time.monotonic()``. ``wanted`` identifies the announcements
+    that are kept if there are too many. Never raises for errors of the network or machine: the
+    returned state has them.
     """
-    own_types = (_plain_type(each) for each in extra_types)
+    own_types = (_plain_type(each) for each in job.mdns_service_types)
     types = tuple(dict.fromkeys((*SERVICE_TYPES, *(each for each in own_types if each))))
-    quota = Quota(max_services, wanted)
+    quota = Quota(job.max_services, wanted)
     links = [link for link in (open_link(each) for each in interfaces) if link is not None]
     own = frozenset(address.address for each in interfaces for address in each.addresses)
     watches = [
@@ -87,7 +84,7 @@ def browse(
         end = Session(asking, types, schedule or QuerySchedule(), read_neighbours).listen(
             deadline_s, run
         )
-        hosts = _Hosts(read_neighbours, wanted, exclude)
+        hosts = _Hosts(read_neighbours, wanted, job.exclude)
         told = [
             _ask_hosts(watch, end, hosts, types, deadline_s=deadline_s, run=run) for watch in asking
         ]

@@ -52,22 +52,20 @@ _POLL_S = 0.02
 
 def enrich(
     sightings: Sightings,
+    interfaces: Sequence[Interface],
     deadline_s: float,
     run: Run,
-    device_only: bool = False,
-    *,
-    interfaces: Sequence[Interface] = (),
     ask: Ask | None = None,
 ) -> Enrichment:
-    """Ask what is allowed as it is found and return what was told; ends when ``sightings`` are
-    complete and everybody was asked, or at ``deadline_s`` (``time.monotonic()``).
+    """Ask hosts and ports as they are found, and return the answers.
 
-    Hosts are asked for their names on ``interfaces`` by multicast DNS; not with ``device_only``,
-    since that would leave the machine. Never raises for what network or hosts do.
+    Ends when ``sightings`` are complete and every port was asked, or at ``deadline_s``
+    (``time.monotonic()``). Hosts are asked for their names by multicast DNS on ``interfaces``;
+    without any, no name is asked for. Never raises for errors of the network or of hosts.
     """
     asker = _Asker(deadline_s, run, ask or _ask)
-    hostnames = asyncio.run(asker.ask_all(sightings, () if device_only else interfaces))
-    hosts = 0 if device_only else len(sightings.hosts())
+    hostnames = asyncio.run(asker.ask_all(sightings, interfaces))
+    hosts = len(sightings.hosts()) if interfaces else 0
     limitations = _limitations(asker.too_many, asker.unasked, hosts)
     return Enrichment(tuple(asker.evidence), hostnames, tuple(asker.failures), limitations)
 

@@ -1,6 +1,7 @@
 """The scan: which hosts are there and which ports accept a connection. It sends no payload."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -76,29 +77,15 @@ def scan(
     deadline_s: float,
     run: Run,
     sightings: Sightings,
+    tries: int = TRIES,
 ) -> ScanFindings:
-    """Scan until done, cancelled or ``deadline_s`` (monotonic). Raises OSError without sockets."""
-    return _scan(targets, ports, deadline_s, run, sightings=sightings, tries=TRIES)
+    """Scan until done, cancelled or ``deadline_s`` (monotonic). Raises OSError without sockets.
 
-
-def look_once(
-    targets: Sequence[Target], *, deadline_s: float, run: Run, sightings: Sightings
-) -> ScanFindings:
-    """Make one connection to each port that the targets name."""
-    return _scan(targets, (), deadline_s, run, sightings=sightings, tries=1)
-
-
-def _scan(
-    targets: Sequence[Target],
-    ports: Sequence[int],
-    deadline_s: float,
-    run: Run,
-    *,
-    sightings: Sightings,
-    tries: int,
-) -> ScanFindings:
+    ``ports`` are those of every target that names none itself. With one of the ``tries`` each port
+    gets one connection.
+    """
     network, targets, limitation = _open_network(targets)
-    with network:
+    with closing(network):
         run.on_cancel(network.wake)
         sweep = Sweep(
             network,

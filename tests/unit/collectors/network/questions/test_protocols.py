@@ -8,6 +8,7 @@ import ssl
 import struct
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import wait
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.contract import Interface, InterfaceAddress
-from collectors.network.background import Background
 from collectors.network.mdns.names import READ_PER_HOST_MAX, Heard, ask_names
 from collectors.network.mdns.sockets import LinkSockets
 from collectors.network.observations import Evidence, HostName
@@ -29,6 +29,7 @@ from collectors.network.questions.ipp import ask_ipp, parse_attributes, parse_de
 from collectors.network.questions.page_title import parse_title
 from collectors.network.questions.web import ask_web
 from collectors.network.sightings import OpenPort, Sightings
+from collectors.shared.background import in_background
 from collectors.shared.http import HttpReply
 from collectors.shared.ipp import IppError
 from tests.unit.collectors.network.mdns.mdns_answers import PTR, Responder, name, record, response
@@ -305,7 +306,7 @@ def test_a_host_is_asked_for_its_name_as_soon_as_it_is_found():
     with Responder({b"\x019\x010\x010\x03127\x07in-addr": [answer]}) as responder:
         sightings = Sightings()
         sightings.host("127.0.0.9")
-        asking = Background(
+        asking = in_background(
             lambda: ask_names(
                 [lan],
                 sightings,
@@ -315,9 +316,9 @@ def test_a_host_is_asked_for_its_name_as_soon_as_it_is_found():
             )
         )
         assert responder.was_asked.acquire(timeout=60)
-        assert not asking.wait(time.monotonic() + 0.2, lambda: False)
+        assert not wait([asking], timeout=0.2).done
         sightings.complete()
-        assert asking.wait(time.monotonic() + 60, lambda: False)
+        assert wait([asking], timeout=60).done
         assert asking.result() == (HostName("127.0.0.9", "till.local"),)
 
 
