@@ -195,8 +195,7 @@ DEFECTS: Final = (
     Defect(
         "mDNS", "a replaced record keeps the memory that was counted for it",
         "collectors/network/mdns/records.py",
-        "        self._forget(store, key)\n        if not self._pay(_cost(key, value)):\n",
-        "        store.pop(key, None)\n        if not self._pay(_cost(key, value)):\n",
+        "self._pay(-_cost(key, table.pop(key)))", "table.pop(key)",
         "tests/unit/collectors/network/mdns/test_records.py",
     ),
     # ------------------------------------------------------------------ doctor, configuration

@@ -40,10 +40,8 @@ def read_all(
     waiting: dict[Future[Reading], tuple[str, Deadline]] = {}
     for source in sources:
         own = deadline.sooner(source.deadline_s)
-        waiting[in_background(partial(source.read, own), f"source-{source.name}")] = (
-            source.name,
-            own,
-        )
+        future = in_background(partial(source, own), f"source-{source.name}")
+        waiting[future] = source.name, own
     outcomes: Outcomes = {}
     while waiting and not cancelled():
         nearest_s = min(own.remaining_s() for _, own in waiting.values())

@@ -11,6 +11,7 @@ from collectors.application.source import (
     all_absent,
     available,
     either,
+    left_out,
     source,
 )
 from collectors.contract import Field
@@ -35,11 +36,8 @@ def read_displays(_: Deadline, root: Path) -> Reading:
     ]
     for name, path in connected[:DISPLAYS_MAX]:
         fields += _screen(f"display.{name}", path)
-    cut = max(0, len(connected) - DISPLAYS_MAX)
-    return Reading(
-        tuple(fields),
-        limitations=(f"{cut} screens beyond {DISPLAYS_MAX} are not listed",) if cut else (),
-    )
+    limitations = left_out(len(connected), DISPLAYS_MAX, "screens")
+    return Reading(tuple(fields), limitations=limitations)
 
 
 def _screen(prefix: str, path: Path) -> list[Field]:

@@ -17,6 +17,7 @@ from collectors.application.source import (
     absent,
     available,
     either,
+    left_out,
     not_applicable,
     source,
     status_of,
@@ -57,11 +58,8 @@ def read_drives(
     for entry in listed:
         fields += drive_fields(entry)
         fields.append(_health(entry.name, known, ask_drive, deadline))
-    cut = len(entries) - len(listed)
-    return Reading(
-        tuple(fields),
-        limitations=(f"{cut} drives beyond {DRIVES_MAX} are not listed",) if cut else (),
-    )
+    limitations = left_out(len(entries), DRIVES_MAX, "drives")
+    return Reading(tuple(fields), limitations=limitations)
 
 
 def drives_with_a_verdict(root: Path) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, available, failed, source
+from collectors.application.source import Reading, available, failed, left_out, source
 from collectors.contract import Field
 from collectors.shared.run_command import release, start_command
 from collectors.shared.text import clean_text
@@ -59,16 +59,14 @@ def read_disk_space(
     ask: Callable[[Sequence[Mount], Deadline], Answers] | None = None,
 ) -> Reading:
     every = tuple(mounts())
-    listed, cut = every[:MOUNTS_MAX], max(0, len(every) - MOUNTS_MAX)
+    listed = every[:MOUNTS_MAX]
     asked = ask or (space_by_psutil if sys.platform == "win32" else space_by_df)
     answers = asked(listed, deadline.sooner(SPACE_S))
     fields = [available("disk.mounts", "mount table", tuple(map(_name, listed)))]
     for mount in listed:
         fields += fields_of(mount, answers.get(mount.path, "it was not asked"))
-    return Reading(
-        tuple(fields),
-        limitations=(f"{cut} mounts beyond {MOUNTS_MAX} are not listed",) if cut else (),
-    )
+    limitations = left_out(len(every), MOUNTS_MAX, "mounts")
+    return Reading(tuple(fields), limitations=limitations)
 
 
 def fields_of(mount: Mount, answer: Space | str) -> tuple[Field, ...]:

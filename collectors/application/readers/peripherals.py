@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from collectors.application.source import Reading, available, either, not_applicable
+from collectors.application.source import Reading, available, either, left_out, not_applicable
 from collectors.contract import Field, PeripheralFields
 from collectors.shared.text import clean_text
 
@@ -140,14 +140,8 @@ def bluetooth_reading(devices: Sequence[BluetoothDevice], powered: Field, origin
 
 
 def _listed(fields: tuple[Field, ...], entries: tuple[PeripheralFields, ...], kind: str) -> Reading:
-    cut = len(entries) - DEVICES_MAX
-    return Reading(
-        fields,
-        peripherals=entries[:DEVICES_MAX],
-        limitations=(f"{cut} {kind} devices beyond {DEVICES_MAX} are not listed",)
-        if cut > 0
-        else (),
-    )
+    limitations = left_out(len(entries), DEVICES_MAX, f"{kind} devices")
+    return Reading(fields, peripherals=entries[:DEVICES_MAX], limitations=limitations)
 
 
 def fingerprint(identifier: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, Unreadable, available, either, source
+from collectors.application.source import Reading, Unreadable, available, either, left_out, source
 from collectors.contract import Field
 from collectors.shared import ipp
 from collectors.shared.cups import NotRunning, ask_cups
@@ -94,11 +94,8 @@ def queue_reading(queues: Sequence[Queue], jobs: Sequence[Job]) -> Reading:
     for queue in queues[:QUEUES_MAX]:
         mine = [job for job in jobs if job.queue == queue.name]
         fields += queue_fields(queue, len(mine), sum(job.is_stuck(stopped) for job in mine))
-    cut = max(0, len(queues) - QUEUES_MAX)
-    return Reading(
-        tuple(fields),
-        limitations=(f"{cut} print queues beyond {QUEUES_MAX} are not listed",) if cut else (),
-    )
+    limitations = left_out(len(queues), QUEUES_MAX, "print queues")
+    return Reading(tuple(fields), limitations=limitations)
 
 
 def queue_fields(queue: Queue, waiting: int, stuck: int) -> tuple[Field, ...]:

@@ -99,7 +99,7 @@ class LinkSockets:
             return scope == self.index
         return any(address in network for network in self.networks)
 
-    def complaints(self) -> tuple[str, ...]:
+    def all_problems(self) -> tuple[str, ...]:
         """Return what stood in the way, in words."""
         refusal = (self.refusal,) if self.refusal and not self.has_sent else ()
         return (*self.problems, *refusal)

@@ -48,6 +48,11 @@ class Question:
     type: RecordType
 
 
+def type_question(service_type: str) -> Question:
+    """Return the question for the instances of a type like ``_ipp._tcp``."""
+    return Question((*service_type.split("."), "local"), "PTR")
+
+
 @dataclass(frozen=True, slots=True)
 class PointerRecord:
     name: str
@@ -80,21 +85,16 @@ def question_packets(questions: Iterable[Question]) -> tuple[bytes, ...]:
     """Pack multicast (QM) questions into as few packets as fit; unwritable names are left out.
 
     Multicast answers are asked for, never unicast ones: several programs share port 5353 of this
-    machine and the kernel would hand a unicast answer to only one of them.
+    machine and the kernel would deliver a unicast answer to only one of them.
     """
-    packets: list[bytes] = []
-    body, count = b"", 0
-    for question in questions:
-        written = _write_question(question)
-        if written is None:
-            continue
-        if body and _HEADER.size + len(body) + len(written) > PACKET_MAX_BYTES:
-            packets.append(_HEADER.pack(0, 0, count, 0, 0, 0) + body)
-            body, count = b"", 0
-        body, count = body + written, count + 1
-    if body:
-        packets.append(_HEADER.pack(0, 0, count, 0, 0, 0) + body)
-    return tuple(packets)
+    bodies: list[list[bytes]] = [[]]
+    for written in filter(None, map(_write_question, questions)):
+        size = _HEADER.size + sum(map(len, bodies[-1])) + len(written)
+        if bodies[-1] and size > PACKET_MAX_BYTES:
+            bodies.append([])
+        bodies[-1].append(written)
+    packed = (_HEADER.pack(0, 0, len(body), 0, 0, 0) + b"".join(body) for body in bodies if body)
+    return tuple(packed)
 
 
 def known_answer_packets(

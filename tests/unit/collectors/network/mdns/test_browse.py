@@ -217,7 +217,7 @@ def test_where_too_much_is_told_the_hosts_are_asked_themselves():
     assert later
     assert not any(b"\x02P1\x04_ipp" in question for question in later)
     assert findings.limitations[-1] == (
-        "mDNS: more was announced on eth0 than could be heard, so 1 hosts were asked one by one:"
+        "mDNS: more was announced on eth0 than could be read, so 1 hosts were asked one by one:"
         " 0 answered"
     )
 
