@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from collectors.bounds import bind_this_process
 from collectors.contract import (
@@ -93,7 +93,9 @@ def job_from_json(kind: str, line: bytes) -> Job:
     given = json.loads(line) if line.strip() else {}
     if given.pop("kind", kind) != kind:
         raise ValueError(f"the job is not of the kind {kind}")
-    values = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
+    values: dict[str, Any] = {
+        name: tuple(v) if isinstance(v, list) else v for name, v in given.items()
+    }
     if kind == "application":
         return ApplicationJob(**values)
     values["printers"] = tuple(ConfiguredPrinter(**p) for p in values.get("printers", ()))

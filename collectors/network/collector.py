@@ -58,6 +58,7 @@ _NOT_ASKED = "devices were not asked what they are: the configuration disables i
 _NOTHING_TO_SCAN = "there is no private network to scan"
 
 T = TypeVar("T")
+D = TypeVar("D")
 
 
 def collect_network(job: NetworkJob, run: Run, sources: Sources | None = None) -> NetworkFacts:
@@ -302,7 +303,7 @@ class _Collection:
     def _is_over(self) -> bool:
         return self._run.cancelled or time.monotonic() >= self._deadline_s
 
-    def _result(self, step: str, future: "Future[T]", otherwise: Callable[[str], T]) -> T:
+    def _result(self, step: str, future: "Future[T]", otherwise: Callable[[str], D]) -> T | D:
         """Wait for a thread. One that is not done in time counts as failed."""
         while not future.done() and not self._is_over():
             left_s = max(0.0, self._deadline_s - time.monotonic())
@@ -317,7 +318,7 @@ class _Collection:
         while not self._run.cancelled and (left_s := end_s - time.monotonic()) > 0:
             time.sleep(min(_POLL_S, left_s))
 
-    def _guarded(self, step: str, act: Callable[[], T], otherwise: Callable[[str], T]) -> T:
+    def _guarded(self, step: str, act: Callable[[], T], otherwise: Callable[[str], D]) -> T | D:
         """Run a source. If it fails, record the failure and return the value of ``otherwise``."""
         try:
             return act()

@@ -128,7 +128,7 @@ class _DirectQueries:
     def ask_if_crowded(self, watch: Watch, end: End) -> str | None:
         """Ask the hosts of a link if too much was announced. Returns the limitation."""
         is_crowded = watch.records.is_overloaded or (end == "crowded" and watch.is_crowded)
-        hosts = self._hosts(watch.link) if is_crowded else []
+        hosts = self._hosts(watch.link) if is_crowded and end != "cancelled" else []
         if not hosts:
             return None
         answered = self._ask(watch.records, hosts)
