@@ -234,7 +234,7 @@ def test_a_queue_without_identity_is_matched_by_its_address(facts: dict[str, Any
 
 
 def test_a_printer_without_paper_says_so(facts: dict[str, Any]):
-    assert printer(facts, "cups:bar")["reason"].endswith("; the printer says: out of paper")
+    assert printer(facts, "cups:bar")["reason"].endswith("; the printer reports: out of paper")
     assert "says" not in printer(facts, "cups:kitchen")["reason"]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from collectors.network.matching.reasons import listed, state_words
+from collectors.network.matching.reasons import state_words
 from collectors.network.observations import KnownPrinter
 from collectors.network.scan.scan import PortState
 from collectors.shared.addresses import RAW_PRINT_PORTS, parse_networks
@@ -41,18 +41,6 @@ class MachineSymptoms:
     unicast_only: tuple[str, ...] = ()
     lost_gateway: str = ""
     lost_on: str = ""
-
-    @property
-    def link_local_listed(self) -> str:
-        return listed(self.link_local)
-
-    @property
-    def ways_listed(self) -> str:
-        return listed(self.ways)
-
-    @property
-    def unicast_only_listed(self) -> str:
-        return listed(self.unicast_only)
 
 
 NOTHING_WRONG = MachineSymptoms()
@@ -103,10 +91,6 @@ class Symptoms:
         """What is wrong with the device, in words; that the queue is paused is none of it."""
         words = state_words((*self.own_reasons, *self.printer.state_reasons))
         return () if set(words) <= {"paused"} and self.printer.stopped else words
-
-    @property
-    def complaints_listed(self) -> str:
-        return listed(self.complaints)
 
     @property
     def complainer(self) -> str:

@@ -135,7 +135,7 @@ SCENES = (
     Scene(
         "out of paper",
         Part(
-            {"paper": Verdict("reachable", at(16), ("the printer says: out of paper",))},
+            {"paper": Verdict("reachable", at(16), ("the printer reports: out of paper",))},
             (printer(16, "Paper", ipp=(lab_printer(uuid_of(16), _PAPER),)),),
             queues=(Queue("paper", f"ipp://{NET}.16/ipp/print"),),
         ),

@@ -271,7 +271,7 @@ def test_printers_are_asked_by_snmp_where_a_community_is_configured() -> None:
     facts = collect(world, replace(JOB, snmp_community="venue"), ask_snmp=ask)
     assert asked == [((SnmpTarget("10.0.0.9", 9100),), "venue")]
     assert facts.printers is not None
-    assert "the printer says: door open" in (facts.printers[0].reason or "")
+    assert "the printer reports: door open" in (facts.printers[0].reason or "")
     assert {each.port for each in facts.endpoints} == {9100, 631}
 
 

@@ -251,7 +251,7 @@ def test_a_queue_is_resumed_by_a_command_that_no_name_can_turn_into_another():
 def test_words_of_strangers_are_no_template():
     evidence = (Evidence(AT, 80, title="{s.printer.__class__} {0}"),)
     there = Venue(hosts=(host(opened=(80,), refused_ports=(9100,)),), evidence=evidence)
-    assert "what answers there is {s.printer.__class__} {0}" in there.reason()
+    assert "the device there is {s.printer.__class__} {0}" in there.reason()
 
 
 symptoms = st.builds(
@@ -282,7 +282,7 @@ def _manual_row(cause: Cause) -> str:
         replace(PRINTER, id="cups:QUEUE", suspended="/sys/bus/usb/devices/…"), "unknown", ""
     )
     remedy = cause.remedy.format(s=sample, m=MachineSymptoms())
-    return f"| **{cause.code.replace('-', ' ')}** | {cause.told_by} | {remedy} |"
+    return f"| **{cause.code.replace('-', ' ')}** | {cause.evidence} | {remedy} |"
 
 
 def _told(cause: Cause) -> Callable[[str], bool]:
