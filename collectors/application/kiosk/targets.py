@@ -30,7 +30,7 @@ def parse_page_ids(body: bytes) -> tuple[str, ...]:
     try:
         listed = json.loads(body)
     except (ValueError, RecursionError):
-        raise ValueError("the DevTools port did not list its pages") from None
+        listed = None
     if not isinstance(listed, list):
         raise ValueError("the DevTools port did not list its pages")
     return tuple(target["id"] for target in listed if _is_page(target))[:TARGETS_MAX]
