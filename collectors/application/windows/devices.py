@@ -8,12 +8,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, flag, number, text
 from collectors.application.readers import peripherals
 from collectors.application.readers.peripherals import BluetoothDevice, UsbDevice
-from collectors.application.readers.print_queues import (
-    Job,
-    Queue,
-    queue_reading,
-    read_print_queues,
-)
+from collectors.application.readers.print_queues import Queue, queue_reading, read_print_queues
 from collectors.application.source import Reading, either, source
 from collectors.application.windows import powershell
 from collectors.application.windows.script import (
@@ -27,6 +22,7 @@ from collectors.application.windows.script import (
     read_sections,
     section,
 )
+from collectors.shared.print_jobs import Job
 from collectors.shared.text import clean_text
 
 _HARDWARE = re.compile(r"VID_([0-9A-F]{4})&PID_([0-9A-F]{4})(?:&(MI_[0-9A-F]{2}))?", re.IGNORECASE)
