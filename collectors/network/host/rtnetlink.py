@@ -70,7 +70,8 @@ class Message(NamedTuple):
     body: bytes
 
 
-class DefaultRoute(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class DefaultRoute:
     """A default route of the main table. The lowest ``metric`` is preferred."""
 
     index: int

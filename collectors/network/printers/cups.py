@@ -148,7 +148,7 @@ def _by_lpstat(reason: str, deadline_s: float) -> KnownPrinters:
     queues = read_lpstat(deadline_s)
     if queues is None:
         return KnownPrinters(failures=(Failure(STEP, f"CUPS does not answer: {reason}"),))
-    printers = (queue_printer(queue.name, "", queue.uri, None) for queue in queues)
+    printers = (queue_printer(name, "", uri, None) for name, uri in queues.items())
     said = f"CUPS does not answer over IPP ({reason}); its queues are from lpstat"
     return _bounded(tuple(printer for printer in printers if printer is not None), said)
 
