@@ -88,9 +88,11 @@ def _in_turns(facts: NetworkFacts) -> list[Service | Endpoint]:
     """Return every device's first service and endpoint, then every device's second, and so on."""
     counts: Counter[tuple[str, type]] = Counter()
     ranked: list[tuple[int, Service | Endpoint]] = []
-    of_hosts = ((_device(host), service) for host in facts.hosts for service in host.services)
-    of_endpoints = ((_device(e), e) for e in facts.endpoints if not e.matched_printer_ids)
-    for device, item in (*of_hosts, *of_endpoints):
+    owned: list[tuple[str, Service | Endpoint]] = [
+        (_device(host), service) for host in facts.hosts for service in host.services
+    ]
+    owned += ((_device(e), e) for e in facts.endpoints if not e.matched_printer_ids)
+    for device, item in owned:
         ranked.append((counts[device, type(item)], item))
         counts[device, type(item)] += 1
     return [item for _, item in sorted(ranked, key=lambda each: each[0])]
