@@ -10,11 +10,7 @@ from types import MappingProxyType
 from collectors.contract import HostSource
 from collectors.network.host.local_network import LocalNetwork
 from collectors.network.matching.identity import normal_uuid, real_serial
-from collectors.network.mdns.description import (
-    PRINT_SERVICES,
-    friendly_name,
-    txt_model,
-)
+from collectors.network.mdns.description import PRINT_SERVICES, friendly_name, txt_model
 from collectors.network.observations import (
     Evidence,
     HostName,

@@ -9,14 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from collectors.contract import (
-    Failure,
-    HostSource,
-    LearnedPrinter,
-    Printer,
-    SourceState,
-    Transport,
-)
+from collectors.contract import Failure, HostSource, LearnedPrinter, Printer, SourceState, Transport
 from collectors.network.scan.scan import PortState, ScannedHost
 
 # ---------------------------------------------------------------------------- mDNS

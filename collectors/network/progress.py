@@ -3,13 +3,7 @@
 from dataclasses import replace
 from typing import Literal
 
-from collectors.contract import (
-    Host,
-    NetworkFacts,
-    NetworkJob,
-    SourceState,
-    Unavailable,
-)
+from collectors.contract import Host, NetworkFacts, NetworkJob, SourceState, Unavailable
 from collectors.network.correlate import correlate
 from collectors.network.gathered import NO_NETWORK, Gathered
 from collectors.network.matching.causes import machine_causes
@@ -17,16 +11,8 @@ from collectors.network.matching.machine import look_at_machine
 from collectors.network.matching.match import match
 from collectors.network.matching.symptoms import NOTHING_WRONG
 from collectors.network.mdns.announced import Announced, LinkLayer, announced, wanted_by
-from collectors.network.network_map import (
-    assemble_endpoints,
-    assemble_hosts,
-    worth_keeping,
-)
-from collectors.network.observations import (
-    Enrichment,
-    Observations,
-    PrinterMatches,
-)
+from collectors.network.network_map import assemble_endpoints, assemble_hosts, worth_keeping
+from collectors.network.observations import Enrichment, Observations, PrinterMatches
 from collectors.network.sightings import Queues
 from collectors.shared.addresses import network_of
 
@@ -120,10 +106,7 @@ def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: boo
         scan_source=_state(gathered.scan.state, final),
         unavailable=_unavailable(gathered),
         failures=(*gathered.failures, *gathered.enrichment.failures),
-        limitations=(
-            *machine_causes(machine),
-            *_limitations(gathered, announced, hosts, job),
-        ),
+        limitations=(*machine_causes(machine), *_limitations(gathered, announced, hosts, job)),
         truncated=_is_truncated(gathered) or announced.is_cut or len(kept) < len(hosts),
         cancelled=cancelled,
     )

@@ -62,11 +62,7 @@ class Sightings:
                 self._hosts[address] = None
 
     def port(
-        self,
-        address: str,
-        port: int,
-        contacted_s: float,
-        connection: socket.socket | None = None,
+        self, address: str, port: int, contacted_s: float, connection: socket.socket | None = None
     ) -> None:
         """Tell of an open port, to which a connection was made at ``contacted_s`` (monotonic).
 

@@ -6,14 +6,7 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.linux.edid import parse_edid
-from collectors.application.source import (
-    Reading,
-    all_absent,
-    available,
-    either,
-    left_out,
-    source,
-)
+from collectors.application.source import Reading, all_absent, available, either, left_out, source
 from collectors.contract import Field
 from collectors.shared.sysfs import children, read_bytes, read_line
 

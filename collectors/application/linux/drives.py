@@ -149,10 +149,7 @@ def _known_health(ask: Callable[[Deadline], Objects], deadline: Deadline) -> Hea
 
 
 def _health(
-    name: str,
-    known: Health | Unreadable,
-    ask_drive: smart.AskDrive,
-    deadline: Deadline,
+    name: str, known: Health | Unreadable, ask_drive: smart.AskDrive, deadline: Deadline
 ) -> Field:
     key = f"disk.drive.{name}.health"
     if isinstance(known, Unreadable):

@@ -11,12 +11,7 @@ from typing import Final
 from collectors.application.deadline import Deadline
 from collectors.application.source import Fields, available, either, source, unsupported
 from collectors.contract import Field
-from collectors.shared.sysfs import (
-    children,
-    read_line,
-    read_text,
-    whole_number,
-)
+from collectors.shared.sysfs import children, read_line, read_text, whole_number
 
 OS_RELEASE: Final = "os-release"
 

@@ -9,13 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.foreign_json import (
-    Object,
-    hexadecimal,
-    load_object,
-    objects,
-    text,
-)
+from collectors.application.foreign_json import Object, hexadecimal, load_object, objects, text
 from collectors.application.readers.interfaces import Wireless
 from collectors.application.readers.peripherals import BluetoothDevice, UsbDevice
 from collectors.shared.run_command import run_command

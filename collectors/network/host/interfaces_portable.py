@@ -19,10 +19,7 @@ from collectors.shared.addresses import is_loopback
 _WIRELESS_NAMES = ("Wi-Fi", "WLAN", "Wireless")  # of Windows; macOS calls all of them en0, en1
 _NO_MAC = "00:00:00:00:00:00"  # that of a loopback interface
 _IPV6_LINK_PREFIX = 64  # psutil has none on Windows; RFC 4291 section 2.5.4
-_FAMILIES: Mapping[int, Literal["ipv4", "ipv6"]] = {
-    socket.AF_INET: "ipv4",
-    socket.AF_INET6: "ipv6",
-}
+_FAMILIES: Mapping[int, Literal["ipv4", "ipv6"]] = {socket.AF_INET: "ipv4", socket.AF_INET6: "ipv6"}
 
 
 class SystemGateway(NamedTuple):

@@ -14,11 +14,7 @@ from collectors.network.matching.identity import (
     mac_tail_in_hostname,
 )
 from collectors.network.matching.models import is_same_model, is_same_plain_model, plain_model
-from collectors.network.observations import (
-    KnownPrinter,
-    Observations,
-    PortObservation,
-)
+from collectors.network.observations import KnownPrinter, Observations, PortObservation
 from collectors.shared.addresses import PRINT_PORTS, RAW_PRINT_PORTS
 
 By = Literal["UUID", "MAC", "serial number", "DNS-SD name", "address", "host name", "name"]

@@ -50,12 +50,7 @@ from collectors.network.observations import (
     PrinterMatches,
 )
 from collectors.network.scan.scan import PortState
-from collectors.shared.addresses import (
-    PRINT_PORTS,
-    Network,
-    join_host_port,
-    parse_networks,
-)
+from collectors.shared.addresses import PRINT_PORTS, Network, join_host_port, parse_networks
 
 Key = tuple[str, int]  # an address and a port
 
@@ -64,9 +59,7 @@ _LINK_LOCAL = ipaddress.IPv4Network("169.254.0.0/16")  # RFC 3927
 
 
 def match(
-    known: Sequence[KnownPrinter],
-    observed: Observations,
-    machine: MachineSymptoms = NOTHING_WRONG,
+    known: Sequence[KnownPrinter], observed: Observations, machine: MachineSymptoms = NOTHING_WRONG
 ) -> PrinterMatches:
     """Judge every known printer by what the network showed, in the order given."""
     matcher = _Matcher(known, observed, machine)

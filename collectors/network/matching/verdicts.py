@@ -106,10 +106,7 @@ def difference(
             _is_foreign(printer.uuid, (u for each in told for u in each.uuids)),
             "it gives another UUID than the printer that was set up",
         ),
-        (
-            _has_other_mac(printer, device),
-            "it has another MAC than the printer that was set up",
-        ),
+        (_has_other_mac(printer, device), "it has another MAC than the printer that was set up"),
         (
             _is_foreign(printer.serial, (s for each in printing for s in each.serials)),
             "it gives another serial number than the printer that was set up",

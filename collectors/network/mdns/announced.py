@@ -17,12 +17,7 @@ from dataclasses import dataclass, field, replace
 from collectors.network.fair_share import in_turns
 from collectors.network.matching.devices import service_names
 from collectors.network.matching.identity import normal_uuid
-from collectors.network.observations import (
-    KnownPrinter,
-    MdnsService,
-    Wanted,
-    is_called_by_mdns,
-)
+from collectors.network.observations import KnownPrinter, MdnsService, Wanted, is_called_by_mdns
 from collectors.network.scan.proxy_arp import MacCensus
 from collectors.shared.addresses import Network, is_beyond
 

@@ -9,12 +9,7 @@ from collections.abc import Callable, Sequence
 from collectors.contract import Interface, Run
 from collectors.network.mdns.records import NAME_MAX
 from collectors.network.mdns.sockets import LinkSockets, open_link
-from collectors.network.mdns.wire import (
-    PointerRecord,
-    Question,
-    parse_response,
-    question_packets,
-)
+from collectors.network.mdns.wire import PointerRecord, Question, parse_response, question_packets
 from collectors.network.observations import HostName
 from collectors.network.sightings import Sightings
 from collectors.shared.text import clean_text

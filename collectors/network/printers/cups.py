@@ -41,9 +41,7 @@ _NOT_A_FAULT = frozenset({"none", "cups-ipp-conformance-failure-report"})
 
 
 def read_cups_printers(
-    deadline_s: float,
-    environ: Mapping[str, str] = os.environ,
-    queues_file: Path = _QUEUES_FILE,
+    deadline_s: float, environ: Mapping[str, str] = os.environ, queues_file: Path = _QUEUES_FILE
 ) -> KnownPrinters:
     """Return the queues of the local CUPS; nothing where there is none. Never raises.
 

@@ -16,14 +16,7 @@ IPP_OVER_USB_PORT = 60000
 """Where the ipp-usb daemon shows a USB printer on the loopback interface, counting up."""
 
 _IPP_OVER_USB_PORTS = range(IPP_OVER_USB_PORT, IPP_OVER_USB_PORT + 536)
-_DEFAULT_PORTS = {
-    "ipp": 631,
-    "ipps": 631,
-    "http": 80,
-    "https": 443,
-    "socket": 9100,
-    "lpd": 515,
-}
+_DEFAULT_PORTS = {"ipp": 631, "ipps": 631, "http": 80, "https": 443, "socket": 9100, "lpd": 515}
 _SERVICE_NAME = re.compile(r"(.+)\.(_[^.]+\._(?:tcp|udp))\.?", re.DOTALL)
 _DNS_ESCAPE = re.compile(r"\\(\d{3}|.)", re.DOTALL)  # RFC 1035, section 5.1
 _USB_NAME = re.compile(r"(.+?)[ _]\(?USB(?:[ _]\d+)?\)?", re.DOTALL)

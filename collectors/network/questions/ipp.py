@@ -95,9 +95,7 @@ async def _ask(open_port: OpenPort, queue: str, *, is_tls: bool) -> HttpReply:
     host = join_host_port(open_port.address, open_port.port)
     scheme = "ipps" if is_tls else "ipp"
     question = ipp.encode_request(
-        ipp.GET_PRINTER_ATTRIBUTES,
-        requested=ATTRIBUTES,
-        printer_uri=f"{scheme}://{host}/{queue}",
+        ipp.GET_PRINTER_ATTRIBUTES, requested=ATTRIBUTES, printer_uri=f"{scheme}://{host}/{queue}"
     )
     request = post_request(host, f"/{queue}", ipp.CONTENT_TYPE, question)
     address, port, connection = open_port.address, open_port.port, open_port.connection

@@ -53,12 +53,7 @@ _V2C = api.PROTOCOL_MODULES[api.SNMP_VERSION_2C]
 
 
 def ask_snmp(
-    targets: Sequence[SnmpTarget],
-    community: str,
-    deadline_s: float,
-    run: Run,
-    *,
-    port: int = PORT,
+    targets: Sequence[SnmpTarget], community: str, deadline_s: float, run: Run, *, port: int = PORT
 ) -> tuple[Evidence, ...]:
     """Ask each target once, all at the same time. Never raises for what network or hosts do."""
     found: list[Evidence] = []

@@ -11,12 +11,7 @@ from itertools import islice
 from collectors.network.observations import KnownPrinter, SnmpTarget
 from collectors.network.scan.scan import ScannedHost
 from collectors.network.scan.targets import Target
-from collectors.shared.addresses import (
-    PRINT_PORTS,
-    is_loopback,
-    is_private,
-    parse_networks,
-)
+from collectors.shared.addresses import PRINT_PORTS, is_loopback, is_private, parse_networks
 
 USUAL_PORTS = PRINT_PORTS[:3]
 PRINTERS_MAX = 64
