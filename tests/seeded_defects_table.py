@@ -188,8 +188,8 @@ DEFECTS: Final = (
     ),
     Defect(
         "matching", "a printer is judged by the first look at its port instead of the last",
-        "collectors/network/matching/verdicts.py",
-        "outcome = needed.attempts[-1] if", "outcome = needed.attempts[0] if",
+        "collectors/network/matching/symptoms.py",
+        "return self.attempts[-1] if", "return self.attempts[0] if",
         "tests/unit/collectors/network/test_collector.py",
     ),
     Defect(

@@ -1,7 +1,8 @@
 """What is said of a printer once it is known which device it is, or that it is none."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from collectors.contract import LearnedPrinter
 from collectors.network.matching.devices import By, Device, sure_macs
@@ -9,7 +10,6 @@ from collectors.network.matching.models import is_other_model
 from collectors.network.matching.reasons import listed
 from collectors.network.matching.symptoms import Status, Symptoms
 from collectors.network.observations import KnownPrinter, PortObservation, QueueState
-from collectors.network.scan.scan import PortState
 from collectors.shared.addresses import PRINT_PORTS
 
 _QUEUES_OF_A_SERVER = ("printers/", "classes/")
@@ -29,38 +29,25 @@ class Verdict:
     taken_by: Device | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NeededPort:
-    """How the port a printer needs was found, one time after the other; no ``attempts`` if it was
-    not tried.
-
-    ``answers_elsewhere`` tells whether any port of the address accepted or refused.
-    """
-
-    address: str
-    port: int
-    attempts: tuple[PortState, ...]
-    is_announced: bool
-    answers_elsewhere: bool
-    matched_by: str
-
-
-def judge_port(needed: NeededPort) -> tuple[Status, str]:
-    """Judge a device that was found by what its port did."""
-    address, port, matched = needed.address, needed.port, f"matched by {needed.matched_by}"
-    outcome = needed.attempts[-1] if needed.attempts else None
-    if outcome == "open":
-        return "reachable", f"reachable on port {port}, {matched}"
-    if outcome == "refused":
-        return "unreachable", f"{address} refuses connections on port {port} ({matched})"
-    if outcome == "no-answer" and needed.answers_elsewhere:
-        return "unreachable", f"{address} is there, but port {port} does not answer ({matched})"
-    if outcome == "no-answer":
-        seen = "only its MAC was seen lately"
-        return "unreachable", f"no answer from {address} on port {port} or any other, {seen}"
-    if needed.is_announced:
-        return "unknown", f"announced by mDNS on port {port} of {address}, {matched}; not contacted"
-    return "unknown", f"{address} is there ({matched}), but port {port} was not tried"
+def judge_port(port: Symptoms, *, is_announced: bool, matched_by: str) -> Symptoms:
+    """Add the status of the port that the printer needs, by the connections to it."""
+    address, number, matched = port.address, port.port, f"matched by {matched_by}"
+    status: Status = "unreachable" if port.contact else "unknown"
+    if port.contact == "open":
+        status, seen = "reachable", f"reachable on port {number}, {matched}"
+    elif port.contact == "refused":
+        seen = f"{address} refuses connections on port {number} ({matched})"
+    elif port.contact and port.is_answering:
+        seen = f"{address} is there, but port {number} does not answer ({matched})"
+    elif port.contact:
+        seen = (
+            f"no answer from {address} on port {number} or any other, only its MAC was seen lately"
+        )
+    elif is_announced:
+        seen = f"announced by mDNS on port {number} of {address}, {matched}; not contacted"
+    else:
+        seen = f"{address} is there ({matched}), but port {number} was not tried"
+    return replace(port, status=status, seen=seen)
 
 
 def see_local(printer: KnownPrinter) -> Symptoms:
@@ -190,16 +177,18 @@ def is_queue_missing(printer: KnownPrinter, seen: PortObservation | None) -> boo
     return bool(asked) and asked[-1].is_missing
 
 
-def own_state(
-    printer: KnownPrinter, seen: PortObservation | None, device: Device
-) -> QueueState | PortObservation | None:
-    """Return the state of the queue that is printed to, else that of the only printer there."""
-    told = tuple(reversed(seen.queue_states if seen is not None else ()))
-    of_queue = (each for each in told if printer.queue and each.queue == printer.queue)
-    of_uuid = (each for each in told if printer.uuid and each.uuid == printer.uuid)
+def with_own_state(told: Symptoms, seen: PortObservation | None, device: Device) -> Symptoms:
+    """Add the state of the queue that is printed to, else that of the only printer there."""
+    printer = told.printer
+    states = tuple(reversed(seen.queue_states if seen is not None else ()))
+    of_queue = (each for each in states if printer.queue and each.queue == printer.queue)
+    of_uuid = (each for each in states if printer.uuid and each.uuid == printer.uuid)
     ports = (*((seen,) if seen is not None else ()), *device.observations)
     of_port = (port for port in ports if _speaks_for(port, printer))
-    return next((each for found in (of_queue, of_uuid, of_port) for each in found), None)
+    own = next(chain[QueueState | PortObservation](of_queue, of_uuid, of_port), None)
+    if own is None:
+        return told
+    return replace(told, own_reasons=own.state_reasons, is_stopped=own.state == "stopped")
 
 
 def _speaks_for(observation: PortObservation, printer: KnownPrinter) -> bool:

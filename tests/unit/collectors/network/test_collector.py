@@ -238,11 +238,11 @@ def test_a_print_port_that_does_not_answer_is_looked_at_again() -> None:
     held, made = retries(world, "refused", "no-answer", "refused")
     assert made == ["10.0.0.9:(9100,)"] * 3
     assert "each of 4 times that it was tried" in held
-    assert "another till or program may hold it" in held
+    assert "another till or program may use it" in held
     freed, made = retries(world, "no-answer", "open")
     assert len(made) == 2
     assert freed.startswith("Reachable on port 9100")
-    assert "it took no connection at first" in freed
+    assert "it accepted no connection at first" in freed
 
 
 def test_no_other_port_is_looked_at_again() -> None:

@@ -243,9 +243,9 @@ def test_an_address_where_nobody_looked_is_unknown():
     observed = correlate(scanned=[host("10.0.0.1")], scanned_networks=("10.0.0.0/24",))
     told = judged(QUEUE, observed)
     assert told.status == "unknown"
-    assert told.reason == "192.168.1.50:631 is not in a network that was looked at"
+    assert told.reason == "192.168.1.50:631 is not in a network that was scanned"
     blind = judged(QUEUE, Observations())
-    assert (blind.status, blind.reason) == ("unknown", "The network was not looked at")
+    assert (blind.status, blind.reason) == ("unknown", "The network was not examined")
 
 
 def test_announced_and_not_contacted_is_unknown():
