@@ -1,4 +1,4 @@
-"""What this machine, scan, mDNS and questions tell, joined once by host and by port. Pure.
+"""The facts of this machine, scan, mDNS and questions, joined once by host and by port. Pure.
 
 Printer matching, the list of endpoints and the list of hosts all read this one table.
 """
@@ -42,8 +42,9 @@ def correlate(
     scanned_networks: Sequence[str] = (),
     attempts: Mapping[Key, tuple[PortState, ...]] = MappingProxyType({}),
 ) -> Observations:
-    """Join what the sources saw. ``macs`` is the neighbour table, for hosts the scan did not try;
-    ``announcers`` tells who announced an address. The first to be given is the first in the table.
+    """Join the facts of all sources. ``macs`` is the neighbour table, for hosts the scan did not
+    try;
+    ``announcers`` has who announced an address. The table keeps the order of the arguments.
     """
     join = _Join(local, scanned, macs)
     join.add_services(services, _without_borrowed_uuids(services, evidence, local.own_addresses))
@@ -222,8 +223,8 @@ def _announced_state(service: MdnsService) -> QueueState:
     return QueueState(queue, _uuid(service), "stopped" if is_stopped else None)
 
 
-def _answered_state(told: Evidence) -> QueueState:
-    return QueueState(told.queue, told.uuid, told.state, told.state_reasons, told.is_missing)
+def _answered_state(found: Evidence) -> QueueState:
+    return QueueState(found.queue, found.uuid, found.state, found.state_reasons, found.is_missing)
 
 
 def _distinct(*texts: str | None) -> tuple[str, ...]:

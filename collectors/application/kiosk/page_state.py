@@ -1,4 +1,4 @@
-"""Looks whether the kiosk's page works: crashed, answering, drawing, let at its printers."""
+"""Whether the kiosk's page works: crashed, answering, drawing, permitted to reach its printers."""
 
 from functools import partial
 from typing import Final

@@ -112,7 +112,7 @@ class PageSession:
 def parse_answer(data: bytes, wanted_id: int) -> dict[str, Any] | None:
     """Return the result in the answer to ``wanted_id``; None for any other message.
 
-    Raises ValueError for an error answer and for what is no protocol message at all.
+    Raises ValueError for an error answer and for anything but a protocol message.
     """
     try:
         message = json.loads(data)

@@ -1,4 +1,4 @@
-"""What is told of the kiosk, as sources, without what only a machine with a kiosk needs."""
+"""The sources of the kiosk. What only a machine with a kiosk needs is imported when it is read."""
 
 from pathlib import Path
 from typing import Final
@@ -29,7 +29,7 @@ def read_kiosk_page(deadline: Deadline, url: str) -> Reading:
 
 @source("kiosk policies", MANAGED, POLICIES)
 def read_kiosk_policies(_: Deadline, url: str, root: Path) -> Fields:
-    """``root`` is where the browsers' policy files are looked for; Windows has none."""
+    """``root`` is the root of the browsers' policy files; Windows has none."""
     if not url:
         return (not_applicable(POLICIES, MANAGED, NO_KIOSK),)
     from collectors.application.kiosk.policies import read_policies

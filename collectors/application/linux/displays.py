@@ -1,4 +1,4 @@
-"""The screens at the machine's connectors, as the kernel's graphics drivers know them."""
+"""The screens at the machine's connectors, from the kernel's graphics drivers."""
 
 import re
 from pathlib import Path

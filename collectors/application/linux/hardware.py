@@ -55,10 +55,10 @@ def read_machine(_: Deadline, root: Path) -> Fields:
     board = _device_tree(root, "model")
     reason = "the firmware does not tell it"
     return (
-        either("hardware.maker", DMI, _told(dmi, "sys_vendor"), reason),
-        either("hardware.model", DMI, _told(dmi, "product_name") or board, reason),
+        either("hardware.maker", DMI, _dmi_value(dmi, "sys_vendor"), reason),
+        either("hardware.model", DMI, _dmi_value(dmi, "product_name") or board, reason),
         either("hardware.formFactor", DMI, _CHASSIS.get(_chassis(dmi)), reason),
-        either("hardware.firmware", DMI, _told(dmi, "bios_version"), reason),
+        either("hardware.firmware", DMI, _dmi_value(dmi, "bios_version"), reason),
     )
 
 
@@ -90,7 +90,7 @@ def read_processor(_: Deadline, root: Path) -> Fields:
 
 
 def parse_cpu_model(cpuinfo: str) -> str | None:
-    """The processor's name: told on most, on ARM by its part; ``Model`` there is the board."""
+    """Return the processor's name; on ARM, that of its part. ``Model`` there is the board."""
     found: dict[str, str] = {}
     for line in cpuinfo.splitlines()[:4000]:
         name, _, value = line.partition(":")
@@ -98,8 +98,8 @@ def parse_cpu_model(cpuinfo: str) -> str | None:
     part = (found.get("cpu implementer", ""), found.get("cpu part", "").lower())
     # Where "processor" counts, its value is a number; old kernels for ARM name it there.
     names = (found.get(key, "") for key in ("model name", "cpu model", "cpu", "uarch", "processor"))
-    told = next((name for name in names if name and not name.isdigit()), None)
-    return told or _ARM_PARTS.get(part) or found.get("hardware") or None
+    processor = next((name for name in names if name and not name.isdigit()), None)
+    return processor or _ARM_PARTS.get(part) or found.get("hardware") or None
 
 
 @source("temperatures", HWMON, "hardware.temperatureCelsius", "hardware.temperatures")
@@ -146,7 +146,7 @@ def _sensor(name: str, millidegrees: int | None) -> list[tuple[str, float]]:
     return [(name, celsius)] if low < celsius < high else []
 
 
-def _told(dmi: Path, name: str) -> str | None:
+def _dmi_value(dmi: Path, name: str) -> str | None:
     value = read_line(dmi / name)
     return None if value is None or value.lower() in _PLACEHOLDERS else value
 

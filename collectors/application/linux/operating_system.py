@@ -83,7 +83,7 @@ def boot_reason(root: Path) -> Field:
 
 
 def pending_reboot(root: Path) -> Field:
-    """Whether an update waits for a restart, where the distribution says so in a file."""
+    """Whether an update waits for a restart, where the distribution marks it in a file."""
     key = "os.pendingReboot"
     if (root / "run/reboot-required").exists():
         return available(key, "/run/reboot-required", True)

@@ -1,4 +1,4 @@
-"""The services a venue depends on, as systemd knows them (org.freedesktop.systemd1(5))."""
+"""The services a venue depends on, from systemd (org.freedesktop.systemd1(5))."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Turns what macOS tells into the fields of the snapshot."""
+"""The fields of the snapshot from the programs of macOS."""
 
 import os
 import platform
@@ -49,11 +49,11 @@ _UNTOLD: Final = "macOS does not tell it"
 
 @source("system", "sw_vers", "os.name", "os.version", "os.build", "os.kernel", "os.architecture")
 def read_system(deadline: Deadline) -> Fields:
-    told = commands.parse_sw_vers(commands.ask("sw_vers", deadline=deadline))
+    answer = commands.parse_sw_vers(commands.ask("sw_vers", deadline=deadline))
     return (
-        either("os.name", "sw_vers", told.get("ProductName"), _UNTOLD),
-        either("os.version", "sw_vers", told.get("ProductVersion"), _UNTOLD),
-        either("os.build", "sw_vers", told.get("BuildVersion"), _UNTOLD),
+        either("os.name", "sw_vers", answer.get("ProductName"), _UNTOLD),
+        either("os.version", "sw_vers", answer.get("ProductVersion"), _UNTOLD),
+        either("os.build", "sw_vers", answer.get("BuildVersion"), _UNTOLD),
         available("os.kernel", "uname", f"{platform.system()} {platform.release()}"),
         available("os.architecture", "uname", platform.machine()),
     )
@@ -106,14 +106,14 @@ def read_clock(deadline: Deadline) -> Reading:
     deadline_s=PROFILE_S,
 )
 def read_hardware(deadline: Deadline, profile: Profile = profiler.read_profile) -> Fields:
-    told = profiler.parse_hardware(profile("SPHardwareDataType", deadline))
-    form = profiler.form_factor(text(told, "machine_name") or "")
+    answer = profiler.parse_hardware(profile("SPHardwareDataType", deadline))
+    form = profiler.form_factor(text(answer, "machine_name") or "")
     return (
         available("hardware.maker", profiler.SOURCE, "Apple"),
-        _told("hardware.model", told, "machine_model"),
+        _profiled("hardware.model", answer, "machine_model"),
         either("hardware.formFactor", profiler.SOURCE, form, _UNTOLD),
-        _told("hardware.firmware", told, "boot_rom_version"),
-        _told("hardware.cpuModel", told, "chip_type", "cpu_type"),
+        _profiled("hardware.firmware", answer, "boot_rom_version"),
+        _profiled("hardware.cpuModel", answer, "chip_type", "cpu_type"),
         either("hardware.physicalCores", "psutil", psutil.cpu_count(logical=False), _UNTOLD),
         available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
         memory_fitted(),
@@ -216,8 +216,8 @@ def read_bluetooth(deadline: Deadline, profile: Profile = profiler.read_profile)
     return bluetooth_reading(devices, powered, profiler.SOURCE)
 
 
-def _told(key: str, told: Object, *names: str) -> Field:
-    return either(key, profiler.SOURCE, text(told, *names), _UNTOLD)
+def _profiled(key: str, answer: Object, *names: str) -> Field:
+    return either(key, profiler.SOURCE, text(answer, *names), _UNTOLD)
 
 
 def _health(drive: Object) -> str | None:

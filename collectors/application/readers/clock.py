@@ -1,8 +1,8 @@
-"""Whether the clock is kept in step, and by how much it is off, as the kernel knows it.
+"""Whether the clock is synchronised, and its offset, from the kernel.
 
 Source: adjtimex(2) on Linux and ntp_adjtime(2) on macOS, which anyone may call to read; both
 begin their struct timex with the same fields. A service sandbox that protects the clock forbids
-even that; systemd-timesyncd's own mark is looked at then.
+even that. Then systemd-timesyncd's own mark is used.
 """
 
 import ctypes

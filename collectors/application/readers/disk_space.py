@@ -1,4 +1,4 @@
-"""How full each file system is, asked so that a dead network mount hangs nobody.
+"""How full each file system is. A dead network mount does not block the others.
 
 statvfs(2) on a dead mount blocks in the kernel and takes its whole process along. So on POSIX
 systems each mount is asked by a `df` of its own, and one that stays silent is left behind.
@@ -23,7 +23,7 @@ from collectors.shared.text import clean_text
 MOUNTS_MAX: Final = 32
 SOURCE: Final = "statvfs"
 SPACE_S: Final = 1.5
-"""A disk that needs longer to tell its size is itself the finding."""
+"""A disk that needs longer to report its size is a finding in itself."""
 
 _PORTABLE_LINE = re.compile(rb"\s(\d{1,16})\s+(\d{1,16})\s+(-?\d{1,16})\s+\d+%\s")
 _NAME_MAX: Final = 120

@@ -31,7 +31,7 @@ COUNTERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Wireless:
-    """What is known of an interface's Wi-Fi; ``reason`` says why a value is None."""
+    """An interface's Wi-Fi; ``reason`` is why a value is None."""
 
     ssid: str | None = None
     signal_dbm: int | None = None
@@ -88,7 +88,7 @@ def _state(name: str, stats: "psutil._ntp.snicstats", known: Links) -> tuple[Fie
     return (
         either("interface.type", "system", known.types.get(name), "the system does not tell it"),
         available("interface.up", SOURCE, stats.isup),
-        # 0 and 65535 are how drivers say that they do not know
+        # drivers report 0 and 65535 for an unknown speed
         either(
             "interface.speedMegabitsPerSecond",
             SOURCE,

@@ -43,7 +43,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Restarts:
-    """How often a program was restarted since the machine started, or why nobody knows."""
+    """How often a program was restarted since the machine started, or why that is unknown."""
 
     count: int | None = None
     status: FieldStatus = "unsupported"
@@ -93,7 +93,7 @@ def program_fields(
     after: Iterable[Sample],
     restarts: Callable[[int], Restarts],
 ) -> tuple[Field, ...]:
-    """The fields of one program from two looks at the process table."""
+    """The fields of one program from two readings of the process table."""
     running = sorted(
         (sample for sample in after if program_name(sample.name) == program_name(name)),
         key=lambda sample: sample.created,

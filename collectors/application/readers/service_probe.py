@@ -177,7 +177,7 @@ def handshake(
     if verify:
         context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     else:
-        # Nothing is sent or believed over this connection: it is only looked at.
+        # Nothing is sent over this connection, and nothing in it is trusted.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -80,9 +80,9 @@ def read_sections(script: str, deadline: Deadline) -> Sections:
 
 def parse_sections(data: bytes) -> Sections:
     """Read what a script printed. Raises ValueError when it is no JSON object."""
-    told = load_object(data.removeprefix(b"\xef\xbb\xbf"), "PowerShell")
+    answer = load_object(data.removeprefix(b"\xef\xbb\xbf"), "PowerShell")
     found = {}
-    for name, section in told.items():
+    for name, section in answer.items():
         if not isinstance(section, dict):
             continue
         rows = tuple(objects(section.get("ok", [])))[:ROWS_MAX]

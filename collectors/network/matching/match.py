@@ -147,10 +147,10 @@ class _Matcher:
         if port is None:
             reason = f"{device.address} is there, but on no port for printing (matched by {by})"
             there = "" if other else verdicts.what_is_there(device) or ""
-            told = Symptoms(printer, "unreachable", reason, what_is_there=there, other=other)
-            return self._verdict(told, None if other else device)
+            symptoms = Symptoms(printer, "unreachable", reason, what_is_there=there, other=other)
+            return self._verdict(symptoms, None if other else device)
         address = seen.address if seen is not None else _own_address(printer, device)
-        told = verdicts.judge_port(
+        symptoms = verdicts.judge_port(
             Symptoms(
                 printer,
                 "unknown",
@@ -164,29 +164,31 @@ class _Matcher:
             is_announced=seen is not None and seen.is_announced,
             matched_by=_matched_by(printer, by, seen),
         )
-        if told.status != "reachable":
-            told = replace(told, open_instead=verdicts.open_instead(device, port))
+        if symptoms.status != "reachable":
+            symptoms = replace(symptoms, open_instead=verdicts.open_instead(device, port))
         if other:
-            return self._verdict_of_other(told, device)
+            return self._verdict_of_other(symptoms, device)
         models = tuple(model for each in device.observations for model in each.models)
-        told = verdicts.with_own_state(replace(told, models=models), seen, device)
+        symptoms = verdicts.with_own_state(replace(symptoms, models=models), seen, device)
         if verdicts.is_queue_missing(printer, seen):
             reason = f"{join_host_port(address, port)} answers"
-            told = replace(told, status="unreachable", seen=reason, is_queue_missing=True)
-        elif told.status != "reachable" and not printer.addresses:
-            told = self._with_obstacle(told, f"its address is {address} (matched by {by})")
-        if told.status == "unreachable" and not told.out_of_reach and by not in IDENTITIES:
-            told = replace(told, what_is_there=verdicts.what_is_there(device) or "")
-        return self._verdict(told, device, (address, port) if seen is not None else None)
+            symptoms = replace(symptoms, status="unreachable", seen=reason, is_queue_missing=True)
+        elif symptoms.status != "reachable" and not printer.addresses:
+            symptoms = self._with_obstacle(symptoms, f"its address is {address} (matched by {by})")
+        if symptoms.status == "unreachable" and not symptoms.out_of_reach and by not in IDENTITIES:
+            symptoms = replace(symptoms, what_is_there=verdicts.what_is_there(device) or "")
+        return self._verdict(symptoms, device, (address, port) if seen is not None else None)
 
-    def _verdict_of_other(self, told: Symptoms, device: Device) -> Verdict:
+    def _verdict_of_other(self, symptoms: Symptoms, device: Device) -> Verdict:
         """Judge what may be another device: neither its state nor its endpoints are reported."""
-        is_open = told.contact == "open"
+        is_open = symptoms.contact == "open"
         if is_open:
-            told = replace(told, seen=f"{told.address} answers on port {told.port}")
-        told = replace(told, status="unreachable" if told.status == "unreachable" else "unknown")
-        is_taken = is_open and self._may_have_replaced(told.printer, device)
-        verdict = self._verdict(replace(told, may_have_replaced=is_taken))
+            symptoms = replace(symptoms, seen=f"{symptoms.address} answers on port {symptoms.port}")
+        symptoms = replace(
+            symptoms, status="unreachable" if symptoms.status == "unreachable" else "unknown"
+        )
+        is_taken = is_open and self._may_have_replaced(symptoms.printer, device)
+        verdict = self._verdict(replace(symptoms, may_have_replaced=is_taken))
         return replace(verdict, taken_by=device if is_taken else None)
 
     def _other_device(
@@ -199,7 +201,7 @@ class _Matcher:
         return difference(printer, device, seen, by)
 
     def _may_have_replaced(self, printer: KnownPrinter, device: Device) -> bool:
-        """Return whether a device differs from the printer and is no other queue's either."""
+        """Return whether a device differs from the printer and no other queue uses it."""
         return unlike_learned(printer.learned, device) is not None and not any(
             at is not None
             and at.device is device
@@ -216,15 +218,15 @@ class _Matcher:
         seen = _choose_port(printer, device)
         key = (seen.address, seen.port) if seen is not None else None
         place = join_host_port(*key) if key else device.address
-        told = Symptoms(
+        symptoms = Symptoms(
             printer,
             "unreachable",
             f"moved to {place} (same {by})",
             key[0] if key else device.address,
             left=self._what_is_at(old, device),
         )
-        told = self._with_obstacle(verdicts.with_own_state(told, seen, device))
-        return self._verdict(told, device, None if told.out_of_reach else key)
+        symptoms = self._with_obstacle(verdicts.with_own_state(symptoms, seen, device))
+        return self._verdict(symptoms, device, None if symptoms.out_of_reach else key)
 
     def _what_is_at(self, old: str, moved: Device) -> str:
         """Describe the old address. A MAC alone may be an old entry of the neighbour table."""
@@ -243,13 +245,13 @@ class _Matcher:
             return False
         return difference(printer, there, None, "address") is None
 
-    def _with_obstacle(self, told: Symptoms, seen: str | None = None) -> Symptoms:
+    def _with_obstacle(self, symptoms: Symptoms, seen: str | None = None) -> Symptoms:
         """Add why this machine cannot print to the address, if it cannot; and ``seen`` then."""
-        obstacle = self._reach.obstacle(told.address)
+        obstacle = self._reach.obstacle(symptoms.address)
         if not obstacle:
-            return told
-        seen = seen or f"{told.seen}; {told.left}"
-        return replace(told, status="unreachable", seen=seen, out_of_reach=obstacle)
+            return symptoms
+        seen = seen or f"{symptoms.seen}; {symptoms.left}"
+        return replace(symptoms, status="unreachable", seen=seen, out_of_reach=obstacle)
 
 
 def _ambiguous(reason: str) -> Verdict:
@@ -277,7 +279,7 @@ def _choose_port(printer: KnownPrinter, device: Device) -> PortObservation | Non
 
 
 def _is_own(printer: KnownPrinter, observation: PortObservation) -> bool:
-    """Tell whether this very port gives the printer's UUID or DNS-SD name."""
+    """Return whether this very port gives the printer's UUID or DNS-SD name."""
     if printer.uuid is not None and printer.uuid in observation.uuids:
         return True
     name = (printer.dns_sd_name or "").lower()

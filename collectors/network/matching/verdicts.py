@@ -1,4 +1,4 @@
-"""What is said of a printer once it is known which device it is, or that it is none."""
+"""How a printer is judged by the device that it was matched with, if any."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -62,7 +62,7 @@ def see_local(printer: KnownPrinter) -> Symptoms:
 
 
 def see_missing(printer: KnownPrinter) -> Symptoms:
-    """Say what was looked for in vain, where there was anything to look for."""
+    """Describe what was searched for without a result."""
     status: Status = "unreachable"
     if printer.dns_sd_name:
         seen = f"no device announces the name {printer.dns_sd_name} by mDNS"
@@ -80,9 +80,9 @@ def see_missing(printer: KnownPrinter) -> Symptoms:
 def difference(
     printer: KnownPrinter, device: Device, seen: PortObservation | None, by: By
 ) -> str | None:
-    """Say by what a device shows that it may be another than the printer it was taken for; None
-    where it shows nothing of the kind. ``by`` is what it was taken for the printer by: a MAC is no
-    other device's, but makers do give one UUID to all devices of a firmware."""
+    """Describe why a device may not be the printer that it was matched with; None if nothing
+    contradicts. ``by`` is the evidence of the match: a MAC is unique, but some makers give one UUID
+    to all devices of a firmware."""
     if by == "MAC":
         return None
     printing = [each for each in device.observations if each.port in PRINT_PORTS]
@@ -111,7 +111,7 @@ def difference(
 
 
 def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None:
-    """Say that a device shows another identity than the printer had when it last answered.
+    """Describe how a device differs from the printer when it last answered; None if it does not.
 
     On Wi-Fi a printer has another MAC than on a cable; but makers give one UUID or serial number to
     many devices, so that two things that are the same outweigh another MAC, and one does not.
@@ -128,7 +128,7 @@ def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None
 
 
 def is_surely(learned: LearnedPrinter | None, device: Device) -> bool:
-    """Tell whether a device has the MAC of a printer, or two other things that it had."""
+    """Return whether a device has the MAC of a printer, or two of its other identities."""
     if learned is None:
         return False
     same = [mark for mark, own, given in _marks(learned, device) if own in given]
@@ -172,7 +172,7 @@ def what_is_there(device: Device) -> str | None:
 
 
 def is_queue_missing(printer: KnownPrinter, seen: PortObservation | None) -> bool:
-    """Tell whether a server was asked for the queue that is printed to and does not have it."""
+    """Return whether a server answered that it has no such queue."""
     asked = [e for e in (seen.queue_states if seen else ()) if e.queue == printer.queue]
     return bool(asked) and asked[-1].is_missing
 
@@ -192,7 +192,7 @@ def with_own_state(told: Symptoms, seen: PortObservation | None, device: Device)
 
 
 def _speaks_for(observation: PortObservation, printer: KnownPrinter) -> bool:
-    """Tell whether a port has a printer's state and may be this one's."""
+    """Return whether a port has a printer's state and may be this printer's."""
     is_foreign = printer.uuid and observation.uuids and printer.uuid not in observation.uuids
     return not is_foreign and bool(observation.state or observation.state_reasons)
 

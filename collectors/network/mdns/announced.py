@@ -93,8 +93,9 @@ class Announced:
 def wanted_by(printers: Sequence[KnownPrinter]) -> Wanted:
     """Return what identifies the announcements of these printers."""
     names = (name for p in printers for name in (p.dns_sd_name, p.name) if name)
-    uuids = (uuid for p in printers for uuid in (p.uuid, p.learned and p.learned.uuid))
-    macs = (mac for p in printers for mac in (p.mac_address, p.learned and p.learned.mac_address))
+    learned = [p.learned for p in printers if p.learned]
+    uuids = (each.uuid for each in (*printers, *learned))
+    macs = (each.mac_address for each in (*printers, *learned))
     return Wanted(
         is_called=any(is_called_by_mdns(printer) for printer in printers),
         names=frozenset(form for name in names for form in service_names(name)),
@@ -177,7 +178,7 @@ def _elsewhere(
     others: Sequence[str], addresses: Sequence[str], networks: Sequence[Network]
 ) -> set[str]:
     """Return the addresses in networks that are not ours, of a service that is in one as well:
-    those of a host's containers and tunnels, where nobody here can reach it."""
+    those of a host's containers and tunnels, which cannot be reached from here."""
 
     def is_here(address: str) -> bool:
         parsed = ipaddress.ip_address(address)
@@ -199,7 +200,7 @@ class _Listing:
         self._listed: Counter[str] = Counter()
         self._at: Counter[str] = Counter()
         self._total = 0
-        # One whose host has not told its addresses yet is listed nowhere, and not cut.
+        # A service whose host has no known address yet is not listed, and not cut.
         self._announced = Counter(
             who.announcer(each.announcer) for each in services if each.announcer and each.addresses
         )

@@ -1,7 +1,7 @@
 """The records of one interface, kept apart by the address that sent them.
 
 No announcer can change or remove the records of another, whatever names its packets have: a record
-counts for the address that sent it. Goodbyes and cache flushes count for nobody else either.
+counts for the address that sent it, and so do goodbyes and cache flushes.
 Records are joined only when services are listed (services.py).
 
 The neighbour table tells which addresses are one device: they are one announcer, called by its MAC.

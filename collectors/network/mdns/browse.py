@@ -162,7 +162,7 @@ class _DirectQueries:
 
 
 def _plain_type(given: str) -> str | None:
-    """Return ``_ipp._tcp`` for any usual way to write it; None for what is no service type."""
+    """Return ``_ipp._tcp`` for any usual way to write it; None for anything else."""
     name = given.strip().lower().rstrip(".").removesuffix(".local")
     return service_type_of(name + ".local")
 

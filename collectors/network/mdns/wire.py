@@ -1,8 +1,8 @@
 """Multicast DNS messages: the questions written, the answers read (RFC 6762, RFC 6763).
 
 Answers are decoded by python-zeroconf, which is hardened against hostile packets. Questions are
-written here, since an instance name may hold dots inside its first label ("HP 4.2"), which a
-name kept as one dotted string cannot say.
+written here, since an instance name may have dots inside its first label ("HP 4.2"), which one
+dotted string cannot express.
 """
 
 import socket
@@ -42,7 +42,7 @@ RecordType = Literal["PTR", "SRV", "TXT", "A", "AAAA"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A name in labels, without the root, and the record type asked for."""
+    """A name in labels, without the root, and the requested record type."""
 
     labels: tuple[str, ...]
     type: RecordType

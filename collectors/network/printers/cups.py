@@ -43,10 +43,10 @@ _NOT_A_FAULT = frozenset({"none", "cups-ipp-conformance-failure-report"})
 def read_cups_printers(
     deadline_s: float, environ: Mapping[str, str] = os.environ, queues_file: Path = _QUEUES_FILE
 ) -> KnownPrinters:
-    """Return the queues of the local CUPS; nothing where there is none. Never raises.
+    """Return the queues of the local CUPS, if there is one. Never raises.
 
-    ``lpstat`` is asked where CUPS is there but does not answer over IPP. ``queues_file`` tells that
-    it has queues where it does not run.
+    ``lpstat`` is run if CUPS does not answer over IPP. ``queues_file`` exists if CUPS has queues,
+    even if it is not running.
     """
     question = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=_ATTRIBUTES)
     try:
@@ -130,7 +130,7 @@ def _with_jobs(
 
 
 def _backend(device: DeviceUri, uri: str) -> str:
-    """Return the program that CUPS starts: the scheme of the URI, whatever follows it."""
+    """Return the program that CUPS starts: the scheme of the URI."""
     return device.scheme or clean_text(uri.partition(":")[0], _BACKEND_MAX) or "without a name"
 
 

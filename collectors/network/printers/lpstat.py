@@ -19,7 +19,7 @@ def read_lpstat(deadline_s: float) -> dict[str, str] | None:
     ``deadline_s`` is on the monotonic clock.
     """
     try:
-        # Without HOME, since a person's client.conf may name a spooler on another machine.
+        # Without HOME, since a user's client.conf may name a spooler on another machine.
         output = run_command(("lpstat", "-v"), deadline_s, OUTPUT_MAX_BYTES, environ={})
     except (OSError, ValueError):
         return None
@@ -29,7 +29,7 @@ def read_lpstat(deadline_s: float) -> dict[str, str] | None:
 def parse_lpstat(text: str) -> dict[str, str]:
     """Parse the lines ``device for NAME: URI`` of any language; a bare path is a local device.
 
-    On a Mac CUPS speaks the language of its settings, whatever the locale. ``NAME/instance``
+    On a Mac CUPS uses the language of its settings, not the locale. ``NAME/instance``
     is the same queue with other options.
     """
     found = (_LINE.fullmatch(line.strip()) for line in text.splitlines())

@@ -31,8 +31,8 @@ def resolve_hosts(
     """Fill ``addresses`` of those whose host is a name, by the system's resolver.
 
     Names below ``.local`` are left to mDNS. A name without an answer by ``deadline_s``
-    (``time.monotonic()``) stays without addresses. This asks the name server, so that it is not
-    for a run that must stay on this machine.
+    (``time.monotonic()``) stays without addresses. This asks the name server, so it is not for
+    a run that must stay on this machine.
     """
     names = tuple(
         dict.fromkeys(

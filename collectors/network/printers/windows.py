@@ -39,14 +39,14 @@ _STATUS_REASONS = (  # PRINTER_STATUS_*, in the words of IPP's printer-state-rea
 _STOPPED = 0x00000001 | 0x00000080
 _VIRTUAL = re.compile(
     r"(?i)(?:PORTPROMPT|FILE|NUL|XPSPORT|SHRFAX|OneNote|Microsoft|CPW\d+:)"
-    r"|TS\d{3}$"  # a printer of whoever looks on by remote desktop
+    r"|TS\d{3}$"  # a printer redirected by remote desktop
     r"|[^.\\]*PDF[^.\\]*$"  # the port monitors of PDF writers: FOXIT_PDF:, PDFCreator:
     r"|(?:[A-Z]:)?\\[^\\]|.*\\\*\.\w+$"  # a path, or the files that a printer makes
     r"|\\\\\.\\"  # a pipe to a program
 )
 _USB = re.compile(r"(?i)^(?:USB|TMUSB|DOT4_?)\d+")
 _EPSON = re.compile(r"(?i)ESDPRT\d+:?$")
-"""Epson's monitor names its ports so, whatever they lead to: mostly USB."""
+"""Epson's monitor names all its ports so. Most are USB."""
 
 _NO_USB = re.compile(r"(?i)\b(?:COM\d*|LPT\d*|serial|parallel)\b")
 _SERIAL = re.compile(r"(?i)^(?:COM|LPT)(\d+):?$")
@@ -57,7 +57,7 @@ _URL = re.compile(r"(?i)(?:https?|ipps?)://")
 def read_windows_printers(
     spooler: Spooler = read_spooler, registry: Registry = read_key
 ) -> KnownPrinters:
-    """Return the printers of the spooler. Never raises: a stopped spooler is a failure told."""
+    """Return the printers of the spooler. Never raises: a stopped spooler is a failure."""
     try:
         listed = spooler()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The few registry keys that say where a Windows print port leads.
+"""The registry keys with the destination of a Windows print port.
 
 Standard TCP/IP ports keep their host in their own key. A WSD port keeps only the printer's UUID;
 where Windows last met that device is in the device's key below ``Enum``.
@@ -32,7 +32,7 @@ Registry = Callable[[str], Mapping[str, RegistryValue] | None]
 
 @dataclass(frozen=True, slots=True)
 class PrintPort:
-    """Where a print port leads, as far as its monitor knows."""
+    """The destination of a print port, from its monitor."""
 
     host: str | None = None
     port: int | None = None

@@ -15,7 +15,7 @@ _INSUFFICIENT_BUFFER = 122
 
 @dataclass(frozen=True, slots=True)
 class SpoolerPrinter:
-    """What PRINTER_INFO_2 tells; ``status`` and ``attributes`` are its bit fields."""
+    """The content of PRINTER_INFO_2; ``status`` and ``attributes`` are its bit fields."""
 
     name: str
     port_name: str
@@ -79,7 +79,7 @@ def read_spooler() -> tuple[SpoolerPrinter, ...]:
 def read_printer_info(
     buffer: "ctypes.Array[ctypes.c_char] | None", count: int
 ) -> tuple[SpoolerPrinter, ...]:
-    """Read the array of PRINTER_INFO_2 at the begin of the buffer."""
+    """Read the array of PRINTER_INFO_2 at the start of the buffer."""
     if buffer is None or count == 0:
         return ()
     items = ctypes.cast(buffer, ctypes.POINTER(_PrinterInfo2 * count)).contents

@@ -1,4 +1,4 @@
-"""What an IPP printer tells of itself: Get-Printer-Attributes on port 631, and nothing else."""
+"""The attributes of an IPP printer: Get-Printer-Attributes on port 631, and nothing else."""
 
 import re
 from dataclasses import replace
@@ -70,7 +70,7 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
 def parse_attributes(address: str, port: int, data: bytes) -> Evidence | None:
     """Turn a Get-Printer-Attributes response into evidence; None when it holds no printer.
 
-    Raises IppError when the bytes are no response.
+    Raises IppError if the bytes are not a response.
     """
     response = ipp.decode_response(data)
     printer = next(iter(response.printers), None)

@@ -41,7 +41,7 @@ PORTS_AT_ONCE = 2
 """Of one host."""
 PRINTER_PAUSE_S = 1.0
 """Between two connections to one print port: a second one at once may itself be the collision.
-Where the scan's connection is handed on there is no second one."""
+With the connection of the scan there is no second one."""
 QUESTION_TIME_S: Final[dict[Question, float]] = {"ipp": 1.5, "web": 1.2, "web-tls": 1.2}
 """The scan has just woken the host, so that silence is not sleep."""
 
@@ -77,7 +77,7 @@ def question_for(port: int) -> Question | None:
 
 @dataclass(slots=True)
 class _Host:
-    """``is_silent`` once it let a question run into its time."""
+    """``is_silent`` after a question timed out."""
 
     ports_at_once: asyncio.Semaphore = field(
         default_factory=lambda: asyncio.Semaphore(PORTS_AT_ONCE)
@@ -86,7 +86,7 @@ class _Host:
 
 
 class _Asker:
-    """Asks many hosts at once, each host gently; counts what the deadline left unasked."""
+    """Asks many hosts at once, each at few ports; counts what the deadline left unasked."""
 
     def __init__(self, deadline_s: float, run: Run, ask: Ask) -> None:
         self.too_many = 0
@@ -154,13 +154,13 @@ class _Asker:
         return accepted
 
     async def _ask_port(self, open_port: OpenPort, host: _Host) -> None:
-        """Ask one port. A host that let one question run into its time is asked no further page."""
+        """Ask one port. After a timeout a host is asked for no further page."""
         question = ALLOWED[open_port.port]
         is_connected = open_port.connection is not None
         pause_s = open_port.contacted_s + PRINTER_PAUSE_S - time.monotonic()
         if open_port.port in PRINT_PORTS and not is_connected and pause_s > 0:
             await asyncio.sleep(pause_s)
-        # A printer is not kept waiting behind its own pages while it holds a slot for us.
+        # A printer that holds a slot for us does not wait behind its own pages.
         async with nullcontext() if is_connected else host.ports_at_once, self._at_once:
             if question == "ipp" or not host.is_silent:
                 try:

@@ -1,4 +1,4 @@
-"""What a web server tells of itself: the title of its page "/", its login and its Server header."""
+"""The title of a web server's page "/", its login and its Server header."""
 
 import re
 
@@ -15,7 +15,7 @@ _HP_MODEL = re.compile(r"HP HTTP Server; (?:Hewlett-Packard )?(HP .+?)(?: - \w+)
 
 
 async def ask_web(open_port: OpenPort, *, is_tls: bool) -> tuple[Evidence, ...]:
-    """Get "/" and read it; () where nothing was told. The caller bounds the time."""
+    """Get "/" and read it; () if it identifies nothing. The caller bounds the time."""
     host = join_host_port(open_port.address, open_port.port)
     request = HttpRequest("GET", host, "/", (("Accept", "text/html"),))
     try:
@@ -27,7 +27,7 @@ async def ask_web(open_port: OpenPort, *, is_tls: bool) -> tuple[Evidence, ...]:
 
 
 def read_web(open_port: OpenPort, reply: HttpReply) -> tuple[Evidence, ...]:
-    """Return what a reply tells; () for nothing. Never raises."""
+    """Return the evidence in a reply; () without any. Never raises."""
     title, realm = parse_title(reply), parse_realm(reply)
     server = clean_text(reply.header("server") or "", TEXT_MAX)
     model = _HP_MODEL.match(server)

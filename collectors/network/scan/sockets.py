@@ -63,7 +63,7 @@ class ScanNetwork(Protocol):
         ...
 
     def connect(self, address: str, port: int) -> bool:
-        """Start a connection; False when there is no socket for it just now."""
+        """Start a connection. Returns False if no socket is available."""
         ...
 
     def take(self, address: str, port: int) -> socket.socket | None:

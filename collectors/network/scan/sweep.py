@@ -28,7 +28,7 @@ _TICK_S = 0.05
 
 @dataclass(slots=True)
 class SweptHost:
-    """What the sweep knows of one address. ``confirmed`` means that it answered something now,
+    """The state of one address. ``confirmed``: it answered something now;
     ``printing`` are its open print ports with the moment of the connection."""
 
     target: Target
@@ -53,8 +53,8 @@ class SweepResult:
 class Sweep:
     """Runs once. ``ports`` are those of every target that names none of its own.
 
-    Hosts and open ports are told to ``sightings`` as they are found, print ports once all of
-    their host are done with. Where IPP is asked at once, it comes last of them, and its connection
+    Hosts and open ports are added to ``sightings`` as they are found, print ports when all of
+    their host are done. Where IPP is asked at once, it comes last of them, and its connection
     goes along with it.
     """
 
@@ -93,15 +93,15 @@ class Sweep:
         *,
         deadline_s: float,
         is_cancelled: Callable[[], bool],
-        tell: Callable[[int, int], None],
+        report: Callable[[int, int], None],
     ) -> SweepResult:
         """Sweep until nothing is due, ``deadline_s`` (of the network's clock) or the cancellation.
 
-        ``tell`` gets (addresses settled, all addresses) at most at each tick.
+        ``report`` is called with (settled addresses, all addresses), at most once each tick.
         """
-        self._take_neighbours(self._network.known_neighbours())
+        self._add_neighbours(self._network.known_neighbours())
         ended_early = False
-        told = -_TICK_S
+        reported_s = -_TICK_S
         while not self._is_done(now := self._network.now()):
             if is_cancelled() or now >= deadline_s:
                 ended_early = True
@@ -111,13 +111,13 @@ class Sweep:
             self._leave_what_waits(now)
             self._connect(now)
             self._time_out(now)
-            if now - told >= _TICK_S:
-                tell(self._settled_count(now), self._total)
-                told = now
+            if now - reported_s >= _TICK_S:
+                report(self._settled_count(now), self._total)
+                reported_s = now
             happened = self._network.wait(self._pause_s(now))
-            self._take_neighbours(happened.neighbours)
-            self._take_contacts(happened.contacts)
-        tell(self._settled_count(self._network.now()), self._total)
+            self._add_neighbours(happened.neighbours)
+            self._add_contacts(happened.contacts)
+        report(self._settled_count(self._network.now()), self._total)
         return self._result(ended_early)
 
     # ------------------------------------------------------------------ what is due
@@ -220,7 +220,7 @@ class Sweep:
 
     # ------------------------------------------------------------------ taking in
 
-    def _take_neighbours(self, entries: Iterable[LinkNeighbour]) -> None:
+    def _add_neighbours(self, entries: Iterable[LinkNeighbour]) -> None:
         for entry in entries:
             if entry.state == "failed":
                 self._window.failed(entry.address)
@@ -257,7 +257,7 @@ class Sweep:
         self._active.append(host)
         return host
 
-    def _take_contacts(self, contacts: Iterable[ConnectResult]) -> None:
+    def _add_contacts(self, contacts: Iterable[ConnectResult]) -> None:
         now = self._network.now()
         for contact in contacts:
             host = self._hosts.get(contact.address)

@@ -337,7 +337,7 @@ def test_a_taken_port_is_told_and_another_one_used():
         assert link is not None
         try:
             assert link.is_direct
-            assert f"another program keeps UDP port {port}" in link.problems[0]
+            assert f"another program uses UDP port {port}" in link.problems[0]
             assert [each.getsockname()[1] != port for each in link.sockets] == [True]
         finally:
             link.close()

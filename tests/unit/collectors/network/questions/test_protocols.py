@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.contract import Interface, InterfaceAddress
-from collectors.network.mdns.names import READ_PER_HOST_MAX, Heard, ask_names
+from collectors.network.mdns.names import READ_PER_HOST_MAX, NameAnswers, ask_names
 from collectors.network.mdns.sockets import LinkSockets
 from collectors.network.observations import Evidence, HostName
 from collectors.network.questions.ipp import ask_ipp, parse_attributes, parse_device_id
@@ -373,17 +373,17 @@ def test_a_host_s_own_word_for_its_name_counts_more_than_others():
     def naming(label: str) -> bytes:
         return response(record(name(*reverse.split(".")), PTR, name(label, "local")))
 
-    heard = Heard()
-    assert heard.want("127.0.0.9") == reverse
+    answers = NameAnswers()
+    assert answers.want("127.0.0.9") == reverse
     for number in range(1000):
-        heard.add("127.0.0.66", naming(f"lie-{number}"))
-    assert heard.name(reverse) == "lie-0.local"
-    assert heard.read <= 2 * READ_PER_HOST_MAX
-    heard.add("", naming("from-beyond-the-link"))
-    heard.add("127.0.0.9", b"noise")
-    heard.add("127.0.0.9", naming("till"))
-    heard.add("127.0.0.9", naming("later"))
-    assert heard.name(reverse) == "till.local"
+        answers.add("127.0.0.66", naming(f"lie-{number}"))
+    assert answers.name(reverse) == "lie-0.local"
+    assert answers.read <= 2 * READ_PER_HOST_MAX
+    answers.add("", naming("from-beyond-the-link"))
+    answers.add("127.0.0.9", b"noise")
+    answers.add("127.0.0.9", naming("till"))
+    answers.add("127.0.0.9", naming("later"))
+    assert answers.name(reverse) == "till.local"
 
 
 async def test_the_first_question_goes_over_the_connection_of_the_scan():

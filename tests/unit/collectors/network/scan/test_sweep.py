@@ -38,7 +38,7 @@ def sweep(
     result = Sweep(lan, targets, ports, sightings=sightings or Sightings()).run(
         deadline_s=began + deadline_s,
         is_cancelled=lambda: lan.now() - began >= cancel_after_s,
-        tell=lambda _done, _all: None,
+        report=lambda _done, _all: None,
     )
     return result, lan.now() - began
 
@@ -202,7 +202,7 @@ def test_a_printer_that_lost_a_packet_is_asked_over_the_second_connection() -> N
             sightings.tell_queues({})
 
     Sweep(lan, subnet(10), (80, 631), sightings=sightings).run(
-        deadline_s=began + 60, is_cancelled=lambda: False, tell=tell
+        deadline_s=began + 60, is_cancelled=lambda: False, report=tell
     )
     said_s, then_s = sightings.at["10.0.0.1", 631]
     assert said_s == then_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
@@ -311,7 +311,7 @@ def test_progress_ends_with_all_addresses() -> None:
     Sweep(lan, subnet(20), PORTS, sightings=Sightings()).run(
         deadline_s=lan.now() + 60,
         is_cancelled=lambda: False,
-        tell=lambda done, total: told.append((done, total)),
+        report=lambda done, total: told.append((done, total)),
     )
     assert told[-1] == (20, 20)
     assert [done for done, _ in told] == sorted(done for done, _ in told)
