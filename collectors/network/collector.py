@@ -23,6 +23,7 @@ from functools import partial
 from typing import TypeVar
 
 from collectors.contract import Failure, Interface, NetworkFacts, NetworkJob, Run, SourceState
+from collectors.network.discoveries import Discoveries
 from collectors.network.gathered import NO_NETWORK, Gathered
 from collectors.network.host.local_network import LocalNetwork
 from collectors.network.observations import (
@@ -41,7 +42,6 @@ from collectors.network.scan.targets import (
     select_own_addresses,
     select_targets,
 )
-from collectors.network.sightings import Sightings
 from collectors.network.sources import Sources
 from collectors.shared.addresses import ipv4_host
 from collectors.shared.background import in_background
@@ -124,23 +124,23 @@ class _Collection:
 
     def _discover(self) -> None:
         gathered = self._gathered
-        sightings = Sightings(gathered.local.own_addresses)
-        scan = in_background(partial(self._scan, sightings))
+        discoveries = Discoveries(gathered.local.own_addresses)
+        scan = in_background(partial(self._scan, discoveries))
         mdns = in_background(self._browse)
         # These two take longest. The others are imported while they run.
         self._checkpoint()
         printers = in_background(self._read_printers)
-        questions = in_background(partial(self._ask, sightings))
+        questions = in_background(partial(self._ask, discoveries))
         self._store_printers(printers)
         gathered.mdns = self._result("mdns", mdns, _failed_browse)
-        self._set_queues(sightings)
+        self._set_queues(discoveries)
         self._checkpoint()
         gathered.scan = self._result("scan", scan, _failed_scan)
         self._checkpoint()
-        self._contact_printers(sightings)
+        self._contact_printers(discoveries)
         snmp = in_background(self._ask_snmp)
-        self._retry_print_ports(sightings)
-        sightings.complete()
+        self._retry_print_ports(discoveries)
+        discoveries.complete()
         gathered.macs = self._neighbours()
         self._store_answers(questions, snmp)
 
@@ -151,11 +151,11 @@ class _Collection:
             self._gathered.failures += known.failures
             self._gathered.limitations += known.limitations
 
-    def _set_queues(self, sightings: Sightings) -> None:
+    def _set_queues(self, discoveries: Discoveries) -> None:
         from collectors.network.progress import queues_in
 
         self._gathered.macs = self._neighbours()  # they identify the announcers
-        sightings.tell_queues(queues_in(self._gathered))
+        discoveries.set_queues(queues_in(self._gathered))
 
     def _store_answers(
         self, questions: "Future[Enrichment]", snmp: "Future[tuple[Evidence, ...]]"
@@ -168,7 +168,7 @@ class _Collection:
         evidence = (*gathered.enrichment.evidence, *self._result("snmp", snmp, lambda _: ()))
         gathered.enrichment = replace(gathered.enrichment, evidence=evidence)
 
-    def _contact_printers(self, sightings: Sightings) -> None:
+    def _contact_printers(self, discoveries: Discoveries) -> None:
         """Connect to known printers that the scan did not reach."""
         gathered, job = self._gathered, self._job
         if gathered.known is None or not self._may_leave_machine:
@@ -181,10 +181,10 @@ class _Collection:
         )
         gathered.limitations += limitations
         if targets:
-            found = self._connect_to(targets, sightings, lambda _: ScanFindings())
+            found = self._connect_to(targets, discoveries, lambda _: ScanFindings())
             gathered.scan = merge(gathered.scan, found, targets)
 
-    def _retry_print_ports(self, sightings: Sightings) -> None:
+    def _retry_print_ports(self, discoveries: Discoveries) -> None:
         """Try printers' ports again that did not answer: another till may hold them."""
         gathered, started_s = self._gathered, time.monotonic()
         for after_s in () if self._job.device_only else self._sources.retries_after_s:
@@ -196,47 +196,47 @@ class _Collection:
             if self._run.cancelled:
                 break
             before = {host.address: host for host in gathered.scan.hosts}
-            found = self._connect_to(targets, sightings, _failed_scan, tries=1)
+            found = self._connect_to(targets, discoveries, _failed_scan, tries=1)
             gathered.scan = merge(gathered.scan, found)
             gathered.add_attempt(targets, before, found)
 
     def _connect_to(
         self,
         targets: Sequence[Target],
-        sightings: Sightings,
+        discoveries: Discoveries,
         otherwise: Callable[[str], ScanFindings],
         tries: int = TRIES,
     ) -> ScanFindings:
         """Connect to the ports that the targets name."""
         return self._guarded(
-            "scan", lambda: self._run_scan(targets, (), sightings, tries), otherwise
+            "scan", lambda: self._run_scan(targets, (), discoveries, tries), otherwise
         )
 
     # ------------------------------------------------------------------ in threads
 
-    def _scan(self, sightings: Sightings) -> ScanFindings:
+    def _scan(self, discoveries: Discoveries) -> ScanFindings:
         targets = self._gathered.selection.targets
         if not targets:
             state = SourceState("unsupported", _NOTHING_TO_SCAN)
             return ScanFindings(state=state, limitations=(_NOTHING_TO_SCAN,))
-        findings = self._run_scan(targets, self._job.ports, sightings)
+        findings = self._run_scan(targets, self._job.ports, discoveries)
         if any(target.way == "routed" for target in targets):
             table = self._sources.read_neighbour_table()
             findings = with_neighbour_table(findings, targets, table)
         for host in findings.hosts:  # also those that only the table has
-            sightings.host(host.address)
+            discoveries.add_host(host.address)
         return findings
 
     def _run_scan(
         self,
         targets: Sequence[Target],
         ports: Sequence[int],
-        sightings: Sightings,
+        discoveries: Discoveries,
         tries: int = TRIES,
     ) -> ScanFindings:
         ends_s, run = self._discovery_ends_s, self._run
         return self._sources.scan(
-            targets, ports, deadline_s=ends_s, run=run, sightings=sightings, tries=tries
+            targets, ports, deadline_s=ends_s, run=run, discoveries=discoveries, tries=tries
         )
 
     def _browse(self) -> MdnsFindings:
@@ -262,11 +262,11 @@ class _Collection:
         self._wanted = wanted_by(printers)
         return replace(known, printers=printers)
 
-    def _ask(self, sightings: Sightings) -> Enrichment:
+    def _ask(self, discoveries: Discoveries) -> Enrichment:
         if not self._job.enrich:
             return Enrichment(limitations=(_NOT_ASKED,))
         interfaces = () if self._job.device_only else self._interfaces
-        return self._sources.enrich(sightings, interfaces, self._deadline_s, self._run)
+        return self._sources.enrich(discoveries, interfaces, self._deadline_s, self._run)
 
     def _ask_snmp(self) -> tuple[Evidence, ...]:
         """Ask this machine's printers by SNMP, if the configuration has a community."""

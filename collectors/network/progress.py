@@ -5,6 +5,7 @@ from typing import Literal
 
 from collectors.contract import Host, NetworkFacts, NetworkJob, SourceState, Unavailable
 from collectors.network.correlate import correlate
+from collectors.network.discoveries import Queues
 from collectors.network.gathered import NO_NETWORK, Gathered
 from collectors.network.matching.causes import machine_causes
 from collectors.network.matching.machine import look_at_machine
@@ -13,7 +14,6 @@ from collectors.network.matching.symptoms import NOTHING_WRONG
 from collectors.network.mdns.announced import Announced, LinkLayer, announced, wanted_by
 from collectors.network.network_map import assemble_endpoints, assemble_hosts, worth_keeping
 from collectors.network.observations import Enrichment, Observations, PrinterMatches
-from collectors.network.sightings import Queues
 from collectors.shared.addresses import network_of
 
 NOT_DONE = "stopped before it was done"

@@ -7,6 +7,7 @@ to load than everything else, and that time passes while the scan waits for answ
 from collections.abc import Callable, Sequence
 
 from collectors.contract import ConfiguredPrinter, Interface, NetworkJob, Run
+from collectors.network.discoveries import Discoveries
 from collectors.network.host.interfaces import read_local_network
 from collectors.network.host.neighbours import read_neighbour_table
 from collectors.network.host.operating_system import read_os_version
@@ -20,7 +21,6 @@ from collectors.network.observations import (
     Wanted,
 )
 from collectors.network.scan.scan import scan
-from collectors.network.sightings import Sightings
 
 
 class Sources:
@@ -61,11 +61,11 @@ class Sources:
         return resolve_hosts(printers, deadline_s)
 
     def enrich(
-        self, sightings: Sightings, interfaces: Sequence[Interface], deadline_s: float, run: Run
+        self, discoveries: Discoveries, interfaces: Sequence[Interface], deadline_s: float, run: Run
     ) -> Enrichment:
         from collectors.network.questions.questions import enrich
 
-        return enrich(sightings, interfaces, deadline_s, run)
+        return enrich(discoveries, interfaces, deadline_s, run)
 
     def ask_snmp(
         self, targets: Sequence[SnmpTarget], community: str, deadline_s: float, run: Run

@@ -370,7 +370,7 @@ def test_another_program_on_the_port_is_survived(venue: Venue):
     finally:
         keeper.communicate(timeout=60)
     assert findings["state"]["state"] == "succeeded"
-    assert "another program keeps UDP port 5353 for itself" in findings["limitations"][0]
+    assert "another program uses UDP port 5353 exclusively" in findings["limitations"][0]
     assert {"Kitchen", "Bar"} <= {s["instance"] for s in findings["services"]}
 
 

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from collectors.contract import LearnedPrinter
 from collectors.network.fair_share import in_turns
 from collectors.network.matching.devices import service_names
 from collectors.network.matching.identity import normal_uuid
@@ -93,15 +94,14 @@ class Announced:
 def wanted_by(printers: Sequence[KnownPrinter]) -> Wanted:
     """Return what identifies the announcements of these printers."""
     names = (name for p in printers for name in (p.dns_sd_name, p.name) if name)
-    learned = [p.learned for p in printers if p.learned]
-    uuids = (each.uuid for each in (*printers, *learned))
-    macs = (each.mac_address for each in (*printers, *learned))
+    known: list[KnownPrinter | LearnedPrinter] = [*printers]
+    known += (printer.learned for printer in printers if printer.learned)
     return Wanted(
         is_called=any(is_called_by_mdns(printer) for printer in printers),
         names=frozenset(form for name in names for form in service_names(name)),
         addresses=frozenset(address for p in printers for address in p.addresses),
-        uuids=frozenset(filter(None, uuids)),
-        macs=frozenset(filter(None, macs)),
+        uuids=frozenset(each.uuid for each in known if each.uuid),
+        macs=frozenset(each.mac_address for each in known if each.mac_address),
     )
 
 

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from collectors.contract import Interface, Run
+from collectors.network.discoveries import Discoveries
 from collectors.network.mdns.records import NAME_MAX
 from collectors.network.mdns.sockets import LinkSockets, open_link
 from collectors.network.mdns.wire import PointerRecord, Question, parse_response, question_packets
 from collectors.network.observations import HostName
-from collectors.network.sightings import Sightings
 from collectors.shared.text import clean_text
 
 ADDRESSES_MAX = 512
@@ -29,7 +29,7 @@ OpenLink = Callable[[Interface], LinkSockets | None]
 
 def ask_names(
     interfaces: Sequence[Interface],
-    sightings: Sightings,
+    discoveries: Discoveries,
     deadline_s: float,
     run: Run,
     *,
@@ -47,7 +47,7 @@ def ask_names(
     names = _Names(links)
     try:
         if links:
-            names.ask_and_listen(sightings, deadline_s, run)
+            names.ask_and_listen(discoveries, deadline_s, run)
     finally:
         for link in opened:
             link.close()
@@ -64,15 +64,15 @@ class _Names:
         self._tries: dict[str, int] = {}
         self._asked_at_s: dict[str, float] = {}
 
-    def ask_and_listen(self, sightings: Sightings, deadline_s: float, run: Run) -> None:
+    def ask_and_listen(self, discoveries: Discoveries, deadline_s: float, run: Run) -> None:
         next_s = 0.0
         with selectors.DefaultSelector() as selector:
             for link in self._links:
                 for each in link.sockets:
                     selector.register(each, selectors.EVENT_READ, link)
             while not run.cancelled and (now := time.monotonic()) < deadline_s:
-                is_complete = sightings.is_complete  # before the last of them are taken
-                self._want(sightings.hosts())
+                is_complete = discoveries.is_complete  # before the last of them are taken
+                self._want(discoveries.hosts())
                 if now >= next_s and self._ask(now):
                     next_s = now + _GATHER_S
                 if is_complete and not self._waits(now):

@@ -4,11 +4,11 @@ import re
 from dataclasses import replace
 from urllib.parse import quote
 
+from collectors.network.discoveries import OpenPort
 from collectors.network.matching.identity import normal_uuid
 from collectors.network.observations import Evidence
 from collectors.network.printers.device_id import SERIAL_KEYS, model_of, parse_device_id
 from collectors.network.questions.connection import connect
-from collectors.network.sightings import OpenPort
 from collectors.shared import ipp
 from collectors.shared.addresses import join_host_port
 from collectors.shared.http import HttpError, HttpReply, exchange, post_request

@@ -15,12 +15,12 @@ from functools import partial
 from typing import Final, Literal
 
 from collectors.contract import Failure, Interface, Run
+from collectors.network.discoveries import Discoveries, OpenPort
 from collectors.network.mdns.names import ADDRESSES_MAX as NAMES_MAX
 from collectors.network.mdns.names import ask_names
 from collectors.network.observations import Enrichment, Evidence, HostName
 from collectors.network.questions.ipp import ask_ipp
 from collectors.network.questions.web import ask_web
-from collectors.network.sightings import OpenPort, Sightings
 from collectors.shared.addresses import PRINT_PORTS
 
 Question = Literal["ipp", "web", "web-tls"]
@@ -51,7 +51,7 @@ _POLL_S = 0.02
 
 
 def enrich(
-    sightings: Sightings,
+    discoveries: Discoveries,
     interfaces: Sequence[Interface],
     deadline_s: float,
     run: Run,
@@ -59,13 +59,13 @@ def enrich(
 ) -> Enrichment:
     """Ask hosts and ports as they are found, and return the answers.
 
-    Ends when ``sightings`` are complete and every port was asked, or at ``deadline_s``
+    Ends when ``discoveries`` are complete and every port was asked, or at ``deadline_s``
     (``time.monotonic()``). Hosts are asked for their names by multicast DNS on ``interfaces``;
     without any, no name is asked for. Never raises for errors of the network or of hosts.
     """
     asker = _Asker(deadline_s, run, ask or _ask)
-    hostnames = asyncio.run(asker.ask_all(sightings, interfaces))
-    hosts = len(sightings.hosts()) if interfaces else 0
+    hostnames = asyncio.run(asker.ask_all(discoveries, interfaces))
+    hosts = len(discoveries.hosts()) if interfaces else 0
     limitations = _limitations(asker.too_many, asker.unasked, hosts)
     return Enrichment(tuple(asker.evidence), hostnames, tuple(asker.failures), limitations)
 
@@ -103,28 +103,28 @@ class _Asker:
         self._pending: set[asyncio.Task[None]] = set()
 
     async def ask_all(
-        self, sightings: Sightings, interfaces: Sequence[Interface]
+        self, discoveries: Discoveries, interfaces: Sequence[Interface]
     ) -> tuple[HostName, ...]:
         """Ask everybody; returns the names."""
         names = asyncio.create_task(
-            asyncio.to_thread(ask_names, interfaces, sightings, self._deadline_s, self._run)
+            asyncio.to_thread(ask_names, interfaces, discoveries, self._deadline_s, self._run)
         )
-        sightings.begin_asking()
+        discoveries.begin_asking()
         try:
-            await self._ask_what_is_found(sightings)
+            await self._ask_what_is_found(discoveries)
         finally:
-            sightings.end_asking()
-        self._accept((*sightings.take_ports(), *sightings.take_waiting()))
+            discoveries.end_asking()
+        self._accept((*discoveries.take_ports(), *discoveries.take_waiting()))
         self.unasked = self._accepted.total() - self._done
         for task in self._pending:
             task.cancel()
         await asyncio.gather(*self._pending, return_exceptions=True)
         return await names
 
-    async def _ask_what_is_found(self, sightings: Sightings) -> None:
+    async def _ask_what_is_found(self, discoveries: Discoveries) -> None:
         while not self._run.cancelled and time.monotonic() < self._deadline_s:
-            is_complete = sightings.is_complete  # before the last of them are taken
-            self._begin(sightings.take_ports())
+            is_complete = discoveries.is_complete  # before the last of them are taken
+            self._begin(discoveries.take_ports())
             if is_complete and not self._pending:
                 break
             await asyncio.sleep(_POLL_S)

@@ -2,10 +2,10 @@
 
 import re
 
+from collectors.network.discoveries import OpenPort
 from collectors.network.observations import Evidence
 from collectors.network.questions.connection import connect
 from collectors.network.questions.page_title import TEXT_MAX, parse_realm, parse_title
-from collectors.network.sightings import OpenPort
 from collectors.shared.addresses import join_host_port
 from collectors.shared.http import HttpError, HttpReply, HttpRequest, exchange
 from collectors.shared.text import clean_text

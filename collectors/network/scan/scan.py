@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from collectors.contract import Run, SourceState
+from collectors.network.discoveries import Discoveries
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.host.rtnetlink_socket import read_neighbour_table_size, read_neighbours
 from collectors.network.scan.arp_window import ROOM_UNKNOWN, TableRoom
@@ -14,7 +15,6 @@ from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, SocketNetwork
 from collectors.network.scan.sweep import Sweep, SweepResult, SweptHost
 from collectors.network.scan.targets import Target
-from collectors.network.sightings import Sightings
 
 _SPARE_FILES = 64
 
@@ -76,7 +76,7 @@ def scan(
     *,
     deadline_s: float,
     run: Run,
-    sightings: Sightings,
+    discoveries: Discoveries,
     tries: int = TRIES,
 ) -> ScanFindings:
     """Scan until done, cancelled or ``deadline_s`` (monotonic). Raises OSError without sockets.
@@ -91,7 +91,7 @@ def scan(
             network,
             targets,
             ports,
-            sightings=sightings,
+            discoveries=discoveries,
             sockets_max=_sockets_max(),
             tries=tries,
             room=_table_room(),

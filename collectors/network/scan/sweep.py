@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from collectors.network.discoveries import Discoveries
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.arp_window import ROOM_UNKNOWN, ArpWindow, TableRoom
 from collectors.network.scan.host_probes import IN_FLIGHT_MAX, TRIES, HostProbes, Step
@@ -17,7 +18,6 @@ from collectors.network.scan.pace import Paces
 from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, ConnectResult, ScanNetwork
 from collectors.network.scan.targets import Target
-from collectors.network.sightings import Sightings
 from collectors.shared.addresses import IPP_PORT, PRINT_PORTS
 
 PRINT_PORTS_WAIT_S = 0.3
@@ -53,7 +53,7 @@ class SweepResult:
 class Sweep:
     """Runs once. ``ports`` are those of every target that names none of its own.
 
-    Hosts and open ports are added to ``sightings`` as they are found, print ports when all of
+    Hosts and open ports are added to ``discoveries`` as they are found, print ports when all of
     their host are done. Where IPP is asked at once, it comes last of them, and its connection
     goes along with it.
     """
@@ -64,13 +64,13 @@ class Sweep:
         targets: Sequence[Target],
         ports: Sequence[int],
         *,
-        sightings: Sightings,
+        discoveries: Discoveries,
         sockets_max: int = SOCKETS_MAX,
         tries: int = TRIES,
         room: TableRoom = ROOM_UNKNOWN,
     ) -> None:
         self._network = network
-        self._sightings = sightings
+        self._discoveries = discoveries
         self._ports = tuple(ports)
         self._sockets_max = sockets_max
         self._tries = tries
@@ -198,7 +198,7 @@ class Sweep:
             return
         self._active.remove(host)
         for port, contacted_s in host.printing.items():
-            self._sightings.port(host.target.address, port, contacted_s)
+            self._discoveries.add_port(host.target.address, port, contacted_s)
         if (pause_s := host.probes.last_look_in_s(settles_in_s)) is not None:
             self._resting.append((now + pause_s, host))
 
@@ -237,7 +237,7 @@ class Sweep:
         host.mac_address = mac_address
         host.confirmed = host.confirmed or is_answer
         if not self._census.add(mac_address, address):
-            self._sightings.host(address)
+            self._discoveries.add_host(address)
         else:
             for other in self._census.addresses(mac_address):
                 if other in self._hosts:
@@ -250,7 +250,7 @@ class Sweep:
             ports,
             abandon_when_silent=is_doubtful,
             tries=self._tries,
-            ipp_last=self._sightings.asks_ipp_at_once,
+            ipp_last=self._discoveries.asks_ipp_at_once,
         )
         host = SweptHost(target, probes)
         self._hosts[target.address] = host
@@ -268,22 +268,22 @@ class Sweep:
             self._network.drop(contact.address, contact.port)
             if contact.outcome != "unreachable":
                 host.confirmed = True
-                self._sightings.host(contact.address)
+                self._discoveries.add_host(contact.address)
             if contact.latency_ms is not None:
                 host.latency_ms = min(contact.latency_ms, host.latency_ms or contact.latency_ms)
 
     def _take_open(self, host: SweptHost, port: int, now: float) -> None:
         address = host.target.address
         if port not in PRINT_PORTS:
-            self._sightings.port(address, port, now)
+            self._discoveries.add_port(address, port, now)
         elif port == IPP_PORT and self._may_be_asked(host):
-            self._sightings.port(address, port, now, self._network.take(address, port))
+            self._discoveries.add_port(address, port, now, self._network.take(address, port))
         else:
             host.printing[port] = now
 
     def _may_be_asked(self, host: SweptHost) -> bool:
         """Whether IPP is asked at once, and no other print port of the host is to be tried."""
-        return self._sightings.asks_ipp_at_once and host.probes.is_done_with_print_ports
+        return self._discoveries.asks_ipp_at_once and host.probes.is_done_with_print_ports
 
     def _result(self, ended_early: bool) -> SweepResult:
         return SweepResult(

@@ -19,6 +19,7 @@ from collectors.contract import (
     SourceState,
 )
 from collectors.network.collector import collect_network
+from collectors.network.discoveries import Discoveries, OpenPort
 from collectors.network.host.local_network import LocalInterface, LocalNetwork
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.observations import (
@@ -33,7 +34,6 @@ from collectors.network.observations import (
 )
 from collectors.network.scan.scan import ScanFindings, ScannedHost
 from collectors.network.scan.targets import Target
-from collectors.network.sightings import OpenPort, Sightings
 from collectors.network.sources import Sources
 
 JOB = NetworkJob(ports=(80, 631, 9100), max_hosts=1024, max_services=100, max_duration_s=30.0)
@@ -108,7 +108,7 @@ class World:
         *,
         deadline_s: float,
         run: Run,
-        sightings: Sightings,
+        discoveries: Discoveries,
         tries: int,
     ) -> ScanFindings:
         self.scanned.append(tuple(targets))
@@ -116,7 +116,7 @@ class World:
         found = tuple(host for host in self.hosts if host.address in wanted)
         for host in found:
             for port in host.open_ports:
-                sightings.port(host.address, port, 0.0)
+                discoveries.add_port(host.address, port, 0.0)
         return ScanFindings(found)
 
     def browse(
@@ -133,16 +133,16 @@ class World:
 
     def enrich(
         self,
-        sightings: Sightings,
+        discoveries: Discoveries,
         interfaces: Sequence[Interface],
         deadline_s: float,
         run: Run,
     ) -> Enrichment:
         self.named += [interface.name for interface in interfaces]
         asked: list[OpenPort] = []
-        while not sightings.is_complete and not run.cancelled and time.monotonic() < deadline_s:
+        while not discoveries.is_complete and not run.cancelled and time.monotonic() < deadline_s:
             time.sleep(0.005)
-        asked += sightings.take_ports()
+        asked += discoveries.take_ports()
         self.asked += asked
         return Enrichment(
             tuple(Evidence(p.address, p.port, make_model="Brother HL") for p in asked)
@@ -402,16 +402,16 @@ def test_ports_are_asked_while_the_scan_goes_on() -> None:
     world = World()
     was_asked = threading.Event()
 
-    def enrich(sightings: Sightings, *_: object, **__: object) -> Enrichment:
-        while not sightings.take_ports():
+    def enrich(discoveries: Discoveries, *_: object, **__: object) -> Enrichment:
+        while not discoveries.take_ports():
             time.sleep(0.005)
         was_asked.set()
         return Enrichment()
 
     def scan(targets: Sequence[Target], *_: object, **known: object) -> ScanFindings:
-        sightings = known["sightings"]
-        assert isinstance(sightings, Sightings)
-        sightings.port("10.0.0.9", 80, 0.0)
+        discoveries = known["discoveries"]
+        assert isinstance(discoveries, Discoveries)
+        discoveries.add_port("10.0.0.9", 80, 0.0)
         assert was_asked.wait(60)
         return ScanFindings()
 

@@ -22,13 +22,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.contract import Interface, InterfaceAddress
+from collectors.network.discoveries import Discoveries, OpenPort
 from collectors.network.mdns.names import READ_PER_HOST_MAX, NameAnswers, ask_names
 from collectors.network.mdns.sockets import LinkSockets
 from collectors.network.observations import Evidence, HostName
 from collectors.network.questions.ipp import ask_ipp, parse_attributes, parse_device_id
 from collectors.network.questions.page_title import parse_title
 from collectors.network.questions.web import ask_web
-from collectors.network.sightings import OpenPort, Sightings
 from collectors.shared.background import in_background
 from collectors.shared.http import HttpReply
 from collectors.shared.ipp import IppError
@@ -304,12 +304,12 @@ def test_a_host_is_asked_for_its_name_as_soon_as_it_is_found():
     answer = response(record(name(*reverse.split(".")), PTR, name("till", "local")))
     lan = Interface("eth0", (InterfaceAddress("127.0.0.1", "ipv4", 8),))
     with Responder({b"\x019\x010\x010\x03127\x07in-addr": [answer]}) as responder:
-        sightings = Sightings()
-        sightings.host("127.0.0.9")
+        discoveries = Discoveries()
+        discoveries.add_host("127.0.0.9")
         asking = in_background(
             lambda: ask_names(
                 [lan],
-                sightings,
+                discoveries,
                 time.monotonic() + 60,
                 FakeRun(),
                 open_link=_to(responder.address),
@@ -317,17 +317,17 @@ def test_a_host_is_asked_for_its_name_as_soon_as_it_is_found():
         )
         assert responder.was_asked.acquire(timeout=60)
         assert not wait([asking], timeout=0.2).done
-        sightings.complete()
+        discoveries.complete()
         assert wait([asking], timeout=60).done
         assert asking.result() == (HostName("127.0.0.9", "till.local"),)
 
 
-def all_found(*addresses: str) -> Sightings:
-    sightings = Sightings()
+def all_found(*addresses: str) -> Discoveries:
+    discoveries = Discoveries()
     for address in addresses:
-        sightings.host(address)
-    sightings.complete()
-    return sightings
+        discoveries.add_host(address)
+    discoveries.complete()
+    return discoveries
 
 
 def _to(address: tuple[str, int]) -> Callable[[Interface], LinkSockets]:

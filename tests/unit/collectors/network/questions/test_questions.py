@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from collectors.contract import Facts
+from collectors.network.discoveries import Discoveries, OpenPort, Queues
 from collectors.network.observations import Evidence
 from collectors.network.questions import questions
 from collectors.network.questions.questions import (
@@ -21,7 +22,6 @@ from collectors.network.questions.questions import (
     enrich,
     question_for,
 )
-from collectors.network.sightings import OpenPort, Queues, Sightings
 from collectors.shared.background import in_background
 
 PRINTS_OR_PAYS = (22, 23, 445, 515, 6101, 8443, *range(9100, 9117), 10009, 12000, 33333)
@@ -65,14 +65,14 @@ def soon() -> float:
     return time.monotonic() + 60
 
 
-def found_all(ports: Sequence[tuple[str, int]], contacted_s: float = 0.0) -> Sightings:
+def found_all(ports: Sequence[tuple[str, int]], contacted_s: float = 0.0) -> Discoveries:
     """All that a scan that is over has found."""
-    sightings = Sightings()
+    discoveries = Discoveries()
     for address, port in ports:
-        sightings.port(address, port, contacted_s)
-    sightings.tell_queues({})
-    sightings.complete()
-    return sightings
+        discoveries.add_port(address, port, contacted_s)
+    discoveries.set_queues({})
+    discoveries.complete()
+    return discoveries
 
 
 @pytest.mark.medium
@@ -126,7 +126,7 @@ def test_the_deadline_ends_it_and_what_was_not_asked_is_counted():
 
 
 def test_a_cancelled_run_ends_at_once():
-    hosts, scan_that_goes_on = FakeHosts(), Sightings()
+    hosts, scan_that_goes_on = FakeHosts(), Discoveries()
     run = FakeRun(cancelled=True)
     in_an_hour = time.monotonic() + 3600
     asking = in_background(lambda: enrich(scan_that_goes_on, (), in_an_hour, run, ask=hosts.ask))
@@ -157,34 +157,34 @@ def test_what_breaks_is_told_and_the_rest_goes_on():
 
 
 def test_without_an_interface_no_name_is_asked_for():
-    sightings = Sightings()
-    sightings.host("127.0.0.9")
-    sightings.complete()
-    found = enrich(sightings, (), soon(), FakeRun())
+    discoveries = Discoveries()
+    discoveries.add_host("127.0.0.9")
+    discoveries.complete()
+    found = enrich(discoveries, (), soon(), FakeRun())
     assert found.hostnames == ()
 
 
 def test_a_port_is_asked_as_soon_as_it_is_found():
     hosts = FakeHosts()
-    sightings = Sightings()
-    asking = in_background(lambda: enrich(sightings, (), soon(), FakeRun(), ask=hosts.ask))
+    discoveries = Discoveries()
+    asking = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=hosts.ask))
     for number in range(1, 4):
-        sightings.port(f"10.0.0.{number}", 80, 0.0)
+        discoveries.add_port(f"10.0.0.{number}", 80, 0.0)
         assert hosts.was_asked.acquire(timeout=60)
-    sightings.complete()
+    discoveries.complete()
     assert wait([asking], timeout=60).done
     assert len(asking.result().evidence) == 3
 
 
 def test_a_printer_is_asked_once_its_queues_are_known():
     hosts = FakeHosts()
-    sightings = Sightings()
-    asking = in_background(lambda: enrich(sightings, (), soon(), FakeRun(), ask=hosts.ask))
-    sightings.port("10.0.0.9", 631, 0.0)
-    sightings.port("10.0.0.9", 80, 0.0)
+    discoveries = Discoveries()
+    asking = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=hosts.ask))
+    discoveries.add_port("10.0.0.9", 631, 0.0)
+    discoveries.add_port("10.0.0.9", 80, 0.0)
     assert hosts.was_asked.acquire(timeout=60)
-    sightings.tell_queues({("10.0.0.9", 631): Queues(("ipp/print",), ("printers/bar",))})
-    sightings.complete()
+    discoveries.set_queues({("10.0.0.9", 631): Queues(("ipp/print",), ("printers/bar",))})
+    discoveries.complete()
     assert wait([asking], timeout=60).done
     assert [port for _, port, _ in hosts.asked] == [80, 631]
     assert hosts.queues == [(), (), ("ipp/print",), ("printers/bar",)]
@@ -219,24 +219,24 @@ def test_a_silent_page_keeps_no_printer_from_being_asked(monkeypatch: pytest.Mon
                 is_given_up.set()
         return ()
 
-    sightings = Sightings()
-    asking = in_background(lambda: enrich(sightings, (), soon(), FakeRun(), ask=silent))
-    sightings.port("10.0.0.9", 80, 0.0)
-    sightings.port("10.0.0.9", 631, 0.0)
+    discoveries = Discoveries()
+    asking = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=silent))
+    discoveries.add_port("10.0.0.9", 80, 0.0)
+    discoveries.add_port("10.0.0.9", 631, 0.0)
     assert is_given_up.wait(60)
     assert not wait([asking], timeout=0.2).done
-    sightings.tell_queues({})
-    sightings.port("10.0.0.9", 8080, 0.0)
-    sightings.complete()
+    discoveries.set_queues({})
+    discoveries.add_port("10.0.0.9", 8080, 0.0)
+    discoveries.complete()
     assert wait([asking], timeout=60).done
     asking.result()
     assert asked == [80, 631]
 
 
 def test_printers_whose_queues_nobody_told_of_count_as_unasked():
-    sightings = Sightings()
-    sightings.port("10.0.0.9", 631, 0.0)
-    found = enrich(sightings, (), time.monotonic() + 0.1, FakeRun(), ask=FakeHosts().ask)
+    discoveries = Discoveries()
+    discoveries.add_port("10.0.0.9", 631, 0.0)
+    found = enrich(discoveries, (), time.monotonic() + 0.1, FakeRun(), ask=FakeHosts().ask)
     assert found.limitations == ("1 ports were not asked what they are: the time was up",)
 
 
@@ -256,16 +256,16 @@ def test_a_printer_is_asked_at_once_over_the_connection_of_the_scan(
         await asyncio.to_thread(is_asked.wait, 60)
         return ()
 
-    sightings = Sightings()
-    sightings.tell_queues({})
-    asking = in_background(lambda: enrich(sightings, (), soon(), FakeRun(), ask=ask))
+    discoveries = Discoveries()
+    discoveries.set_queues({})
+    asking = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=ask))
     for port in (80, 8080):
-        sightings.port("10.0.0.9", port, 0.0)
+        discoveries.add_port("10.0.0.9", port, 0.0)
         assert began.acquire(timeout=60)
     with socket.socket() as connection:
-        sightings.port("10.0.0.9", 631, time.monotonic() + 1000, connection)
+        discoveries.add_port("10.0.0.9", 631, time.monotonic() + 1000, connection)
         assert is_asked.wait(60)
-        sightings.complete()
+        discoveries.complete()
         assert wait([asking], timeout=60).done
         asking.result()
         assert asked == [(80, None), (8080, None), (631, connection)]
@@ -283,14 +283,14 @@ def test_no_connection_stays_open_where_there_is_no_time_to_ask_or_too_much(
         await asyncio.Event().wait()
         return ()
 
-    run, sightings = FakeRun(), Sightings()
-    sightings.tell_queues({})
-    asking = in_background(lambda: enrich(sightings, (), soon(), run, ask=silent))
-    sightings.port("10.0.0.9", 80, 0.0)
+    run, discoveries = FakeRun(), Discoveries()
+    discoveries.set_queues({})
+    asking = in_background(lambda: enrich(discoveries, (), soon(), run, ask=silent))
+    discoveries.add_port("10.0.0.9", 80, 0.0)
     assert began.acquire(timeout=60)
     connections = [socket.socket() for _ in range(3)]
     for number, connection in enumerate(connections):
-        sightings.port(f"10.0.0.{number}", 631, 0.0, connection)
+        discoveries.add_port(f"10.0.0.{number}", 631, 0.0, connection)
     assert began.acquire(timeout=60)
     run.cancelled = True
     assert wait([asking], timeout=60).done

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.contract import Facts, SourceState
+from collectors.network.discoveries import Discoveries
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.scan import (
     ScanFindings,
@@ -23,7 +24,6 @@ from collectors.network.scan.scan import (
 )
 from collectors.network.scan.sockets import SocketNetwork, parse_rtt_ms
 from collectors.network.scan.targets import Target
-from collectors.network.sightings import Sightings
 from collectors.shared.background import in_background
 
 
@@ -99,7 +99,7 @@ def test_open_and_refused_ports_of_this_machine(listener: Listener) -> None:
         (listener.port, closed),
         deadline_s=monotonic() + 60,
         run=QuietRun(),
-        sightings=Sightings(),
+        discoveries=Discoveries(),
     )
     (host,) = findings.hosts
     assert host.open_ports == (listener.port,)
@@ -115,7 +115,7 @@ def test_a_connection_is_reset_without_a_byte(listener: Listener) -> None:
         (listener.port,),
         deadline_s=monotonic() + 60,
         run=QuietRun(),
-        sightings=Sightings(),
+        discoveries=Discoveries(),
     )
     assert listener.ended.acquire(timeout=60)
     assert listener.endings == [Listener.ENDED_BY_RESET]
@@ -158,7 +158,7 @@ def test_a_cancelled_scan_returns_and_closes_its_sockets(listener: Listener) -> 
         (listener.port,),
         deadline_s=monotonic() + 60,
         run=run,
-        sightings=Sightings(),
+        discoveries=Discoveries(),
     )
     assert findings.state.state == "failed"
     run.cancel()  # the waker of a scan that is over does no harm

@@ -39,7 +39,7 @@ class Queues:
 
 
 @dataclass
-class Sightings:
+class Discoveries:
     """Hosts and open ports in the order found, each once. Thread-safe.
 
     IPP ports wait until it is known which queues they have. This machine (``own`` addresses) is
@@ -56,12 +56,12 @@ class Sightings:
     _is_complete: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def host(self, address: str) -> None:
+    def add_host(self, address: str) -> None:
         with self._lock:
             if address not in self.own:
                 self._hosts[address] = None
 
-    def port(
+    def add_port(
         self, address: str, port: int, contacted_s: float, connection: socket.socket | None = None
     ) -> None:
         """Add an open port, to which a connection was made at ``contacted_s`` (monotonic).
@@ -79,7 +79,7 @@ class Sightings:
                 found = replace(found, connection=None)
             (self._waiting if waits else self._ports).append(found)
 
-    def tell_queues(self, queues: Mapping[tuple[str, int], Queues]) -> None:
+    def set_queues(self, queues: Mapping[tuple[str, int], Queues]) -> None:
         """Release the IPP ports, with these queues."""
         with self._lock:
             self._queues = queues
