@@ -1,4 +1,4 @@
-"""What runs in the child process: reads a job, looks at the machine or its network, tells facts.
+"""The child process: it reads a job, examines the machine or its network, and sends facts.
 
 A collector never talks to the service, never sees a secret and never touches the agent's state.
 """

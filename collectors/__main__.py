@@ -1,8 +1,8 @@
 """`python -m collectors network|application`: a job on stdin, NDJSON events on stdout.
 
 The first line of stdin is the job as a JSON object, or an empty line for the defaults by hand.
-A later line `cancel` asks for the facts so far. When stdin closes, the process that wanted the
-facts is gone and this one ends at once, so that nothing is left behind by a killed daemon.
+A later line `cancel` asks for the facts so far. When stdin closes, the process that started the job
+is gone, and this one ends at once: a killed daemon leaves no process behind.
 """
 
 import json
@@ -40,7 +40,7 @@ ORPHANED_EXIT_CODE = 3
 
 
 class ChildRun:
-    """Writes events to a stream, one JSON object a line, and listens for the cancellation."""
+    """Writes events to a stream, one JSON object a line, and keeps the cancellation."""
 
     def __init__(self, output: BinaryIO) -> None:
         self.confinement = Confinement()
@@ -93,25 +93,20 @@ def job_from_json(kind: str, line: bytes) -> Job:
     given = json.loads(line) if line.strip() else {}
     if given.pop("kind", kind) != kind:
         raise ValueError(f"the job is not of the kind {kind}")
-    values = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
+    values: dict[str, Any] = {
+        name: tuple(v) if isinstance(v, list) else v for name, v in given.items()
+    }
     if kind == "application":
-        snapshot_by_hand: dict[str, Any] = {"max_duration_s": 10.0}
-        return ApplicationJob(**{**snapshot_by_hand, **values})
+        return ApplicationJob(**values)
     values["printers"] = tuple(ConfiguredPrinter(**p) for p in values.get("printers", ()))
     values["learned"] = tuple(LearnedPrinter(**p) for p in values.get("learned", ()))
-    by_hand: dict[str, Any] = {
-        "ports": (),
-        "max_hosts": 256,
-        "max_services": 1024,
-        "max_duration_s": 30.0,
-    }
-    return NetworkJob(**{**by_hand, **values})
+    return NetworkJob(**values)
 
 
 def collector_of(job: Job) -> Callable[[ChildRun], Facts]:
     """Return the collector the job is for, all of its modules imported. Imports only that one.
 
-    What it needs that the process gives up when it is confined, it has by now.
+    Everything that needs rights which a confined process lacks has been started.
     """
     if isinstance(job, NetworkJob):
         from collectors.network.collector import collect_network
@@ -141,7 +136,7 @@ def main() -> int:
         run.confinement = confine_this_process()
         threading.Thread(target=_listen, args=(run,), daemon=True).start()
         run.result(collect(run))
-    except Exception as error:  # noqa: BLE001 - the runner's boundary: told to the parent
+    except Exception as error:  # noqa: BLE001 - the boundary of the collector: sent to the parent
         traceback.print_exc()
         run.emit(Crash(f"{type(error).__name__}: {error}"))
         return 1

@@ -1,8 +1,8 @@
 """What a collector's process may take of the machine: little of the processor, so much memory.
 
-It sets its own bounds before anything of a collector is imported, and whatever it starts inherits
-them. A collection that needs more ends with a MemoryError, told as a crash: what its last
-checkpoint held still counts.
+The process sets its own bounds before any collector is imported, and its children inherit them. A
+collection that needs more ends with a MemoryError, reported as a crash: its last checkpoint still
+counts.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""What a collector is given (a job with bounds) and what it tells (events with facts).
+"""The input of a collector (a job with bounds) and its output (events with facts).
 
 Plain frozen dataclasses that both processes import. Facts are unclipped: the limits of the
 service's contract are the agent's business. Strings may hold anything a stranger on the network
@@ -37,9 +37,9 @@ class ConfiguredPrinter:
 class LearnedPrinter:
     """What a printer of this machine was when it last answered.
 
-    ``setup`` is what it was set up with then: of a printer that was set up anew nothing is known.
+    ``setup`` is what it was set up with then: a printer that was set up again has no history.
     MAC, UUID and serial number are given only where no other device in sight had the same.
-    ``replaced_at`` tells since when another device than before was taken for it.
+    ``replaced_at`` is when a different device was accepted as this printer.
     """
 
     id: str
@@ -66,10 +66,10 @@ class NetworkJob:
     learned of them.
     """
 
-    ports: tuple[int, ...]
-    max_hosts: int
-    max_services: int
-    max_duration_s: float
+    ports: tuple[int, ...] = ()
+    max_hosts: int = 256
+    max_services: int = 1024
+    max_duration_s: float = 30.0
     subnets: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     mdns_service_types: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class NetworkJob:
 class ApplicationJob:
     """Bounds of one application snapshot. ``service_url`` is only asked whether it answers."""
 
-    max_duration_s: float
+    max_duration_s: float = 10.0
     watch_processes: tuple[str, ...] = ()
     kiosk_debug_url: str = ""
     service_url: str = ""
@@ -99,7 +99,7 @@ Job = NetworkJob | ApplicationJob
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A step that broke, and why."""
+    """A step that failed, and why."""
 
     step: str
     reason: str
@@ -110,7 +110,7 @@ class Confinement:
     """Whether the system held the collector's process to what it needs to read.
 
     "not-offered": this operating system has no means for it. "refused": it has, and did not do
-    it here; ``reason`` says why.
+    it here; ``reason`` is why.
     """
 
     state: Literal["confined", "refused", "not-offered"] = "not-offered"
@@ -213,12 +213,12 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True)
 class NetworkFacts:
-    """``printers`` is None until the printer sources were asked.
+    """``printers`` is None until the printer sources were read.
 
-    ``limitations`` say what was not tried or was cut, with the number; ``truncated`` that a
-    bound of the job was met; ``cancelled`` that somebody stopped it. ``learned`` is of the printers
-    that answered, ``strangers`` of the other devices that answer at the address of a printer which
-    was seen nowhere: both are in no report.
+    ``limitations`` describe what was not tried or was cut, with the number; ``truncated``: a
+    bound of the job was reached; ``cancelled``: it was stopped early. ``learned`` is of the
+    printers that answered, ``strangers`` of the other devices that answer at the address of a
+    printer which was not found. Neither is in a report.
     """
 
     scope: Literal["local-network", "device"]
@@ -277,7 +277,7 @@ class PeripheralFields:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationFacts:
-    """``truncated`` says that a bound cut the lists; ``failures`` name the sources that broke."""
+    """``truncated``: a bound cut the lists; ``failures`` are the sources that failed."""
 
     started_at: str
     duration_ms: float = 0.0
@@ -326,7 +326,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """The collector itself broke; the last checkpoint is all there is."""
+    """The collector itself failed; only the last checkpoint counts."""
 
     error: str
     event: Literal["crash"] = "crash"
@@ -336,7 +336,7 @@ Event = Progress | Checkpoint | Result | Crash
 
 
 class Run(Protocol):
-    """What a collector has of the world that started it."""
+    """The interface of a collector to the process that runs it."""
 
     def progress(self, step: str, done: int, total: int | None = None) -> None: ...
 
@@ -344,7 +344,7 @@ class Run(Protocol):
 
     @property
     def cancelled(self) -> bool:
-        """True once the facts so far are wanted at once; look at it at least every 100 ms."""
+        """Whether to return the facts so far at once. Check it at least every 100 ms."""
         ...
 
     def on_cancel(self, wake: Callable[[], None]) -> None:

@@ -1,14 +1,14 @@
-"""Events as lines, none longer than the parent reads.
+"""Events as JSON lines, none longer than the parent reads.
 
-The sources of facts bound what they tell, so that nothing here has work to do. Should one ever
-tell more, what is too long is cut, the most voluminous part first, and said; all else arrives.
+The sources of facts are bounded, so normally nothing is cut. If a source ever returns more, the
+largest part is cut first, and a limitation describes it.
 """
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from collectors.contract import (
     EVENT_MAX_BYTES,
@@ -23,12 +23,11 @@ from collectors.contract import (
     Host,
     NetworkFacts,
     Result,
+    Service,
 )
 
-_SAID_BYTES: Final = 16 * 1024  # what saying what was cut may take
+_LIMITATIONS_BYTES: Final = 16 * 1024  # for the limitations that describe the cut
 _LINES_KEPT: Final = 16
-
-Item = TypeVar("Item")
 
 
 def line_of(event: Event, most_bytes: int = EVENT_MAX_BYTES) -> bytes:
@@ -39,8 +38,8 @@ def line_of(event: Event, most_bytes: int = EVENT_MAX_BYTES) -> bytes:
     if isinstance(event, Crash):
         return _encoded(Crash(event.error[:TEXT_MAX]))
     if isinstance(event, Checkpoint | Result):
-        return _encoded(replace(event, facts=_cut(event.facts, most_bytes - _SAID_BYTES)))
-    return line  # a step's word and two numbers
+        return _encoded(replace(event, facts=_cut(event.facts, most_bytes - _LIMITATIONS_BYTES)))
+    return line  # a word and two numbers
 
 
 def _cut(facts: Facts, most_bytes: int) -> Facts:
@@ -53,97 +52,88 @@ def _cut(facts: Facts, most_bytes: int) -> Facts:
 
 
 def _cut_network(facts: NetworkFacts, most_bytes: int) -> NetworkFacts:
-    """Give every device as many bytes as are fair; who needs fewer is not cut."""
-    sizes = _sizes(facts)
-    if len(_encoded(Result(facts))) - sizes.total() > most_bytes // 2:
-        facts = _with_few_lines(facts)
-    room = most_bytes - (len(_encoded(Result(facts))) - sizes.total())
-    for share in (_fair_share(tuple(sizes.values()), room) // n for n in (1, 2, 8)):
-        parts = {device: share / size for device, size in sizes.items() if size > share}
-        shorter = _shortened(facts, parts)
-        if len(_encoded(Result(shorter))) <= most_bytes:
+    """Keep services and endpoints of each device in turn, the best first, as long as they fit.
+
+    A device with few of them loses none. Endpoints of this machine's printers are always kept.
+    """
+    bare = replace(
+        facts,
+        hosts=tuple(replace(host, services=()) for host in facts.hosts),
+        endpoints=tuple(each for each in facts.endpoints if each.matched_printer_ids),
+    )
+    if len(_encoded(Result(bare))) > most_bytes // 2:
+        facts, bare = _with_few_lines(facts), _with_few_lines(bare)
+    room = most_bytes - len(_encoded(Result(bare)))
+    if room < 0:
+        return _without_lists(facts)
+    kept: set[int] = set()
+    for item in _in_turns(facts):
+        room -= len(_json(asdict(item))) + 1
+        if room < 0:
             break
-    else:
-        shorter = _without_lists(facts)
-    said = _said(facts, shorter)
-    return replace(shorter, limitations=(*shorter.limitations, *said), truncated=True)
+        kept.add(id(item))
+    shorter = replace(
+        facts,
+        hosts=tuple(
+            replace(host, services=tuple(each for each in host.services if id(each) in kept))
+            for host in facts.hosts
+        ),
+        endpoints=tuple(e for e in facts.endpoints if id(e) in kept or e.matched_printer_ids),
+    )
+    limitations = (*shorter.limitations, *_describe_cut(facts, shorter))
+    return replace(shorter, limitations=limitations, truncated=True)
+
+
+def _in_turns(facts: NetworkFacts) -> list[Service | Endpoint]:
+    """Return every device's first service and endpoint, then every device's second, and so on."""
+    counts: Counter[tuple[str, type]] = Counter()
+    ranked: list[tuple[int, Service | Endpoint]] = []
+    owned: list[tuple[str, Service | Endpoint]] = [
+        (_device(host), service) for host in facts.hosts for service in host.services
+    ]
+    owned += ((_device(e), e) for e in facts.endpoints if not e.matched_printer_ids)
+    for device, item in owned:
+        ranked.append((counts[device, type(item)], item))
+        counts[device, type(item)] += 1
+    return [item for _, item in sorted(ranked, key=lambda each: each[0])]
 
 
 def _with_few_lines(facts: NetworkFacts) -> NetworkFacts:
-    """Leave out most of what is told in words."""
+    """Leave out most failures and limitations."""
     left_out = max(0, len(facts.failures) - _LINES_KEPT)
     left_out += max(0, len(facts.limitations) - _LINES_KEPT)
-    said = f"{left_out:,} more failures and limitations are left out: too many to be told"
+    if not left_out:
+        return facts
+    text = f"{left_out:,} more failures and limitations are left out: there are too many"
     return replace(
         facts,
         failures=facts.failures[:_LINES_KEPT],
-        limitations=(*facts.limitations[:_LINES_KEPT], said),
+        limitations=(*facts.limitations[:_LINES_KEPT], text),
     )
-
-
-def _fair_share(sizes: Sequence[int], room: int) -> int:
-    """Return the size to which the largest are cut so that all fit into ``room``."""
-    left = room
-    for number, size in enumerate(sorted(sizes)):
-        share = left // (len(sizes) - number)
-        if size > share:
-            return max(0, share)
-        left -= size
-    return max(sizes, default=0)
 
 
 def _device(each: Host | Endpoint) -> str:
     return each.mac_address or each.address
 
 
-def _sizes(facts: NetworkFacts) -> Counter[str]:
-    sizes: Counter[str] = Counter()
-    for host in facts.hosts:
-        sizes[_device(host)] += len(_json(asdict(host)))
-    for endpoint in facts.endpoints:
-        sizes[_device(endpoint)] += len(_json(asdict(endpoint)))
-    return sizes
-
-
-def _shortened(facts: NetworkFacts, parts: Mapping[str, float]) -> NetworkFacts:
-    """Keep that part of what a device has, the best of it first, and all that is matched."""
-    owned = Counter(_device(each) for each in facts.endpoints)
-    seen: Counter[str] = Counter()
-    endpoints: list[Endpoint] = []
-    for each in facts.endpoints:
-        device = _device(each)
-        seen[device] += 1
-        if each.matched_printer_ids or seen[device] <= owned[device] * parts.get(device, 1.0):
-            endpoints.append(each)
-    hosts = (
-        replace(host, services=_best(host.services, parts.get(_device(host), 1.0)))
-        for host in facts.hosts
-    )
-    return replace(facts, hosts=tuple(hosts), endpoints=tuple(endpoints))
-
-
-def _best(items: tuple[Item, ...], part: float) -> tuple[Item, ...]:
-    return items[: int(len(items) * part)]
-
-
-def _said(whole: NetworkFacts, kept: NetworkFacts) -> list[str]:
-    """Say in words whose services and endpoints were cut, the most first."""
+def _describe_cut(whole: NetworkFacts, kept: NetworkFacts) -> list[str]:
+    """Return whose services and endpoints were cut, the largest cut first."""
     before, after = _counts(whole), _counts(kept)
     cut = sorted(before - after, key=lambda each: after[each] - before[each])
     names = {e.mac_address: f"{e.address} (MAC {e.mac_address})" for e in whole.endpoints}
     names |= {h.mac_address: f"{h.address} (MAC {h.mac_address})" for h in whole.hosts}
-    said = [
+    lines = [
         f"{names.get(device, device)}: {after[device]:,} of {before[device]:,} services and ports"
-        " are listed, since all of them are too many to be told"
+        " are listed, because there are too many"
         for device in cut[:_LINES_KEPT]
     ]
     if len(cut) > _LINES_KEPT:
-        said.append(f"of {len(cut) - _LINES_KEPT:,} more devices not all is listed either")
-    return said
+        lines.append(f"the lists of {len(cut) - _LINES_KEPT:,} more devices are cut as well")
+    return lines
 
 
 def _counts(facts: NetworkFacts) -> Counter[str]:
-    """Count the services and endpoints of each device, by its MAC or address."""
+    """Return the number of services and endpoints of each device."""
     counts = Counter(map(_device, facts.endpoints))
     for host in facts.hosts:
         counts[_device(host)] += len(host.services)
@@ -151,16 +141,17 @@ def _counts(facts: NetworkFacts) -> Counter[str]:
 
 
 def _without_lists(facts: NetworkFacts) -> NetworkFacts:
-    """Leave out what no device has made too long."""
-    said = (
-        f"the facts were too long to be told: {len(facts.hosts):,} hosts and most of"
+    """Leave out all hosts, for facts that are too long even without services."""
+    text = (
+        f"the facts are too long: {len(facts.hosts):,} hosts and most of"
         f" {len(facts.endpoints):,} endpoints are left out"
     )
     return replace(
         facts,
         hosts=(),
         endpoints=tuple(e for e in facts.endpoints if e.matched_printer_ids)[:1024],
-        limitations=(*facts.limitations, said),
+        limitations=(*facts.limitations, text),
+        truncated=True,
     )
 
 
@@ -168,7 +159,7 @@ def _without_lists(facts: NetworkFacts) -> NetworkFacts:
 
 
 def _cut_application(facts: ApplicationFacts, most_bytes: int) -> ApplicationFacts:
-    """Take the value of the longest field, until the facts fit."""
+    """Remove the value of the longest field, until the facts fit."""
     left_out: list[str] = []
     while len(_encoded(Result(facts))) > most_bytes:
         fields = [*facts.fields, *facts.browser_fields]
@@ -180,8 +171,8 @@ def _cut_application(facts: ApplicationFacts, most_bytes: int) -> ApplicationFac
             break
         left_out.append(longest.key)
         facts = _without_value(facts, longest)
-    said = [f"{key} was left out: it is too long to be told" for key in left_out[:_LINES_KEPT]]
-    return replace(facts, limitations=(*facts.limitations, *said), truncated=True)
+    lines = [f"{key} was left out: it is too long" for key in left_out[:_LINES_KEPT]]
+    return replace(facts, limitations=(*facts.limitations, *lines), truncated=True)
 
 
 def _length(field: Field) -> int:
@@ -189,7 +180,7 @@ def _length(field: Field) -> int:
 
 
 def _without_value(facts: ApplicationFacts, field: Field) -> ApplicationFacts:
-    reason = f"its value of {_length(field):,} bytes is too long to be told"
+    reason = f"its value of {_length(field):,} bytes is too long"
     empty = replace(field, status="collection-failed", value=None, reason=reason)
 
     def others(fields: Sequence[Field]) -> tuple[Field, ...]:
@@ -205,9 +196,9 @@ def _without_value(facts: ApplicationFacts, field: Field) -> ApplicationFacts:
 
 
 def _without_groups(facts: ApplicationFacts) -> ApplicationFacts:
-    """Leave out what no single field has made too long."""
-    said = (
-        f"the facts were too long to be told: {len(facts.interfaces):,} interfaces and"
+    """Leave out interfaces and peripherals, for facts with too many short fields."""
+    text = (
+        f"the facts are too long: {len(facts.interfaces):,} interfaces and"
         f" {len(facts.peripherals):,} devices are left out"
     )
     return replace(
@@ -215,7 +206,7 @@ def _without_groups(facts: ApplicationFacts) -> ApplicationFacts:
         interfaces=(),
         peripherals=(),
         failures=facts.failures[:_LINES_KEPT],
-        limitations=(*facts.limitations[:_LINES_KEPT], said),
+        limitations=(*facts.limitations[:_LINES_KEPT], text),
     )
 
 

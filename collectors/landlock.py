@@ -84,7 +84,7 @@ class _Ruleset(ctypes.Structure):
 
 
 class _PathBeneath(ctypes.Structure):
-    _layout_ = "ms"  # that of a packed structure; Python 3.14 wants it said
+    _layout_ = "ms"  # that of a packed structure; Python 3.14 requires it
     _pack_ = 1
     _fields_ = (("allowed_access", ctypes.c_uint64), ("parent_fd", ctypes.c_int32))
 
@@ -97,8 +97,9 @@ def abi_version() -> int:
 def restrict_this_thread(rules: Iterable[Rule]) -> None:
     """Refuse this thread, and what it starts from now on, every right that no rule gives.
 
-    Besides, where the kernel can: listening for TCP connections, and signals and abstract Unix
-    sockets of processes outside. Raises OSError with a reason in words; nothing is refused then.
+    If the kernel can, it refuses as well: listening for TCP connections, and signals and abstract
+    Unix sockets of processes outside. Raises OSError with a reason in words; nothing is refused
+    then.
     """
     abi = abi_version()
     handled = next(rights for since, rights in _HANDLED_SINCE if abi >= since)

@@ -1,7 +1,7 @@
-"""Where the system's own programs are looked for: in directories that only its owner may write.
+"""The directories of the system's own programs, which only its owner may write.
 
-Never by a caller's PATH and never in the current directory: whoever runs a verb as root would run
-what somebody else put there. The agent looks for its programs here, too.
+A caller's PATH and the current directory are never searched: a command that runs as root would
+run the programs of other users. The agent finds its programs here, too.
 """
 
 import os
@@ -59,7 +59,7 @@ def inherited(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def neutral_directory() -> str:
-    """Return a directory to start a process in: nobody but the system's owner writes there."""
+    """Return a directory to start a process in: only the system's owner may write there."""
     return windows_system_directory() if sys.platform == "win32" else "/"
 
 

@@ -1,9 +1,9 @@
 """What a collector's process may read and run, and that it may write nowhere.
 
-A collector parses what strangers on the network send, with the rights of the account that wants
-the report. So that a hole in a parser opens nothing, the process confines itself once its own
-modules are imported, before it reads a stranger's byte and before it has a second thread: what is
-not named here it cannot open, nor can the programs that it runs. Not named are above all the
+A collector parses untrusted input from the network, with the rights of the account that runs it.
+To contain a defect in a parser, the process confines itself after it has imported its own modules,
+before it reads untrusted bytes and before it has a second thread: it can open only what is named
+here, and so can the programs that it runs. Not named are above all the
 state directory, the API key (also in /run/credentials), the configuration, homes and disks.
 
 Landlock does not refuse looking (stat), following links, or connecting to sockets.
@@ -66,7 +66,7 @@ NOWHERE: Final = "/dev/null"
 
 
 def confine_this_process() -> Confinement:
-    """Confine this process for good, where the system can; say how that went.
+    """Confine this process permanently if the system can. Returns the result.
 
     To be called from the only thread: a thread that already runs would stay free.
     """
@@ -82,7 +82,7 @@ def confine_this_process() -> Confinement:
 
 
 def drop_capabilities() -> None:
-    """Give up what root may beyond other users (capset(2)); its programs do not get it back.
+    """Drop the capabilities of root (capset(2)), also for all child processes.
 
     Else a confined root could still load a module into the kernel or read the machine's memory.
     A service's filter of system calls may refuse it, whose processes have none to give up.

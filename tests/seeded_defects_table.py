@@ -188,15 +188,14 @@ DEFECTS: Final = (
     ),
     Defect(
         "matching", "a printer is judged by the first look at its port instead of the last",
-        "collectors/network/matching/verdicts.py",
-        "outcome = needed.looks[-1] if", "outcome = needed.looks[0] if",
+        "collectors/network/matching/symptoms.py",
+        "return self.attempts[-1] if", "return self.attempts[0] if",
         "tests/unit/collectors/network/test_collector.py",
     ),
     Defect(
         "mDNS", "a replaced record keeps the memory that was counted for it",
         "collectors/network/mdns/records.py",
-        "        self._forget(store, key)\n        if not self._pay(_cost(key, value)):\n",
-        "        store.pop(key, None)\n        if not self._pay(_cost(key, value)):\n",
+        "self._pay(-_cost(key, table.pop(key)))", "table.pop(key)",
         "tests/unit/collectors/network/mdns/test_records.py",
     ),
     # ------------------------------------------------------------------ doctor, configuration

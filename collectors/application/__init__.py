@@ -1,5 +1,5 @@
-"""The application snapshot: what a technician looks at first, and the kiosk's own browser.
+"""The application snapshot: the first facts that a technician needs, and the browser of the kiosk.
 
-Each source declares the keys it owes and runs on its own: one that hangs or breaks costs only
-its own fields. docs/application-fields.md lists every key with its type and unit.
+Each source declares its keys and runs on its own: one that hangs or fails costs only its own
+fields. docs/application-fields.md lists every key with its type and unit.
 """

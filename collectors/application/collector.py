@@ -27,7 +27,7 @@ def application_collector(job: ApplicationJob) -> Callable[[Run], ApplicationFac
 
 
 def snapshot(sources: Sequence[Source[[]]], max_duration_s: float, run: Run) -> ApplicationFacts:
-    """Read ``sources``, tell each step, and assemble what came."""
+    """Read ``sources``, report the progress, and assemble the facts."""
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     started = time.monotonic()
 
@@ -87,7 +87,8 @@ def _why_missing(outcome: Outcome | None) -> tuple[FieldStatus, str]:
 
 
 def _failures(sources: Sequence[Source[[]]], outcomes: Outcomes) -> tuple[Failure, ...]:
-    """One failure for each source that broke, as a whole or in part; a refusal is none."""
+    """Return one failure for each source that failed in whole or in part. A refusal is no
+    failure."""
     return tuple(
         Failure(source.name, reason)
         for source in sources

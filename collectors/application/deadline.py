@@ -1,4 +1,4 @@
-"""A moment after which nobody waits any more."""
+"""The moment at which a source must have returned."""
 
 import time
 from dataclasses import dataclass

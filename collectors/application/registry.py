@@ -1,21 +1,55 @@
-"""Which sources there are on which platform, and so which keys every snapshot holds."""
+"""The sources of each platform, and so the keys that every snapshot has."""
 
+from functools import partial
 from pathlib import Path
 
-from collectors.application.linux import drives, smart
-from collectors.application.linux.registry import linux_sources
-from collectors.application.macos.registry import macos_sources
+from collectors.application.kiosk import source as kiosk
+from collectors.application.linux import (
+    bluetooth,
+    displays,
+    drives,
+    hardware,
+    links,
+    mounts,
+    operating_system,
+    pressure,
+    services,
+    smart,
+    usb,
+)
+from collectors.application.macos import readers as macos
+from collectors.application.readers import (
+    clock,
+    disk_space,
+    interfaces,
+    print_queues,
+    processes,
+    resolver,
+    resources,
+    service_probe,
+)
 from collectors.application.source import Source, unsupported_source
-from collectors.application.windows.registry import windows_sources
+from collectors.application.windows import devices, machine, time_service
 from collectors.contract import ApplicationJob
+
+Sources = tuple[Source[[]], ...]
+
+_RESOURCES: Sources = (
+    resources.read_memory,
+    resources.read_swap,
+    resources.read_cpu,
+    resources.read_load,
+    resources.read_power,
+)
+_NO_PRESSURE = pressure.read_pressure.unsupported("only Linux accounts for stalled work")
 
 
 def sources_for(
     platform: str, job: ApplicationJob, ask_drive: smart.AskDrive = smart.read_health
-) -> tuple[Source[[]], ...]:
-    """The sources of ``platform`` (as sys.platform), in the order their facts are listed.
+) -> Sources:
+    """Return the sources of ``platform`` (as sys.platform), in the order of their facts.
 
-    A key that only readers of other platforms own stands in its snapshot as unsupported.
+    A key that only readers of other platforms own is in its snapshot as unsupported.
     """
     linux = linux_sources(job, ask_drive=ask_drive)
     others = {"darwin": macos_sources(job), "win32": windows_sources(job)}
@@ -23,12 +57,91 @@ def sources_for(
     known = {key for source in own for key in source.keys}
     every = (source for sources in (linux, *others.values()) for source in sources)
     foreign = dict.fromkeys(key for source in every for key in source.keys if key not in known)
-    reason = "this operating system has no way to tell it"
+    reason = "this operating system does not provide it"
     return (*own, unsupported_source("other systems", tuple(foreign), reason)) if foreign else own
 
 
-def sources_before_confinement(platform: str, job: ApplicationJob) -> tuple[Source[[]], ...]:
-    """The sources, with those already asked that need what the process is about to give up."""
+def sources_before_confinement(platform: str, job: ApplicationJob) -> Sources:
+    """Return the sources. Programs that need rights which the process gives up have started."""
     if platform != "linux":
         return sources_for(platform, job)
     return sources_for(platform, job, smart.asked_now(drives.drives_with_a_verdict(Path("/"))))
+
+
+def linux_sources(
+    job: ApplicationJob, root: Path = Path("/"), ask_drive: smart.AskDrive = smart.read_health
+) -> Sources:
+    """``root`` is the directory that has /proc, /sys, /etc and /run."""
+    return (
+        operating_system.read_system.bind(root),
+        operating_system.read_boot.bind(root),
+        operating_system.read_place.bind(root),
+        clock.read_clock.bind(root),
+        hardware.read_machine.bind(root),
+        hardware.read_processor.bind(root),
+        hardware.read_temperatures.bind(root),
+        displays.read_displays.bind(root),
+        pressure.read_pressure.bind(root),
+        *_RESOURCES,
+        disk_space.read_disk_space.bind(partial(mounts.read_mounts, root)),
+        drives.read_drives.bind(root, ask_drive=ask_drive),
+        interfaces.read_interfaces.bind(partial(links.read_links, root)),
+        resolver.read_resolver.bind(partial(resolver.servers_of, root)),
+        service_probe.read_service.bind(job.service_url),
+        processes.read_processes.bind(job.watch_processes, partial(services.count_restarts, root)),
+        services.read_services.bind(),
+        print_queues.read_print_queues.bind(),
+        usb.read_usb.bind(root),
+        bluetooth.read_bluetooth.bind(),
+        *_kiosk_sources(job, root),
+    )
+
+
+def macos_sources(job: ApplicationJob) -> Sources:
+    return (
+        macos.read_system,
+        macos.read_boot,
+        macos.read_place,
+        macos.read_clock,
+        macos.read_hardware.bind(),
+        hardware.read_temperatures.unsupported("macOS does not provide temperatures to services"),
+        _NO_PRESSURE,
+        macos.read_displays.bind(),
+        *_RESOURCES,
+        disk_space.read_disk_space.bind(disk_space.psutil_mounts),
+        macos.read_drives.bind(),
+        macos.read_interfaces,
+        macos.read_resolver,
+        service_probe.read_service.bind(job.service_url),
+        processes.read_processes.bind(job.watch_processes),
+        macos.read_services,
+        print_queues.read_print_queues.bind(),
+        macos.read_usb.bind(),
+        macos.read_bluetooth.bind(),
+        *_kiosk_sources(job, Path("/")),
+    )
+
+
+def windows_sources(job: ApplicationJob) -> Sources:
+    return (
+        machine.read_machine,
+        time_service.read_clock,
+        hardware.read_temperatures.unsupported("Windows does not provide temperatures to services"),
+        _NO_PRESSURE,
+        *_RESOURCES,
+        disk_space.read_disk_space.bind(disk_space.psutil_mounts),
+        machine.read_interfaces,
+        service_probe.read_service.bind(job.service_url),
+        processes.read_processes.bind(job.watch_processes),
+        devices.read_devices,
+        *_kiosk_sources(job, Path("/")),
+    )
+
+
+def _kiosk_sources(job: ApplicationJob, root: Path) -> Sources:
+    url = job.kiosk_debug_url
+    return (
+        kiosk.read_kiosk_browser.bind(url),
+        kiosk.read_kiosk_page.bind(url),
+        kiosk.read_kiosk_policies.bind(url, root),
+    )

@@ -1,91 +1,63 @@
-"""Runs every source on its own: a hung or crashing one costs its own fields and nothing else.
+"""Reads all sources at once, so that one that hangs or fails costs only its own fields.
 
-A thread that never returns is left behind, and its late answer ignored: the child process ends
+A thread that never returns is abandoned and its late result ignored: the child process exits
 without waiting for threads.
 """
 
-import queue
-import threading
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import partial
 
 from collectors.application.deadline import Deadline
 from collectors.application.source import Reading, Source
+from collectors.shared.background import in_background
 
 POLL_S = 0.05
-"""How often the cancellation is looked at; the contract asks for every 100 ms."""
+"""How often the cancellation is checked. The contract requires a check every 100 ms."""
 
 GRACE_S = 0.15
-"""What a source has, past its deadline, to say itself what it was waiting for."""
-
+"""Time after its deadline in which a source can still report what it was waiting for."""
 
 Outcome = Reading | Exception
-"""A reading, or the error that stood in its way."""
+"""A reading, or the error that prevented it."""
 
 Outcomes = dict[str, Outcome]
-"""By the name of the source; one that is missing was not read (yet)."""
+"""By the name of the source. A missing name was not read (yet)."""
 
 
 def read_all(
     sources: Iterable[Source[[]]],
     deadline: Deadline,
     cancelled: Callable[[], bool],
-    told: Callable[[Outcomes], None],
+    report: Callable[[Outcomes], None],
 ) -> Outcomes:
-    """Read all sources at once, until each has answered, failed or used up its time.
+    """Read all sources at once, until each has returned, failed or used up its time.
 
-    ``told`` is called with everything so far whenever something came. Returns early, with fewer
-    outcomes, once ``cancelled``.
+    ``report`` is called with all outcomes so far whenever there are new ones. Returns early, with
+    fewer outcomes, once ``cancelled``.
     """
-    answers: queue.SimpleQueue[tuple[str, Outcome]] = queue.SimpleQueue()
-    waiting = {source.name: _start(source, deadline, answers) for source in sources}
+    waiting: dict[Future[Reading], tuple[str, Deadline]] = {}
+    for source in sources:
+        own = deadline.sooner(source.deadline_s)
+        future = in_background(partial(source, own), f"source-{source.name}")
+        waiting[future] = source.name, own
     outcomes: Outcomes = {}
     while waiting and not cancelled():
-        known = len(outcomes)
-        for name, outcome in (*_next(answers, waiting), *_overdue(waiting)):
-            if waiting.pop(name, None) is not None:
-                outcomes[name] = outcome
-        if len(outcomes) > known:
-            told(dict(outcomes))
+        nearest_s = min(own.remaining_s() for _, own in waiting.values())
+        timeout_s = min(POLL_S, nearest_s + GRACE_S)
+        done, _ = wait(waiting, timeout=timeout_s, return_when=FIRST_COMPLETED)
+        now = time.monotonic()
+        ended = [f for f, (_, own) in waiting.items() if f in done or own.at + GRACE_S <= now]
+        for future in ended:
+            outcomes[waiting.pop(future)[0]] = _outcome(future)
+        if ended:
+            report(dict(outcomes))
     return outcomes
 
 
-def _start(
-    source: Source[[]], deadline: Deadline, answers: "queue.SimpleQueue[tuple[str, Outcome]]"
-) -> Deadline:
-    own = deadline.sooner(source.deadline_s)
-
-    def work() -> None:
-        answers.put((source.name, _attempt(source, own)))
-
-    threading.Thread(target=work, name=f"source-{source.name}", daemon=True).start()
-    return own
-
-
-def _attempt(source: Source[[]], deadline: Deadline) -> Outcome:
-    try:
-        return source.read(deadline)
-    except Exception as error:  # noqa: BLE001 - the runner's boundary: becomes the source's fields
-        return error
-
-
-def _next(
-    answers: "queue.SimpleQueue[tuple[str, Outcome]]", waiting: dict[str, Deadline]
-) -> list[tuple[str, Outcome]]:
-    nearest = min(deadline.remaining_s() for deadline in waiting.values())
-    got = []
-    try:
-        got.append(answers.get(timeout=min(POLL_S, nearest + GRACE_S)))
-        while True:
-            got.append(answers.get_nowait())
-    except queue.Empty:
-        return got
-
-
-def _overdue(waiting: dict[str, Deadline]) -> list[tuple[str, Outcome]]:
-    now = time.monotonic()
-    return [
-        (name, TimeoutError("no answer within the time for it"))
-        for name, deadline in waiting.items()
-        if deadline.at + GRACE_S <= now
-    ]
+def _outcome(future: "Future[Reading]") -> Outcome:
+    if not future.done():
+        return TimeoutError("no answer within the time for it")
+    error = future.exception()
+    return error if isinstance(error, Exception) else future.result()

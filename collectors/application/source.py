@@ -1,4 +1,4 @@
-"""A source of facts: what it is called, which keys it owns, and how it is read."""
+"""A source of facts: its name, the keys that it owns, and the function that reads it."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,6 +11,8 @@ from collectors.shared.text import clean_text
 
 P = ParamSpec("P")
 
+Fields = tuple[Field, ...]
+
 LIST_MAX = 256
 """Items kept of any list from outside."""
 
@@ -18,7 +20,7 @@ REASON_MAX = 500
 
 
 class Unreadable(Exception):
-    """A source cannot be read here; ``status`` says in which of the four ways."""
+    """A source cannot be read here. ``status`` is one of the four for a missing value."""
 
     def __init__(self, status: FieldStatus, reason: str) -> None:
         super().__init__(reason)
@@ -28,9 +30,9 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one source told; ``limitations`` say what was cut from it."""
+    """The facts of one source. ``limitations`` describe what was left out."""
 
-    fields: tuple[Field, ...] = ()
+    fields: Fields = ()
     interfaces: tuple[InterfaceFields, ...] = ()
     peripherals: tuple[PeripheralFields, ...] = ()
     limitations: tuple[str, ...] = ()
@@ -40,63 +42,73 @@ class Reading:
         return bool(self.limitations)
 
 
+def as_reading(facts: Reading | Fields) -> Reading:
+    return facts if isinstance(facts, Reading) else Reading(facts)
+
+
+def left_out(total: int, most: int, items: str) -> tuple[str, ...]:
+    """Return the limitation of a list that was cut to ``most`` items; () if it was not cut."""
+    return (f"{total - most} {items} beyond {most} are not listed",) if total > most else ()
+
+
 @dataclass(frozen=True, slots=True)
 class Source(Generic[P]):
-    """``keys`` stand in the snapshot whatever happens; ``read`` may add more of the same group.
+    """``keys`` are in every snapshot, whatever happens. ``read`` may add more of the same group.
 
-    ``origin`` is the source named in the fields of a reading that never came. ``read`` may raise
-    anything: the runner turns it into fields that say why. What it takes beside its deadline is
-    bound to it in the platform's registry, which leaves a ``Source[[]]``.
+    ``origin`` is the source that the fields name if nothing could be read. ``read`` returns fields,
+    or a `Reading` if there is more, and may raise anything: the runner turns the error into fields
+    with a reason. Its arguments beside the deadline are bound in the platform's registry, which
+    gives a ``Source[[]]``.
     """
 
     name: str
     origin: str
     keys: tuple[str, ...]
-    read: Callable[Concatenate[Deadline, P], Reading]
+    read: Callable[Concatenate[Deadline, P], Reading | Fields]
     deadline_s: float = 2.0
     in_browser: bool = False
 
     def __call__(self, deadline: Deadline, *args: P.args, **kwargs: P.kwargs) -> Reading:
-        return self.read(deadline, *args, **kwargs)
+        return as_reading(self.read(deadline, *args, **kwargs))
 
     def bind(self, *args: P.args, **kwargs: P.kwargs) -> "Source[[]]":
         def read(deadline: Deadline) -> Reading:
-            return self.read(deadline, *args, **kwargs)
+            return self(deadline, *args, **kwargs)
 
         return Source(
             self.name, self.origin, self.keys, read, self.deadline_s, in_browser=self.in_browser
         )
 
     def unsupported(self, reason: str) -> "Source[[]]":
-        """For a platform that has no way to tell: its keys stand in the snapshot all the same."""
+        """Return the source of a platform that cannot read these keys."""
         return unsupported_source(self.name, self.keys, reason)
 
 
 def source(
     name: str, origin: str, *keys: str, deadline_s: float = 2.0, in_browser: bool = False
-) -> Callable[[Callable[Concatenate[Deadline, P], Reading]], Source[P]]:
-    """Declare the function below it as a source, with the keys that it fills."""
+) -> Callable[[Callable[Concatenate[Deadline, P], Reading | Fields]], Source[P]]:
+    """Declare the decorated function as a source, with the keys that it returns."""
 
-    def declare(read: Callable[Concatenate[Deadline, P], Reading]) -> Source[P]:
+    def declare(read: Callable[Concatenate[Deadline, P], Reading | Fields]) -> Source[P]:
         return Source(name, origin, keys, read, deadline_s, in_browser)
 
     return declare
 
 
 def unsupported_source(name: str, keys: tuple[str, ...], reason: str) -> Source[[]]:
-    absences = Reading(all_absent(keys, "system", "unsupported", reason))
+    absences = all_absent(keys, "system", "unsupported", reason)
     return Source(name, "system", keys, lambda _: absences)
 
 
 def available(key: str, source: str, value: FieldValue) -> Field:
-    """A fact, with its strings cleaned and bounded."""
+    """Return a fact, with its strings cleaned and bounded."""
     return Field(key, source, "available", _bounded(value))
 
 
 def absent(key: str, source: str, status: FieldStatus, reason: str) -> Field:
-    """A fact that is missing, and why."""
-    said = clean_text(reason, REASON_MAX) or "no reason was given"
-    return Field(key, source, status, reason=said)
+    """Return the field of a missing fact, with the reason."""
+    text = clean_text(reason, REASON_MAX) or "no reason was given"
+    return Field(key, source, status, reason=text)
 
 
 def unsupported(key: str, source: str, reason: str) -> Field:
@@ -118,33 +130,31 @@ def either(
     reason: str,
     status: FieldStatus = "unsupported",
 ) -> Field:
-    """``value`` as a fact, or, when there is none (None or ""), ``status`` with ``reason``."""
+    """Return ``value`` as a fact; if it is None or "", an absence with status and reason."""
     if value is None or value == "":
         return absent(key, source, status, reason)
     return available(key, source, value)
 
 
-def all_absent(
-    keys: Iterable[str], source: str, status: FieldStatus, reason: str
-) -> tuple[Field, ...]:
+def all_absent(keys: Iterable[str], source: str, status: FieldStatus, reason: str) -> Fields:
     return tuple(absent(key, source, status, reason) for key in keys)
 
 
 def status_of(error: BaseException) -> tuple[FieldStatus, str]:
-    """Class an exception of a source, and say it in words."""
+    """Return the status and the reason of an exception that a source raised."""
     if isinstance(error, Unreadable):
         return error.status, error.reason
     if isinstance(error, NotInstalled):
         return "unsupported", str(error)
     if isinstance(error, PermissionError):
-        return "permission-denied", f"the system denied it: {_said(error)}"
-    return "collection-failed", _said(error)
+        return "permission-denied", f"the system denied it: {_describe(error)}"
+    return "collection-failed", _describe(error)
 
 
-def _said(error: BaseException) -> str:
-    """What happened, in the words of whoever noticed; a bug is named by its type too."""
+def _describe(error: BaseException) -> str:
+    """Describe an error. A bug is named by its type too."""
     if isinstance(error, OSError) and error.strerror:
-        # The full text names the path it was about, and a path may name a person.
+        # The full text has the path, and a path may have a user's name.
         return error.strerror
     if isinstance(error, OSError | ValueError) and str(error):
         return str(error)

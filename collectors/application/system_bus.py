@@ -99,16 +99,16 @@ def parse_properties(data: bytes) -> Properties:
 
 def refusal(exit_code: int, error: bytes) -> Unreadable:
     """What busctl's complaint means."""
-    said = clean_text(decode(error), 200)
-    if "connect to bus: no such file" in said.lower():
+    error_text = clean_text(decode(error), 200)
+    if "connect to bus: no such file" in error_text.lower():
         return Unreadable("unsupported", "this machine has no system bus")
-    if _DENIED.search(said):
-        return Unreadable("permission-denied", f"the system bus denied it: {said}")
-    if _NOBODY.search(said):
+    if _DENIED.search(error_text):
+        return Unreadable("permission-denied", f"the system bus denied it: {error_text}")
+    if _NOBODY.search(error_text):
         return Unreadable("not-applicable", "no service answers for it on the system bus")
-    if "timed out" in said.lower():
+    if "timed out" in error_text.lower():
         return Unreadable("collection-failed", "the system bus did not answer in time")
-    return Unreadable("collection-failed", f"busctl ended with {exit_code}: {said}")
+    return Unreadable("collection-failed", f"busctl ended with {exit_code}: {error_text}")
 
 
 def _call(deadline: Deadline, *arguments: str) -> bytes:

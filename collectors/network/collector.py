@@ -1,24 +1,29 @@
-"""The network report's collector: asks each source, in parallel where they do not meet.
+"""The collector of the network report: reads every source, in parallel where that is possible.
 
-interfaces → scan, mDNS, the machine's own printers and the questions to what the scan finds, side
-by side → printers that the scan did not come to. Once mDNS and printers have told which queues
-there are, IPP ports are asked, too. After each step all facts so far are told. A source that
-breaks costs its own facts only.
+1. This machine: interfaces, version of the system, neighbour table. They give the targets.
+2. Four threads: the scan, mDNS, this machine's printers, and the questions to open ports. The last
+   one gets hosts and ports as the scan finds them, and IPP ports once their queues are known.
+3. When the scan is complete: printers that it did not reach, SNMP, and print ports that were
+   silent.
 
-What the scan does not need is imported where it is first called, as in sources.py: the scan, which
-takes the longest, begins that much earlier.
+Only the calling thread stores results, in this order, and sends all facts so far after each step.
+A source that fails costs only its own facts.
+
+Modules that the scan does not need are imported where they are first called, as in sources.py: the
+scan takes longest, and it starts that much earlier.
 """
 
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
 
-from collectors.contract import Failure, NetworkFacts, NetworkJob, Run, SourceState
-from collectors.network.background import Background
+from collectors.contract import Failure, Interface, NetworkFacts, NetworkJob, Run, SourceState
+from collectors.network.discoveries import Discoveries
 from collectors.network.gathered import NO_NETWORK, Gathered
 from collectors.network.host.local_network import LocalNetwork
 from collectors.network.observations import (
@@ -28,11 +33,8 @@ from collectors.network.observations import (
     KnownPrinters,
     MdnsFindings,
 )
-from collectors.network.scan.printer_targets import (
-    doubtful_ports,
-    printer_targets,
-    snmp_targets,
-)
+from collectors.network.scan.host_probes import TRIES
+from collectors.network.scan.printer_targets import doubtful_ports, printer_targets, snmp_targets
 from collectors.network.scan.scan import ScanFindings, merge, with_neighbour_table
 from collectors.network.scan.targets import (
     Target,
@@ -40,25 +42,27 @@ from collectors.network.scan.targets import (
     select_own_addresses,
     select_targets,
 )
-from collectors.network.sightings import Sightings
 from collectors.network.sources import Sources
 from collectors.shared.addresses import ipv4_host
+from collectors.shared.background import in_background
 
 MDNS_MAX_S = 10.0
 NAMES_MAX_S = 2.0
 _DISCOVERY_SHARE = 0.8
 _RESERVE_S = 0.3
 _GRACE_S = 0.2
-_LOOK_S = 0.05
-"""How often a pause looks whether the run was cancelled."""
+_POLL_S = 0.05
+"""How often a wait checks whether the run was cancelled."""
 _ONLY_DEVICE = "only this machine itself was asked for"
-_NOT_ASKED = "devices were not asked what they are: the configuration says so"
+_NOT_ASKED = "devices were not asked what they are: the configuration disables it"
+_NOTHING_TO_SCAN = "there is no private network to scan"
 
 T = TypeVar("T")
+D = TypeVar("D")
 
 
 def collect_network(job: NetworkJob, run: Run, sources: Sources | None = None) -> NetworkFacts:
-    """Collect within the bounds of the job; blocks. A cancelled run returns what it has."""
+    """Collect within the bounds of the job; blocks. A cancelled run returns what it has so far."""
     return _Collection(job, run, sources or Sources()).collect()
 
 
@@ -79,26 +83,24 @@ class _Collection:
 
     def collect(self) -> NetworkFacts:
         if not self._is_over():
-            self._look_at_machine()
+            self._read_machine()
             self._discover()
         self._gathered.is_cut = self._is_over()
         return self._facts(final=True)
 
     # ------------------------------------------------------------------ steps
 
-    def _look_at_machine(self) -> None:
+    def _read_machine(self) -> None:
         self._run.progress("interfaces", 0, 1)
-        gathered, job = self._gathered, self._job
-        gathered.os_version = self._guarded(
-            "os-version", self._sources.read_os_version, lambda _reason: None
-        )
+        gathered, read = self._gathered, self._sources
+        gathered.os_version = self._guarded("os-version", read.read_os_version, lambda _: None)
         gathered.interfaces_state = SourceState("succeeded")
         gathered.local = self._guarded(
-            "interfaces", self._sources.read_local_network, self._without_interfaces
+            "interfaces", read.read_local_network, self._without_interfaces
         )
         if not gathered.local.in_use:
             gathered.limitations.append(NO_NETWORK)
-        if job.device_only:
+        if self._job.device_only:
             gathered.selection = select_own_addresses(gathered.local.interfaces)
         else:
             gathered.selection = self._select()
@@ -109,157 +111,83 @@ class _Collection:
         return LocalNetwork()
 
     def _select(self) -> TargetSelection:
-        local = self._gathered.local
-        printer_hosts = (ipv4_host(entry.address) for entry in self._job.printers)
-        table = self._guarded("neighbours", self._sources.read_neighbour_table, lambda _reason: ())
+        local, job = self._gathered.local, self._job
+        printer_hosts = (ipv4_host(entry.address) for entry in job.printers)
+        known = (*filter(None, printer_hosts), *self._neighbours())
         return select_targets(
             local.in_use,
-            subnets=self._job.subnets,
-            exclude=self._job.exclude,
-            max_hosts=self._job.max_hosts,
-            first=(
-                *local.gateways,
-                *(host for host in printer_hosts if host),
-                *(entry.address for entry in table if entry.mac_address),
-            ),
+            subnets=job.subnets,
+            exclude=job.exclude,
+            max_hosts=job.max_hosts,
+            first=(*local.gateways, *known),
         )
 
     def _discover(self) -> None:
-        """Run all sources side by side, and take what each found once it is done."""
         gathered = self._gathered
-        sightings = Sightings(gathered.local.own_addresses)
-        scan = Background(lambda: self._scan(sightings))
-        mdns = Background(self._browse) if self._may_browse() else None
-        # These two take the longest: the others are imported once they have begun.
-        self._run.checkpoint(self._facts(final=False))
-        printers = Background(self._read_printers)
-        asking = Background(lambda: self._ask(sightings)) if self._job.enrich else None
-        self._take_known(printers)
-        if mdns is not None:
-            gathered.mdns = self._guarded("mdns", lambda: self._taken(mdns), _failed_browse)
-        self._tell_queues(sightings)
-        self._run.checkpoint(self._facts(final=False))
-        gathered.scan = self._guarded("scan", lambda: self._taken(scan), _failed_scan)
-        self._run.checkpoint(self._facts(final=False))
-        self._contact_printers(sightings)
-        asking_printers = Background(self._ask_printers)
-        self._watch_print_ports(sightings)
-        sightings.complete()
-        self._read_macs()
-        self._take_answers(asking)
-        told = self._guarded("snmp", lambda: self._taken(asking_printers), lambda _reason: ())
-        answers = gathered.enrichment
-        gathered.enrichment = replace(answers, evidence=(*answers.evidence, *told))
+        discoveries = Discoveries(gathered.local.own_addresses)
+        scan = in_background(partial(self._scan, discoveries))
+        mdns = in_background(self._browse)
+        # These two take longest. The others are imported while they run.
+        self._checkpoint()
+        printers = in_background(self._read_printers)
+        questions = in_background(partial(self._ask, discoveries))
+        self._store_printers(printers)
+        gathered.mdns = self._result("mdns", mdns, _failed_browse)
+        self._set_queues(discoveries)
+        self._checkpoint()
+        gathered.scan = self._result("scan", scan, _failed_scan)
+        self._checkpoint()
+        self._contact_printers(discoveries)
+        snmp = in_background(self._ask_snmp)
+        self._retry_print_ports(discoveries)
+        discoveries.complete()
+        gathered.macs = self._neighbours()
+        self._store_answers(questions, snmp)
 
-    def _take_known(self, printers: Background[KnownPrinters]) -> None:
-        known = self._guarded("printers", lambda: self._taken(printers), lambda _reason: None)
+    def _store_printers(self, printers: "Future[KnownPrinters]") -> None:
+        known = self._result("printers", printers, lambda _: None)
         if known is not None:
             self._gathered.known = known.printers
             self._gathered.failures += known.failures
             self._gathered.limitations += known.limitations
 
-    def _tell_queues(self, sightings: Sightings) -> None:
+    def _set_queues(self, discoveries: Discoveries) -> None:
         from collectors.network.progress import queues_in
 
-        self._read_macs()  # by which it is known who announced what
-        sightings.tell_queues(queues_in(self._gathered))
+        self._gathered.macs = self._neighbours()  # they identify the announcers
+        discoveries.set_queues(queues_in(self._gathered))
 
-    def _take_answers(self, asking: Background[Enrichment] | None) -> None:
+    def _store_answers(
+        self, questions: "Future[Enrichment]", snmp: "Future[tuple[Evidence, ...]]"
+    ) -> None:
         from collectors.network.progress import answers_in
 
         gathered = self._gathered
-        if asking is None:
-            gathered.limitations.append(_NOT_ASKED)
-            return
-        gathered.enrichment = self._guarded(
-            "enrichment", lambda: self._taken(asking), lambda _reason: Enrichment()
-        )
+        gathered.enrichment = self._result("enrichment", questions, lambda _: Enrichment())
         gathered.enrichment = answers_in(gathered)
+        evidence = (*gathered.enrichment.evidence, *self._result("snmp", snmp, lambda _: ()))
+        gathered.enrichment = replace(gathered.enrichment, evidence=evidence)
 
-    # ------------------------------------------------------------------ sources
-
-    def _read_printers(self) -> KnownPrinters:
-        from collectors.network.matching.learned import with_learned
-        from collectors.network.mdns.announced import wanted_by
-
-        known = self._sources.read_known_printers(self._job.printers, self._deadline_s)
-        known = replace(known, printers=with_learned(known.printers, self._job.learned))
-        self._wanted = wanted_by(known.printers)
-        if self._job.device_only or not self._gathered.local.in_use:
-            return known
-        names_end_s = min(self._discovery_ends_s, time.monotonic() + NAMES_MAX_S)
-        printers = self._sources.resolve_hosts(known.printers, names_end_s)
-        self._wanted = wanted_by(printers)
-        return replace(known, printers=printers)
-
-    def _may_browse(self) -> bool:
-        if self._gathered.local.in_use and not self._job.device_only:
-            return True
-        reason = _ONLY_DEVICE if self._job.device_only else NO_NETWORK
-        self._gathered.mdns = MdnsFindings(state=SourceState("unsupported", reason))
-        return False
-
-    def _browse(self) -> MdnsFindings:
-        return self._sources.browse(
-            [local.interface for local in self._gathered.local.in_use],
-            extra_types=self._job.mdns_service_types,
-            max_services=self._job.max_services,
-            deadline_s=min(self._discovery_ends_s, time.monotonic() + MDNS_MAX_S),
-            run=self._run,
-            wanted=lambda: self._wanted,
-            exclude=self._job.exclude,
-        )
-
-    def _scan(self, sightings: Sightings) -> ScanFindings:
-        targets = self._gathered.selection.targets
-        if not targets:
-            reason = "there is no private network to scan"
-            state = SourceState("unsupported", reason)
-            return ScanFindings(state=state, limitations=(reason,))
-        findings = self._sources.scan(
-            targets,
-            self._job.ports,
-            deadline_s=self._discovery_ends_s,
-            run=self._run,
-            sightings=sightings,
-        )
-        if any(target.way == "routed" for target in targets):
-            table = self._sources.read_neighbour_table()
-            findings = with_neighbour_table(findings, targets, table)
-        for host in findings.hosts:  # found by the table alone
-            sightings.host(host.address)
-        return findings
-
-    def _contact_printers(self, sightings: Sightings) -> None:
-        """Connect to known printers where the scan did not."""
-        gathered = self._gathered
-        if gathered.known is None or self._job.device_only or not gathered.local.in_use:
+    def _contact_printers(self, discoveries: Discoveries) -> None:
+        """Connect to known printers that the scan did not reach."""
+        gathered, job = self._gathered, self._job
+        if gathered.known is None or not self._may_leave_machine:
             return
         targets, limitations = printer_targets(
             gathered.known,
             tried={(h.address, port) for h in gathered.scan.hosts for port in h.tried_ports},
             own=gathered.local.own_addresses,
-            exclude=self._job.exclude,
+            exclude=job.exclude,
         )
         gathered.limitations += limitations
         if targets:
-            found = self._guarded(
-                "scan",
-                lambda: self._sources.scan(
-                    targets,
-                    (),
-                    deadline_s=self._discovery_ends_s,
-                    run=self._run,
-                    sightings=sightings,
-                ),
-                lambda _reason: ScanFindings(),
-            )
+            found = self._connect_to(targets, discoveries, lambda _: ScanFindings())
             gathered.scan = merge(gathered.scan, found, targets)
 
-    def _watch_print_ports(self, sightings: Sightings) -> None:
-        """Look again at printers' ports that did not answer: another till may hold them."""
+    def _retry_print_ports(self, discoveries: Discoveries) -> None:
+        """Try printers' ports again that did not answer: another till may hold them."""
         gathered, started_s = self._gathered, time.monotonic()
-        for after_s in () if self._job.device_only else self._sources.looks_after_s:
+        for after_s in () if self._job.device_only else self._sources.retries_after_s:
             own = gathered.local.own_addresses
             targets = doubtful_ports(gathered.known or (), gathered.scan.hosts, own)
             if not targets or started_s + after_s >= self._discovery_ends_s:
@@ -268,19 +196,80 @@ class _Collection:
             if self._run.cancelled:
                 break
             before = {host.address: host for host in gathered.scan.hosts}
-            found = self._guarded(
-                "scan", partial(self._look_once, targets, sightings), _failed_scan
-            )
+            found = self._connect_to(targets, discoveries, _failed_scan, tries=1)
             gathered.scan = merge(gathered.scan, found)
-            gathered.add_look(targets, before, found)
+            gathered.add_attempt(targets, before, found)
 
-    def _look_once(self, targets: Sequence[Target], sightings: Sightings) -> ScanFindings:
-        return self._sources.look_once(
-            targets, deadline_s=self._discovery_ends_s, run=self._run, sightings=sightings
+    def _connect_to(
+        self,
+        targets: Sequence[Target],
+        discoveries: Discoveries,
+        otherwise: Callable[[str], ScanFindings],
+        tries: int = TRIES,
+    ) -> ScanFindings:
+        """Connect to the ports that the targets name."""
+        return self._guarded(
+            "scan", lambda: self._run_scan(targets, (), discoveries, tries), otherwise
         )
 
-    def _ask_printers(self) -> tuple[Evidence, ...]:
-        """Ask this machine's printers by SNMP, where the configuration has a community."""
+    # ------------------------------------------------------------------ in threads
+
+    def _scan(self, discoveries: Discoveries) -> ScanFindings:
+        targets = self._gathered.selection.targets
+        if not targets:
+            state = SourceState("unsupported", _NOTHING_TO_SCAN)
+            return ScanFindings(state=state, limitations=(_NOTHING_TO_SCAN,))
+        findings = self._run_scan(targets, self._job.ports, discoveries)
+        if any(target.way == "routed" for target in targets):
+            table = self._sources.read_neighbour_table()
+            findings = with_neighbour_table(findings, targets, table)
+        for host in findings.hosts:  # also those that only the table has
+            discoveries.add_host(host.address)
+        return findings
+
+    def _run_scan(
+        self,
+        targets: Sequence[Target],
+        ports: Sequence[int],
+        discoveries: Discoveries,
+        tries: int = TRIES,
+    ) -> ScanFindings:
+        ends_s, run = self._discovery_ends_s, self._run
+        return self._sources.scan(
+            targets, ports, deadline_s=ends_s, run=run, discoveries=discoveries, tries=tries
+        )
+
+    def _browse(self) -> MdnsFindings:
+        if not self._may_leave_machine:
+            reason = _ONLY_DEVICE if self._job.device_only else NO_NETWORK
+            return MdnsFindings(state=SourceState("unsupported", reason))
+        ends_s = min(self._discovery_ends_s, time.monotonic() + MDNS_MAX_S)
+        return self._sources.browse(
+            self._interfaces, self._job, ends_s, self._run, lambda: self._wanted
+        )
+
+    def _read_printers(self) -> KnownPrinters:
+        from collectors.network.matching.learned import with_learned
+        from collectors.network.mdns.announced import wanted_by
+
+        known = self._sources.read_known_printers(self._job.printers, self._deadline_s)
+        known = replace(known, printers=with_learned(known.printers, self._job.learned))
+        self._wanted = wanted_by(known.printers)
+        if not self._may_leave_machine:
+            return known
+        names_end_s = min(self._discovery_ends_s, time.monotonic() + NAMES_MAX_S)
+        printers = self._sources.resolve_hosts(known.printers, names_end_s)
+        self._wanted = wanted_by(printers)
+        return replace(known, printers=printers)
+
+    def _ask(self, discoveries: Discoveries) -> Enrichment:
+        if not self._job.enrich:
+            return Enrichment(limitations=(_NOT_ASKED,))
+        interfaces = () if self._job.device_only else self._interfaces
+        return self._sources.enrich(discoveries, interfaces, self._deadline_s, self._run)
+
+    def _ask_snmp(self) -> tuple[Evidence, ...]:
+        """Ask this machine's printers by SNMP, if the configuration has a community."""
         community, gathered = self._job.snmp_community, self._gathered
         if not community or self._job.device_only or not self._job.enrich:
             return ()
@@ -288,50 +277,61 @@ class _Collection:
         targets = snmp_targets(gathered.known or (), gathered.scan.hosts, own)
         return self._sources.ask_snmp(targets, community, self._deadline_s, self._run)
 
-    def _ask(self, sightings: Sightings) -> Enrichment:
-        return self._sources.enrich(
-            sightings,
-            self._deadline_s,
-            self._run,
-            self._job.device_only,
-            interfaces=[local.interface for local in self._gathered.local.in_use],
-        )
-
-    def _read_macs(self) -> None:
-        table = self._guarded("neighbours", self._sources.read_neighbour_table, lambda _reason: ())
-        self._gathered.macs = {e.address: e.mac_address for e in table if e.mac_address}
-
     # ------------------------------------------------------------------ bounds and failures
+
+    @property
+    def _may_leave_machine(self) -> bool:
+        return bool(self._gathered.local.in_use) and not self._job.device_only
+
+    @property
+    def _interfaces(self) -> tuple[Interface, ...]:
+        return tuple(local.interface for local in self._gathered.local.in_use)
+
+    def _neighbours(self) -> dict[str, str]:
+        """Return the MAC of each address in the neighbour table."""
+        table = self._guarded("neighbours", self._sources.read_neighbour_table, lambda _: ())
+        return {entry.address: entry.mac_address for entry in table if entry.mac_address}
 
     def _facts(self, *, final: bool) -> NetworkFacts:
         from collectors.network.progress import facts_of
 
         return facts_of(self._gathered, self._job, cancelled=self._run.cancelled, final=final)
 
+    def _checkpoint(self) -> None:
+        self._run.checkpoint(self._facts(final=False))
+
     def _is_over(self) -> bool:
         return self._run.cancelled or time.monotonic() >= self._deadline_s
 
-    def _taken(self, background: Background[T]) -> T:
-        """Wait for a step beside this one. Raises TimeoutError when it is not done in time."""
-        if not background.wait(self._deadline_s, lambda: self._run.cancelled):
-            # A cancelled step ends by itself; all together are given some time to notice.
-            if self._grace_ends_s is None:
-                self._grace_ends_s = time.monotonic() + _GRACE_S
-            background.wait(self._grace_ends_s, lambda: False)
-        return background.result()
+    def _result(self, step: str, future: "Future[T]", otherwise: Callable[[str], D]) -> T | D:
+        """Wait for a thread. One that is not done in time counts as failed."""
+        while not future.done() and not self._is_over():
+            left_s = max(0.0, self._deadline_s - time.monotonic())
+            wait([future], timeout=min(_POLL_S, left_s))
+        if not future.done():
+            # A cancelled thread ends by itself. All of them share some time to notice.
+            self._grace_ends_s = self._grace_ends_s or time.monotonic() + _GRACE_S
+            wait([future], timeout=max(0.0, self._grace_ends_s - time.monotonic()))
+        return self._guarded(step, partial(_result_now, future), otherwise)
 
-    def _pause_until(self, moment_s: float) -> None:
-        while not self._run.cancelled and (left_s := moment_s - time.monotonic()) > 0:
-            time.sleep(min(_LOOK_S, left_s))
+    def _pause_until(self, end_s: float) -> None:
+        while not self._run.cancelled and (left_s := end_s - time.monotonic()) > 0:
+            time.sleep(min(_POLL_S, left_s))
 
-    def _guarded(self, step: str, act: Callable[[], T], otherwise: Callable[[str], T]) -> T:
-        """Run a source; when it breaks, record the failure and go on with ``otherwise``."""
+    def _guarded(self, step: str, act: Callable[[], T], otherwise: Callable[[str], D]) -> T | D:
+        """Run a source. If it fails, record the failure and return the value of ``otherwise``."""
         try:
             return act()
         except Exception as error:  # noqa: BLE001 - the boundary of a source
             reason = str(error) or type(error).__name__
             self._gathered.failures.append(Failure(step, reason))
             return otherwise(reason)
+
+
+def _result_now(future: "Future[T]") -> T:
+    if not future.done():
+        raise TimeoutError("stopped before it was done")
+    return future.result()
 
 
 def _failed_scan(reason: str) -> ScanFindings:

@@ -1,4 +1,4 @@
-"""What this machine, scan, mDNS and questions tell, joined once by host and by port. Pure.
+"""The facts of this machine, scan, mDNS and questions, joined once by host and by port. Pure.
 
 Printer matching, the list of endpoints and the list of hosts all read this one table.
 """
@@ -10,11 +10,7 @@ from types import MappingProxyType
 from collectors.contract import HostSource
 from collectors.network.host.local_network import LocalNetwork
 from collectors.network.matching.identity import normal_uuid, real_serial
-from collectors.network.mdns.description import (
-    PRINT_SERVICES,
-    friendly_name,
-    txt_model,
-)
+from collectors.network.mdns.description import PRINT_SERVICES, friendly_name, txt_model
 from collectors.network.observations import (
     Evidence,
     HostName,
@@ -44,10 +40,11 @@ def correlate(
     macs: Mapping[str, str] = MappingProxyType({}),
     announcers: Mapping[str, str] = MappingProxyType({}),
     scanned_networks: Sequence[str] = (),
-    looks: Mapping[Key, tuple[PortState, ...]] = MappingProxyType({}),
+    attempts: Mapping[Key, tuple[PortState, ...]] = MappingProxyType({}),
 ) -> Observations:
-    """Join what the sources saw. ``macs`` is the neighbour table, for hosts the scan did not try;
-    ``announcers`` tells who announced an address. The first to be given is the first in the table.
+    """Join the facts of all sources. ``macs`` is the neighbour table, for hosts the scan did not
+    try;
+    ``announcers`` has who announced an address. The table keeps the order of the arguments.
     """
     join = _Join(local, scanned, macs)
     join.add_services(services, _without_borrowed_uuids(services, evidence, local.own_addresses))
@@ -59,7 +56,7 @@ def correlate(
         announcers,
         tuple(scanned_networks),
         _distinct(*map(str, networks)),
-        looks,
+        attempts,
     )
 
 
@@ -226,8 +223,8 @@ def _announced_state(service: MdnsService) -> QueueState:
     return QueueState(queue, _uuid(service), "stopped" if is_stopped else None)
 
 
-def _answered_state(told: Evidence) -> QueueState:
-    return QueueState(told.queue, told.uuid, told.state, told.state_reasons, told.is_missing)
+def _answered_state(found: Evidence) -> QueueState:
+    return QueueState(found.queue, found.uuid, found.state, found.state_reasons, found.is_missing)
 
 
 def _distinct(*texts: str | None) -> tuple[str, ...]:

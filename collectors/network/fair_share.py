@@ -1,5 +1,6 @@
-"""How strangers share what is bounded: whoever takes much leaves enough for others. Pure."""
+"""Fair shares of a bounded resource between announcers that are not trusted. Pure."""
 
+from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterable
 from typing import TypeVar
 
@@ -9,18 +10,22 @@ Item = TypeVar("Item")
 class Pool:
     """An amount of which each holder may hold as much as is left, and no more.
 
-    One greedy holder ends at a half, two at a third each; a newcomer always finds as much free as
-    the greediest holds. (Known from switches as dynamic thresholds: Choudhury and Hahne, "Dynamic
+    One greedy holder ends at a half, two at a third each. A newcomer always finds as much free as
+    the greediest holds. (Switches call it dynamic thresholds: Choudhury and Hahne, "Dynamic
     queue length thresholds for shared-memory packet switches", IEEE/ACM ToN 6 (2), 1998.)
     """
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._left = size
-        self._held: dict[str, int] = {}
+        self._held: Counter[str] = Counter()
+
+    @property
+    def used(self) -> int:
+        return self._size - self._left
 
     def take(self, holder: str, amount: int) -> bool:
-        held = self._held.get(holder, 0) + amount
+        held = self._held[holder] + amount
         if held > self._left - amount:
             return False
         self._held[holder] = held
@@ -28,26 +33,69 @@ class Pool:
         return True
 
     def give_back(self, holder: str, amount: int) -> None:
-        self._held[holder] = self._held.get(holder, 0) - amount
+        self._held[holder] -= amount
         self._left += amount
 
-    def hand_over(self, holder: str, other: str) -> None:
-        """What ``holder`` held is held by ``other``: both turned out to be one."""
-        if held := self._held.pop(holder, 0):
-            self._held[other] = self._held.get(other, 0) + held
+    def hand_over(self, holder: str, other: str, amount: int | None = None) -> None:
+        """Move ``amount``, or all, from one holder to another: both turned out to be one device."""
+        moved = self._held[holder] if amount is None else amount
+        self._held[holder] -= moved
+        self._held[other] += moved
 
     def refill(self) -> None:
-        """Give everybody a new chance; what each has had still counts against it."""
+        """Make the whole amount available again. What each holder took still counts against it."""
         self._left = self._size
 
 
+class FairQueue:
+    """Packets by owner, taken from each owner in turn, bounded in number and bytes."""
+
+    def __init__(self, packets_max: int, bytes_max: int) -> None:
+        self._packets_max = packets_max
+        self._bytes_max = bytes_max
+        self._packets: dict[str, deque[tuple[str, bytes]]] = {}
+        self._bytes: Counter[str] = Counter()
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def put(self, owner: str, source: str, packet: bytes) -> str | None:
+        """Add a packet and its source. Returns the source of the one dropped for it, if any.
+
+        A full queue drops the newest packet of the owner that has most bytes in it.
+        """
+        self._packets.setdefault(owner, deque()).append((source, packet))
+        self._bytes[owner] += len(packet)
+        self._count += 1
+        if self._count <= self._packets_max and self._bytes.total() <= self._bytes_max:
+            return None
+        most = max(self._packets, key=lambda each: self._bytes[each])
+        return self._removed(most, self._packets[most].pop())[0]
+
+    def take(self) -> tuple[str, bytes] | None:
+        """Return the next packet and its source; None if there is none."""
+        if not self._packets:
+            return None
+        owner, packets = next(iter(self._packets.items()))
+        packet = self._removed(owner, packets.popleft())
+        if packets:
+            self._packets[owner] = self._packets.pop(owner)  # last in the next turn
+        return packet
+
+    def _removed(self, owner: str, packet: tuple[str, bytes]) -> tuple[str, bytes]:
+        self._count -= 1
+        self._bytes[owner] -= len(packet[1])
+        if not self._packets[owner]:
+            del self._packets[owner], self._bytes[owner]
+        return packet
+
+
 def in_turns(owned: Iterable[tuple[Hashable, Item]]) -> list[Item]:
-    """Return the items so that each owner's first comes before anybody's second, and so on."""
-    counts: dict[Hashable, int] = {}
-    ranked: list[tuple[int, int, Item]] = []
-    for number, (owner, item) in enumerate(owned):
-        turn = counts.get(owner, 0)
-        counts[owner] = turn + 1
-        ranked.append((turn, number, item))
-    ranked.sort(key=lambda each: each[:2])
-    return [item for _, _, item in ranked]
+    """Return the items so that each owner's first comes before any owner's second, and so on."""
+    turns: defaultdict[int, list[Item]] = defaultdict(list)
+    counts: Counter[Hashable] = Counter()
+    for owner, item in owned:
+        turns[counts[owner]].append(item)
+        counts[owner] += 1
+    return [item for turn in sorted(turns) for item in turns[turn]]

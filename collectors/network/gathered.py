@@ -1,4 +1,4 @@
-"""What a run has gathered so far."""
+"""What a run has collected so far."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ NO_NETWORK = "no network interface is up"
 
 @dataclass(slots=True)
 class Gathered:
-    """The findings of each source as they come in; ``known`` is None until printers were read."""
+    """The findings of each source so far. ``known`` is None until the printers are read."""
 
     started_at: str
     os_platform: str
@@ -27,20 +27,20 @@ class Gathered:
     known: tuple[KnownPrinter, ...] | None = None
     enrichment: Enrichment = field(default_factory=Enrichment)
     macs: dict[str, str] = field(default_factory=dict)
-    looks: dict[tuple[str, int], tuple[PortState, ...]] = field(default_factory=dict)
-    """How print ports that were looked at again were found, each time."""
+    attempts: dict[tuple[str, int], tuple[PortState, ...]] = field(default_factory=dict)
+    """The results of all connections to print ports that were tried again, oldest first."""
     failures: list[Failure] = field(default_factory=list)
     limitations: list[str] = field(default_factory=list)
     is_cut: bool = False
 
-    def add_look(
+    def add_attempt(
         self, targets: Sequence[Target], before: Mapping[str, ScannedHost], found: ScanFindings
     ) -> None:
-        """Add how print ports were found to how they were found before."""
+        """Add the results of one more connection to each print port."""
         now = {host.address: host for host in found.hosts}
         for target in targets:
             for port in target.ports or ():
                 key, host = (target.address, port), now.get(target.address)
                 first = before[target.address].contact(port) or "no-answer"
                 last = (host.contact(port) if host else None) or "no-answer"
-                self.looks[key] = (*self.looks.get(key, (first,)), last)
+                self.attempts[key] = (*self.attempts.get(key, (first,)), last)

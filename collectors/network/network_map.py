@@ -1,4 +1,4 @@
-"""The lists of hosts and endpoints, out of everything that was seen. Pure."""
+"""The lists of hosts and endpoints, from all observations. Pure."""
 
 import ipaddress
 from collections import Counter
@@ -30,7 +30,7 @@ ENDPOINTS_AT_ONCE = 32
 """Endpoints of one device that come before those of others that are worth less."""
 
 LONG_LIST = 256
-"""A list that is longer will be cut: what was seen then comes before what was only told."""
+"""A longer list will be cut. Observed endpoints then come before those that were only announced."""
 
 _NO_MATCHES = PrinterMatches()
 
@@ -59,8 +59,8 @@ def assemble_endpoints(
 def worth_keeping(
     hosts: Sequence[Host], observed: Observations, matches: PrinterMatches, most: int
 ) -> tuple[Host, ...]:
-    """Return the hosts that are kept where there are too many, in the order given: those that
-    were seen before those that somebody told of, and of the latter as many of each announcer."""
+    """Return the hosts to keep if there are too many, in the order given: observed hosts before
+    announced ones, and of the latter as many of each announcer."""
     if len(hosts) <= most:
         return tuple(hosts)
     matched = {address for address, _port in matches.printer_ids}
@@ -84,8 +84,9 @@ def by_worth(
 ) -> tuple[Endpoint, ...]:
     """Order endpoints best first: matched printers, printers, announced ones, the rest.
 
-    Whoever must shorten the list cuts its tail, so what one device has above ``ENDPOINTS_AT_ONCE``
-    comes after what the others have. ``announcers`` tells who announced an address.
+    A list that is too long is cut at its end, so the endpoints of one device above
+    ``ENDPOINTS_AT_ONCE`` come after those of the others. ``announcers`` has who announced an
+    address.
     """
     printers = frozenset(announced_printers)
     endpoints = tuple(endpoints)
@@ -100,7 +101,7 @@ def by_worth(
         else:
             rank = 2 if "mdns" in endpoint.discovered_by else 3
         if is_long and endpoint.status != "reachable" and not endpoint.matched_printer_ids:
-            rank += 4  # anybody may announce a port of a device: what answers comes first
+            rank += 4  # any host may announce a port of a device: what answers comes first
         return (rank, *_numeric(endpoint.address), endpoint.port)
 
     counts: Counter[str] = Counter()
@@ -110,7 +111,7 @@ def by_worth(
         if endpoint.matched_printer_ids:
             return 0
         if is_long and endpoint.status != "reachable" and endpoint.mac_address is None:
-            return LONG_LIST  # nobody was seen there: anybody may have announced it
+            return LONG_LIST  # no device was seen there: any host may have announced it
         device = endpoint.mac_address or announcers.get(endpoint.address, endpoint.address)
         counts[device] += 1
         return (counts[device] - 1) // ENDPOINTS_AT_ONCE
@@ -148,7 +149,7 @@ def _host(host: HostObservation) -> Host:
 
 
 def _services(host: HostObservation) -> tuple[Service, ...]:
-    """Return announced services, then open ports nobody announced."""
+    """Return announced services, then open ports without an announcement."""
     by_port = sorted(_services_by_port(host).items())
     announced = [
         Service(port, "mdns", each.instance or None, each.type, _was_reached(host, port))
@@ -203,7 +204,7 @@ def _endpoint(
 def _label(
     host: HostObservation, services: Sequence[MdnsService], known: PortObservation | None
 ) -> str | None:
-    """Return the name a person gave the device before one that is made of its MAC."""
+    """Return the name that a user gave the device, before one that is made of its MAC."""
     own = [friendly_name(service) for service in services if service.instance]
     whole = [friendly_name(s) for s in host.services if s.type in _NAMED_BY_PEOPLE] if own else []
     names = [*own, *whole, *(known.labels if known else ())]
@@ -215,7 +216,7 @@ def _label(
 def _model(
     host: HostObservation, services: Sequence[MdnsService], known: PortObservation | None
 ) -> str | None:
-    """Return the model, and in brackets the role where the device tells one: ``X (speaker)``."""
+    """Return the model, with the role in brackets if the device announces one: ``X (speaker)``."""
     models = (*(known.models if known else ()), *map(txt_model, services), host.model)
     model = next(filter(None, map(shown_model, filter(None, models))), None)
     roles = dict.fromkeys(filter(None, map(role_of, services)))

@@ -1,4 +1,4 @@
-"""What the sources of the network collector tell each other, and the table of all they saw.
+"""The values that the sources of the network collector exchange, and the table of all of them.
 
 Plain frozen values. Every string in them was bounded and freed of control characters by the
 source that made them (see ``text.py``). Addresses are printable IPv4 or IPv6 without scope ids,
@@ -9,14 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from collectors.contract import (
-    Failure,
-    HostSource,
-    LearnedPrinter,
-    Printer,
-    SourceState,
-    Transport,
-)
+from collectors.contract import Failure, HostSource, LearnedPrinter, Printer, SourceState, Transport
 from collectors.network.scan.scan import PortState, ScannedHost
 
 # ---------------------------------------------------------------------------- mDNS
@@ -28,8 +21,8 @@ class MdnsService:
 
     ``instance`` is the unescaped first label, ``type`` is like ``_ipp._tcp``, ``hostname`` is the
     SRV target without the trailing dot ("" when no SRV record came), ``port`` 0 likewise.
-    ``txt`` keys are lower-case, in the order sent. ``announcer`` is the address that told it, ""
-    where nobody knows; ``is_hearsay`` tells that ``addresses`` are those of others.
+    ``txt`` keys are lower-case, in the order sent. ``announcer`` is the address that sent it, ""
+    if unknown; ``is_hearsay``: ``addresses`` are those of other devices.
     """
 
     instance: str
@@ -57,10 +50,10 @@ class MdnsFindings:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What this machine's own printers are recognised by in what is announced.
+    """What identifies this machine's own printers in announcements.
 
     ``names`` are instance names in lower case and as queues are named after them, ``addresses``
-    literal ones of printers. ``is_called`` tells of any that is printed to by a name of mDNS.
+    literal ones of printers. ``is_called``: some printer is printed to by an mDNS name.
     """
 
     names: frozenset[str] = frozenset()
@@ -86,11 +79,11 @@ class SnmpTarget:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What an allow-listed question (IPP attributes, web page) told of one address and port.
+    """The answer to an allow-listed question (IPP attributes, web page) to one address and port.
 
     ``state_reasons`` are IPP keywords without "none" (RFC 8011, section 5.4.12), ``name`` is the
     printer's own name, ``title``, ``realm`` (of a login) and ``server`` are of its web page.
-    ``queue`` is the path that was asked, ``is_missing`` tells that nothing is there.
+    ``queue`` is the requested path; ``is_missing``: there is no such queue.
     """
 
     address: str
@@ -133,12 +126,12 @@ class KnownPrinter:
 
     ``address`` is what the report shows: ``host:port`` or a device path. ``host`` is a literal
     address or a name; ``addresses`` are the literal ones (of ``host`` resolved, if it is a name).
-    ``present`` tells of a local device (USB, serial) whether it is there, None where that cannot
-    be told. ``stopped`` and ``state_reasons`` are what the machine's own spooler says. ``backend``
+    ``present`` is whether a local device (USB, serial) is there, None if that is unknown.
+    ``stopped`` and ``state_reasons`` are from the machine's own spooler. ``backend``
     names the CUPS backend of a queue whose device URI has no form that is known. ``learned``
-    is what it was when it last answered. ``is_file_missing`` tells that a device is there, but not
+    is its identity when it last answered. ``is_file_missing``: the device is there, but not
     the device file that is printed to, ``suspended`` is the sysfs folder of one that the kernel has
-    suspended. ``stuck_jobs`` are those of its queue that somebody has to see to.
+    suspended. ``stuck_jobs`` are those of its queue that need a user.
     """
 
     id: str
@@ -169,7 +162,7 @@ class KnownPrinter:
 
 
 def is_called_by_mdns(printer: KnownPrinter) -> bool:
-    """Tell whether what prints to it must find it by a multicast question each time."""
+    """Return whether each job must find the printer by a multicast question."""
     host = (printer.host or "").lower().rstrip(".")
     return bool(printer.dns_sd_name) or host.endswith(".local")
 
@@ -185,7 +178,7 @@ class KnownPrinters:
 class PrinterMatches:
     """``printer_ids`` are the printers matched to an address and port, ``learned`` is what those
     that answered were found to be, ``strangers`` the other devices that answer at the addresses of
-    printers that were seen nowhere."""
+    printers that were not found."""
 
     printers: tuple[Printer, ...] = ()
     printer_ids: Mapping[tuple[str, int], tuple[str, ...]] = field(default_factory=dict)
@@ -213,8 +206,8 @@ class PortObservation:
 
     ``contact`` is None when the port was only announced and never tried. ``hostnames`` are the
     names of its address, ``labels`` what the port is called: by DNS-SD, by itself, by its page.
-    ``models`` begin with what it says when asked, ``answered_uuids`` are those of ``uuids`` that
-    it gave then. ``is_announced`` tells of mDNS. ``queue_states`` end with what was asked;
+    ``models`` start with its own answers, ``answered_uuids`` are those of ``uuids`` in its answers.
+    ``is_announced``: by mDNS. ``queue_states`` end with answers;
     ``state`` is that of a port with one printer.
     """
 
@@ -239,7 +232,7 @@ class PortObservation:
 class HostObservation:
     """An address of which anything is known: this machine's, a gateway's, announced or scanned.
 
-    ``services`` are those announced under it, ``scanned`` is None where the scan saw nobody,
+    ``services`` are those announced under it, ``scanned`` is None if the scan found no host,
     ``mac_address`` may be the neighbour table's, ``model`` is what it announces of itself as a
     whole.
     """
@@ -256,12 +249,12 @@ class HostObservation:
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """All that was seen, by address and by port.
+    """All observations, by address and by port.
 
-    ``announcers`` tells who announced an address first, ``scanned_networks`` (``192.168.1.0/24``)
+    ``announcers`` has who announced an address first, ``scanned_networks`` (``192.168.1.0/24``)
     are the ranges in which every address was tried, so that silence there means something.
-    ``own_networks`` are those that this machine has an address in. ``looks`` tell of print ports
-    that did not answer at once how they were found, one time after the other.
+    ``own_networks`` are those that this machine has an address in. ``attempts`` are the results of
+    all connections to print ports that did not answer at once.
     """
 
     hosts: Mapping[str, HostObservation] = field(default_factory=dict)
@@ -269,10 +262,10 @@ class Observations:
     announcers: Mapping[str, str] = field(default_factory=dict)
     scanned_networks: tuple[str, ...] = ()
     own_networks: tuple[str, ...] = ()
-    looks: Mapping[tuple[str, int], tuple[PortState, ...]] = field(default_factory=dict)
+    attempts: Mapping[tuple[str, int], tuple[PortState, ...]] = field(default_factory=dict)
 
     def without(self, addresses: Collection[str]) -> "Observations":
-        """Return what was seen of all other addresses."""
+        """Return the observations of all other addresses."""
         return replace(
             self,
             hosts={a: host for a, host in self.hosts.items() if a not in addresses},

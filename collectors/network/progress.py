@@ -1,40 +1,26 @@
-"""The facts that follow from what a run has gathered so far. Pure."""
+"""The facts that follow from what a run has collected so far. Pure."""
 
 from dataclasses import replace
 from typing import Literal
 
-from collectors.contract import (
-    Host,
-    NetworkFacts,
-    NetworkJob,
-    SourceState,
-    Unavailable,
-)
+from collectors.contract import Host, NetworkFacts, NetworkJob, SourceState, Unavailable
 from collectors.network.correlate import correlate
+from collectors.network.discoveries import Queues
 from collectors.network.gathered import NO_NETWORK, Gathered
 from collectors.network.matching.causes import machine_causes
 from collectors.network.matching.machine import look_at_machine
 from collectors.network.matching.match import match
 from collectors.network.matching.symptoms import NOTHING_WRONG
 from collectors.network.mdns.announced import Announced, LinkLayer, announced, wanted_by
-from collectors.network.network_map import (
-    assemble_endpoints,
-    assemble_hosts,
-    worth_keeping,
-)
-from collectors.network.observations import (
-    Enrichment,
-    Observations,
-    PrinterMatches,
-)
-from collectors.network.sightings import Queues
+from collectors.network.network_map import assemble_endpoints, assemble_hosts, worth_keeping
+from collectors.network.observations import Enrichment, Observations, PrinterMatches
 from collectors.shared.addresses import network_of
 
 NOT_DONE = "stopped before it was done"
 
 
 def announced_in(gathered: Gathered) -> Announced:
-    """Return what is listed of the announcements, by what is known of the announcers now."""
+    """Return the announcements to list, by the announcers known so far."""
     macs = {
         **gathered.macs,
         **{h.address: h.mac_address for h in gathered.scan.hosts if h.mac_address},
@@ -50,7 +36,7 @@ def announced_in(gathered: Gathered) -> Announced:
 
 
 def observed_in(gathered: Gathered, announced: Announced) -> Observations:
-    """Return the table of all that was seen so far."""
+    """Return the table of all observations so far."""
     is_whole = gathered.scan.state.state == "succeeded"
     return correlate(
         local=gathered.local,
@@ -61,7 +47,7 @@ def observed_in(gathered: Gathered, announced: Announced) -> Observations:
         macs=gathered.macs,
         announcers=announced.announcers,
         scanned_networks=gathered.selection.networks if is_whole else (),
-        looks=gathered.looks,
+        attempts=gathered.attempts,
     )
 
 
@@ -80,7 +66,7 @@ def queues_in(gathered: Gathered) -> dict[tuple[str, int], Queues]:
 
 
 def answers_in(gathered: Gathered) -> Enrichment:
-    """Return what was answered, without the names of hosts that announced theirs."""
+    """Return the answers, without the names of hosts that announced one."""
     services = announced_in(gathered).services
     named = {a for s in services if not s.is_hearsay for a in s.addresses}
     named |= gathered.local.own_addresses
@@ -93,7 +79,7 @@ def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: boo
     announced = announced_in(gathered)
     observed = observed_in(gathered, announced)
     others = observed.without(gathered.local.own_addresses)
-    # This machine's own queues are no printers of the network.
+    # This machine's own queues are not printers of the network.
     known = gathered.known or ()
     is_whole = final and not cancelled
     machine = (
@@ -120,10 +106,7 @@ def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: boo
         scan_source=_state(gathered.scan.state, final),
         unavailable=_unavailable(gathered),
         failures=(*gathered.failures, *gathered.enrichment.failures),
-        limitations=(
-            *machine_causes(machine),
-            *_limitations(gathered, announced, hosts, job),
-        ),
+        limitations=(*machine_causes(machine), *_limitations(gathered, announced, hosts, job)),
         truncated=_is_truncated(gathered) or announced.is_cut or len(kept) < len(hosts),
         cancelled=cancelled,
     )
@@ -139,7 +122,7 @@ def _state(state: SourceState, final: bool) -> SourceState:
 
 
 def _unavailable(gathered: Gathered) -> Unavailable:
-    """Say why each thing that the machine could have told is missing."""
+    """Return why each value of the machine is missing."""
     given, in_use = gathered.local.unavailable, gathered.local.in_use
     mac_address, gateway, interfaces = given.mac_address, given.gateway, given.interfaces
     if gathered.interfaces_state.state == "failed":

@@ -61,7 +61,7 @@ def join_host_port(host: str, port: int | None) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address or a host of a URL never leaves this machine."""
+    """Return whether an address or a host of a URL never leaves this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -85,7 +85,7 @@ def network_of(address: InterfaceAddress) -> Network:
 
 
 def is_beyond(address: str, networks: Sequence[Network]) -> bool:
-    """Tell whether an IPv4 address is in none of some networks; never where either is missing."""
+    """Return whether an IPv4 address is outside of all networks; False if there are none."""
     if not networks or not address or ":" in address:
         return False
     parsed = IPv4Address(address)

@@ -1,4 +1,4 @@
-"""The print spooler of this machine: where CUPS listens, and one IPP question to it."""
+"""The print spooler of this machine: the address of CUPS, and one IPP request to it."""
 
 import os
 import socket
@@ -19,21 +19,21 @@ _PORT = 631
 
 
 class CupsError(OSError):
-    """CUPS did not answer as it should. The text says what "it" did and quotes nothing."""
+    """CUPS did not answer correctly. The text quotes nothing of the answer."""
 
 
 class NotRunning(CupsError):
-    """Nothing listens where CUPS would; its socket may have been left behind."""
+    """CUPS does not run; its socket may have been left behind."""
 
     def __init__(self, *, is_socket_there: bool) -> None:
-        said = "its socket is there, but nothing listens on it"
-        super().__init__(said if is_socket_there else "it does not run")
+        text = "its socket is there, but nothing listens on it"
+        super().__init__(text if is_socket_there else "it does not run")
         self.is_socket_there = is_socket_there
 
 
 @dataclass(frozen=True, slots=True)
 class CupsServer:
-    """Where the local CUPS listens: a socket's path, or a port of the loopback interface."""
+    """The address of the local CUPS: a socket's path, or a port of the loopback interface."""
 
     path: str | None = None
     host: str = "localhost"

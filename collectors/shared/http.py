@@ -80,10 +80,7 @@ async def exchange(
 
 
 def exchange_blocking(
-    connection: socket.socket,
-    request: HttpRequest,
-    body_max: int,
-    require_s: Callable[[], float],
+    connection: socket.socket, request: HttpRequest, body_max: int, require_s: Callable[[], float]
 ) -> HttpReply:
     """Do the same over a socket. ``require_s`` gives the seconds left or raises TimeoutError."""
     pending = HttpExchange(request, body_max)

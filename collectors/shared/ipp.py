@@ -195,7 +195,7 @@ def _read_item(levels: list[_Open], tag: int, name: str, raw: bytes) -> None:
     if name and not is_member:
         levels[-1].append((name, []))
     if not levels[-1]:
-        return  # nobody's value
+        return  # a value without a name
     if tag == _BEGIN_COLLECTION:
         if len(levels) > COLLECTIONS_DEEP_MAX:
             raise IppError("collections are nested too deeply")

@@ -14,7 +14,7 @@ _NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 """Windows would open a console window on the till's screen for each program."""
 
 KILLED_EARLY_S = 0.05
-"""A program is ended this long before the deadline, so that its silence can still be told."""
+"""A program is ended this long before the deadline, so that the timeout can still be reported."""
 
 
 class NotInstalled(FileNotFoundError):

@@ -1,6 +1,6 @@
-"""Text written by strangers: bounded and freed of what steers a terminal, a log or a page.
+"""Untrusted text: bounded, without characters that control a terminal, a log or a page.
 
-Markup is left as it is, since escaping belongs to whoever shows it.
+Markup is kept: the code that displays the text escapes it.
 """
 
 from collectors.contract import TEXT_MAX

@@ -15,7 +15,7 @@ import json, sys, time
 from collectors.network.host.interfaces import read_local_network
 from collectors.network.scan.scan import scan
 from collectors.network.scan.targets import select_targets
-from collectors.network.sightings import Sightings
+from collectors.network.discoveries import Discoveries
 
 class Run:
     cancelled = False
@@ -26,7 +26,7 @@ local = read_local_network().in_use
 ports = json.loads(sys.argv[1])
 began = time.monotonic()
 chosen = select_targets(local, subnets=(), exclude=(), max_hosts=5000)
-found = scan(chosen.targets, ports, deadline_s=began + 120, run=Run(), sightings=Sightings())
+found = scan(chosen.targets, ports, deadline_s=began + 120, run=Run(), discoveries=Discoveries())
 took = time.monotonic() - began
 print(json.dumps([took, [[h.address, h.mac_address, h.open_ports] for h in found.hosts]]))
 """

@@ -234,7 +234,7 @@ def test_a_queue_without_identity_is_matched_by_its_address(facts: dict[str, Any
 
 
 def test_a_printer_without_paper_says_so(facts: dict[str, Any]):
-    assert printer(facts, "cups:bar")["reason"].endswith("; the printer says: out of paper")
+    assert printer(facts, "cups:bar")["reason"].endswith("; the printer reports: out of paper")
     assert "says" not in printer(facts, "cups:kitchen")["reason"]
 
 
@@ -370,7 +370,7 @@ def test_another_program_on_the_port_is_survived(venue: Venue):
     finally:
         keeper.communicate(timeout=60)
     assert findings["state"]["state"] == "succeeded"
-    assert "another program keeps UDP port 5353 for itself" in findings["limitations"][0]
+    assert "another program uses UDP port 5353 exclusively" in findings["limitations"][0]
     assert {"Kitchen", "Bar"} <= {s["instance"] for s in findings["services"]}
 
 

@@ -1,4 +1,4 @@
-"""Where the kiosk browser listens: a loopback address, and nothing else."""
+"""The DevTools address of the kiosk browser. It must be a loopback address."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -24,7 +24,7 @@ class DebugAddress:
 def parse_debug_url(url: str) -> DebugAddress:
     """Read ``http://127.0.0.1:9222``. Raises ValueError, never quoting ``url``, for all else.
 
-    `localhost` is taken as 127.0.0.1 without asking a resolver, which might say otherwise.
+    `localhost` is 127.0.0.1. A resolver is not asked: it may return another address.
     """
     try:
         parts = urlsplit(url)

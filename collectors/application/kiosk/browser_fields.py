@@ -5,7 +5,8 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from collectors.application.source import absent, failed, unsupported
+from collectors.application.kiosk.expression import BROWSER, Value
+from collectors.application.source import Fields, absent, failed, unsupported
 from collectors.contract import Field, FieldStatus
 from collectors.shared.text import clean_text
 
@@ -15,45 +16,7 @@ TEXT_MAX: Final = 256
 LIST_MAX: Final = 32
 INTEGER_MAX: Final = 2**53 - 1
 
-READ_FROM: Final[Mapping[str, str]] = {
-    "browser.userAgent": "navigator.userAgent",
-    "browser.platform": "navigator.platform",
-    "browser.logicalProcessors": "navigator.hardwareConcurrency",
-    "browser.approximateMemoryGiB": "navigator.deviceMemory",
-    "browser.heapUsedBytes": "performance.memory",
-    "browser.heapLimitBytes": "performance.memory",
-    "browser.online": "navigator.onLine",
-    "browser.connectionType": "navigator.connection.type",
-    "browser.effectiveConnectionType": "navigator.connection.effectiveType",
-    "browser.downlinkMbps": "navigator.connection.downlink",
-    "browser.roundTripMs": "navigator.connection.rtt",
-    "browser.saveData": "navigator.connection.saveData",
-    "browser.language": "navigator.language",
-    "browser.languages": "navigator.languages",
-    "browser.timeZone": "Intl.DateTimeFormat",
-    "browser.displayWidthPixels": "screen.width",
-    "browser.displayHeightPixels": "screen.height",
-    "browser.pixelRatio": "devicePixelRatio",
-    "browser.orientation": "screen.orientation",
-    "browser.visibility": "document.visibilityState",
-    "browser.focused": "document.hasFocus",
-    "browser.pageUptimeSeconds": "performance.now",
-    "browser.secureContext": "isSecureContext",
-    "browser.cookiesEnabled": "navigator.cookieEnabled",
-    "browser.originQuotaBytes": "navigator.storage.estimate",
-    "browser.originUsageBytes": "navigator.storage.estimate",
-    "browser.batteryLevelFraction": "navigator.getBattery",
-    "browser.batteryCharging": "navigator.getBattery",
-    "browser.permission.geolocation": "navigator.permissions.query",
-    "browser.permission.notifications": "navigator.permissions.query",
-    "browser.permission.camera": "navigator.permissions.query",
-    "browser.permission.microphone": "navigator.permissions.query",
-    "browser.bluetoothAuthorizedDevices": "navigator.bluetooth.getDevices",
-    "browser.usbAuthorizedDevices": "navigator.usb.getDevices",
-}
-"""Each key and where the page has it."""
-
-BROWSER_KEYS: Final = tuple(READ_FROM)
+BROWSER_KEYS: Final = tuple(BROWSER)
 
 _ERRORS: Final[Mapping[str, tuple[FieldStatus, str]]] = {
     "NotAllowedError": ("permission-denied", "the browser's policy denies it to this page"),
@@ -65,20 +28,21 @@ _ERRORS: Final[Mapping[str, tuple[FieldStatus, str]]] = {
 }
 
 
-def parse_values(text: str, read_from: Mapping[str, str] = READ_FROM) -> tuple[Field, ...]:
-    """A field for each key of ``read_from`` from the JSON text the expression returned.
+def parse_values(text: str, values: Mapping[str, Value] = BROWSER) -> Fields:
+    """Return a field for each of ``values`` from the JSON text that the question returned.
 
-    Raises ValueError when it is no JSON object; what is odd inside costs only its own key.
+    Raises ValueError if it is no JSON object. A malformed value costs only its own key.
     """
     try:
-        told = json.loads(text)
+        answers = json.loads(text)
     except RecursionError:
         raise ValueError("the page's answer is nested too deeply") from None
-    if not isinstance(told, dict):
+    if not isinstance(answers, dict):
         raise ValueError("the page's answer is not an object")
-    is_secure = told.get("browser.secureContext") != {"value": False}
+    is_secure = answers.get("browser.secureContext") != {"value": False}
     return tuple(
-        _field(key, source, told.get(key), is_secure=is_secure) for key, source in read_from.items()
+        _field(key, value.source, answers.get(key), is_secure=is_secure)
+        for key, value in values.items()
     )
 
 
@@ -109,7 +73,7 @@ def _value(key: str, source: str, value: object) -> Field:
         return Field(key, source, "available", value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return Field(key, source, "available", tuple(map(_bounded, value[:LIST_MAX])))
-    return failed(key, source, "the page told a value of no known kind")
+    return failed(key, source, "the page answers a value of no known kind")
 
 
 def _bounded(text: str) -> str:

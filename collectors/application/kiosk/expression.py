@@ -1,19 +1,99 @@
-"""The questions put to the page: fixed expressions that read and change nothing.
+"""The questions to the page: fixed expressions that read and change nothing.
 
 They run in an isolated world, where the page's own scripts cannot have replaced what they call.
-They ask no permission (navigator.permissions.query only tells), open nothing and touch neither
-the document's content nor its address. Each value has its own time limit, so that one promise
-the browser never settles costs one key.
+They ask for no permission (navigator.permissions.query only returns its state), open nothing and
+read neither the document's content nor its address. Each value has its own time limit, so that a
+promise that never settles costs one key.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 VALUE_TIMEOUT_MS: Final = 700
 DRAWING_MS: Final = 500
-"""A page that is shown draws a frame within this time, also on a slow machine."""
+"""A visible page draws a frame within this time, also on a slow machine."""
 
 SHOWN: Final = "JSON.stringify([document.visibilityState === 'visible', document.hasFocus()])"
 """Whether a page is the one on the screen, and whether it has the keyboard."""
+
+
+class Value(NamedTuple):
+    """What the browser calls a value, and the expression for it if that is not enough."""
+
+    source: str
+    expression: str = ""
+
+    @property
+    def reader(self) -> str:
+        return f"async () => {self.expression or self.source.replace('.', '?.')}"
+
+
+def _permission(name: str, formerly: str = "") -> Value:
+    names = f'"{name}", "{formerly or name}"'
+    return Value("navigator.permissions.query", f"permission({names})")
+
+
+_NAMES_OF_BLUETOOTH: Final = """navigator.bluetooth?.getDevices &&
+      names(await navigator.bluetooth.getDevices(), (device) => device.name ?? "unnamed")"""
+_NAMES_OF_USB: Final = """navigator.usb?.getDevices &&
+      names(await navigator.usb.getDevices(), (device) =>
+        `${device.productName ?? "unnamed"} (${hex(device.vendorId)}:${hex(device.productId)})`)"""
+_DRAWS: Final = f"""shown(() => new Promise((settle) => {{
+      requestAnimationFrame(() => settle(true));
+      setTimeout(() => settle(false), {DRAWING_MS});
+    }}))"""
+_PAINTED: Final = """shown(() =>
+      performance.getEntriesByName("first-contentful-paint").length > 0)"""
+
+BROWSER: Final[Mapping[str, Value]] = {
+    "browser.userAgent": Value("navigator.userAgent"),
+    "browser.platform": Value("navigator.platform"),
+    "browser.logicalProcessors": Value("navigator.hardwareConcurrency"),
+    "browser.approximateMemoryGiB": Value("navigator.deviceMemory"),
+    "browser.heapUsedBytes": Value("performance.memory", "performance.memory?.usedJSHeapSize"),
+    "browser.heapLimitBytes": Value("performance.memory", "performance.memory?.jsHeapSizeLimit"),
+    "browser.online": Value("navigator.onLine"),
+    "browser.connectionType": Value("navigator.connection.type"),
+    "browser.effectiveConnectionType": Value("navigator.connection.effectiveType"),
+    "browser.downlinkMbps": Value("navigator.connection.downlink"),
+    "browser.roundTripMs": Value("navigator.connection.rtt"),
+    "browser.saveData": Value("navigator.connection.saveData"),
+    "browser.language": Value("navigator.language"),
+    "browser.languages": Value("navigator.languages", "[...navigator.languages]"),
+    "browser.timeZone": Value(
+        "Intl.DateTimeFormat", "Intl.DateTimeFormat().resolvedOptions().timeZone"
+    ),
+    "browser.displayWidthPixels": Value("screen.width"),
+    "browser.displayHeightPixels": Value("screen.height"),
+    "browser.pixelRatio": Value("devicePixelRatio"),
+    "browser.orientation": Value("screen.orientation", "screen.orientation?.type"),
+    "browser.visibility": Value("document.visibilityState"),
+    "browser.focused": Value("document.hasFocus", "document.hasFocus()"),
+    "browser.pageUptimeSeconds": Value("performance.now", "performance.now() / 1000"),
+    "browser.secureContext": Value("isSecureContext"),
+    "browser.cookiesEnabled": Value("navigator.cookieEnabled"),
+    "browser.originQuotaBytes": Value("navigator.storage.estimate", "(await storage())?.quota"),
+    "browser.originUsageBytes": Value("navigator.storage.estimate", "(await storage())?.usage"),
+    "browser.batteryLevelFraction": Value("navigator.getBattery", "(await battery())?.level"),
+    "browser.batteryCharging": Value("navigator.getBattery", "(await battery())?.charging"),
+    "browser.permission.geolocation": _permission("geolocation"),
+    "browser.permission.notifications": _permission("notifications"),
+    "browser.permission.camera": _permission("camera"),
+    "browser.permission.microphone": _permission("microphone"),
+    "browser.bluetoothAuthorizedDevices": Value(
+        "navigator.bluetooth.getDevices", _NAMES_OF_BLUETOOTH
+    ),
+    "browser.usbAuthorizedDevices": Value("navigator.usb.getDevices", _NAMES_OF_USB),
+}
+"""The browser fields of the contract."""
+
+STATE: Final[Mapping[str, Value]] = {
+    "kiosk.drawing": Value("requestAnimationFrame", _DRAWS),
+    "kiosk.painted": Value("first-contentful-paint", _PAINTED),
+    "kiosk.localNetworkPermission": _permission("local-network", "local-network-access"),
+    "kiosk.loopbackPermission": _permission("loopback-network", "local-network-access"),
+}
+"""Whether the page draws, and whether it may reach its devices."""
 
 _QUESTION: Final = """
 (async () => {
@@ -27,7 +107,7 @@ _QUESTION: Final = """
   };
   const hex = (number) => number.toString(16).padStart(4, "0");
   const state = async (name) => (await navigator.permissions.query({ name })).state;
-  const permission = (name, formerly = name) => () => state(name).catch(() => state(formerly));
+  const permission = (name, formerly = name) => state(name).catch(() => state(formerly));
   const readers = {
 READERS
   };
@@ -35,7 +115,7 @@ READERS
     setTimeout(() => reject(new DOMException("", "TimeoutError")), TIMEOUT_MS));
   const told = async ([key, read]) => {
     try {
-      const value = await Promise.race([(async () => read())(), late()]);
+      const value = await Promise.race([read(), late()]);
       return [key, { value: typeof value === "string" ? text(value) : value ?? null }];
     } catch (error) {
       return [key, { error: text(error?.name ?? "Error") }];
@@ -45,61 +125,8 @@ READERS
 })()
 """.replace("TIMEOUT_MS", str(VALUE_TIMEOUT_MS))
 
-_BROWSER_READERS: Final = """
-    "browser.userAgent": () => navigator.userAgent,
-    "browser.platform": () => navigator.platform,
-    "browser.logicalProcessors": () => navigator.hardwareConcurrency,
-    "browser.approximateMemoryGiB": () => navigator.deviceMemory,
-    "browser.heapUsedBytes": () => performance.memory?.usedJSHeapSize,
-    "browser.heapLimitBytes": () => performance.memory?.jsHeapSizeLimit,
-    "browser.online": () => navigator.onLine,
-    "browser.connectionType": () => navigator.connection?.type,
-    "browser.effectiveConnectionType": () => navigator.connection?.effectiveType,
-    "browser.downlinkMbps": () => navigator.connection?.downlink,
-    "browser.roundTripMs": () => navigator.connection?.rtt,
-    "browser.saveData": () => navigator.connection?.saveData,
-    "browser.language": () => navigator.language,
-    "browser.languages": () => [...navigator.languages],
-    "browser.timeZone": () => Intl.DateTimeFormat().resolvedOptions().timeZone,
-    "browser.displayWidthPixels": () => screen.width,
-    "browser.displayHeightPixels": () => screen.height,
-    "browser.pixelRatio": () => devicePixelRatio,
-    "browser.orientation": () => screen.orientation?.type,
-    "browser.visibility": () => document.visibilityState,
-    "browser.focused": () => document.hasFocus(),
-    "browser.pageUptimeSeconds": () => performance.now() / 1000,
-    "browser.secureContext": () => isSecureContext,
-    "browser.cookiesEnabled": () => navigator.cookieEnabled,
-    "browser.originQuotaBytes": async () => (await storage())?.quota,
-    "browser.originUsageBytes": async () => (await storage())?.usage,
-    "browser.batteryLevelFraction": async () => (await battery())?.level,
-    "browser.batteryCharging": async () => (await battery())?.charging,
-    "browser.permission.geolocation": permission("geolocation"),
-    "browser.permission.notifications": permission("notifications"),
-    "browser.permission.camera": permission("camera"),
-    "browser.permission.microphone": permission("microphone"),
-    "browser.bluetoothAuthorizedDevices": async () =>
-      navigator.bluetooth?.getDevices &&
-      names(await navigator.bluetooth.getDevices(), (device) => device.name ?? "unnamed"),
-    "browser.usbAuthorizedDevices": async () =>
-      navigator.usb?.getDevices &&
-      names(await navigator.usb.getDevices(), (device) =>
-        `${device.productName ?? "unnamed"} (${hex(device.vendorId)}:${hex(device.productId)})`),
-"""
 
-_STATE_READERS: Final = f"""
-    "kiosk.drawing": () => shown(() => new Promise((told) => {{
-      requestAnimationFrame(() => told(true));
-      setTimeout(() => told(false), {DRAWING_MS});
-    }})),
-    "kiosk.painted": () => shown(() =>
-      performance.getEntriesByName("first-contentful-paint").length > 0),
-    "kiosk.localNetworkPermission": permission("local-network", "local-network-access"),
-    "kiosk.loopbackPermission": permission("loopback-network", "local-network-access"),
-"""
-
-VALUES: Final = _QUESTION.replace("READERS", _BROWSER_READERS)
-"""Tells the browser fields, as an object of {value} or {error} by key."""
-
-STATE: Final = _QUESTION.replace("READERS", _STATE_READERS)
-"""Tells in the same form whether the page draws, and whether it may reach its devices."""
+def question(values: Mapping[str, Value]) -> str:
+    """Return the expression whose value is an object of {value} or {error} by key, as JSON."""
+    readers = (f'    "{key}": {value.reader},' for key, value in values.items())
+    return _QUESTION.replace("READERS", "\n".join(readers))

@@ -7,7 +7,7 @@ from typing import Final
 from collectors.application.deadline import Deadline
 from collectors.application.kiosk.address import DebugAddress, parse_debug_url
 from collectors.application.kiosk.browser_fields import BROWSER_KEYS, NO_KIOSK, parse_values
-from collectors.application.kiosk.expression import SHOWN, VALUES
+from collectors.application.kiosk.expression import BROWSER, SHOWN, question
 from collectors.application.kiosk.session import PageSession
 from collectors.application.kiosk.targets import read_page_ids
 from collectors.application.source import Reading, Unreadable, all_absent
@@ -21,7 +21,7 @@ def read_kiosk(url: str, deadline: Deadline) -> Reading:
     """The 34 fields. Raises Unreadable with what stood in the way."""
 
     def ask(page: PageSession) -> Reading:
-        return Reading(parse_values(evaluate(page, main_frame(page), VALUES)))
+        return Reading(parse_values(evaluate(page, main_frame(page), question(BROWSER))))
 
     return of_shown_page(url, deadline, BROWSER_KEYS, ask)
 

@@ -7,23 +7,18 @@ from collections.abc import Mapping
 from typing import Final
 
 from collectors.application.kiosk.browser_fields import parse_values
+from collectors.application.kiosk.expression import STATE
 from collectors.application.source import Reading, absent, available
 from collectors.contract import Field, FieldStatus
 
-READ_FROM: Final[Mapping[str, str]] = {
+_SOURCES: Final[Mapping[str, str]] = {
     "kiosk.crashed": "Inspector.targetCrashed",
     "kiosk.responding": "Runtime.evaluate",
     "kiosk.errorPage": "Page.getFrameTree",
-    "kiosk.drawing": "requestAnimationFrame",
-    "kiosk.painted": "first-contentful-paint",
-    "kiosk.localNetworkPermission": "navigator.permissions.query",
-    "kiosk.loopbackPermission": "navigator.permissions.query",
+    **{key: value.source for key, value in STATE.items()},
 }
-"""Each key and where the browser (the first three) or its page has it."""
 
-PAGE_KEYS: Final = tuple(READ_FROM)
-
-_TOLD_BY_PAGE: Final = {key: READ_FROM[key] for key in PAGE_KEYS[3:]}
+PAGE_KEYS: Final = tuple(_SOURCES)
 _PERMISSIONS: Final = PAGE_KEYS[5:]
 
 
@@ -46,16 +41,16 @@ def of_page(frame: Mapping[str, object], answer: str) -> Reading:
         _flag("kiosk.crashed", False),
         _flag("kiosk.responding", True),
         _flag("kiosk.errorPage", is_error),
-        *(field for field in parse_values(answer, _TOLD_BY_PAGE) if field.key not in untrue),
+        *(field for field in parse_values(answer, STATE) if field.key not in untrue),
     )
     return _with_rest(known, "not-applicable", "an error page is shown")
 
 
 def _flag(key: str, value: bool) -> Field:
-    return available(key, READ_FROM[key], value)
+    return available(key, _SOURCES[key], value)
 
 
 def _with_rest(known: tuple[Field, ...], status: FieldStatus, reason: str) -> Reading:
     keys = {field.key for field in known}
-    rest = ((key, where) for key, where in READ_FROM.items() if key not in keys)
+    rest = ((key, where) for key, where in _SOURCES.items() if key not in keys)
     return Reading((*known, *(absent(key, where, status, reason) for key, where in rest)))

@@ -29,7 +29,7 @@ _FILE_MAX_BYTES: Final = 1024 * 1024
 def read_policies(root: Path) -> tuple[str, ...]:
     """The names, never the values, of what is set for any browser of this machine.
 
-    Raises OSError, and ValueError for a file that is no policy file: the browser ignores it too,
+    Raises OSError, and ValueError for a malformed policy file: the browser ignores it too,
     so what was meant to be set is not.
     """
     names = names_in_registry() if sys.platform == "win32" else _names_in_files(root)
@@ -64,9 +64,9 @@ def _files(root: Path) -> Iterator[Path]:
 def parse_policies(data: bytes, *, is_json: bool) -> dict[object, object]:
     """Read a JSON file of policies, or a property list. Raises ValueError for anything else."""
     try:
-        told = json.loads(data) if is_json else plistlib.loads(data)
+        answer = json.loads(data) if is_json else plistlib.loads(data)
     except (ValueError, RecursionError, ExpatError, LookupError, TypeError, AttributeError):
-        told = None  # plistlib itself trips over some broken lists
-    if not isinstance(told, dict):
+        answer = None  # plistlib itself trips over some broken lists
+    if not isinstance(answer, dict):
         raise ValueError("a policy file of the browser cannot be read")
-    return told
+    return answer

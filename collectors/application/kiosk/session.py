@@ -8,7 +8,6 @@ are bounded.
 import json
 import logging
 import socket
-from types import TracebackType
 from typing import Any, Final, Self
 
 from websockets.client import ClientProtocol
@@ -48,22 +47,18 @@ class PageSession:
             self._flush()
             while not self._protocol.events_received():
                 self._receive()
-                self._check_handshake()
+                if isinstance(self._protocol.handshake_exc, WebSocketException | ValueError):
+                    raise ValueError("the DevTools port refused the WebSocket")
         except BaseException:
             self._socket.close()
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._socket.close()
 
     def hurry(self, seconds: float) -> None:
-        """Wait for all that follows ``seconds`` at most."""
+        """Limit all following waits to ``seconds`` together."""
         self._deadline = self._deadline.sooner(seconds)
 
     def command(self, method: str, **params: Any) -> dict[str, Any]:
@@ -74,8 +69,7 @@ class PageSession:
         self._flush()
         while True:
             data = self._message()
-            answer = parse_answer(data, self._last_id)
-            if answer is not None:
+            if (answer := parse_answer(data, self._last_id)) is not None:
                 return answer
             self.has_crashed |= json.loads(data).get("method") == "Inspector.targetCrashed"
 
@@ -108,11 +102,6 @@ class PageSession:
         if self._protocol.parser_exc is not None:
             raise ValueError("the DevTools port does not speak WebSocket")
 
-    def _check_handshake(self) -> None:
-        error = self._protocol.handshake_exc
-        if isinstance(error, WebSocketException | ValueError):
-            raise ValueError("the DevTools port refused the WebSocket")
-
     def _flush(self) -> None:
         for data in self._protocol.data_to_send():
             if data:
@@ -121,26 +110,22 @@ class PageSession:
 
 
 def parse_answer(data: bytes, wanted_id: int) -> dict[str, Any] | None:
-    """The result in the answer to ``wanted_id``; None for any other message.
+    """Return the result in the answer to ``wanted_id``; None for any other message.
 
-    Raises ValueError for an error answer and for what is no protocol message at all.
+    Raises ValueError for an error answer and for anything but a protocol message.
     """
     try:
         message = json.loads(data)
     except (ValueError, RecursionError):
-        raise ValueError("the browser sent something that is no DevTools message") from None
+        message = None
     if not isinstance(message, dict):
         raise ValueError("the browser sent something that is no DevTools message")
     if message.get("id") != wanted_id:
         return None
-    result = message.get("result")
-    if not isinstance(result, dict):
-        # The error's text may quote the page; its code says enough.
-        raise ValueError(f"the browser refused a DevTools command ({_code(message)})")
-    return result
-
-
-def _code(message: dict[str, Any]) -> str:
-    error = message.get("error")
+    result, error = message.get("result"), message.get("error")
+    if isinstance(result, dict):
+        return result
+    # The error's text may quote the page. Its code is enough.
     code = error.get("code") if isinstance(error, dict) else None
-    return str(code) if isinstance(code, int) else "no code"
+    shown = code if isinstance(code, int) else "no code"
+    raise ValueError(f"the browser refused a DevTools command ({shown})")

@@ -1,4 +1,4 @@
-"""What is told of the kiosk, as sources, without what only a machine with a kiosk needs."""
+"""The sources of the kiosk. What only a machine with a kiosk needs is imported when it is read."""
 
 from pathlib import Path
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from collectors.application.deadline import Deadline
 from collectors.application.kiosk.browser_fields import BROWSER_KEYS, NO_KIOSK
 from collectors.application.kiosk.page_fields import PAGE_KEYS
-from collectors.application.source import Reading, available, not_applicable, source
+from collectors.application.source import Fields, Reading, available, not_applicable, source
 
 POLICIES: Final = "kiosk.localNetworkPolicies"
 MANAGED: Final = "managed policies"
@@ -28,10 +28,10 @@ def read_kiosk_page(deadline: Deadline, url: str) -> Reading:
 
 
 @source("kiosk policies", MANAGED, POLICIES)
-def read_kiosk_policies(_: Deadline, url: str, root: Path) -> Reading:
-    """``root`` is where the browsers' policy files are looked for; Windows has none."""
+def read_kiosk_policies(_: Deadline, url: str, root: Path) -> Fields:
+    """``root`` is the root of the browsers' policy files; Windows has none."""
     if not url:
-        return Reading((not_applicable(POLICIES, MANAGED, NO_KIOSK),))
+        return (not_applicable(POLICIES, MANAGED, NO_KIOSK),)
     from collectors.application.kiosk.policies import read_policies
 
-    return Reading((available(POLICIES, MANAGED, read_policies(root)),))
+    return (available(POLICIES, MANAGED, read_policies(root)),)

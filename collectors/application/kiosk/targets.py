@@ -1,6 +1,6 @@
 """Which pages the browser has open: `GET /json/list` of the DevTools port.
 
-Of each target only its id is kept: titles and addresses are nobody's business.
+Of each target only its id is kept: titles and addresses are private.
 """
 
 import json
@@ -26,11 +26,11 @@ def read_page_ids(address: DebugAddress, deadline: Deadline) -> tuple[str, ...]:
 
 
 def parse_page_ids(body: bytes) -> tuple[str, ...]:
-    """Read the list of targets; raises ValueError when it is none, leaves out what is odd."""
+    """Return the ids of the pages in a list of targets. Raises ValueError for anything else."""
     try:
         listed = json.loads(body)
     except (ValueError, RecursionError):
-        raise ValueError("the DevTools port did not list its pages") from None
+        listed = None
     if not isinstance(listed, list):
         raise ValueError("the DevTools port did not list its pages")
     return tuple(target["id"] for target in listed if _is_page(target))[:TARGETS_MAX]

@@ -1,1 +1,1 @@
-"""What Linux tells without privileges: procfs, sysfs, the system bus."""
+"""The facts that Linux provides without privileges: procfs, sysfs, the system bus."""

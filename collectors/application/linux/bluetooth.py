@@ -1,4 +1,4 @@
-"""The paired Bluetooth devices, as BlueZ tells them (org.bluez.Device(5))."""
+"""The paired Bluetooth devices, from BlueZ (org.bluez.Device(5))."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -34,7 +34,7 @@ def read_bluetooth(deadline: Deadline, ask: Callable[[Deadline], Objects] = ask_
 
 
 def parse_bluez(objects: Objects) -> tuple[BluetoothDevice, ...]:
-    """The paired devices among BlueZ's objects; those merely in sight are nobody's business."""
+    """The paired devices among BlueZ's objects; devices that are only in range are ignored."""
     found = []
     for interfaces in objects.values():
         device = interfaces.get("org.bluez.Device1")
@@ -56,6 +56,6 @@ def _device(device: Mapping[str, Any], battery: Mapping[str, Any]) -> BluetoothD
         connected=connected if isinstance(connected, bool) else None,
         battery_fraction=percent / 100 if isinstance(percent, int) and percent <= 100 else None,
         signal_dbm=signal if isinstance(signal, int) else None,
-        # A headset or an unclassed device may well be somebody's own.
+        # A headset or an unclassed device may be personal.
         is_personal=not isinstance(icon, str) or icon.startswith(_PERSONAL_ICONS),
     )

@@ -1,4 +1,4 @@
-"""The screens at the machine's connectors, as the kernel's graphics drivers know them."""
+"""The screens at the machine's connectors, from the kernel's graphics drivers."""
 
 import re
 from pathlib import Path
@@ -6,13 +6,7 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.linux.edid import parse_edid
-from collectors.application.source import (
-    Reading,
-    all_absent,
-    available,
-    either,
-    source,
-)
+from collectors.application.source import Reading, all_absent, available, either, left_out, source
 from collectors.contract import Field
 from collectors.shared.sysfs import children, read_bytes, read_line
 
@@ -35,11 +29,8 @@ def read_displays(_: Deadline, root: Path) -> Reading:
     ]
     for name, path in connected[:DISPLAYS_MAX]:
         fields += _screen(f"display.{name}", path)
-    cut = max(0, len(connected) - DISPLAYS_MAX)
-    return Reading(
-        tuple(fields),
-        limitations=(f"{cut} screens beyond {DISPLAYS_MAX} are not listed",) if cut else (),
-    )
+    limitations = left_out(len(connected), DISPLAYS_MAX, "screens")
+    return Reading(tuple(fields), limitations=limitations)
 
 
 def _screen(prefix: str, path: Path) -> list[Field]:

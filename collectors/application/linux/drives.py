@@ -1,6 +1,6 @@
 """The machine's drives and their health: UDisks2 or smartctl for SMART, sysfs for eMMC wear.
 
-UDisks2 tells anyone what only root may ask a drive, so it is asked first. Serial
+UDisks2 gives any user what only root may read of a drive, so it is asked first. Serial
 numbers and WWNs are not read.
 """
 
@@ -17,6 +17,7 @@ from collectors.application.source import (
     absent,
     available,
     either,
+    left_out,
     not_applicable,
     source,
     status_of,
@@ -57,11 +58,8 @@ def read_drives(
     for entry in listed:
         fields += drive_fields(entry)
         fields.append(_health(entry.name, known, ask_drive, deadline))
-    cut = len(entries) - len(listed)
-    return Reading(
-        tuple(fields),
-        limitations=(f"{cut} drives beyond {DRIVES_MAX} are not listed",) if cut else (),
-    )
+    limitations = left_out(len(entries), DRIVES_MAX, "drives")
+    return Reading(tuple(fields), limitations=limitations)
 
 
 def drives_with_a_verdict(root: Path) -> tuple[str, ...]:
@@ -87,7 +85,7 @@ def parse_udisks(objects: Objects) -> Health:
 
 
 def drive_fields(entry: Path) -> list[Field]:
-    """What sysfs tells of a drive."""
+    """Return the fields of a drive in sysfs."""
     prefix = f"disk.drive.{entry.name}"
     sectors = read_number(entry / "size")
     rotates = read_number(entry / "queue/rotational")
@@ -141,7 +139,7 @@ def _device_name(value: object) -> str | None:
 
 
 def _known_health(ask: Callable[[Deadline], Objects], deadline: Deadline) -> Health | Unreadable:
-    """The verdicts UDisks2 knows, or why it was not heard."""
+    """Return the verdicts of UDisks2, or why there are none."""
     try:
         return parse_udisks(ask(deadline.sooner(UDISKS_S)))
     except Unreadable as error:
@@ -151,10 +149,7 @@ def _known_health(ask: Callable[[Deadline], Objects], deadline: Deadline) -> Hea
 
 
 def _health(
-    name: str,
-    known: Health | Unreadable,
-    ask_drive: smart.AskDrive,
-    deadline: Deadline,
+    name: str, known: Health | Unreadable, ask_drive: smart.AskDrive, deadline: Deadline
 ) -> Field:
     key = f"disk.drive.{name}.health"
     if isinstance(known, Unreadable):
@@ -166,7 +161,7 @@ def _health(
 
 
 def _asked(key: str, name: str, ask_drive: smart.AskDrive, deadline: Deadline) -> Field:
-    """Without UDisks2 the drive itself is asked; a virtual or memory card has nothing to say."""
+    """Ask the drive itself, without UDisks2. Virtual drives and memory cards have no verdict."""
     if not name.startswith(_ASKED):
         return absent(key, smart.SOURCE, "unsupported", "the drive has no SMART verdict")
     try:

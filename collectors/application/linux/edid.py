@@ -1,4 +1,4 @@
-"""What a screen says of itself: EDID 1.4 (VESA E-EDID, release A). Its serial is not read."""
+"""The maker and name of a screen: EDID 1.4 (VESA E-EDID, release A). Its serial is not read."""
 
 import re
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ def parse_edid(data: bytes) -> Screen | None:
 def _text(data: bytes, tag: int) -> str | None:
     """The text of all display descriptors of one kind (3.10.3), most screens having one.
 
-    A text ends at the first byte that is no printable ASCII: a line feed, in makers' panels a
+    A text ends at the first byte that is not printable ASCII: a line feed, in makers' panels a
     revision. A name that fills its descriptor goes on in the next. The last byte of a
     descriptor's head should be 0, but is a blank in some.
     """

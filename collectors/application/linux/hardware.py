@@ -9,7 +9,7 @@ import psutil
 
 from collectors.application.deadline import Deadline
 from collectors.application.readers.resources import memory_fitted
-from collectors.application.source import Reading, available, either, source
+from collectors.application.source import Fields, available, either, source
 from collectors.shared.sysfs import children, read_line, read_number, read_text
 
 DMI: Final = "sysfs dmi"
@@ -50,17 +50,15 @@ _PLAUSIBLE_CELSIUS: Final = (-40.0, 150.0)
 @source(
     "machine", DMI, "hardware.maker", "hardware.model", "hardware.formFactor", "hardware.firmware"
 )
-def read_machine(_: Deadline, root: Path) -> Reading:
+def read_machine(_: Deadline, root: Path) -> Fields:
     dmi = root / "sys/class/dmi/id"
     board = _device_tree(root, "model")
     reason = "the firmware does not tell it"
-    return Reading(
-        (
-            either("hardware.maker", DMI, _told(dmi, "sys_vendor"), reason),
-            either("hardware.model", DMI, _told(dmi, "product_name") or board, reason),
-            either("hardware.formFactor", DMI, _CHASSIS.get(_chassis(dmi)), reason),
-            either("hardware.firmware", DMI, _told(dmi, "bios_version"), reason),
-        )
+    return (
+        either("hardware.maker", DMI, _dmi_value(dmi, "sys_vendor"), reason),
+        either("hardware.model", DMI, _dmi_value(dmi, "product_name") or board, reason),
+        either("hardware.formFactor", DMI, _CHASSIS.get(_chassis(dmi)), reason),
+        either("hardware.firmware", DMI, _dmi_value(dmi, "bios_version"), reason),
     )
 
 
@@ -72,29 +70,27 @@ def read_machine(_: Deadline, root: Path) -> Reading:
     "hardware.logicalCores",
     "hardware.memoryBytes",
 )
-def read_processor(_: Deadline, root: Path) -> Reading:
-    return Reading(
-        (
-            either(
-                "hardware.cpuModel",
-                "/proc/cpuinfo",
-                parse_cpu_model(read_text(root / "proc/cpuinfo")),
-                "the processor does not name itself",
-            ),
-            either(
-                "hardware.physicalCores",
-                "psutil",
-                psutil.cpu_count(logical=False),
-                "the kernel does not tell which cores share a processor",
-            ),
-            available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
-            memory_fitted(),
-        )
+def read_processor(_: Deadline, root: Path) -> Fields:
+    return (
+        either(
+            "hardware.cpuModel",
+            "/proc/cpuinfo",
+            parse_cpu_model(read_text(root / "proc/cpuinfo")),
+            "the processor does not name itself",
+        ),
+        either(
+            "hardware.physicalCores",
+            "psutil",
+            psutil.cpu_count(logical=False),
+            "the kernel does not tell which cores share a processor",
+        ),
+        available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
+        memory_fitted(),
     )
 
 
 def parse_cpu_model(cpuinfo: str) -> str | None:
-    """The processor's name: told on most, on ARM by its part; ``Model`` there is the board."""
+    """Return the processor's name; on ARM, that of its part. ``Model`` there is the board."""
     found: dict[str, str] = {}
     for line in cpuinfo.splitlines()[:4000]:
         name, _, value = line.partition(":")
@@ -102,12 +98,12 @@ def parse_cpu_model(cpuinfo: str) -> str | None:
     part = (found.get("cpu implementer", ""), found.get("cpu part", "").lower())
     # Where "processor" counts, its value is a number; old kernels for ARM name it there.
     names = (found.get(key, "") for key in ("model name", "cpu model", "cpu", "uarch", "processor"))
-    told = next((name for name in names if name and not name.isdigit()), None)
-    return told or _ARM_PARTS.get(part) or found.get("hardware") or None
+    processor = next((name for name in names if name and not name.isdigit()), None)
+    return processor or _ARM_PARTS.get(part) or found.get("hardware") or None
 
 
 @source("temperatures", HWMON, "hardware.temperatureCelsius", "hardware.temperatures")
-def read_temperatures(_: Deadline, root: Path) -> Reading:
+def read_temperatures(_: Deadline, root: Path) -> Fields:
     """Every sensor the kernel shows, once: most thermal zones are shown by hwmon too."""
     chips = _hwmon(root)
     shown = {name.partition(" ")[0] for name, _ in chips}
@@ -115,11 +111,9 @@ def read_temperatures(_: Deadline, root: Path) -> Reading:
     hottest = max((celsius for _, celsius in readings), default=None)
     reason = "this machine shows no temperature sensor"
     texts = tuple(f"{name} {celsius:.1f}" for name, celsius in readings)
-    return Reading(
-        (
-            either("hardware.temperatureCelsius", HWMON, hottest, reason, "not-applicable"),
-            either("hardware.temperatures", HWMON, texts or None, reason, "not-applicable"),
-        )
+    return (
+        either("hardware.temperatureCelsius", HWMON, hottest, reason, "not-applicable"),
+        either("hardware.temperatures", HWMON, texts or None, reason, "not-applicable"),
     )
 
 
@@ -152,7 +146,7 @@ def _sensor(name: str, millidegrees: int | None) -> list[tuple[str, float]]:
     return [(name, celsius)] if low < celsius < high else []
 
 
-def _told(dmi: Path, name: str) -> str | None:
+def _dmi_value(dmi: Path, name: str) -> str | None:
     value = read_line(dmi / name)
     return None if value is None or value.lower() in _PLACEHOLDERS else value
 

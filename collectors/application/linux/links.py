@@ -93,7 +93,7 @@ def ask_network_manager(deadline: Deadline) -> Objects:
 
 
 def ssid_by_ioctl(name: str) -> str | None:
-    """The network an interface is on (wireless.7, SIOCGIWESSID); None when it does not tell."""
+    """The network an interface is on (wireless.7, SIOCGIWESSID); None if it is unknown."""
     import array  # the two are for Wi-Fi machines only
     import fcntl
 

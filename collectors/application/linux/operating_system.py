@@ -9,14 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, available, either, source, unsupported
+from collectors.application.source import Fields, available, either, source, unsupported
 from collectors.contract import Field
-from collectors.shared.sysfs import (
-    children,
-    read_line,
-    read_text,
-    whole_number,
-)
+from collectors.shared.sysfs import children, read_line, read_text, whole_number
 
 OS_RELEASE: Final = "os-release"
 
@@ -36,45 +31,41 @@ def parse_assignments(text: str) -> dict[str, str]:
 
 
 @source("system", OS_RELEASE, "os.name", "os.version", "os.build", "os.kernel", "os.architecture")
-def read_system(_: Deadline, root: Path) -> Reading:
+def read_system(_: Deadline, root: Path) -> Fields:
     release = _release(root)
     build = release.get("BUILD_ID") or release.get("IMAGE_VERSION")
-    return Reading(
-        (
-            either("os.name", OS_RELEASE, release.get("NAME"), "the system does not name itself"),
-            either(
-                "os.version",
-                OS_RELEASE,
-                release.get("VERSION") or release.get("VERSION_ID"),
-                "a rolling distribution has no version",
-                "not-applicable",
-            ),
-            either(
-                "os.build",
-                OS_RELEASE,
-                build or read_line(root / "etc/debian_version"),
-                "this distribution numbers no builds",
-                "not-applicable",
-            ),
-            available("os.kernel", "uname", f"{platform.system()} {platform.release()}"),
-            available("os.architecture", "uname", platform.machine()),
-        )
+    return (
+        either("os.name", OS_RELEASE, release.get("NAME"), "the system does not name itself"),
+        either(
+            "os.version",
+            OS_RELEASE,
+            release.get("VERSION") or release.get("VERSION_ID"),
+            "a rolling distribution has no version",
+            "not-applicable",
+        ),
+        either(
+            "os.build",
+            OS_RELEASE,
+            build or read_line(root / "etc/debian_version"),
+            "this distribution numbers no builds",
+            "not-applicable",
+        ),
+        available("os.kernel", "uname", f"{platform.system()} {platform.release()}"),
+        available("os.architecture", "uname", platform.machine()),
     )
 
 
 @source(
     "boot", "kernel", "os.bootTime", "os.uptimeSeconds", "os.lastBootReason", "os.pendingReboot"
 )
-def read_boot(_: Deadline, root: Path) -> Reading:
+def read_boot(_: Deadline, root: Path) -> Fields:
     uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
     booted = datetime.fromtimestamp(time.time() - uptime, UTC).isoformat(timespec="seconds")
-    return Reading(
-        (
-            available("os.bootTime", "CLOCK_BOOTTIME", booted),
-            available("os.uptimeSeconds", "CLOCK_BOOTTIME", int(uptime)),
-            boot_reason(root),
-            pending_reboot(root),
-        )
+    return (
+        available("os.bootTime", "CLOCK_BOOTTIME", booted),
+        available("os.uptimeSeconds", "CLOCK_BOOTTIME", int(uptime)),
+        boot_reason(root),
+        pending_reboot(root),
     )
 
 
@@ -92,7 +83,7 @@ def boot_reason(root: Path) -> Field:
 
 
 def pending_reboot(root: Path) -> Field:
-    """Whether an update waits for a restart, where the distribution says so in a file."""
+    """Whether an update waits for a restart, where the distribution marks it in a file."""
     key = "os.pendingReboot"
     if (root / "run/reboot-required").exists():
         return available(key, "/run/reboot-required", True)
@@ -103,12 +94,10 @@ def pending_reboot(root: Path) -> Field:
 
 
 @source("place", "/etc", "os.timeZone", "os.locale")
-def read_place(_: Deadline, root: Path) -> Reading:
-    return Reading(
-        (
-            either("os.timeZone", "/etc/localtime", time_zone(root), "no time zone is set"),
-            either("os.locale", "locale.conf", locale_name(root), "no locale is set"),
-        )
+def read_place(_: Deadline, root: Path) -> Fields:
+    return (
+        either("os.timeZone", "/etc/localtime", time_zone(root), "no time zone is set"),
+        either("os.locale", "locale.conf", locale_name(root), "no locale is set"),
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, available, source, unsupported
+from collectors.application.source import Fields, available, source, unsupported
 from collectors.contract import Field
 from collectors.shared.sysfs import read_text
 
@@ -27,10 +27,8 @@ def parse_pressure(text: str) -> float | None:
 
 
 @source("pressure", "/proc/pressure", *_FILES)
-def read_pressure(_: Deadline, root: Path) -> Reading:
-    return Reading(
-        tuple(_stalled(key, root / "proc/pressure" / name) for key, name in _FILES.items())
-    )
+def read_pressure(_: Deadline, root: Path) -> Fields:
+    return tuple(_stalled(key, root / "proc/pressure" / name) for key, name in _FILES.items())
 
 
 def _stalled(key: str, path: Path) -> Field:

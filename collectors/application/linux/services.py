@@ -1,4 +1,4 @@
-"""The services a venue depends on, as systemd knows them (org.freedesktop.systemd1(5))."""
+"""The services a venue depends on, from systemd (org.freedesktop.systemd1(5))."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.readers.processes import Restarts
 from collectors.application.readers.services import service_keys
 from collectors.application.source import (
-    Reading,
+    Fields,
     all_absent,
     available,
     either,
@@ -67,7 +67,7 @@ def read_unit(unit: str, deadline: Deadline) -> Properties:
 @source("services", SOURCE, *service_keys(ROLES))
 def read_services(
     deadline: Deadline, states: States = unit_states, unit: Unit = read_unit
-) -> Reading:
+) -> Fields:
     every = [name for _, names in ROLES.values() for name in names]
     installed = states(every, deadline)
     fields: list[Field] = []
@@ -79,7 +79,7 @@ def read_services(
             fields += all_absent(keys, SOURCE, "not-applicable", reason)
         else:
             fields += unit_fields(keys, name, installed[name], unit(name, deadline))
-    return Reading(tuple(fields))
+    return tuple(fields)
 
 
 def chosen(candidates: Sequence[str], installed: Mapping[str, UnitState]) -> str | None:

@@ -56,18 +56,18 @@ def _verdict(data: bytes) -> str:
 
 
 def parse_health(data: bytes) -> str:
-    """Raises Unreadable for a drive that gives no verdict, ValueError for what is no answer."""
-    told = load_object(data, SOURCE)
-    for status in objects(told.get("smart_status")):
+    """Raises Unreadable for a drive without a verdict, ValueError for a malformed answer."""
+    answer = load_object(data, SOURCE)
+    for status in objects(answer.get("smart_status")):
         passed = flag(status, "passed")
         if passed is not None:
             return "good" if passed else "failing"
-    raise _why(told)
+    raise _why(answer)
 
 
-def _why(told: Object) -> Unreadable:
+def _why(answer: Object) -> Unreadable:
     """Why there is no verdict, by the messages and the exit status of smartctl(8)."""
-    said = " ".join(_messages(told))
+    said = " ".join(_messages(answer))
     if _DENIED.search(said):
         reason = "the system does not let this account ask the drive"
         return Unreadable("permission-denied", reason)
@@ -76,15 +76,15 @@ def _why(told: Object) -> Unreadable:
     if "Unknown USB bridge" in said:
         reason = "the drive cannot be opened: smartctl does not know its USB bridge"
         return Unreadable("unsupported", reason)
-    statuses = (number(run, "exit_status") for run in objects(told.get("smartctl")))
+    statuses = (number(run, "exit_status") for run in objects(answer.get("smartctl")))
     if any((status or 0) & _NOT_OPENED for status in statuses) or "open device" in said:
         return Unreadable("collection-failed", "the drive cannot be opened")
     return Unreadable("unsupported", "the drive has no SMART verdict")
 
 
-def _messages(told: Object) -> list[str]:
+def _messages(answer: Object) -> list[str]:
     return [
         text(message, "string") or ""
-        for run in objects(told.get("smartctl"))
+        for run in objects(answer.get("smartctl"))
         for message in objects(run.get("messages", []))
     ]

@@ -31,10 +31,7 @@ def read_usb(_: Deadline, root: Path) -> Reading:
 def read_device(path: Path, entries: list[Path]) -> UsbDevice:
     """One device and its interfaces (``1-1.2`` and ``1-1.2:1.0``)."""
     parts = [entry for entry in entries if entry.name.startswith(f"{path.name}:")]
-    codes = (
-        _number(path / "bDeviceClass"),
-        *(_number(part / "bInterfaceClass") for part in parts),
-    )
+    codes = (_number(path / "bDeviceClass"), *(_number(part / "bInterfaceClass") for part in parts))
     return UsbDevice(
         place=path.name,
         vendor_id=_number(path / "idVendor"),

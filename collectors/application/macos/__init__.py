@@ -1,1 +1,1 @@
-"""What macOS tells by its own programs: system_profiler, sysctl, scutil."""
+"""The facts of macOS by its own programs: system_profiler, sysctl, scutil."""

@@ -9,13 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.foreign_json import (
-    Object,
-    hexadecimal,
-    load_object,
-    objects,
-    text,
-)
+from collectors.application.foreign_json import Object, hexadecimal, load_object, objects, text
 from collectors.application.readers.interfaces import Wireless
 from collectors.application.readers.peripherals import BluetoothDevice, UsbDevice
 from collectors.shared.run_command import run_command
@@ -31,7 +25,7 @@ _PERSONAL = re.compile(
     r"phone|computer|desktop|laptop|tablet|head|hands|watch|wearable|cellular|uncat|unknown|misc",
     re.IGNORECASE,
 )
-"""What bears a person's name, in the words of macOS; what has no kind may do so too."""
+"""Kinds of devices whose names may contain a user's name. So may those without a kind."""
 _APPLE: Final = 0x05AC
 _UNTOLD: Final = frozenset({"Not Provided", "Unknown"})
 _LETTER = re.compile(r"^[a-z]_")
@@ -122,11 +116,11 @@ def parse_hardware(data: bytes) -> Object:
     entries = entries_of(data, "SPHardwareDataType")
     kept = ("machine_model", "machine_name", "chip_type", "cpu_type", "boot_rom_version")
     entry = entries[0] if entries else {}
-    return {name: told for name in kept if (told := _told(entry, name))}
+    return {name: answer for name in kept if (answer := _known(entry, name))}
 
 
 def form_factor(machine_name: str) -> str | None:
-    """The kind of Mac in the words of SMBIOS; None for what is no Mac of Apple's."""
+    """The kind of Mac in the words of SMBIOS; None for other machines."""
     return next((form for name, form in _FORMS.items() if machine_name.startswith(name)), None)
 
 
@@ -146,7 +140,7 @@ def parse_displays(data: bytes) -> tuple[tuple[str, str], ...]:
 def parse_airport(data: bytes) -> dict[str, Wireless]:
     """SPAirPortDataType: the network of each Wi-Fi interface.
 
-    From macOS 14 on the name is redacted for whoever may not use location services.
+    From macOS 14 on the name is redacted for programs without location services.
     """
     found = {}
     for entry in entries_of(data, "SPAirPortDataType"):
@@ -169,8 +163,8 @@ def parse_drives(data: bytes, data_type: str) -> tuple[Object, ...]:
     return tuple(found[:16])
 
 
-def _told(entry: Object, *names: str) -> str | None:
-    """As ``text``, without the words macOS writes where it knows nothing."""
+def _known(entry: Object, *names: str) -> str | None:
+    """Return ``text``, but None for the words that macOS writes for unknown values."""
     found = text(entry, *names)
     return None if found in _UNTOLD else found
 
@@ -178,13 +172,13 @@ def _told(entry: Object, *names: str) -> str | None:
 def _named(value: object) -> Iterator[tuple[str, Object]]:
     """The devices of a list of ``{name: properties}``."""
     for named in objects(value):
-        yield from ((name, told) for name, told in named.items() if isinstance(told, dict))
+        yield from ((name, answer) for name, answer in named.items() if isinstance(answer, dict))
 
 
 def _usb_device(entry: Object, vendor: str) -> UsbDevice:
     named = re.search(r"\(([^)]{1,128})\)", vendor)
     location = text(entry, "location_id", "USBKeyLocationID") or ""
-    maker = _told(entry, "manufacturer", "USBDeviceKeyVendorName")
+    maker = _known(entry, "manufacturer", "USBDeviceKeyVendorName")
     return UsbDevice(
         place=location.partition("/")[0].strip() or "unknown",
         vendor_id=_APPLE if vendor == "apple_vendor_id" else hexadecimal(vendor),
@@ -192,7 +186,7 @@ def _usb_device(entry: Object, vendor: str) -> UsbDevice:
         vendor=maker or (named[1] if named else None),
         product=text(entry, "_name"),
         speed_megabits=_speed(text(entry, "device_speed", "USBDeviceKeyLinkSpeed")),
-        serial=_told(entry, "serial_num", "USBDeviceKeySerialNumber"),
+        serial=_known(entry, "serial_num", "USBDeviceKeySerialNumber"),
     )
 
 

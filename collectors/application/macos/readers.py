@@ -1,4 +1,4 @@
-"""Turns what macOS tells into the fields of the snapshot."""
+"""The fields of the snapshot from the programs of macOS."""
 
 import os
 import platform
@@ -27,6 +27,7 @@ from collectors.application.readers.peripherals import (
 from collectors.application.readers.resources import memory_fitted
 from collectors.application.readers.services import service_keys
 from collectors.application.source import (
+    Fields,
     Reading,
     all_absent,
     available,
@@ -47,16 +48,14 @@ _UNTOLD: Final = "macOS does not tell it"
 
 
 @source("system", "sw_vers", "os.name", "os.version", "os.build", "os.kernel", "os.architecture")
-def read_system(deadline: Deadline) -> Reading:
-    told = commands.parse_sw_vers(commands.ask("sw_vers", deadline=deadline))
-    return Reading(
-        (
-            either("os.name", "sw_vers", told.get("ProductName"), _UNTOLD),
-            either("os.version", "sw_vers", told.get("ProductVersion"), _UNTOLD),
-            either("os.build", "sw_vers", told.get("BuildVersion"), _UNTOLD),
-            available("os.kernel", "uname", f"{platform.system()} {platform.release()}"),
-            available("os.architecture", "uname", platform.machine()),
-        )
+def read_system(deadline: Deadline) -> Fields:
+    answer = commands.parse_sw_vers(commands.ask("sw_vers", deadline=deadline))
+    return (
+        either("os.name", "sw_vers", answer.get("ProductName"), _UNTOLD),
+        either("os.version", "sw_vers", answer.get("ProductVersion"), _UNTOLD),
+        either("os.build", "sw_vers", answer.get("BuildVersion"), _UNTOLD),
+        available("os.kernel", "uname", f"{platform.system()} {platform.release()}"),
+        available("os.architecture", "uname", platform.machine()),
     )
 
 
@@ -68,27 +67,23 @@ def read_system(deadline: Deadline) -> Reading:
     "os.lastBootReason",
     "os.pendingReboot",
 )
-def read_boot(_: Deadline) -> Reading:
+def read_boot(_: Deadline) -> Fields:
     booted = psutil.boot_time()
     moment = datetime.fromtimestamp(booted, UTC).isoformat(timespec="seconds")
-    return Reading(
-        (
-            available("os.bootTime", "kern.boottime", moment),
-            available("os.uptimeSeconds", "kern.boottime", max(0, int(time.time() - booted))),
-            unsupported("os.lastBootReason", "macOS", _UNTOLD),
-            unsupported("os.pendingReboot", "macOS", _UNTOLD),
-        )
+    return (
+        available("os.bootTime", "kern.boottime", moment),
+        available("os.uptimeSeconds", "kern.boottime", max(0, int(time.time() - booted))),
+        unsupported("os.lastBootReason", "macOS", _UNTOLD),
+        unsupported("os.pendingReboot", "macOS", _UNTOLD),
     )
 
 
 @source("place", "/etc", "os.timeZone", "os.locale")
-def read_place(_: Deadline) -> Reading:
+def read_place(_: Deadline) -> Fields:
     locale = os.environ.get("LC_ALL") or os.environ.get("LANG")
-    return Reading(
-        (
-            either("os.timeZone", "/etc/localtime", time_zone(Path("/")), "no time zone is set"),
-            either("os.locale", "environment", locale, "a service has no locale of its own"),
-        )
+    return (
+        either("os.timeZone", "/etc/localtime", time_zone(Path("/")), "no time zone is set"),
+        either("os.locale", "environment", locale, "a service has no locale of its own"),
     )
 
 
@@ -110,25 +105,23 @@ def read_clock(deadline: Deadline) -> Reading:
     "hardware.memoryBytes",
     deadline_s=PROFILE_S,
 )
-def read_hardware(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
-    told = profiler.parse_hardware(profile("SPHardwareDataType", deadline))
-    form = profiler.form_factor(text(told, "machine_name") or "")
-    return Reading(
-        (
-            available("hardware.maker", profiler.SOURCE, "Apple"),
-            _told("hardware.model", told, "machine_model"),
-            either("hardware.formFactor", profiler.SOURCE, form, _UNTOLD),
-            _told("hardware.firmware", told, "boot_rom_version"),
-            _told("hardware.cpuModel", told, "chip_type", "cpu_type"),
-            either("hardware.physicalCores", "psutil", psutil.cpu_count(logical=False), _UNTOLD),
-            available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
-            memory_fitted(),
-        )
+def read_hardware(deadline: Deadline, profile: Profile = profiler.read_profile) -> Fields:
+    answer = profiler.parse_hardware(profile("SPHardwareDataType", deadline))
+    form = profiler.form_factor(text(answer, "machine_name") or "")
+    return (
+        available("hardware.maker", profiler.SOURCE, "Apple"),
+        _profiled("hardware.model", answer, "machine_model"),
+        either("hardware.formFactor", profiler.SOURCE, form, _UNTOLD),
+        _profiled("hardware.firmware", answer, "boot_rom_version"),
+        _profiled("hardware.cpuModel", answer, "chip_type", "cpu_type"),
+        either("hardware.physicalCores", "psutil", psutil.cpu_count(logical=False), _UNTOLD),
+        available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
+        memory_fitted(),
     )
 
 
 @source("displays", profiler.SOURCE, "display.count", "display.connectors", deadline_s=PROFILE_S)
-def read_displays(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
+def read_displays(deadline: Deadline, profile: Profile = profiler.read_profile) -> Fields:
     screens = profiler.parse_displays(profile("SPDisplaysDataType", deadline))
     fields = [
         available("display.count", profiler.SOURCE, len(screens)),
@@ -140,11 +133,11 @@ def read_displays(deadline: Deadline, profile: Profile = profiler.read_profile) 
             either(f"{prefix}.preferredMode", profiler.SOURCE, resolution, _UNTOLD),
             either(f"{prefix}.model", profiler.SOURCE, name, _UNTOLD),
         ]
-    return Reading(tuple(fields))
+    return tuple(fields)
 
 
 @source("drives", profiler.SOURCE, "disk.drives", deadline_s=PROFILE_S)
-def read_drives(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
+def read_drives(deadline: Deadline, profile: Profile = profiler.read_profile) -> Fields:
     kinds = ("SPNVMeDataType", "SPSerialATADataType")
     found = [
         drive for kind in kinds for drive in profiler.parse_drives(profile(kind, deadline), kind)
@@ -157,7 +150,7 @@ def read_drives(deadline: Deadline, profile: Profile = profiler.read_profile) ->
             either(f"{prefix}.sizeBytes", profiler.SOURCE, number(drive, "size_in_bytes"), _UNTOLD),
             either(f"{prefix}.health", profiler.SOURCE, _health(drive), _UNTOLD),
         ]
-    return Reading(tuple(fields))
+    return tuple(fields)
 
 
 @source("interfaces", interfaces.SOURCE, *interfaces.read_interfaces.keys, deadline_s=PROFILE_S)
@@ -223,8 +216,8 @@ def read_bluetooth(deadline: Deadline, profile: Profile = profiler.read_profile)
     return bluetooth_reading(devices, powered, profiler.SOURCE)
 
 
-def _told(key: str, told: Object, *names: str) -> Field:
-    return either(key, profiler.SOURCE, text(told, *names), _UNTOLD)
+def _profiled(key: str, answer: Object, *names: str) -> Field:
+    return either(key, profiler.SOURCE, text(answer, *names), _UNTOLD)
 
 
 def _health(drive: Object) -> str | None:

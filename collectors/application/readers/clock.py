@@ -1,8 +1,8 @@
-"""Whether the clock is kept in step, and by how much it is off, as the kernel knows it.
+"""Whether the clock is synchronised, and its offset, from the kernel.
 
 Source: adjtimex(2) on Linux and ntp_adjtime(2) on macOS, which anyone may call to read; both
 begin their struct timex with the same fields. A service sandbox that protects the clock forbids
-even that; systemd-timesyncd's own mark is looked at then.
+even that. Then systemd-timesyncd's own mark is used.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.source import (
-    Reading,
+    Fields,
     absent,
     all_absent,
     available,
@@ -55,31 +55,27 @@ def adjtimex(call: str = ADJTIMEX) -> tuple[int, Timex]:
 
 
 @source("clock", ADJTIMEX, "os.clockSynchronised", "os.clockOffsetMilliseconds")
-def read_clock(_: Deadline, root: Path, ask: Callable[[], tuple[int, Timex]] = adjtimex) -> Reading:
+def read_clock(_: Deadline, root: Path, ask: Callable[[], tuple[int, Timex]] = adjtimex) -> Fields:
     try:
         state, figures = ask()
     except (OSError, AttributeError) as error:
         status, reason = status_of(error)
         mark = root / "run/systemd/timesync/synchronized"
         if not mark.exists():
-            return Reading(all_absent(read_clock.keys, ADJTIMEX, status, reason))
-        return Reading(
-            (
-                available("os.clockSynchronised", "systemd-timesyncd", True),
-                absent("os.clockOffsetMilliseconds", ADJTIMEX, status, reason),
-            )
+            return all_absent(read_clock.keys, ADJTIMEX, status, reason)
+        return (
+            available("os.clockSynchronised", "systemd-timesyncd", True),
+            absent("os.clockOffsetMilliseconds", ADJTIMEX, status, reason),
         )
     in_step = state != _TIME_ERROR and not figures.status & _STA_UNSYNC
     scale = 1_000_000 if figures.status & _STA_NANO else 1_000
-    return Reading(
-        (
-            available("os.clockSynchronised", ADJTIMEX, in_step),
-            available("os.clockOffsetMilliseconds", ADJTIMEX, round(figures.offset / scale, 3))
-            if in_step
-            else not_applicable(
-                "os.clockOffsetMilliseconds",
-                ADJTIMEX,
-                "nothing keeps this clock, so no offset is known",
-            ),
-        )
+    return (
+        available("os.clockSynchronised", ADJTIMEX, in_step),
+        available("os.clockOffsetMilliseconds", ADJTIMEX, round(figures.offset / scale, 3))
+        if in_step
+        else not_applicable(
+            "os.clockOffsetMilliseconds",
+            ADJTIMEX,
+            "nothing keeps this clock, so no offset is known",
+        ),
     )

@@ -1,4 +1,4 @@
-"""How full each file system is, asked so that a dead network mount hangs nobody.
+"""How full each file system is. A dead network mount does not block the others.
 
 statvfs(2) on a dead mount blocks in the kernel and takes its whole process along. So on POSIX
 systems each mount is asked by a `df` of its own, and one that stays silent is left behind.
@@ -15,7 +15,7 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, available, failed, source
+from collectors.application.source import Reading, available, failed, left_out, source
 from collectors.contract import Field
 from collectors.shared.run_command import release, start_command
 from collectors.shared.text import clean_text
@@ -23,7 +23,7 @@ from collectors.shared.text import clean_text
 MOUNTS_MAX: Final = 32
 SOURCE: Final = "statvfs"
 SPACE_S: Final = 1.5
-"""A disk that needs longer to tell its size is itself the finding."""
+"""A disk that needs longer to report its size is a finding in itself."""
 
 _PORTABLE_LINE = re.compile(rb"\s(\d{1,16})\s+(\d{1,16})\s+(-?\d{1,16})\s+\d+%\s")
 _NAME_MAX: Final = 120
@@ -59,16 +59,14 @@ def read_disk_space(
     ask: Callable[[Sequence[Mount], Deadline], Answers] | None = None,
 ) -> Reading:
     every = tuple(mounts())
-    listed, cut = every[:MOUNTS_MAX], max(0, len(every) - MOUNTS_MAX)
+    listed = every[:MOUNTS_MAX]
     asked = ask or (space_by_psutil if sys.platform == "win32" else space_by_df)
     answers = asked(listed, deadline.sooner(SPACE_S))
     fields = [available("disk.mounts", "mount table", tuple(map(_name, listed)))]
     for mount in listed:
         fields += fields_of(mount, answers.get(mount.path, "it was not asked"))
-    return Reading(
-        tuple(fields),
-        limitations=(f"{cut} mounts beyond {MOUNTS_MAX} are not listed",) if cut else (),
-    )
+    limitations = left_out(len(every), MOUNTS_MAX, "mounts")
+    return Reading(tuple(fields), limitations=limitations)
 
 
 def fields_of(mount: Mount, answer: Space | str) -> tuple[Field, ...]:

@@ -9,7 +9,7 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, absent, available, either, source
+from collectors.application.source import Reading, absent, available, either, left_out, source
 from collectors.contract import Field, FieldStatus, InterfaceFields
 from collectors.shared.text import clean_text
 
@@ -31,7 +31,7 @@ COUNTERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Wireless:
-    """What is known of an interface's Wi-Fi; ``reason`` says why a value is None."""
+    """An interface's Wi-Fi; ``reason`` is why a value is None."""
 
     ssid: str | None = None
     signal_dbm: int | None = None
@@ -60,7 +60,6 @@ def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
     addresses = psutil.net_if_addrs()
     counters = psutil.net_io_counters(pernic=True)
     names = tuple(sorted(stats))[:INTERFACES_MAX]
-    unlisted = len(stats) - len(names)
     cut = sum(max(0, len(found) - ADDRESSES_MAX - 1) for found in addresses.values())
     known = links(names, deadline)
     entries = tuple(
@@ -78,24 +77,18 @@ def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
     return Reading(
         fields=(available("network.interfaceCount", SOURCE, len(stats)),),
         interfaces=entries,
-        limitations=_limitations(unlisted, cut),
+        limitations=(
+            *left_out(len(stats), INTERFACES_MAX, "interfaces"),
+            *left_out(ADDRESSES_MAX + cut, ADDRESSES_MAX, "addresses of interfaces"),
+        ),
     )
-
-
-def _limitations(interfaces: int, addresses: int) -> tuple[str, ...]:
-    told = []
-    if interfaces:
-        told.append(f"{interfaces} interfaces beyond {INTERFACES_MAX} are not listed")
-    if addresses:
-        told.append(f"{addresses} addresses beyond {ADDRESSES_MAX} an interface are not listed")
-    return tuple(told)
 
 
 def _state(name: str, stats: "psutil._ntp.snicstats", known: Links) -> tuple[Field, ...]:
     return (
         either("interface.type", "system", known.types.get(name), "the system does not tell it"),
         available("interface.up", SOURCE, stats.isup),
-        # 0 and 65535 are how drivers say that they do not know
+        # drivers report 0 and 65535 for an unknown speed
         either(
             "interface.speedMegabitsPerSecond",
             SOURCE,

@@ -1,11 +1,11 @@
-"""What a connected device most likely is, from what it says of itself."""
+"""What a connected device most likely is, from its own descriptors."""
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from collectors.application.source import Reading, available, either, not_applicable
+from collectors.application.source import Reading, available, either, left_out, not_applicable
 from collectors.contract import Field, PeripheralFields
 from collectors.shared.text import clean_text
 
@@ -32,7 +32,7 @@ _VENDORS: Final = {
     0x0801: "card-reader", 0x0ACD: "card-reader", 0x072F: "card-reader", 0x076B: "card-reader",
     0x08E6: "card-reader", 0x0B00: "payment-terminal", 0x11CA: "payment-terminal",
 }  # fmt: skip
-"""Makers of one kind of venue device; asked only when the classes do not tell."""
+"""Makers of one kind of venue device; used only if the classes are not specific."""
 
 _WORDS: Final = (
     ("printer", "printer"), ("receipt", "printer"), ("label", "printer"),
@@ -45,7 +45,7 @@ _WORDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class UsbDevice:
-    """``place`` says where it is plugged in; class codes are of the device and its interfaces.
+    """``place`` is where it is plugged in; class codes are of the device and its interfaces.
 
     ``usage_pages`` are the HID usage pages its reports begin with.
     """
@@ -109,7 +109,7 @@ class BluetoothDevice:
 
 
 def bluetooth_fields(device: BluetoothDevice, source: str) -> PeripheralFields:
-    """The fields of one paired device; phones and computers bear people's names and get none."""
+    """The fields of one paired device; names of phones and computers are left out."""
     untold = "the device does not tell it"
     name = (
         not_applicable("bluetooth.name", source, "names of phones and computers are not collected")
@@ -140,14 +140,8 @@ def bluetooth_reading(devices: Sequence[BluetoothDevice], powered: Field, origin
 
 
 def _listed(fields: tuple[Field, ...], entries: tuple[PeripheralFields, ...], kind: str) -> Reading:
-    cut = len(entries) - DEVICES_MAX
-    return Reading(
-        fields,
-        peripherals=entries[:DEVICES_MAX],
-        limitations=(f"{cut} {kind} devices beyond {DEVICES_MAX} are not listed",)
-        if cut > 0
-        else (),
-    )
+    limitations = left_out(len(entries), DEVICES_MAX, f"{kind} devices")
+    return Reading(fields, peripherals=entries[:DEVICES_MAX], limitations=limitations)
 
 
 def fingerprint(identifier: str) -> str:

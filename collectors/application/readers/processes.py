@@ -12,7 +12,14 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, absent, available, not_applicable, source
+from collectors.application.source import (
+    Reading,
+    absent,
+    available,
+    left_out,
+    not_applicable,
+    source,
+)
 from collectors.contract import Field, FieldStatus
 from collectors.shared.text import clean_text
 
@@ -36,7 +43,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Restarts:
-    """How often a program was restarted since the machine started, or why nobody knows."""
+    """How often a program was restarted since the machine started, or why that is unknown."""
 
     count: int | None = None
     status: FieldStatus = "unsupported"
@@ -60,9 +67,8 @@ def read_processes(
     table: Table | None = None,
     wait: Callable[[float], None] = time.sleep,
 ) -> Reading:
-    wanted_names = dict.fromkeys(filter(None, (clean_text(name, 64) for name in watched)))
-    names = tuple(wanted_names)[:WATCHED_MAX]
-    cut = len(wanted_names) - len(names)
+    every_name = dict.fromkeys(filter(None, (clean_text(name, 64) for name in watched)))
+    names = tuple(every_name)[:WATCHED_MAX]
     fields = [available("process.watched", "configuration", names)]
     if names:
         look = table or read_table
@@ -72,10 +78,8 @@ def read_processes(
         after = look(wanted)
         for name in names:
             fields += program_fields(name, before, after, lambda pid: count_restarts(pid, deadline))
-    return Reading(
-        tuple(fields),
-        limitations=(f"{cut} watched programs beyond {WATCHED_MAX} were left out",) if cut else (),
-    )
+    limitations = left_out(len(every_name), WATCHED_MAX, "watched programs")
+    return Reading(tuple(fields), limitations=limitations)
 
 
 def program_name(name: str) -> str:
@@ -89,7 +93,7 @@ def program_fields(
     after: Iterable[Sample],
     restarts: Callable[[int], Restarts],
 ) -> tuple[Field, ...]:
-    """The fields of one program from two looks at the process table."""
+    """The fields of one program from two readings of the process table."""
     running = sorted(
         (sample for sample in after if program_name(sample.name) == program_name(name)),
         key=lambda sample: sample.created,

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, either, source
+from collectors.application.source import Fields, either, source
 from collectors.contract import Field
 from collectors.shared.addresses import is_loopback
 from collectors.shared.sysfs import read_text
@@ -20,18 +20,16 @@ ReadServers = Callable[[Deadline], tuple[str, ...]]
 
 
 @source("resolver", "resolv.conf", "network.dnsServers", "network.proxy")
-def read_resolver(deadline: Deadline, servers: ReadServers, origin: str = "resolv.conf") -> Reading:
-    return Reading(
-        (
-            either(
-                "network.dnsServers",
-                origin,
-                servers(deadline) or None,
-                "no name server is set",
-                "not-applicable",
-            ),
-            proxy_field(getproxies()),
-        )
+def read_resolver(deadline: Deadline, servers: ReadServers, origin: str = "resolv.conf") -> Fields:
+    return (
+        either(
+            "network.dnsServers",
+            origin,
+            servers(deadline) or None,
+            "no name server is set",
+            "not-applicable",
+        ),
+        proxy_field(getproxies()),
     )
 
 

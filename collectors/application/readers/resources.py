@@ -11,10 +11,12 @@ import psutil
 
 from collectors.application.deadline import Deadline
 from collectors.application.source import (
+    Fields,
     Reading,
     all_absent,
     available,
     either,
+    left_out,
     not_applicable,
     source,
 )
@@ -23,18 +25,20 @@ from collectors.contract import Field
 SOURCE: Final = "psutil"
 WINDOW_S: Final = 1.0
 CORES_MAX: Final = 64
+_CPU_TIMES: Final = (
+    "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "interrupt", "dpc",
+)  # fmt: skip
+"""What makes up all time. User time includes guest time."""
 
 
 @source("memory", SOURCE, "memory.totalBytes", "memory.availableBytes", "memory.usedFraction")
-def read_memory(_: Deadline) -> Reading:
+def read_memory(_: Deadline) -> Fields:
     memory = _memory()
     used = round(1 - memory.available / memory.total, 4)
-    return Reading(
-        (
-            available("memory.totalBytes", SOURCE, memory.total),
-            available("memory.availableBytes", SOURCE, memory.available),
-            available("memory.usedFraction", SOURCE, used),
-        )
+    return (
+        available("memory.totalBytes", SOURCE, memory.total),
+        available("memory.availableBytes", SOURCE, memory.available),
+        available("memory.usedFraction", SOURCE, used),
     )
 
 
@@ -44,14 +48,12 @@ def memory_fitted() -> Field:
 
 
 @source("swap", SOURCE, "memory.swapTotalBytes", "memory.swapUsedBytes")
-def read_swap(_: Deadline) -> Reading:
+def read_swap(_: Deadline) -> Fields:
     """Apart from memory, because Windows answers from counters that may be switched off."""
     swap = psutil.swap_memory()
-    return Reading(
-        (
-            available("memory.swapTotalBytes", SOURCE, swap.total),
-            available("memory.swapUsedBytes", SOURCE, swap.used),
-        )
+    return (
+        available("memory.swapTotalBytes", SOURCE, swap.total),
+        available("memory.swapUsedBytes", SOURCE, swap.used),
     )
 
 
@@ -66,16 +68,13 @@ def read_cpu(_: Deadline) -> Reading:
         available(f"cpu.core.{number}.useFraction", SOURCE, round(use, 4))
         for number, use in enumerate(uses[:CORES_MAX])
     )
-    cut = len(uses) - len(cores)
-    return Reading(
-        (
-            available("cpu.useFraction", SOURCE, round(overall, 4)),
-            available("cpu.busiestCoreUseFraction", SOURCE, round(max(uses, default=0.0), 4)),
-            _frequency(),
-            *cores,
-        ),
-        limitations=(f"{cut} processor cores beyond {CORES_MAX} are not listed",) if cut else (),
+    fields = (
+        available("cpu.useFraction", SOURCE, round(overall, 4)),
+        available("cpu.busiestCoreUseFraction", SOURCE, round(max(uses, default=0.0), 4)),
+        _frequency(),
+        *cores,
     )
+    return Reading(fields, limitations=left_out(len(uses), CORES_MAX, "processor cores"))
 
 
 def core_uses(before: Sequence[object], after: Sequence[object]) -> list[float]:
@@ -84,44 +83,38 @@ def core_uses(before: Sequence[object], after: Sequence[object]) -> list[float]:
 
 
 @source("load", "getloadavg", "cpu.load1", "cpu.load5", "cpu.load15")
-def read_load(_: Deadline) -> Reading:
+def read_load(_: Deadline) -> Fields:
     if not hasattr(os, "getloadavg"):
         reason = "this system has no load average"
-        return Reading(all_absent(read_load.keys, "getloadavg", "unsupported", reason))
+        return all_absent(read_load.keys, "getloadavg", "unsupported", reason)
     one, five, fifteen = (round(load, 2) for load in os.getloadavg())
-    return Reading(
-        (
-            available("cpu.load1", "getloadavg", one),
-            available("cpu.load5", "getloadavg", five),
-            available("cpu.load15", "getloadavg", fifteen),
-        )
+    return (
+        available("cpu.load1", "getloadavg", one),
+        available("cpu.load5", "getloadavg", five),
+        available("cpu.load15", "getloadavg", fifteen),
     )
 
 
 @source(
     "power", SOURCE, "hardware.batteryFraction", "hardware.batteryCharging", "hardware.powerSource"
 )
-def read_power(_: Deadline) -> Reading:
+def read_power(_: Deadline) -> Fields:
     """The battery, and what the machine runs from."""
     battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
     if battery is None:
         reason = "this machine has no battery"
-        return Reading(
-            (
-                not_applicable("hardware.batteryFraction", SOURCE, reason),
-                not_applicable("hardware.batteryCharging", SOURCE, reason),
-                available("hardware.powerSource", SOURCE, "mains"),
-            )
+        return (
+            not_applicable("hardware.batteryFraction", SOURCE, reason),
+            not_applicable("hardware.batteryCharging", SOURCE, reason),
+            available("hardware.powerSource", SOURCE, "mains"),
         )
     plugged = battery.power_plugged
     power = None if plugged is None else "mains" if plugged else "battery"
     level = round(battery.percent / 100, 3)
-    return Reading(
-        (
-            available("hardware.batteryFraction", SOURCE, level),
-            either("hardware.batteryCharging", SOURCE, plugged, "the battery does not say"),
-            either("hardware.powerSource", SOURCE, power, "the battery does not say"),
-        )
+    return (
+        available("hardware.batteryFraction", SOURCE, level),
+        either("hardware.batteryCharging", SOURCE, plugged, "the battery does not say"),
+        either("hardware.powerSource", SOURCE, power, "the battery does not say"),
     )
 
 
@@ -144,20 +137,7 @@ def _frequency() -> Field:
 
 
 def _busy(first: object, last: object) -> float:
-    # guest time is counted in user time too, so only these make up the whole
-    names = (
-        "user",
-        "nice",
-        "system",
-        "idle",
-        "iowait",
-        "irq",
-        "softirq",
-        "steal",
-        "interrupt",
-        "dpc",
-    )
-    spent = {name: getattr(last, name, 0.0) - getattr(first, name, 0.0) for name in names}
+    spent = {name: getattr(last, name, 0.0) - getattr(first, name, 0.0) for name in _CPU_TIMES}
     whole = sum(value for value in spent.values() if value > 0)
     idle = max(0.0, spent["idle"]) + max(0.0, spent["iowait"])
     return 0.0 if whole <= 0 else min(1.0, max(0.0, 1 - idle / whole))

@@ -3,12 +3,11 @@
 One name look-up, one connection and one TLS handshake; no request is sent.
 """
 
-import queue
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import wait
 from dataclasses import dataclass
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
@@ -28,6 +27,7 @@ from collectors.application.source import (
 )
 from collectors.contract import Field
 from collectors.shared.addresses import is_loopback
+from collectors.shared.background import in_background
 
 SOURCE: Final = "connection to the service"
 TLS_KEYS: Final = (
@@ -114,26 +114,17 @@ def timed(action: Callable[[], T]) -> tuple[T, float]:
 
 
 def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
-    """Look the name up in a thread that may be left behind: the resolver knows no deadline."""
-    answers: queue.SimpleQueue[list[Address] | OSError] = queue.SimpleQueue()
-
-    def ask() -> None:
-        try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            answers.put([(entry[0], (str(entry[4][0]), port)) for entry in found])
-        except OSError as error:
-            answers.put(error)
-        except UnicodeError:
-            answers.put(OSError("the service's name is not a host name"))
-
-    threading.Thread(target=ask, name="resolver", daemon=True).start()
+    """Look the name up in a thread that can be abandoned: the resolver has no timeout."""
+    lookup = in_background(
+        lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM), "resolver"
+    )
+    if not wait([lookup], timeout=deadline.require_s()).done:
+        raise TimeoutError("the name was not resolved in time")
     try:
-        answer = answers.get(timeout=deadline.require_s())
-    except queue.Empty:
-        raise TimeoutError("the name was not resolved in time") from None
-    if isinstance(answer, OSError):
-        raise answer
-    return answer[:_ATTEMPTS_MAX]
+        found = lookup.result()
+    except UnicodeError:
+        raise OSError("the service's name is not a host name") from None
+    return [(entry[0], (str(entry[4][0]), port)) for entry in found[:_ATTEMPTS_MAX]]
 
 
 def _connect(addresses: list[Address], deadline: Deadline) -> socket.socket:
@@ -186,7 +177,7 @@ def handshake(
     if verify:
         context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     else:
-        # Nothing is sent or believed over this connection: it is only looked at.
+        # Nothing is sent over this connection, and nothing in it is trusted.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -1,1 +1,1 @@
-"""What Windows tells by CIM, asked in one PowerShell script."""
+"""The facts of Windows by CIM, read in one PowerShell script."""

@@ -1,4 +1,4 @@
-"""Turns what the devices script tells into peripherals and print queues."""
+"""Peripherals and print queues from the output of the devices script."""
 
 import re
 from collections.abc import Sequence
@@ -8,12 +8,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, flag, number, text
 from collectors.application.readers import peripherals
 from collectors.application.readers.peripherals import BluetoothDevice, UsbDevice
-from collectors.application.readers.print_queues import (
-    Job,
-    Queue,
-    queue_reading,
-    read_print_queues,
-)
+from collectors.application.readers.print_queues import Queue, queue_reading, read_print_queues
 from collectors.application.source import Reading, either, source
 from collectors.application.windows import powershell
 from collectors.application.windows.script import (
@@ -27,6 +22,7 @@ from collectors.application.windows.script import (
     read_sections,
     section,
 )
+from collectors.shared.print_jobs import Job
 from collectors.shared.text import clean_text
 
 _HARDWARE = re.compile(r"VID_([0-9A-F]{4})&PID_([0-9A-F]{4})(?:&(MI_[0-9A-F]{2}))?", re.IGNORECASE)
@@ -48,14 +44,14 @@ def usb_reading(sections: Sections) -> Reading:
     return peripherals.usb_reading(parse_usb(section(sections, "usb")), SOURCE)
 
 
-def parse_usb(told: Section) -> tuple[UsbDevice, ...]:
+def parse_usb(answer: Section) -> tuple[UsbDevice, ...]:
     """The devices among the entries; the interfaces of a composite device are joined to it.
 
     Of several devices of one kind each gets the interfaces of all, which are alike.
     """
     whole: dict[str, list[Object]] = {}
     parts: dict[str, list[Object]] = {}
-    for row in told.rows:
+    for row in answer.rows:
         match = _HARDWARE.match(text(row, "Hardware") or "")
         if match:
             kind = f"{match[1]}-{match[2]}".lower()
@@ -72,7 +68,7 @@ def bluetooth_reading(sections: Sections) -> Reading:
     rows = section(sections, "bluetooth").rows
     addresses = {text(row, "Address"): row for row in rows if text(row, "Address")}
     devices = [
-        # Windows does not tell the kind here, so each may be somebody's telephone.
+        # Windows does not give the kind here, so each may be a personal telephone.
         BluetoothDevice(address=str(address), is_personal=True)
         for address in addresses
     ]
@@ -94,11 +90,11 @@ def queues_reading(sections: Sections) -> Reading:
     )
 
 
-def parse_queues(told: Section) -> tuple[Queue, ...]:
-    return tuple(_queue(row, name) for row in told.rows if (name := text(row, "Name")))
+def parse_queues(answer: Section) -> tuple[Queue, ...]:
+    return tuple(_queue(row, name) for row in answer.rows if (name := text(row, "Name")))
 
 
-def parse_jobs(told: Section) -> tuple[Job, ...]:
+def parse_jobs(answer: Section) -> tuple[Job, ...]:
     return tuple(
         Job(
             queue=clean_text(text(row, "Queue") or "", 128),
@@ -106,7 +102,7 @@ def parse_jobs(told: Section) -> tuple[Job, ...]:
             stopped=bool((number(row, "StatusMask") or 0) & _BROKEN),
             age_s=max(0, age) if (age := number(row, "AgeSeconds")) is not None else None,
         )
-        for row in told.rows
+        for row in answer.rows
     )
 
 
@@ -122,10 +118,10 @@ def _usb_device(kind: str, number: int, whole: Object, parts: Sequence[Object]) 
     """The ``number``-th device of a kind (``04b8-0e15``), with its interfaces."""
     vendor_id, product_id = (int(part, 16) for part in kind.split("-"))
     mark = text(whole, "Mark")
-    told = mark or (str(number) if number > 1 else None)
+    answer = mark or (str(number) if number > 1 else None)
     rows = (whole, *parts)
     return UsbDevice(
-        place=f"{kind}-{told}" if told else kind,
+        place=f"{kind}-{answer}" if answer else kind,
         vendor_id=vendor_id,
         product_id=product_id,
         vendor=next((maker for row in rows if (maker := text(row, "Manufacturer"))), None),

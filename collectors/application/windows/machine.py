@@ -1,4 +1,4 @@
-"""Turns what the machine script tells into the fields of the snapshot."""
+"""The fields of the snapshot from the output of the machine script."""
 
 import ipaddress
 import platform
@@ -69,19 +69,19 @@ def _read_links(_names: tuple[str, ...], deadline: Deadline) -> Links:
 
 @field_group("os.name", "os.version", "os.build", "os.kernel", "os.architecture")
 def _system(sections: Sections) -> tuple[Field, ...]:
-    told = section(sections, "os").first
+    answer = section(sections, "os").first
     extra = sections.get("build", Section()).first
     release = " ".join(
-        part for part in (text(told, "Version"), text(extra, "DisplayVersion")) if part
+        part for part in (text(answer, "Version"), text(extra, "DisplayVersion")) if part
     )
     patch = number(extra, "UBR")
-    build = text(told, "BuildNumber")
+    build = text(answer, "BuildNumber")
     return (
-        either("os.name", SOURCE, text(told, "Caption"), _UNTOLD),
+        either("os.name", SOURCE, text(answer, "Caption"), _UNTOLD),
         either("os.version", SOURCE, release, _UNTOLD),
         either("os.build", SOURCE, f"{build}.{patch}" if build and patch else build, _UNTOLD),
         available("os.kernel", "platform", f"{platform.system()} {platform.version()}"),
-        either("os.architecture", SOURCE, text(told, "OSArchitecture"), _UNTOLD),
+        either("os.architecture", SOURCE, text(answer, "OSArchitecture"), _UNTOLD),
     )
 
 
@@ -109,21 +109,21 @@ def _reboot(sections: Sections) -> tuple[Field, ...]:
 
 @field_group("os.timeZone", "os.locale")
 def _place(sections: Sections) -> tuple[Field, ...]:
-    told = section(sections, "place").first
+    answer = section(sections, "place").first
     return (
-        either("os.timeZone", "Get-TimeZone", text(told, "TimeZone"), _UNTOLD),
-        either("os.locale", "Get-WinSystemLocale", text(told, "Locale"), _UNTOLD),
+        either("os.timeZone", "Get-TimeZone", text(answer, "TimeZone"), _UNTOLD),
+        either("os.locale", "Get-WinSystemLocale", text(answer, "Locale"), _UNTOLD),
     )
 
 
 @field_group("hardware.maker", "hardware.model", "hardware.formFactor", "hardware.firmware")
 def _machine(sections: Sections) -> tuple[Field, ...]:
-    told = section(sections, "computer").first
+    answer = section(sections, "computer").first
     firmware = sections.get("firmware", Section()).first
-    form = _FORMS.get(number(told, "PCSystemType") or 0)
+    form = _FORMS.get(number(answer, "PCSystemType") or 0)
     return (
-        either("hardware.maker", SOURCE, text(told, "Manufacturer"), _UNTOLD),
-        either("hardware.model", SOURCE, text(told, "Model"), _UNTOLD),
+        either("hardware.maker", SOURCE, text(answer, "Manufacturer"), _UNTOLD),
+        either("hardware.model", SOURCE, text(answer, "Model"), _UNTOLD),
         either("hardware.formFactor", SOURCE, form, _UNTOLD),
         either("hardware.firmware", SOURCE, text(firmware, "SMBIOSBIOSVersion"), _UNTOLD),
     )
@@ -141,9 +141,9 @@ def _processor(sections: Sections) -> tuple[Field, ...]:
     )
 
 
-def _sum(told: Section, name: str) -> int | None:
-    """The sum over all rows; None where none tells it."""
-    return sum(number(row, name) or 0 for row in told.rows) or None
+def _sum(answer: Section, name: str) -> int | None:
+    """The sum over all rows; None if no row has it."""
+    return sum(number(row, name) or 0 for row in answer.rows) or None
 
 
 @field_group("hardware.memoryBytes")

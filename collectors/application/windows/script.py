@@ -7,7 +7,7 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, load_object, objects, text
-from collectors.application.source import Reading, Unreadable, all_absent, status_of
+from collectors.application.source import Reading, Unreadable, all_absent, as_reading, status_of
 from collectors.contract import Field, FieldStatus
 from collectors.shared.run_command import run_command
 
@@ -42,10 +42,9 @@ class FieldGroup:
 
     def __call__(self, sections: Sections) -> Reading:
         try:
-            told = self.read(sections)
-        except Exception as error:  # noqa: BLE001 - told in its own keys
-            told = all_absent(self.keys, SOURCE, *status_of(error))
-        return told if isinstance(told, Reading) else Reading(told)
+            return as_reading(self.read(sections))
+        except Exception as error:  # noqa: BLE001 - reported in its own keys
+            return Reading(all_absent(self.keys, SOURCE, *status_of(error)))
 
 
 def field_group(
@@ -81,9 +80,9 @@ def read_sections(script: str, deadline: Deadline) -> Sections:
 
 def parse_sections(data: bytes) -> Sections:
     """Read what a script printed. Raises ValueError when it is no JSON object."""
-    told = load_object(data.removeprefix(b"\xef\xbb\xbf"), "PowerShell")
+    answer = load_object(data.removeprefix(b"\xef\xbb\xbf"), "PowerShell")
     found = {}
-    for name, section in told.items():
+    for name, section in answer.items():
         if not isinstance(section, dict):
             continue
         rows = tuple(objects(section.get("ok", [])))[:ROWS_MAX]

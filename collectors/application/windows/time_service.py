@@ -3,7 +3,7 @@
 Its labels are in the language of the system, so lines are known by their place and form: the
 first holds the leap indicator (3: not synchronised; RFC 5905, figure 9), and the third value in
 seconds, after root delay and root dispersion, is the offset. A machine that follows its own
-clock says so by its source, in no language, whatever the leap indicator.
+clock shows it by its source, whatever the language and the leap indicator.
 """
 
 import re

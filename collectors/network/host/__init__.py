@@ -1,1 +1,1 @@
-"""This machine's own place in the network, as its kernel knows it."""
+"""This machine's own place in the network, from its kernel."""

@@ -8,8 +8,7 @@ from collectors.network.host.local_network import LocalNetwork
 def read_local_network() -> LocalNetwork:
     """Read the interfaces of this machine. Raises OSError where even their list is denied."""
     if sys.platform == "linux":
-        # Without rtnetlink there is nobody else to ask: libc's getifaddrs, psutil and netifaces
-        # all go by it.
+        # There is no alternative to rtnetlink: libc's getifaddrs, psutil and netifaces use it.
         from collectors.network.host.interfaces_linux import read_interfaces
     else:
         from collectors.network.host.interfaces_portable import read_interfaces

@@ -6,9 +6,8 @@ its interface by the addresses that both report.
 
 import ipaddress
 import socket
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 import psutil
 
@@ -18,29 +17,12 @@ from collectors.network.matching.identity import normal_mac
 from collectors.shared.addresses import is_loopback
 
 _WIRELESS_NAMES = ("Wi-Fi", "WLAN", "Wireless")  # of Windows; macOS calls all of them en0, en1
-_NO_MAC = "00:00:00:00:00:00"  # what loopback has
-_IPV6_LINK_PREFIX = 64  # what psutil cannot tell on Windows; RFC 4291 section 2.5.4
+_NO_MAC = "00:00:00:00:00:00"  # that of a loopback interface
+_IPV6_LINK_PREFIX = 64  # psutil has none on Windows; RFC 4291 section 2.5.4
+_FAMILIES: Mapping[int, Literal["ipv4", "ipv6"]] = {socket.AF_INET: "ipv4", socket.AF_INET6: "ipv6"}
 
 
-@dataclass(frozen=True, slots=True)
-class SystemAddress:
-    """One address as psutil gives it; ``netmask`` is None where the system keeps it to itself."""
-
-    kind: Literal["ipv4", "ipv6", "link"]
-    address: str
-    netmask: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SystemInterface:
-    name: str
-    addresses: tuple[SystemAddress, ...]
-    is_up: bool = True
-    flags: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class SystemGateway:
+class SystemGateway(NamedTuple):
     """A default gateway, the preferred first; ``reached_from`` are its interface's addresses."""
 
     gateway: str
@@ -48,106 +30,79 @@ class SystemGateway:
 
 
 def read_interfaces() -> LocalNetwork:
-    """Ask psutil and netifaces. Raises OSError where the list of interfaces is denied."""
-    interfaces = _read_system_interfaces()
+    """Ask psutil and netifaces. Raises OSError if the list of interfaces is denied."""
+    addresses, stats = psutil.net_if_addrs(), psutil.net_if_stats()
     try:
         gateways = _read_gateways()
     except (OSError, ValueError) as error:
         unread = Unavailable(gateway=f"the routing table cannot be read: {error}")
-        return LocalNetwork(assemble(interfaces, ()), unread)
-    return LocalNetwork(assemble(interfaces, gateways))
+        return LocalNetwork(assemble(addresses, stats, ()), unread)
+    return LocalNetwork(assemble(addresses, stats, gateways))
 
 
 def assemble(
-    interfaces: Sequence[SystemInterface], gateways: Sequence[SystemGateway]
+    addresses: "Mapping[str, Sequence[psutil._ntp.snicaddr]]",
+    stats: "Mapping[str, psutil._ntp.snicstats]",
+    gateways: Sequence[SystemGateway],
 ) -> tuple[LocalInterface, ...]:
-    """Join both readings. The rank of a gateway in the list stands for its metric."""
-    return best_route_first(
-        [_join(index, interface, gateways) for index, interface in enumerate(interfaces, start=1)]
-    )
+    """Join all readings. The rank of a gateway in the list stands for its metric."""
+    joined = [
+        _join(index, name, addresses[name], stats.get(name), gateways)
+        for index, name in enumerate(addresses, start=1)
+    ]
+    return best_route_first(joined)
 
 
 def parse_prefix_length(address: str, netmask: str | None) -> int | None:
-    """Return the bits of a netmask, or the usual ones where there is none. None: no address."""
+    """Return the bits of a netmask, or the usual number without one. None: not an address."""
     try:
         version = ipaddress.ip_address(address).version
         if netmask is None:
             return _IPV6_LINK_PREFIX if version == 6 else 32
-        mask = int(ipaddress.ip_address(netmask.split("/")[0].split("%")[0]))
+        return int(ipaddress.ip_address(netmask.split("/")[0].split("%")[0])).bit_count()
     except ValueError:
         return None
-    return mask.bit_count()
 
 
 def _join(
-    index: int, interface: SystemInterface, gateways: Sequence[SystemGateway]
+    index: int,
+    name: str,
+    listed: "Sequence[psutil._ntp.snicaddr]",
+    stats: "psutil._ntp.snicstats | None",
+    gateways: Sequence[SystemGateway],
 ) -> LocalInterface:
-    addresses = _interface_addresses(interface)
+    addresses = tuple(sorted(_addresses(listed), key=lambda address: address.family))
     own = {address.address for address in addresses}
     ranks = [rank for rank, gateway in enumerate(gateways) if gateway.reached_from & own]
-    macs = (normal_mac(a.address) for a in interface.addresses if a.kind == "link")
-    macs = (mac for mac in macs if mac != _NO_MAC)
+    macs = (normal_mac(entry.address) for entry in listed if entry.family == psutil.AF_LINK)
+    flags = stats.flags.split(",") if stats else []
     return LocalInterface(
         interface=Interface(
-            name=interface.name,
+            name=name,
             addresses=addresses,
             gateways=tuple(dict.fromkeys(gateways[rank].gateway for rank in ranks)),
-            mac_address=next((mac for mac in macs if mac), None),
+            mac_address=next((mac for mac in macs if mac and mac != _NO_MAC), None),
         ),
         index=index,
-        is_up=interface.is_up,
-        is_loopback=_is_loopback(interface, addresses),
-        is_point_to_point="pointopoint" in interface.flags or "pointtopoint" in interface.flags,
+        is_up=stats is not None and stats.isup,
+        is_loopback="loopback" in flags or any(map(is_loopback, own)),
+        is_point_to_point="pointopoint" in flags or "pointtopoint" in flags,
         has_arp=False,  # no neighbour events here: the scan connects and reads the table after
         metric=ranks[0] if ranks else None,
-        is_wireless=interface.name.startswith(_WIRELESS_NAMES),
+        is_wireless=name.startswith(_WIRELESS_NAMES),
     )
 
 
-def _interface_addresses(interface: SystemInterface) -> tuple[InterfaceAddress, ...]:
-    found: list[InterfaceAddress] = []
-    for entry in interface.addresses:
-        if entry.kind == "link":
-            continue
-        address = entry.address.split("%")[0]
-        prefix_length = parse_prefix_length(address, entry.netmask)
-        if prefix_length is not None:
-            found.append(InterfaceAddress(address, entry.kind, prefix_length))
-    return tuple(sorted(found, key=lambda address: address.family))
-
-
-def _is_loopback(interface: SystemInterface, addresses: Sequence[InterfaceAddress]) -> bool:
-    return "loopback" in interface.flags or any(
-        is_loopback(address.address) for address in addresses
-    )
-
-
-_KINDS: Mapping[int, Literal["ipv4", "ipv6", "link"]] = {
-    socket.AF_INET: "ipv4",
-    socket.AF_INET6: "ipv6",
-    psutil.AF_LINK: "link",
-}
-
-
-def _read_system_interfaces() -> tuple[SystemInterface, ...]:
-    stats = psutil.net_if_stats()
-    return tuple(
-        SystemInterface(
-            name=name,
-            addresses=tuple(
-                SystemAddress(_KINDS[a.family], a.address, a.netmask)
-                for a in addresses
-                if a.family in _KINDS
-            ),
-            is_up=name in stats and stats[name].isup,
-            flags=frozenset(stats[name].flags.split(",")) if name in stats else frozenset(),
-        )
-        for name, addresses in psutil.net_if_addrs().items()
-    )
+def _addresses(listed: "Sequence[psutil._ntp.snicaddr]") -> Iterator[InterfaceAddress]:
+    for entry in listed:
+        address, family = entry.address.split("%")[0], _FAMILIES.get(entry.family)
+        prefix_length = parse_prefix_length(address, entry.netmask) if family else None
+        if family and prefix_length is not None:
+            yield InterfaceAddress(address, family, prefix_length)
 
 
 def _read_gateways() -> tuple[SystemGateway, ...]:
-    import netifaces  # not installed on Linux, where rtnetlink tells
+    import netifaces  # not installed on Linux, which has rtnetlink
 
     table = netifaces.gateways()
     families = (netifaces.AF_INET, netifaces.AF_INET6)

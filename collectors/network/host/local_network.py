@@ -7,11 +7,11 @@ from collectors.contract import Interface, Unavailable
 
 @dataclass(frozen=True, slots=True)
 class LocalInterface:
-    """A contract interface with what the scan must know of it.
+    """An interface of the contract, with what the scan needs.
 
-    ``has_arp`` tells an Ethernet-like link whose neighbours the kernel resolves, ``metric`` the
-    best default route through it (None: no default route). ``is_wireless`` is False, too, where the
-    system does not tell.
+    ``has_arp``: an Ethernet-like link whose neighbours the kernel resolves. ``metric`` is that of
+    the best default route through it (None: no default route). ``is_wireless`` is False as well if
+    the system does not report it.
     """
 
     interface: Interface

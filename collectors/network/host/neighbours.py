@@ -70,7 +70,7 @@ def parse_ndp(text: str) -> tuple[LinkNeighbour, ...]:
 
 
 def _entry(address: str, mac_text: str) -> Iterator[LinkNeighbour]:
-    """Yield the neighbour if the address is one; a table tells no more than "stale"."""
+    """Yield the neighbour if the address is valid; these tables have no state but "stale"."""
     text = rtnetlink.plain_address(address)
     if text is None:
         return

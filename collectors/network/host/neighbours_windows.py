@@ -28,9 +28,9 @@ _STATES: dict[int, NeighbourState] = {  # NL_NEIGHBOR_STATE
 
 
 def read_neighbours_windows() -> tuple[LinkNeighbour, ...]:
-    """Ask the IP helper. Raises OSError where it refuses to tell of IPv4."""
+    """Ask the IP helper. Raises OSError if it refuses the IPv4 table."""
     if sys.platform == "win32":
-        # One by one: asked for both, it tells nothing where IPv6 is missing.
+        # One by one: asked for both, it returns nothing if IPv6 is missing.
         entries = _get_ip_net_table(_AF_INET)
         with contextlib.suppress(OSError):
             entries += _get_ip_net_table(_AF_INET6)

@@ -5,7 +5,7 @@ import sys
 
 
 def read_os_version() -> str | None:
-    """Return the version as people know it ("Debian GNU/Linux 12 (bookworm)", "14.5"); or None."""
+    """Return the version in its usual form ("Debian GNU/Linux 12 (bookworm)", "14.5"); or None."""
     if sys.platform == "darwin":
         return platform.mac_ver()[0] or None
     if sys.platform == "win32":

@@ -1,8 +1,6 @@
-"""Messages of rtnetlink: what the Linux kernel tells about links, addresses, routes, neighbours.
+"""rtnetlink messages of the Linux kernel (rtnetlink(7), linux/rtnetlink.h). Pure.
 
-Pure parsing of the bytes of ``rtnetlink(7)`` (structures in linux/rtnetlink.h, if_link.h,
-if_addr.h and neighbour.h). Integers are in the machine's own byte order. What does not parse is
-skipped: the kernel adds attributes over time, and a cut message carries nothing to rely on.
+Everything here parses bytes of any kind: what is cut or malformed is left out.
 """
 
 import ipaddress
@@ -10,22 +8,21 @@ import struct
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
-from collectors.contract import InterfaceAddress
+from collectors.contract import Interface, InterfaceAddress
+from collectors.network.host.local_network import LocalInterface
 
 NLMSG_ERROR = 2
 NLMSG_DONE = 3
-RTM_NEWLINK = 16
 RTM_GETLINK = 18
-RTM_NEWADDR = 20
 RTM_GETADDR = 22
-RTM_NEWROUTE = 24
 RTM_GETROUTE = 26
 RTM_NEWNEIGH = 28
 RTM_GETNEIGH = 30
-RTM_NEWNEIGHTBL = 64
 RTM_GETNEIGHTBL = 66
+NEW_FROM_GET = -2
+"""The type of the objects in a dump, from the type of the request."""
 
 AF_INET = 2
 AF_INET6 = 10  # Linux's number: these bytes come from a Linux kernel wherever they are parsed
@@ -40,13 +37,6 @@ _NDMSG = struct.Struct("=BxxxiHBB")
 _NDTMSG = struct.Struct("=Bxxx")
 _NDT_CONFIG_ENTRIES = struct.Struct("=4xI")
 _U32 = struct.Struct("=I")
-_BODY_BYTES = {
-    RTM_GETLINK: _IFINFOMSG.size,
-    RTM_GETADDR: _IFADDRMSG.size,
-    RTM_GETROUTE: _RTMSG.size,
-    RTM_GETNEIGH: _NDMSG.size,
-    RTM_GETNEIGHTBL: _NDTMSG.size,
-}
 _ATTRIBUTE_TYPE_MASK = 0x3FFF  # without the NLA_F_NESTED and NLA_F_NET_BYTEORDER bits
 
 _ARPHRD_ETHER = 1
@@ -73,8 +63,7 @@ _NUD_STATES: dict[int, NeighbourState] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One netlink message without its header."""
 
     type: int
@@ -82,27 +71,8 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A network device. ``has_arp`` tells an Ethernet-like device that resolves neighbours."""
-
-    index: int
-    name: str
-    mac_address: str | None
-    is_up: bool
-    is_loopback: bool
-    is_point_to_point: bool
-    has_arp: bool
-
-
-@dataclass(frozen=True, slots=True)
-class LinkAddress:
-    index: int
-    address: InterfaceAddress
-
-
-@dataclass(frozen=True, slots=True)
 class DefaultRoute:
-    """A default route of the main table; the lowest ``metric`` is preferred."""
+    """A default route of the main table. The lowest ``metric`` is preferred."""
 
     index: int
     gateway: str
@@ -119,32 +89,27 @@ class LinkNeighbour:
     state: NeighbourState
 
 
-@dataclass(frozen=True, slots=True)
-class NeighbourTableSize:
-    """How many entries a neighbour table has, and how many it takes (gc_thresh3), both of the
-    whole machine: it is one table for all network namespaces."""
+class NeighbourTableSize(NamedTuple):
+    """The number of entries in a neighbour table, and its limit (gc_thresh3).
+
+    Both are of the whole machine: all network namespaces share one table.
+    """
 
     entries: int
     entries_max: int
 
 
-def dump_request(message_type: int, family: int, sequence: int) -> bytes:
+def dump_request(message_type: int, family: int) -> bytes:
     """Return the request that dumps all objects of a type; ``family`` 0 is all families."""
     nlm_f_request, nlm_f_dump = 0x1, 0x300
-    body = bytes([family]) + bytes(_BODY_BYTES[message_type] - 1)
+    body = struct.pack("=B3x", family)  # struct rtgenmsg
     length = _HEADER.size + len(body)
-    return _HEADER.pack(length, message_type, nlm_f_request | nlm_f_dump, sequence, 0) + body
+    return _HEADER.pack(length, message_type, nlm_f_request | nlm_f_dump, 1, 0) + body
 
 
 def parse_messages(data: bytes) -> Iterator[Message]:
-    """Split one datagram into messages; ends at the first length that cannot be."""
-    offset = 0
-    while offset + _HEADER.size <= len(data):
-        length, message_type, _flags, _sequence, _pid = _HEADER.unpack_from(data, offset)
-        if length < _HEADER.size or offset + length > len(data):
-            return
-        yield Message(message_type, data[offset + _HEADER.size : offset + length])
-        offset += _aligned(length)
+    """Split one datagram into messages."""
+    return (Message(fields[1], body) for fields, body in _split(data, _HEADER))
 
 
 def error_number(message: Message) -> int:
@@ -154,18 +119,18 @@ def error_number(message: Message) -> int:
     return -int.from_bytes(message.body[:4], sys.byteorder, signed=True)
 
 
-def parse_link(body: bytes) -> Link | None:
+def parse_link(body: bytes) -> LocalInterface | None:
+    """Read an RTM_NEWLINK body. The interface has no addresses and routes yet."""
     if len(body) < _IFINFOMSG.size:
         return None
     _family, kind, index, flags, _change = _IFINFOMSG.unpack_from(body)
-    found = _attributes(body, _IFINFOMSG.size)
+    found = _attributes(body[_IFINFOMSG.size :])
     name = found.get(_IFLA_IFNAME, b"").split(b"\0")[0].decode("utf-8", "replace")
     if not name:
         return None
-    return Link(
+    return LocalInterface(
+        Interface(name, mac_address=mac_text(found.get(_IFLA_ADDRESS, b""))),
         index=index,
-        name=name,
-        mac_address=mac_text(found.get(_IFLA_ADDRESS, b"")),
         is_up=flags & (_IFF_UP | _IFF_RUNNING) == (_IFF_UP | _IFF_RUNNING),
         is_loopback=bool(flags & _IFF_LOOPBACK),
         is_point_to_point=bool(flags & _IFF_POINTOPOINT),
@@ -173,46 +138,59 @@ def parse_link(body: bytes) -> Link | None:
     )
 
 
-def parse_address(body: bytes) -> LinkAddress | None:
+def parse_address(body: bytes) -> tuple[int, InterfaceAddress] | None:
+    """Read an RTM_NEWADDR body: the index of the interface, and its address."""
     if len(body) < _IFADDRMSG.size:
         return None
     family, prefix_length, _flags, _scope, index = _IFADDRMSG.unpack_from(body)
-    found = _attributes(body, _IFADDRMSG.size)
+    found = _attributes(body[_IFADDRMSG.size :])
     # On a point-to-point link IFA_ADDRESS is the peer's and IFA_LOCAL is ours.
     text = _address_text(family, found.get(_IFA_LOCAL) or found.get(_IFA_ADDRESS, b""))
     if text is None:
         return None
     name: Literal["ipv4", "ipv6"] = "ipv4" if family == AF_INET else "ipv6"
-    return LinkAddress(index, InterfaceAddress(text, name, prefix_length))
+    return index, InterfaceAddress(text, name, prefix_length)
 
 
 def parse_default_routes(body: bytes) -> tuple[DefaultRoute, ...]:
-    """Return the default routes of one route message: several for a multipath route."""
+    """Read an RTM_NEWROUTE body: its default routes, several for a multipath route."""
     if len(body) < _RTMSG.size:
         return ()
     family, destination_bits, _, _, table, _, _, kind, _flags = _RTMSG.unpack_from(body)
-    found = _attributes(body, _RTMSG.size)
+    found = _attributes(body[_RTMSG.size :])
     table = _number(found.get(_RTA_TABLE, b"")) or table
     if destination_bits or kind != _RTN_UNICAST or table != _RT_TABLE_MAIN:
         return ()
     metric = _number(found.get(_RTA_PRIORITY, b""))
     hops = [(_number(found.get(_RTA_OIF, b"")), found)]
-    hops += _next_hops(found.get(_RTA_MULTIPATH, b""))
+    for fields, hop in _split(found.get(_RTA_MULTIPATH, b""), _RTNEXTHOP):
+        hops.append((fields[3], _attributes(hop)))
     routes = ((index, _gateway(family, attributes)) for index, attributes in hops)
     return tuple(DefaultRoute(index, gateway, metric) for index, gateway in routes if gateway)
 
 
 def parse_neighbour(body: bytes) -> LinkNeighbour | None:
+    """Read an RTM_NEWNEIGH body."""
     if len(body) < _NDMSG.size:
         return None
     family, index, state, _flags, _kind = _NDMSG.unpack_from(body)
-    found = _attributes(body, _NDMSG.size)
+    found = _attributes(body[_NDMSG.size :])
     text = _address_text(family, found.get(_NDA_DST, b""))
     if text is None or state not in _NUD_STATES:
         return None
     name = _NUD_STATES[state]
     mac = mac_text(found.get(_NDA_LLADDR, b"")) if name in ("reachable", "stale") else None
     return LinkNeighbour(index, text, mac, name)
+
+
+def parse_neighbour_table_size(body: bytes) -> NeighbourTableSize | None:
+    """Read an RTM_NEWNEIGHTBL body; None for one with the parameters of a single device."""
+    attributes = _attributes(body[_NDTMSG.size :])
+    limit, config = attributes.get(_NDTA_THRESH3, b""), attributes.get(_NDTA_CONFIG, b"")
+    if len(limit) < _U32.size or len(config) < _NDT_CONFIG_ENTRIES.size:
+        return None
+    (entries,) = _NDT_CONFIG_ENTRIES.unpack_from(config)
+    return NeighbourTableSize(entries, _U32.unpack_from(limit)[0])
 
 
 def mac_text(raw: bytes) -> str | None:
@@ -228,38 +206,23 @@ def plain_address(value: str | bytes) -> str | None:
         return None
 
 
-def parse_neighbour_table_size(body: bytes) -> NeighbourTableSize | None:
-    """Read an RTM_NEWNEIGHTBL body; None where it tells of one device's parameters only."""
-    attributes = _attributes(body, _NDTMSG.size)
-    limit, config = attributes.get(_NDTA_THRESH3, b""), attributes.get(_NDTA_CONFIG, b"")
-    if len(limit) < _U32.size or len(config) < _NDT_CONFIG_ENTRIES.size:
-        return None
-    (entries,) = _NDT_CONFIG_ENTRIES.unpack_from(config)
-    return NeighbourTableSize(entries, _U32.unpack_from(limit)[0])
+def _split(data: bytes, header: struct.Struct) -> Iterator[tuple[tuple[Any, ...], bytes]]:
+    """Yield the header and the content of each entry; the first field is the entry's length.
 
-
-def _attributes(body: bytes, start: int) -> dict[int, bytes]:
-    found: dict[int, bytes] = {}
-    offset = _aligned(start)
-    while offset + _ATTRIBUTE.size <= len(body):
-        length, kind = _ATTRIBUTE.unpack_from(body, offset)
-        if length < _ATTRIBUTE.size or offset + length > len(body):
-            break
-        found[kind & _ATTRIBUTE_TYPE_MASK] = body[offset + _ATTRIBUTE.size : offset + length]
-        offset += _aligned(length)
-    return found
-
-
-def _next_hops(data: bytes) -> list[tuple[int, dict[int, bytes]]]:
-    hops: list[tuple[int, dict[int, bytes]]] = []
+    Messages, attributes and next hops all have this form. Ends at the first impossible length.
+    """
     offset = 0
-    while offset + _RTNEXTHOP.size <= len(data):
-        length, _flags, _weight, index = _RTNEXTHOP.unpack_from(data, offset)
-        if length < _RTNEXTHOP.size or offset + length > len(data):
-            break
-        hops.append((index, _attributes(data[offset : offset + length], _RTNEXTHOP.size)))
-        offset += _aligned(length)
-    return hops
+    while offset + header.size <= len(data):
+        fields = header.unpack_from(data, offset)
+        end = offset + fields[0]
+        if fields[0] < header.size or end > len(data):
+            return
+        yield fields, data[offset + header.size : end]
+        offset = (end + 3) & ~3
+
+
+def _attributes(data: bytes) -> dict[int, bytes]:
+    return {fields[1] & _ATTRIBUTE_TYPE_MASK: value for fields, value in _split(data, _ATTRIBUTE)}
 
 
 def _gateway(family: int, attributes: dict[int, bytes]) -> str | None:
@@ -270,16 +233,9 @@ def _gateway(family: int, attributes: dict[int, bytes]) -> str | None:
 
 
 def _address_text(family: int, raw: bytes) -> str | None:
-    if family == AF_INET and len(raw) == 4:
-        return str(ipaddress.IPv4Address(raw))
-    if family == AF_INET6 and len(raw) == 16:
-        return str(ipaddress.IPv6Address(raw))
-    return None
+    is_address = len(raw) == {AF_INET: 4, AF_INET6: 16}.get(family)
+    return plain_address(raw) if is_address else None
 
 
 def _number(raw: bytes) -> int:
     return int(_U32.unpack(raw)[0]) if len(raw) == _U32.size else 0
-
-
-def _aligned(length: int) -> int:
-    return (length + 3) & ~3

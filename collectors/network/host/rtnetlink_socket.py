@@ -1,17 +1,17 @@
-"""Asking the Linux kernel over rtnetlink: dumps, and neighbour changes as they happen.
+"""rtnetlink requests to the Linux kernel: dumps, and neighbour changes as they happen.
 
-Both need no privilege. Everything raises OSError where the platform or a sandbox denies netlink
-sockets. Nothing of this reaches the network.
+Neither needs privileges. All functions raise OSError where the platform or a sandbox denies netlink
+sockets. Nothing is sent to the network.
 """
 
 import errno
 import os
 import socket
-from types import TracebackType
-from typing import Self
+from collections.abc import Callable
+from typing import TypeVar
 
 from collectors.network.host import rtnetlink
-from collectors.network.host.rtnetlink import LinkNeighbour, Message, NeighbourTableSize
+from collectors.network.host.rtnetlink import LinkNeighbour, NeighbourTableSize
 
 RTMGRP_NEIGH = 0x4
 _DATAGRAM_MAX = 65536
@@ -19,42 +19,43 @@ _EVENT_BUFFER_BYTES = 1 << 20
 _ANSWER_TIMEOUT_S = 2.0
 _DATAGRAMS_AT_ONCE = 256
 
+T = TypeVar("T")
 
-def read_dump(message_type: int, family: int = 0) -> tuple[Message, ...]:
-    """Return the messages of a whole dump (RTM_GETLINK, _GETADDR, _GETROUTE, _GETNEIGH)."""
-    messages: list[Message] = []
-    with _open() as asked:
-        asked.settimeout(_ANSWER_TIMEOUT_S)
-        asked.send(rtnetlink.dump_request(message_type, family, sequence=1))
+
+def read_dump(
+    message_type: int, parse: Callable[[bytes], T | None], family: int = 0
+) -> tuple[T, ...]:
+    """Return the parsed objects of a whole dump (RTM_GETLINK, _GETADDR, _GETROUTE, ...)."""
+    found: list[T | None] = []
+    with _open() as opened:
+        opened.settimeout(_ANSWER_TIMEOUT_S)
+        opened.send(rtnetlink.dump_request(message_type, family))
         while True:
-            for message in rtnetlink.parse_messages(asked.recv(_DATAGRAM_MAX)):
+            for message in rtnetlink.parse_messages(opened.recv(_DATAGRAM_MAX)):
                 if message.type == rtnetlink.NLMSG_DONE:
-                    return tuple(messages)
+                    return tuple(each for each in found if each is not None)
                 if message.type == rtnetlink.NLMSG_ERROR:
                     number = rtnetlink.error_number(message)
                     raise OSError(number, os.strerror(number))
-                messages.append(message)
+                if message.type == message_type + rtnetlink.NEW_FROM_GET:
+                    found.append(parse(message.body))
 
 
 def read_neighbours(family: int = rtnetlink.AF_INET) -> tuple[LinkNeighbour, ...]:
     """Return the neighbour table of one address family."""
-    bodies = (message.body for message in read_dump(rtnetlink.RTM_GETNEIGH, family))
-    return tuple(entry for entry in map(rtnetlink.parse_neighbour, bodies) if entry)
+    return read_dump(rtnetlink.RTM_GETNEIGH, rtnetlink.parse_neighbour, family)
 
 
 def read_neighbour_table_size() -> NeighbourTableSize | None:
     """Return the size of the IPv4 neighbour table, also in a namespace without its sysctls."""
-    for message in read_dump(rtnetlink.RTM_GETNEIGHTBL, rtnetlink.AF_INET):
-        size = rtnetlink.parse_neighbour_table_size(message.body)
-        if message.type == rtnetlink.RTM_NEWNEIGHTBL and size is not None:
-            return size
-    return None
+    parse = rtnetlink.parse_neighbour_table_size
+    return next(iter(read_dump(rtnetlink.RTM_GETNEIGHTBL, parse, rtnetlink.AF_INET)), None)
 
 
 class NeighbourEvents:
     """Neighbour changes of this network namespace, as a selectable file.
 
-    When the kernel drops events because we read too slowly, the table is dumped instead.
+    When the kernel drops events because they are read too slowly, the table is dumped instead.
     """
 
     def __init__(self) -> None:
@@ -66,11 +67,13 @@ class NeighbourEvents:
         return self._socket.fileno()
 
     def read(self) -> tuple[LinkNeighbour, ...]:
-        """Return what changed since the last call, without waiting."""
+        """Return the changes since the last call, without waiting."""
         changed: list[LinkNeighbour] = []
         try:
             for _ in range(_DATAGRAMS_AT_ONCE):
-                changed += _neighbours_in(self._socket.recv(_DATAGRAM_MAX))
+                for message in rtnetlink.parse_messages(self._socket.recv(_DATAGRAM_MAX)):
+                    if message.type == rtnetlink.RTM_NEWNEIGH:
+                        changed += filter(None, (rtnetlink.parse_neighbour(message.body),))
         except BlockingIOError:
             pass
         except OSError as error:
@@ -81,26 +84,6 @@ class NeighbourEvents:
 
     def close(self) -> None:
         self._socket.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-def _neighbours_in(datagram: bytes) -> list[LinkNeighbour]:
-    return [
-        entry
-        for message in rtnetlink.parse_messages(datagram)
-        if message.type == rtnetlink.RTM_NEWNEIGH
-        and (entry := rtnetlink.parse_neighbour(message.body)) is not None
-    ]
 
 
 def _open(groups: int = 0) -> socket.socket:

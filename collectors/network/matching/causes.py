@@ -1,34 +1,33 @@
-"""Why a printer does not print: the table from what was seen to the cause and what to do. Pure.
+"""Why a printer does not print: the table from symptoms to the cause and the fix. Pure.
 
-Of each group the first row that fits is said, the groups in the order of ``GROUPS``. A row of the
-group "machine" is about this machine or its network: the report tells it once, and again with each
-printer that it explains. Nothing here promises more than was seen.
+Of each group the first row that fits is reported, in the order of the groups. A row of the group
+"machine" is about this machine or its network. The report has it once, and again with each printer
+that it explains. No sentence claims more than was observed.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from itertools import chain
+from string import Formatter
+from typing import Any
 
+from collectors.network.matching.reasons import listed
 from collectors.network.matching.symptoms import MachineSymptoms, Sees, Symptoms
 from collectors.network.observations import is_called_by_mdns
-
-Group = Literal["place", "instead", "device", "queue", "jobs", "port", "machine"]
-GROUPS: tuple[Group, ...] = get_args(Group)
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """``sentence`` and ``remedy`` are filled in with the symptoms of the printer, ``s``, and of the
-    machine, ``m``; ``told_by`` is for the manual, and so is a remedy that ``is_obvious``.
+    """``sentence`` and ``remedy`` are templates with the symptoms of the printer, ``s``, and of the
+    machine, ``m``. ``evidence`` is for the manual only, and so is a remedy that ``is_obvious``.
 
-    ``fits`` tells whether it is the cause. One of the machine ``is_there`` or not, and ``fits``
-    the printers that it explains."""
+    ``fits`` returns whether it is the cause of a printer's symptoms. A cause of the machine has
+    ``is_there`` as well, and ``fits`` only for the printers that it explains."""
 
     code: str
-    group: Group
     fits: Sees
     sentence: str
-    told_by: str
+    evidence: str
     remedy: str
     is_obvious: bool = False
     is_there: Callable[[MachineSymptoms], bool] | None = None
@@ -36,323 +35,308 @@ class Cause:
     def is_cause(self, symptoms: Symptoms, machine: MachineSymptoms) -> bool:
         return (self.is_there is None or self.is_there(machine)) and self.fits(symptoms, machine)
 
-
-def causes_of(symptoms: Symptoms, machine: MachineSymptoms) -> Iterator[Cause]:
-    """Yield the causes of what is wrong with a printer, the first of each group."""
-    for group in GROUPS:
-        rows = (each for each in CAUSES if each.group == group)
-        if found := next((each for each in rows if each.is_cause(symptoms, machine)), None):
-            yield found
+    def describe(self, symptoms: Symptoms | None, machine: MachineSymptoms) -> str:
+        text = self.sentence if self.is_obvious else f"{self.sentence}: {self.remedy}"
+        return _LISTING.format(text, s=symptoms, m=machine)
 
 
 def explain(symptoms: Symptoms, machine: MachineSymptoms) -> tuple[str, ...]:
-    """Say what was seen of a printer, what is wrong with it, and what to do about it."""
-    causes = tuple(causes_of(symptoms, machine))
-    has_place = any(each.group == "place" for each in causes)
+    """Return what was observed of a printer, what is wrong with it, and how to fix it."""
+    found = [
+        cause
+        for causes in _GROUPS.values()
+        if (cause := next((c for c in causes if c.is_cause(symptoms, machine)), None))
+    ]
+    has_place = any(cause in _GROUPS["place"] for cause in found)
     seen = () if has_place or not symptoms.seen else (symptoms.seen,)
-    return (*seen, *(_said(each, symptoms, machine) for each in causes))
+    return (*seen, *(cause.describe(symptoms, machine) for cause in found))
 
 
-def machine_causes(machine: MachineSymptoms) -> tuple[str, ...]:
-    """Say what is wrong with this machine's network, whatever printers it is the cause for."""
-    rows = (each for each in CAUSES if each.is_there is not None)
-    return tuple(
-        _said(each, None, machine) for each in rows if each.is_there and each.is_there(machine)
-    )
+def machine_causes(machine: MachineSymptoms) -> Iterator[str]:
+    """Yield what is wrong with this machine's network, whatever printers it affects."""
+    for cause in _GROUPS["machine"]:
+        if cause.is_there is not None and cause.is_there(machine):
+            yield cause.describe(None, machine)
 
 
-def _said(cause: Cause, symptoms: Symptoms | None, machine: MachineSymptoms) -> str:
-    text = cause.sentence if cause.is_obvious else f"{cause.sentence}: {cause.remedy}"
-    return text.format(s=symptoms, m=machine)
+class _Listing(Formatter):
+    """Formats tuples as ``a, b and c``."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return (
+            listed(value) if isinstance(value, tuple) else super().format_field(value, format_spec)
+        )
+
+
+_LISTING = _Listing()
 
 
 def _misses(symptoms: Symptoms, network: str) -> bool:
-    """Tell whether a printer of a network was not reached."""
+    """Return whether a printer of a network was not reached."""
     return symptoms.is_out and bool(network) and symptoms.is_in(network)
 
 
 _IS_IT_ON = "is it switched on and connected?"
 
-CAUSES: tuple[Cause, ...] = (
-    # ------------------------------------------------------------------ where it is
-    Cause(
-        "address-taken",
-        "place",
-        lambda s, _: bool(s.other),
-        "{s.seen}, but {s.other}",
-        "what answers has another MAC, serial number, UUID or model than the printer had",
-        "give the printer a fixed address, or set it up anew if it was exchanged",
+_GROUPS: dict[str, tuple[Cause, ...]] = {
+    "place": (
+        Cause(
+            "address-taken",
+            lambda s, _: bool(s.other),
+            "{s.seen}, but {s.other}",
+            "the device that answers has a different MAC, serial number, UUID or model",
+            "give the printer a fixed address, or set it up again if it was replaced",
+        ),
+        Cause(
+            "printer-without-dhcp",
+            lambda s, _: s.out_of_reach == "link-local",
+            "{s.seen}; {s.address} is an address that a device assigns itself without a DHCP"
+            " server",
+            "the printer was found at 169.254.x.x",
+            "check that it is connected to this network, then restart it or give it a fixed"
+            " address",
+        ),
+        Cause(
+            "wrong-mask",
+            lambda s, _: s.out_of_reach == "wrong mask",
+            "{s.seen}; {s.address} is outside of this machine's network because of its mask",
+            "the printer was found on the link, in a range that the usual mask includes",
+            "give this machine the same mask as the other devices",
+        ),
+        Cause(
+            "other-subnet",
+            lambda s, _: s.out_of_reach == "other network",
+            "{s.seen}; {s.address} is in another network than this machine",
+            "the printer was found at an address in none of this machine's networks",
+            "bring both into one network",
+        ),
+        Cause(
+            "address-changed",
+            lambda s, _: bool(s.left),
+            "{s.seen}; {s.left}",
+            "a device with the printer's MAC, UUID or serial number answers at another address",
+            "set the printer up with its new address, or give it a fixed one",
+        ),
+        Cause(
+            "queue-missing",
+            lambda s, _: s.is_queue_missing,
+            "{s.seen}, but it has no queue {s.printer.queue}",
+            "the print server answered that it has no such queue",
+            "was it renamed or removed there?",
+        ),
+        Cause(
+            "name-unresolved",
+            lambda s, _: s.in_vain == "host name",
+            "{s.seen}",
+            "neither the name server nor mDNS has an address for its host name",
+            "correct the name in the router or name server, or set the printer up by its address",
+        ),
+        Cause(
+            "off",
+            lambda s, _: bool(s.in_vain),
+            "{s.seen}",
+            "nothing answers at its address, not even ARP; or no device has its name, MAC or UUID",
+            _IS_IT_ON,
+        ),
+        Cause(
+            "asleep-or-off",
+            lambda s, _: s.contact == "no-answer" and not s.is_answering,
+            "{s.seen}",
+            "only its MAC is known; no port accepts or refuses a connection",
+            _IS_IT_ON,
+        ),
+        Cause(
+            "port-held",
+            lambda s, _: s.contact in ("refused", "no-answer") and len(s.attempts) > 1,
+            "{s.seen}, each of {s.attempts_count} times that it was tried",
+            "the host answers; its print port refused or was silent each time in six seconds",
+            "another till or program may use it, or it hangs: stop other programs, or restart"
+            " the printer",
+        ),
+        Cause(
+            "port-held-for-a-while",
+            lambda s, _: s.contact == "open" and len(s.attempts) > 1,
+            "{s.seen}; it accepted no connection at first",
+            "the print port refused or was silent, and accepted a connection within six seconds",
+            "another till or program may print to it at the same time",
+        ),
+        Cause(
+            "port-closed",
+            lambda s, _: s.contact in ("refused", "no-answer"),
+            "{s.seen}",
+            "the host answers, its print port does not",
+            "enable printing on that port in its settings",
+            is_obvious=True,
+        ),
+        Cause(
+            "device-file-missing",
+            lambda s, _: s.printer.is_file_missing,
+            "{s.printer.presence_reason}",
+            "a USB printer is plugged in, but the queue's device file is missing",
+            "load the driver (`modprobe usblp`), or set the queue up with a URI that `lpinfo -v`"
+            " lists",
+        ),
+        Cause(
+            "unplugged",
+            lambda s, _: s.printer.present is False,
+            "{s.printer.presence_reason}",
+            "the USB device or serial port of the queue is missing",
+            "check its cable and power",
+            is_obvious=True,
+        ),
+        Cause(
+            "usb-suspended",
+            lambda s, _: bool(s.printer.suspended),
+            "{s.printer.presence_reason}, but suspended to save power",
+            "the kernel has suspended the device",
+            "if it does not wake up for a job, run `echo on > {s.printer.suspended}/power/control`",
+        ),
     ),
-    Cause(
-        "printer-without-dhcp",
-        "place",
-        lambda s, _: s.out_of_reach == "link-local",
-        "{s.seen}; {s.address} is an address that a device gives itself when no DHCP server answers"
-        " it",
-        "the printer was found at 169.254.x.x",
-        "see that it is connected to this network, and restart it or give it a fixed address",
+    "instead": (
+        Cause(
+            "replaced-perhaps",
+            lambda s, _: s.may_have_replaced,
+            "if it has replaced the printer",
+            "another device accepts connections at the printer's address, and the printer was"
+            " not found",
+            "{s.forget}",
+        ),
+        Cause(
+            "replaced",
+            lambda s, _: bool(s.replaced_on),
+            "since {s.replaced_on} it is a different device",
+            "the device at the printer's address was accepted as its replacement",
+            "was the printer replaced?",
+        ),
+        Cause(
+            "other-port-open",
+            lambda s, _: bool(s.open_instead),
+            "port {s.open_instead} is open for printing instead",
+            "another print port of the same host accepts connections",
+            "set the queue up with that port",
+            is_obvious=True,
+        ),
+        Cause(
+            "other-kind-of-device",
+            lambda s, _: bool(s.what_is_there),
+            "the device there is {s.what_is_there}",
+            "the device at the address has no print port and another name",
+            "has another device taken the address?",
+        ),
     ),
-    Cause(
-        "wrong-mask",
-        "place",
-        lambda s, _: s.out_of_reach == "wrong mask",
-        "{s.seen}; {s.address} is left out of this machine's network by its mask",
-        "the printer was found on the cable or Wi-Fi, in a range that the usual mask would take in",
-        "give this machine the mask that the others have",
+    "device": (
+        Cause(
+            "needs-attention",
+            lambda s, _: bool(s.complaints),
+            "the {s.complainer} reports: {s.complaints}",
+            "printer-state-reasons of the printer (IPP, SNMP) or of the spooler",
+            "fix it at the printer: paper, cover, toner",
+            is_obvious=True,
+        ),
+        Cause(
+            "printer-stopped",
+            lambda s, _: s.is_stopped,
+            "the printer reports that it is stopped",
+            "printer-state of the printer, without a reason",
+            "resume it at its panel or page",
+            is_obvious=True,
+        ),
+        Cause(
+            "accepts-only",
+            lambda s, _: s.may_discard,
+            "only an open port was verified",
+            "a raw print port is open; newer models may accept data there and print nothing",
+            "if nothing prints, allow plain printing (port 9100) in its settings, or use IPP or"
+            " the maker's driver",
+            is_obvious=True,
+        ),
     ),
-    Cause(
-        "other-subnet",
-        "place",
-        lambda s, _: s.out_of_reach == "other network",
-        "{s.seen}; {s.address} is in another network than this machine",
-        "the printer was found at an address in none of this machine's networks",
-        "bring both into one network",
+    "queue": (
+        Cause(
+            "queue-paused",
+            lambda s, _: s.printer.stopped and s.is_device_fine,
+            "its queue is stopped on this machine although the printer works",
+            "the queue is stopped, and the device has no problem",
+            "resume it: {s.resume}",
+        ),
+        Cause(
+            "queue-stopped",
+            lambda s, _: s.printer.stopped,
+            "its queue is stopped on this machine",
+            "the queue is stopped, and the device has a problem as well",
+            "fix the other problems, then resume the queue",
+            is_obvious=True,
+        ),
+        Cause(
+            "queue-rejecting",
+            lambda s, _: s.printer.is_rejecting,
+            "its queue rejects jobs",
+            "printer-is-accepting-jobs of the queue is false",
+            "enable it: {s.accept}",
+        ),
     ),
-    Cause(
-        "address-changed",
-        "place",
-        lambda s, _: bool(s.left),
-        "{s.seen}; {s.left}",
-        "MAC, UUID or serial number of the printer answer at another address",
-        "set the printer up with the new address, or give it a fixed one",
+    "jobs": (
+        Cause(
+            "jobs-stuck",
+            lambda s, _: s.printer.stuck_jobs > 0,
+            "{s.jobs} in its queue",
+            "jobs wait in a stopped queue, are stopped themselves, or are older than ten minutes",
+            "fix the other problems, or cancel them: {s.cancel}",
+        ),
     ),
-    Cause(
-        "queue-missing",
-        "place",
-        lambda s, _: s.is_queue_missing,
-        "{s.seen}, but it has no queue {s.printer.queue}",
-        "the print server was asked for the queue and has none",
-        "was it renamed or removed there?",
+    "port": (
+        Cause(
+            "wsd-port",
+            lambda s, _: s.printer.is_on_wsd_port and s.is_out,
+            "it is set up on a WSD port; Windows loses printers there that change their address",
+            "the queue's Windows port is a WSD port, and the printer was not reached",
+            "set it up on a Standard TCP/IP port",
+        ),
     ),
-    Cause(
-        "name-unresolved",
-        "place",
-        lambda s, _: s.in_vain == "host name",
-        "{s.seen}",
-        "neither the name server nor mDNS has an address for the name it is set up with",
-        "have the name put right in the router or name server, or set it up by its address",
+    "machine": (
+        Cause(
+            "till-without-dhcp",
+            lambda s, _: s.is_out,
+            "this machine has no address from a DHCP server on {m.link_local}",
+            "its only addresses are self-assigned ones, 169.254.x.x",
+            "check the cable or Wi-Fi and the router, or give it a fixed address",
+            is_there=lambda m: bool(m.link_local),
+        ),
+        Cause(
+            "gateway-outside",
+            lambda s, _: s.is_out,
+            "the gateway {m.lost_gateway} is not in the network of {m.lost_on}",
+            "the default gateway is outside of the interface's network",
+            "correct address, mask and gateway of this machine",
+            is_there=lambda m: bool(m.lost_gateway),
+        ),
+        Cause(
+            "two-ways",
+            lambda s, m: _misses(s, m.shared_network),
+            "{m.ways} are in one network, {m.shared_network}, and only one of them is used",
+            "two interfaces, such as cable and Wi-Fi, have addresses in one network",
+            "switch off the one without the printers",
+            is_there=lambda m: bool(m.shared_network),
+        ),
+        Cause(
+            "client-isolation",
+            lambda s, m: _misses(s, m.isolated_network),
+            "on the Wi-Fi {m.isolated_on} nothing but the gateway answers; it may isolate its"
+            " clients",
+            "printers are set up in a Wi-Fi network, and its whole range was tried",
+            "switch off client isolation (AP isolation, guest network), or use the cable",
+            is_there=lambda m: bool(m.isolated_on),
+        ),
+        Cause(
+            "multicast-filtered",
+            lambda s, _: is_called_by_mdns(s.printer),
+            "multicast does not pass on {m.unicast_only}: hosts answer mDNS only by unicast",
+            "no host answers a multicast question, but some answer a unicast one",
+            "enable multicast in the access point and switch (IGMP snooping, multicast filter)",
+            is_there=lambda m: bool(m.unicast_only),
+        ),
     ),
-    Cause(
-        "off",
-        "place",
-        lambda s, _: bool(s.in_vain),
-        "{s.seen}",
-        "nothing answers at its address, not even to ARP; or nobody has its name, MAC or UUID",
-        _IS_IT_ON,
-    ),
-    Cause(
-        "asleep-or-off",
-        "place",
-        lambda s, _: s.contact == "no-answer" and not s.is_answering,
-        "{s.seen}",
-        "only its MAC is known; no port accepts or refuses",
-        _IS_IT_ON,
-    ),
-    Cause(
-        "port-held",
-        "place",
-        lambda s, _: s.contact in ("refused", "no-answer") and len(s.looks) > 1,
-        "{s.seen}, each of {s.looks_count} times that it was tried",
-        "the host answers; its print port refused or was silent each time in six seconds",
-        "another till or program may hold it, or it hangs: let nothing else print to it, or switch"
-        " it off and on",
-    ),
-    Cause(
-        "port-held-for-a-while",
-        "place",
-        lambda s, _: s.contact == "open" and len(s.looks) > 1,
-        "{s.seen}; it took no connection at first",
-        "the print port refused or was silent, and took a connection within six seconds",
-        "another till or program may print to it at the same time",
-    ),
-    Cause(
-        "port-closed",
-        "place",
-        lambda s, _: s.contact in ("refused", "no-answer"),
-        "{s.seen}",
-        "the host answers, its print port does not",
-        "let it print on that port in its settings",
-        is_obvious=True,
-    ),
-    # ------------------------------------------------------------------ at this machine
-    Cause(
-        "device-file-missing",
-        "place",
-        lambda s, _: s.printer.is_file_missing,
-        "{s.printer.presence_reason}",
-        "a USB printer is plugged in, but not as the device file that the queue prints to",
-        "load the driver (`modprobe usblp`), or set the queue up anew as what `lpinfo -v` lists",
-    ),
-    Cause(
-        "unplugged",
-        "place",
-        lambda s, _: s.printer.present is False,
-        "{s.printer.presence_reason}",
-        "no USB device or serial port is what the queue prints to",
-        "see to its cable and power",
-        is_obvious=True,
-    ),
-    Cause(
-        "usb-suspended",
-        "place",
-        lambda s, _: bool(s.printer.suspended),
-        "{s.printer.presence_reason}, but suspended to save power",
-        "the kernel has suspended the device",
-        "if it does not wake to print, `echo on > {s.printer.suspended}/power/control`",
-    ),
-    # ------------------------------------------------------------------ what there is instead
-    Cause(
-        "replaced-perhaps",
-        "instead",
-        lambda s, _: s.may_have_replaced,
-        "if it has replaced the printer",
-        "another device takes connections at the printer's address, and the printer is nowhere",
-        "{s.forget}",
-    ),
-    Cause(
-        "replaced",
-        "instead",
-        lambda s, _: bool(s.replaced_on),
-        "since {s.replaced_on} it is another device than before",
-        "what was there instead of the printer was taken for it in the end",
-        "was the printer replaced?",
-    ),
-    Cause(
-        "other-port-open",
-        "instead",
-        lambda s, _: bool(s.open_instead),
-        "printing is open on port {s.open_instead} instead",
-        "another print port of the same host takes connections",
-        "set the queue up with that port",
-        is_obvious=True,
-    ),
-    Cause(
-        "other-kind-of-device",
-        "instead",
-        lambda s, _: bool(s.what_is_there),
-        "what answers there is {s.what_is_there}",
-        "what answers at the address has no print port and calls itself something",
-        "has another device taken the address?",
-    ),
-    # ------------------------------------------------------------------ the device's own state
-    Cause(
-        "needs-attention",
-        "device",
-        lambda s, _: bool(s.complaints),
-        "the {s.complainer} says: {s.complaints_listed}",
-        "printer-state-reasons of the printer (IPP, SNMP) or of the spooler",
-        "see to it at the printer: paper, cover, toner",
-        is_obvious=True,
-    ),
-    Cause(
-        "printer-stopped",
-        "device",
-        lambda s, _: s.is_stopped,
-        "the printer says that it is stopped",
-        "printer-state of the printer, without a reason",
-        "resume it at its panel or page",
-        is_obvious=True,
-    ),
-    Cause(
-        "accepts-only",
-        "device",
-        lambda s, _: s.may_discard,
-        "that it takes connections is all that was seen",
-        "a raw port is open, which tells nothing of what becomes of the data: newer models may take"
-        " it and print nothing",
-        "if nothing prints, allow plain printing (port 9100) in its settings, or use IPP or the"
-        " maker's driver",
-        is_obvious=True,
-    ),
-    # ------------------------------------------------------------------ this machine's queue
-    Cause(
-        "queue-paused",
-        "queue",
-        lambda s, _: s.printer.stopped and s.is_device_fine,
-        "its queue is stopped on this machine although the printer is there",
-        "the queue is stopped, and nothing is wrong with the device",
-        "resume it: {s.resume}",
-    ),
-    Cause(
-        "queue-stopped",
-        "queue",
-        lambda s, _: s.printer.stopped,
-        "its queue is stopped on this machine",
-        "the queue is stopped, and the device has something, too",
-        "see to what else is said, then resume the queue",
-        is_obvious=True,
-    ),
-    Cause(
-        "queue-rejecting",
-        "queue",
-        lambda s, _: s.printer.is_rejecting,
-        "its queue takes no jobs",
-        "printer-is-accepting-jobs of the queue is false",
-        "let it: {s.accept}",
-    ),
-    Cause(
-        "jobs-stuck",
-        "jobs",
-        lambda s, _: s.printer.stuck_jobs > 0,
-        "{s.jobs} in its queue",
-        "jobs wait in a stopped queue, are stopped themselves, or are older than ten minutes",
-        "cure what else is said, else drop them: {s.cancel}",
-    ),
-    Cause(
-        "wsd-port",
-        "port",
-        lambda s, _: s.printer.is_on_wsd_port and s.is_out,
-        "it is set up on a WSD port, by which Windows loses printers that change their address",
-        "the queue's Windows port is a WSD port, and the printer was not reached",
-        "set it up on a Standard TCP/IP port",
-    ),
-    # ------------------------------------------------------------------ this machine's network
-    Cause(
-        "till-without-dhcp",
-        "machine",
-        lambda s, _: s.is_out,
-        "this machine has no address from a DHCP server on {m.link_local_listed}",
-        "its only addresses are those it gave itself, 169.254.x.x",
-        "see to cable or Wi-Fi and to the router, or give it a fixed address",
-        is_there=lambda m: bool(m.link_local),
-    ),
-    Cause(
-        "gateway-outside",
-        "machine",
-        lambda s, _: s.is_out,
-        "the gateway {m.lost_gateway} is not in the network of {m.lost_on}",
-        "the default gateway lies outside of the network that address and mask make",
-        "put address, mask and gateway of this machine right",
-        is_there=lambda m: bool(m.lost_gateway),
-    ),
-    Cause(
-        "two-ways",
-        "machine",
-        lambda s, m: _misses(s, m.shared_network),
-        "{m.ways_listed} are in one network, {m.shared_network}, so that only one is used for it",
-        "two interfaces, such as cable and Wi-Fi, have addresses in one range",
-        "switch off the one that the printers are not on",
-        is_there=lambda m: bool(m.shared_network),
-    ),
-    Cause(
-        "client-isolation",
-        "machine",
-        lambda s, m: _misses(s, m.isolated_network),
-        "on the Wi-Fi {m.isolated_on} nothing but the gateway answers, which may isolate its"
-        " clients from each other",
-        "printers are set up in a Wi-Fi network where the whole range was tried",
-        "switch off client isolation (AP isolation, guest network), or use the cable",
-        is_there=lambda m: bool(m.isolated_on),
-    ),
-    Cause(
-        "multicast-filtered",
-        "machine",
-        lambda s, _: is_called_by_mdns(s.printer),
-        "multicast does not pass on {m.unicast_only_listed}: hosts answer mDNS only when each is"
-        " asked by itself",
-        "no host answers a multicast question, but some answer the same one sent to them alone",
-        "let access point and switch pass multicast (IGMP snooping, multicast filter)",
-        is_there=lambda m: bool(m.unicast_only),
-    ),
-)
-"""In the order in which they are tried."""
+}
+
+CAUSES: tuple[Cause, ...] = tuple(chain(*_GROUPS.values()))
+"""All rows, in the order in which they are tried."""

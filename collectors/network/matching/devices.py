@@ -14,11 +14,7 @@ from collectors.network.matching.identity import (
     mac_tail_in_hostname,
 )
 from collectors.network.matching.models import is_same_model, is_same_plain_model, plain_model
-from collectors.network.observations import (
-    KnownPrinter,
-    Observations,
-    PortObservation,
-)
+from collectors.network.observations import KnownPrinter, Observations, PortObservation
 from collectors.shared.addresses import PRINT_PORTS, RAW_PRINT_PORTS
 
 By = Literal["UUID", "MAC", "serial number", "DNS-SD name", "address", "host name", "name"]
@@ -147,7 +143,7 @@ def evidence_of(printer: KnownPrinter, by: By) -> tuple[str, ...]:
 
 
 def has_model(device: Device, model: str | None) -> bool:
-    """Tell whether any port of a device gives this model."""
+    """Return whether any port of a device gives this model."""
     return any(is_same_model(model, m) for each in device.observations for m in each.models)
 
 
@@ -170,7 +166,7 @@ def _device_macs(device: Device) -> Iterator[str]:
     for name in device.hostnames:
         if mac := mac_in_hostname(name):
             yield mac
-    # What hides only the last three bytes in its name is looked up by them.
+    # A printer whose name contains only the last three bytes is found by them.
     yield from {mac[-8:] for mac in device.mac_addresses}
 
 

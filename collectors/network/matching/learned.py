@@ -1,4 +1,4 @@
-"""What a printer is when it answers, so that it is known again at another address. Pure."""
+"""The identity of a printer that answers, to recognise it at another address later. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ Marks = Callable[[Device], Iterable[str]]
 def with_learned(
     known: Sequence[KnownPrinter], learned: Sequence[LearnedPrinter]
 ) -> tuple[KnownPrinter, ...]:
-    """Give each printer what was learned of it, unless it was set up anew since."""
+    """Add to each printer what was learned of it, unless it was set up again since."""
     by_id = {(each.id, each.setup): each for each in learned}
     return tuple(replace(each, learned=by_id.get((each.id, _setup(each)))) for each in known)
 
@@ -24,10 +24,10 @@ def with_learned(
 def learn(
     found: Iterable[tuple[KnownPrinter, Device, str]], devices: Sequence[Device]
 ) -> Iterator[LearnedPrinter]:
-    """Yield what printers are that were surely found, each at a device and one of its addresses.
+    """Yield the identities of printers that were surely found, each at a device and an address.
 
     Makers give one UUID or serial number to many devices, and a router answers with its MAC for
-    others: what two devices have is no identity of either.
+    others: what two devices share identifies neither.
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
     for printer, device, address in found:

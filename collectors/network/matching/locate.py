@@ -95,7 +95,7 @@ def _by_mac(printer: KnownPrinter, at: Located | None) -> Located | None:
 
 
 def _settle(printer: KnownPrinter, found: Found) -> Device | None:
-    """Return the one device meant; None where several are and nothing tells them apart."""
+    """Return the one device that is meant; None if several may be."""
     devices, name = found.devices, (printer.dns_sd_name or "").lower()
     learned_mac = printer.learned.mac_address if printer.learned else None
     identity: tuple[Callable[[Device], bool], ...] = (
@@ -103,7 +103,7 @@ def _settle(printer: KnownPrinter, found: Found) -> Device | None:
         lambda device: learned_mac in device.mac_addresses,
         lambda device: bool(set(device.addresses) & set(printer.addresses)),
         lambda device: bool(name) and name in instance_names(device),
-        # Anybody may announce what is another's: who answers and what it says then tell more.
+        # Any host may announce the services of others. An answer is better evidence.
         lambda device: any(printer.uuid in each.answered_uuids for each in device.observations),
         lambda device: (
             not {printer.mac_address, mac_in_uuid(printer.uuid)}.isdisjoint(device.mac_addresses)
@@ -123,7 +123,7 @@ def _settle(printer: KnownPrinter, found: Found) -> Device | None:
 def _address_left(printer: KnownPrinter, device: Device) -> str | None:
     """Return the address a printer is set up with and has left; None if it has not.
 
-    A link-local IPv6 address stays with its device, whether or not anybody was seen there.
+    A link-local IPv6 address stays with its device, whether or not it was seen there.
     """
     left = [each for each in printer.addresses if not each.lower().startswith("fe80:")]
     return left[0] if left and not set(left) & set(device.addresses) else None

@@ -19,7 +19,7 @@ def look_at_machine(
     observed: Observations,
     unicast_only: Sequence[str] = (),
 ) -> MachineSymptoms:
-    """Return what is wrong; ``unicast_only`` are interfaces on which no multicast was heard."""
+    """Return what is wrong; ``unicast_only`` are interfaces without multicast answers."""
     ways, shared = _shared(local)
     isolated = next(_isolated(local, known, observed), None)
     lost = next(_lost_gateways(local), ("", ""))

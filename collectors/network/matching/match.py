@@ -1,16 +1,16 @@
-"""Which printer of the machine is which device of the network, and what is wrong with it.
+"""Which printer of the machine is which device of the network, and what is wrong with it. Pure.
 
 Evidence counts in this order: UUID, MAC, serial number, address with port and queue, host name,
-DNS-SD name; a model only breaks a tie. What stays ambiguous is said, never guessed; two rules stand
-above all others: nothing is reachable that may be another thing, and nobody is pointed at a device
-that another queue holds.
+DNS-SD name. A model only breaks a tie. An ambiguous match is reported as such. Two rules come
+first: no printer is reachable if the device may be another one, and no report points at a device
+that another queue uses.
 """
 
-import ipaddress
 from collections.abc import Container, Sequence
 from dataclasses import replace
 
-from collectors.contract import LearnedPrinter, Printer
+from collectors.contract import Printer
+from collectors.network.matching import verdicts
 from collectors.network.matching.causes import explain
 from collectors.network.matching.devices import (
     IDENTITIES,
@@ -23,245 +23,185 @@ from collectors.network.matching.devices import (
 from collectors.network.matching.hints import Hints
 from collectors.network.matching.learned import learn
 from collectors.network.matching.locate import Located, locate_printers
+from collectors.network.matching.reach import Reach
 from collectors.network.matching.reasons import listed, sentence
-from collectors.network.matching.symptoms import (
-    NOTHING_WRONG,
-    MachineSymptoms,
-    OutOfReach,
-    Symptoms,
-)
-from collectors.network.matching.verdicts import (
-    NeededPort,
-    Verdict,
-    difference,
-    is_queue_missing,
-    judge_port,
-    open_instead,
-    own_state,
-    see_local,
-    see_missing,
-    unlike_learned,
-    what_is_there,
-)
+from collectors.network.matching.symptoms import NOTHING_WRONG, MachineSymptoms, Symptoms
+from collectors.network.matching.verdicts import Verdict, difference, unlike_learned
 from collectors.network.observations import (
     KnownPrinter,
     Observations,
     PortObservation,
     PrinterMatches,
 )
-from collectors.network.scan.scan import PortState
-from collectors.shared.addresses import (
-    PRINT_PORTS,
-    Network,
-    join_host_port,
-    parse_networks,
-)
+from collectors.shared.addresses import PRINT_PORTS, join_host_port
 
 Key = tuple[str, int]  # an address and a port
 
-_USUAL_PREFIX = 24
-_LINK_LOCAL = ipaddress.IPv4Network("169.254.0.0/16")  # RFC 3927
-
 
 def match(
-    known: Sequence[KnownPrinter],
-    observed: Observations,
-    machine: MachineSymptoms = NOTHING_WRONG,
+    known: Sequence[KnownPrinter], observed: Observations, machine: MachineSymptoms = NOTHING_WRONG
 ) -> PrinterMatches:
-    """Judge every known printer by what the network showed, in the order given."""
+    """Judge every known printer by what was observed, in the order given."""
     matcher = _Matcher(known, observed, machine)
-    verdicts = [matcher.judge(printer, at) for printer, at in matcher.located]
+    judged = [(printer, at, matcher.judge(printer, at)) for printer, at in matcher.located]
     hints = Hints(matcher.index, matcher.is_free)
-    printers = tuple(
-        _printer(printer, verdict, hints.about(printer) if _is_lost(printer, verdict) else None)
-        for printer, verdict in zip(known, verdicts, strict=True)
-    )
-    ids: dict[tuple[str, int], dict[str, None]] = {}
-    for printer, verdict in zip(known, verdicts, strict=True):
+    ids: dict[Key, dict[str, None]] = {}
+    for printer, _, verdict in judged:
         for key in verdict.marked:
             ids.setdefault(key, {})[printer.id] = None
-    matched = {key: tuple(found) for key, found in ids.items()}
-    return PrinterMatches(printers, matched, matcher.learned(verdicts), matcher.strangers(verdicts))
+    # Learned is what printers are that answer where they are set up or, by MAC, elsewhere.
+    answering = (
+        (printer, verdict.device, verdict.endpoint[0])
+        for printer, at, verdict in judged
+        if verdict.device and verdict.endpoint and at is not None
+        if verdict.status == "reachable" or (at.left is not None and at.by == "MAC")
+    )
+    strangers = ((p, v.taken_by, v.taken_by.address) for p, _, v in judged if v.taken_by)
+    return PrinterMatches(
+        printers=tuple(_printer(printer, verdict, hints) for printer, _, verdict in judged),
+        printer_ids={key: tuple(found) for key, found in ids.items()},
+        learned=tuple(learn(answering, matcher.index.devices)),
+        strangers=tuple(learn(strangers, matcher.index.devices)),
+    )
 
 
 class _Matcher:
+    """``located`` has where each printer was found. ``_arrived`` are printers at another address
+    than they are set up with, by that address; ``_held`` the addresses of devices that queues use.
+    """
+
     def __init__(
         self, known: Sequence[KnownPrinter], observed: Observations, machine: MachineSymptoms
     ) -> None:
         self._machine = machine
-        self._observed_looks = observed.looks
+        self._reach = Reach(observed)
         self.index = DeviceIndex(group_devices(observed))
-        self._scanned = {a: h.scanned for a, h in observed.hosts.items() if h.scanned}
-        self._networks = parse_networks(observed.scanned_networks)
-        self._own_networks = parse_networks(observed.own_networks)
-        self._usual_networks = [_usual_network(each) for each in self._own_networks]
-        self._is_blind = not (observed.ports or self._scanned or observed.scanned_networks)
         self.located = locate_printers(known, self.index)
-        seen = [at for _, at in self.located if at is not None]
-        own = (at.device for at in seen if at.device is not None)
-        self._held = {d.address for d in (*own, *(d for at in seen for d in at.rivals))}
+        found = [(printer, at) for printer, at in self.located if at is not None]
         moved = {
             at.device.address: (printer, at.by)
-            for printer, at in self.located
-            if at is not None and at.device is not None and at.left is not None
+            for printer, at in found
+            if at.device is not None and at.left is not None
         }
         self._arrived = {
             address: (printer, by)
             for address, (printer, by) in moved.items()
             if by == "MAC" or not self._is_still_there(printer, printer.addresses[0], moved)
         }
-        # What has a printer's identity elsewhere may be a relay of it, or have the same by mistake.
-        still = [
-            address
+        self._held = {d.address for _, at in found for d in (at.device, *at.rivals) if d}
+        # A device elsewhere with a printer's identity may relay to it, or have the same by mistake.
+        self._held |= {
+            device.address
             for printer in known
             for address in printer.addresses
             if self._is_still_there(printer, address, self._arrived)
-        ]
-        self._held |= {device.address for a in still if (device := self.index.at(a)) is not None}
+            and (device := self.index.at(address)) is not None
+        }
 
     def judge(self, printer: KnownPrinter, at: Located | None) -> Verdict:
         if printer.backend is not None:
             seen = f"not followed: CUPS prints to it by the backend {printer.backend}"
-            return self._verdict(Symptoms(printer, "unknown", seen), is_ambiguous=True)
+            symptoms = Symptoms(printer, "unknown", seen)
+            return replace(self._verdict(symptoms), is_ambiguous=True)
         if printer.transport != "network":
-            return self._verdict(see_local(printer))
+            return self._verdict(verdicts.see_local(printer))
         if at is None:
             return self._verdict(self._see_unmatched(printer))
         if at.device is None:
             where = listed([each.address for each in at.rivals])
-            seen = f"ambiguous between {where}: all have its {at.by}"
-            return Verdict("unknown", sentence(seen), is_ambiguous=True)
+            return _ambiguous(f"ambiguous between {where}: all have its {at.by}")
         if at.left is not None:
-            return self._moved(printer, at.device, at.by, at.left)
+            return self._judge_moved(printer, at.device, at.by, at.left)
         return self._judge_device(printer, at.device, at.by)
 
-    def _verdict(
-        self,
-        symptoms: Symptoms,
-        device: Device | None = None,
-        key: Key | None = None,
-        *,
-        is_ambiguous: bool = False,
-        taken_by: Device | None = None,
-    ) -> Verdict:
-        return Verdict(
-            symptoms.status,
-            sentence(*explain(symptoms, self._machine)),
-            key,
-            _marked(symptoms.printer, device, key) if device is not None else (),
-            device,
-            is_ambiguous,
-            taken_by,
-        )
-
-    def learned(self, verdicts: Sequence[Verdict]) -> tuple[LearnedPrinter, ...]:
-        """Return what the printers are that answer, where they are set up or, by MAC, elsewhere."""
-        found = (
-            (printer, verdict.device, verdict.endpoint[0])
-            for (printer, at), verdict in zip(self.located, verdicts, strict=True)
-            if verdict.device and verdict.endpoint and at is not None
-            if verdict.status == "reachable" or (at.left is not None and at.by == "MAC")
-        )
-        return tuple(learn(found, self.index.devices))
-
-    def strangers(self, verdicts: Sequence[Verdict]) -> tuple[LearnedPrinter, ...]:
-        """Return what answers instead of printers that were seen nowhere."""
-        found = (
-            (printer, verdict.taken_by, verdict.taken_by.address)
-            for (printer, _), verdict in zip(self.located, verdicts, strict=True)
-            if verdict.taken_by is not None
-        )
-        return tuple(learn(found, self.index.devices))
-
     def is_free(self, device: Device) -> bool:
-        """Tell whether no queue holds a device that this machine could print to."""
-        return device.address not in self._held and self._can_reach(device.address)
+        """Return whether no queue uses a device that this machine could print to."""
+        return device.address not in self._held and not self._reach.obstacle(device.address)
 
-    # ------------------------------------------------------------------ how it is
+    def _verdict(
+        self, symptoms: Symptoms, device: Device | None = None, key: Key | None = None
+    ) -> Verdict:
+        reason = sentence(*explain(symptoms, self._machine))
+        marked = _marked(symptoms.printer, device, key) if device is not None else ()
+        return Verdict(symptoms.status, reason, key, marked, device)
 
     def _see_unmatched(self, printer: KnownPrinter) -> Symptoms:
-        if self._is_blind:
-            return Symptoms(printer, "unknown", "the network was not looked at")
+        if self._reach.is_blind:
+            return Symptoms(printer, "unknown", "the network was not examined")
         if not printer.addresses:
-            return see_missing(printer)
+            return verdicts.see_missing(printer)
         address, port = printer.addresses[0], printer.port
-        where, looks = join_host_port(address, port), self._looks(address, port or 0)
-        if looks and looks[-1] == "refused":
-            return Symptoms(printer, "unreachable", f"{where} refuses the connection", looks=looks)
-        if looks or self._is_scanned(address):
+        where, attempts = join_host_port(address, port), self._reach.attempts(address, port or 0)
+        if attempts and attempts[-1] == "refused":
+            seen = f"{where} refuses the connection"
+            return Symptoms(printer, "unreachable", seen, attempts=attempts)
+        if attempts or self._reach.is_scanned(address):
             seen = f"no answer from {address}"
             return Symptoms(printer, "unreachable", seen, in_vain="other")
-        return Symptoms(printer, "unknown", f"{where} is not in a network that was looked at")
+        return Symptoms(printer, "unknown", f"{where} is not in a network that was scanned")
 
     def _judge_device(self, printer: KnownPrinter, device: Device, by: By) -> Verdict:
         seen = _choose_port(printer, device)
-        other = self._other_device(printer, device, seen, by)
+        other = self._other_device(printer, device, seen, by) or ""
         port = seen.port if seen is not None else printer.port
         if port is None:
             reason = f"{device.address} is there, but on no port for printing (matched by {by})"
-            there = "" if other else what_is_there(device) or ""
-            told = Symptoms(printer, "unreachable", reason, what_is_there=there, other=other or "")
-            return self._verdict(told, None if other else device)
+            there = "" if other else verdicts.what_is_there(device) or ""
+            symptoms = Symptoms(printer, "unreachable", reason, what_is_there=there, other=other)
+            return self._verdict(symptoms, None if other else device)
         address = seen.address if seen is not None else _own_address(printer, device)
-        needed = NeededPort(
-            address=address,
-            port=port,
-            looks=self._looks(address, port),
+        symptoms = verdicts.judge_port(
+            Symptoms(
+                printer,
+                "unknown",
+                "",
+                address,
+                port,
+                self._reach.attempts(address, port),
+                self._reach.is_answering(address),
+                other=other,
+            ),
             is_announced=seen is not None and seen.is_announced,
-            answers_elsewhere=self._is_answering(address),
             matched_by=_matched_by(printer, by, seen),
         )
-        status, reason = judge_port(needed)
-        told = Symptoms(
-            printer,
-            status,
-            reason,
-            address,
-            port,
-            needed.looks,
-            needed.answers_elsewhere,
-            other=other or "",
-            open_instead=open_instead(device, port) if status != "reachable" else "",
-        )
-        if other is not None:
-            return self._verdict_of_other(told, device)
-        own, key = own_state(printer, seen, device), (address, port) if seen is not None else None
-        told = replace(
-            told,
-            models=tuple(model for each in device.observations for model in each.models),
-            own_reasons=own.state_reasons if own else (),
-            is_stopped=own is not None and own.state == "stopped",
-        )
-        if is_queue_missing(printer, seen):
+        if symptoms.status != "reachable":
+            symptoms = replace(symptoms, open_instead=verdicts.open_instead(device, port))
+        if other:
+            return self._verdict_of_other(symptoms, device)
+        models = tuple(model for each in device.observations for model in each.models)
+        symptoms = verdicts.with_own_state(replace(symptoms, models=models), seen, device)
+        if verdicts.is_queue_missing(printer, seen):
             reason = f"{join_host_port(address, port)} answers"
-            told = replace(told, status="unreachable", seen=reason, is_queue_missing=True)
-        elif status != "reachable" and not printer.addresses:
-            told = self._out_of_reach(told, f"its address is {address} (matched by {by})")
-        if told.status == "unreachable" and not told.out_of_reach and by not in IDENTITIES:
-            told = replace(told, what_is_there=what_is_there(device) or "")
-        return self._verdict(told, device, key)
+            symptoms = replace(symptoms, status="unreachable", seen=reason, is_queue_missing=True)
+        elif symptoms.status != "reachable" and not printer.addresses:
+            symptoms = self._with_obstacle(symptoms, f"its address is {address} (matched by {by})")
+        if symptoms.status == "unreachable" and not symptoms.out_of_reach and by not in IDENTITIES:
+            symptoms = replace(symptoms, what_is_there=verdicts.what_is_there(device) or "")
+        return self._verdict(symptoms, device, (address, port) if seen is not None else None)
 
-    def _verdict_of_other(self, told: Symptoms, device: Device) -> Verdict:
-        """Judge what may be another thing: not its state, and nothing that others look for."""
-        is_open = told.contact == "open"
+    def _verdict_of_other(self, symptoms: Symptoms, device: Device) -> Verdict:
+        """Judge what may be another device: neither its state nor its endpoints are reported."""
+        is_open = symptoms.contact == "open"
         if is_open:
-            told = replace(told, seen=f"{told.address} answers on port {told.port}")
-        told = replace(told, status="unreachable" if told.status == "unreachable" else "unknown")
-        is_taken = is_open and self._may_have_replaced(told.printer, device)
-        told = replace(told, may_have_replaced=is_taken)
-        return self._verdict(told, taken_by=device if is_taken else None)
+            symptoms = replace(symptoms, seen=f"{symptoms.address} answers on port {symptoms.port}")
+        symptoms = replace(
+            symptoms, status="unreachable" if symptoms.status == "unreachable" else "unknown"
+        )
+        is_taken = is_open and self._may_have_replaced(symptoms.printer, device)
+        verdict = self._verdict(replace(symptoms, may_have_replaced=is_taken))
+        return replace(verdict, taken_by=device if is_taken else None)
 
     def _other_device(
         self, printer: KnownPrinter, device: Device, seen: PortObservation | None, by: By
     ) -> str | None:
-        """Say by what a device shows that it may not be the printer found at its address."""
+        """Describe why a device may not be the printer, although it has its address."""
         arrived, its = self._arrived.get(device.address, (None, by))
         if arrived is not None and by not in IDENTITIES:
             return f"it is the printer {arrived.name} (same {its}) that has this address now"
         return difference(printer, device, seen, by)
 
     def _may_have_replaced(self, printer: KnownPrinter, device: Device) -> bool:
-        """Tell whether a device that is not what a printer was is no other queue's either."""
+        """Return whether a device differs from the printer and no other queue uses it."""
         return unlike_learned(printer.learned, device) is not None and not any(
             at is not None
             and at.device is device
@@ -270,93 +210,52 @@ class _Matcher:
             for other, at in self.located
         )
 
-    def _moved(self, printer: KnownPrinter, device: Device, by: By, old: str) -> Verdict:
+    def _judge_moved(self, printer: KnownPrinter, device: Device, by: By, old: str) -> Verdict:
         if by != "MAC" and self._is_still_there(printer, old, self._arrived):
-            reason = f"ambiguous between {old}, set up, and {device.address}, which has its {by}"
-            return Verdict("unknown", reason, is_ambiguous=True)
+            return _ambiguous(
+                f"ambiguous between {old}, set up, and {device.address}, which has its {by}"
+            )
         seen = _choose_port(printer, device)
         key = (seen.address, seen.port) if seen is not None else None
         place = join_host_port(*key) if key else device.address
-        own = own_state(printer, seen, device)
-        told = Symptoms(
+        symptoms = Symptoms(
             printer,
             "unreachable",
             f"moved to {place} (same {by})",
-            device.address,
+            key[0] if key else device.address,
             left=self._what_is_at(old, device),
-            own_reasons=own.state_reasons if own else (),
-            is_stopped=own is not None and own.state == "stopped",
         )
-        out = self._out_of_reach(replace(told, address=key[0] if key else device.address))
-        return self._verdict(out, device, None if out.out_of_reach else key)
+        symptoms = self._with_obstacle(verdicts.with_own_state(symptoms, seen, device))
+        return self._verdict(symptoms, device, None if symptoms.out_of_reach else key)
 
     def _what_is_at(self, old: str, moved: Device) -> str:
-        """Say who has the old address. A MAC alone may be the neighbour table's memory."""
+        """Describe the old address. A MAC alone may be an old entry of the neighbour table."""
         there = self.index.at(old)
         is_remembered = there is not None and set(there.mac_addresses) <= set(moved.mac_addresses)
-        if there is None or (is_remembered and not self._is_answering(old)):
+        if there is None or (is_remembered and not self._reach.is_answering(old)):
             return f"nothing answers at {old} any more"
         return f"{old} is another device now"
 
     def _is_still_there(self, printer: KnownPrinter, old: str, arrived: Container[str]) -> bool:
-        """Tell whether what answers at the address it is set up with may well be the printer;
-        it is not where another one has ``arrived``."""
+        """Return whether the device at the address it is set up with may well be the printer. It
+        is not if another one has ``arrived`` there."""
         there = self.index.at(old)
-        is_open = printer.port is not None and self._contact(old, printer.port) == "open"
+        is_open = printer.port is not None and self._reach.contact(old, printer.port) == "open"
         if there is None or not is_open or there.address in arrived:
             return False
         return difference(printer, there, None, "address") is None
 
-    def _out_of_reach(self, told: Symptoms, seen: str | None = None) -> Symptoms:
-        """Add why this machine cannot print to an address, if it cannot; and ``seen`` then."""
-        if self._can_reach(told.address):
-            return told
-        parsed = ipaddress.ip_address(told.address.partition("%")[0])
-        is_masked = any(parsed in each for each in self._usual_networks)
-        why: OutOfReach = "wrong mask" if is_masked else "other network"
-        return replace(
-            told,
-            status="unreachable",
-            seen=seen or f"{told.seen}; {told.left}",
-            out_of_reach="link-local" if parsed in _LINK_LOCAL else why,
-        )
-
-    def _can_reach(self, address: str) -> bool:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-        if parsed in _LINK_LOCAL:
-            return False
-        nearby = (*self._own_networks, *self._networks)
-        is_near = not self._own_networks or any(parsed in network for network in nearby)
-        return is_near or parsed.version == 6 or self._is_answering(address)
-
-    def _looks(self, address: str, port: int) -> tuple[PortState, ...]:
-        """Return how a port was found, one time after the other."""
-        last = self._contact(address, port)
-        return self._observed_looks.get((address, port)) or ((last,) if last else ())
-
-    def _contact(self, address: str, port: int) -> PortState | None:
-        host = self._scanned.get(address)
-        return host.contact(port) if host else None
-
-    def _is_answering(self, address: str) -> bool:
-        host = self._scanned.get(address)
-        return host is not None and host.is_answering
-
-    def _is_scanned(self, address: str) -> bool:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-        return any(parsed in network for network in self._networks)
+    def _with_obstacle(self, symptoms: Symptoms, seen: str | None = None) -> Symptoms:
+        """Add why this machine cannot print to the address, if it cannot; and ``seen`` then."""
+        obstacle = self._reach.obstacle(symptoms.address)
+        if not obstacle:
+            return symptoms
+        seen = seen or f"{symptoms.seen}; {symptoms.left}"
+        return replace(symptoms, status="unreachable", seen=seen, out_of_reach=obstacle)
 
 
-def _is_lost(printer: KnownPrinter, verdict: Verdict) -> bool:
-    """Tell whether a printer of the network was not found, nor several that may be it."""
-    is_seen = verdict.device is not None or verdict.is_ambiguous
-    return printer.transport == "network" and not is_seen
-
-
-def _usual_network(own: Network) -> Network:
-    """Return the /24 around a smaller IPv4 network, else the network itself."""
-    is_small = own.version == 4 and own.prefixlen > _USUAL_PREFIX
-    return own.supernet(new_prefix=_USUAL_PREFIX) if is_small else own
+def _ambiguous(reason: str) -> Verdict:
+    return Verdict("unknown", sentence(reason), is_ambiguous=True)
 
 
 def _own_address(printer: KnownPrinter, device: Device) -> str:
@@ -380,7 +279,7 @@ def _choose_port(printer: KnownPrinter, device: Device) -> PortObservation | Non
 
 
 def _is_own(printer: KnownPrinter, observation: PortObservation) -> bool:
-    """Tell whether this very port gives the printer's UUID or DNS-SD name."""
+    """Return whether this very port gives the printer's UUID or DNS-SD name."""
     if printer.uuid is not None and printer.uuid in observation.uuids:
         return True
     name = (printer.dns_sd_name or "").lower()
@@ -393,9 +292,7 @@ def _rank(observation: PortObservation) -> tuple[bool, int, int]:
     return (observation.contact != "open", position, port)
 
 
-def _marked(
-    printer: KnownPrinter, device: Device, key: tuple[str, int] | None
-) -> tuple[tuple[str, int], ...]:
+def _marked(printer: KnownPrinter, device: Device, key: Key | None) -> tuple[Key, ...]:
     """Return the matched endpoint and the others that give the same UUID or DNS-SD name."""
     own = ((e.address, e.port) for e in device.observations if _is_own(printer, e))
     return tuple(dict.fromkeys((*((key,) if key else ()), *own)))
@@ -410,7 +307,9 @@ def _matched_by(printer: KnownPrinter, by: By, seen: PortObservation | None) -> 
     return "address, port and queue" if has_queue else "address and port"
 
 
-def _printer(printer: KnownPrinter, verdict: Verdict, hint: str | None) -> Printer:
+def _printer(printer: KnownPrinter, verdict: Verdict, hints: Hints) -> Printer:
+    is_found = verdict.device is not None or verdict.is_ambiguous
+    is_lost = printer.transport == "network" and not is_found
     matched = join_host_port(*verdict.endpoint) if verdict.endpoint else None
     return Printer(
         id=printer.id,
@@ -418,6 +317,6 @@ def _printer(printer: KnownPrinter, verdict: Verdict, hint: str | None) -> Print
         transport=printer.transport,
         status=verdict.status,
         address=printer.address or matched,
-        reason=sentence(verdict.reason, hint),
+        reason=sentence(verdict.reason, hints.about(printer) if is_lost else None),
         matched_endpoint=matched,
     )

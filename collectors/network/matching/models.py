@@ -39,7 +39,7 @@ _DRIVER_WORDS = re.compile(
     r" - ipp| - cups|, driverless|, using|,? hpcups| foomatic| series| ufr ?ii| \(?kpdl"
     r"| \(?pcl ?\d?| \(?postscript| ps3| xps| class driver| v(?:er)?\.? ?\d| \(?\d+ ?(?:dpi|mm)"
 )
-"""Where what a driver adds to a model begins."""
+"""The start of what a driver adds to a model."""
 
 _MODEL_NUMBERS = re.compile(r"\d{2,}")
 _FAMILY_DIGITS = 3
@@ -50,11 +50,11 @@ _MAKERS = {
     **dict.fromkeys(("konica", "kyocera", "lexmark", "ncr", "oki", "pantum", "ricoh", "samsung")),
     **dict.fromkeys(("sewoo", "sharp", "star", "toshiba", "xerox", "zebra")),
 }
-"""Makers by the first word of their names; another one where that is the same maker."""
+"""Makers by the first word of their names, with the other name of the same maker."""
 
 
 def is_no_model(text: str) -> bool:
-    """Tell whether a text says nothing of the model, wherever it is shown."""
+    """Return whether a text is only a placeholder for a model."""
     return _letters(text.lower()) in _NO_MODELS
 
 
@@ -66,7 +66,7 @@ def plain_model(model: str | None) -> str:
 
 
 def is_other_model(one: str | None, other: str | None) -> bool:
-    """Tell whether two names are surely those of different models: of other makers, or of numbers
+    """Return whether two names are surely those of different models: of other makers, or of numbers
     that no family has in common (``TSP100`` is the family of ``TSP143``). What has no number may
     be a driver for many."""
     plain = (plain_model(one), plain_model(other))
@@ -81,7 +81,7 @@ def is_other_model(one: str | None, other: str | None) -> bool:
 
 
 def is_same_model(one: str | None, other: str | None) -> bool:
-    """Tell whether two names mean one model, where one may lack the maker's name."""
+    """Return whether two names mean one model; one may lack the maker's name."""
     return is_same_plain_model(plain_model(one), plain_model(other))
 
 

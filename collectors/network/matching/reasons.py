@@ -59,14 +59,14 @@ def listed(names: Sequence[str]) -> str:
 
 
 def sentence(*parts: str | None) -> str:
-    """Join what there is to say with semicolons; a question begins a new sentence after it."""
-    said = ""
+    """Join the parts with semicolons; after a question a new sentence starts."""
+    text = ""
     for part in filter(None, parts):
-        if not said or said.endswith("?"):
-            said += (" " if said else "") + part[:1].upper() + part[1:]
+        if not text or text.endswith("?"):
+            text += (" " if text else "") + part[:1].upper() + part[1:]
         else:
-            said += f"; {part}"
-    return said
+            text += f"; {part}"
+    return text
 
 
 def _without_severity(reason: str) -> str:

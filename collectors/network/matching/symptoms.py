@@ -1,4 +1,4 @@
-"""All that is looked at to tell why a printer does not print: of the printer, and of the machine.
+"""All symptoms of a printer that does not print: of the printer, and of the machine.
 
 Plain frozen values, with the words in which a cause quotes them. Texts are bounded where they were
 read.
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from collectors.network.matching.reasons import listed, state_words
+from collectors.network.matching.reasons import state_words
 from collectors.network.observations import KnownPrinter
 from collectors.network.scan.scan import PortState
 from collectors.shared.addresses import RAW_PRINT_PORTS, parse_networks
@@ -24,11 +24,11 @@ _DISCARDING = re.compile(r"(?i)\bTM-[A-Z]\d")
 
 @dataclass(frozen=True, slots=True)
 class MachineSymptoms:
-    """What of this machine and its network keeps printers from being reached.
+    """Why this machine and its network prevent connections to printers.
 
-    ``link_local`` are its interfaces where it has no other IPv4 address than one that it gave
-    itself; ``ways`` those that are in one ``shared_network``; ``isolated_on`` is the Wi-Fi on which
-    nothing but the gateway answers, ``isolated_network`` what that leads to; ``unicast_only`` are
+    ``link_local`` are its interfaces if it has only self-assigned IPv4 addresses; ``ways`` those
+    that are in one ``shared_network``; ``isolated_on`` is the Wi-Fi on which nothing but the
+    gateway answers, in the network ``isolated_network``; ``unicast_only`` are
     interfaces whose hosts answer mDNS only when they are asked one by one; ``lost_gateway`` on
     ``lost_on`` is a default route that leads out of the interface's own networks.
     """
@@ -42,32 +42,20 @@ class MachineSymptoms:
     lost_gateway: str = ""
     lost_on: str = ""
 
-    @property
-    def link_local_listed(self) -> str:
-        return listed(self.link_local)
-
-    @property
-    def ways_listed(self) -> str:
-        return listed(self.ways)
-
-    @property
-    def unicast_only_listed(self) -> str:
-        return listed(self.unicast_only)
-
 
 NOTHING_WRONG = MachineSymptoms()
 
 
 @dataclass(frozen=True, slots=True)
 class Symptoms:
-    """What was seen of one printer.
+    """What was observed of one printer.
 
-    ``seen`` says in words what was, by which evidence, and ``left`` who is at the address that it
-    has left. ``in_vain`` is what it was looked for by where nothing was found, ``out_of_reach`` why
-    this machine cannot print to ``address``. ``looks`` are how its port was found one time after
-    the other, ``is_answering`` tells that some port of the address accepts or refuses. ``other``
-    says by what another device than the printer answers. ``own_reasons`` are the device's own
-    printer-state-reasons.
+    ``seen`` describes what was observed, and by which evidence; ``left`` what is at the address
+    that it has left. ``in_vain`` is what was searched for without a result, ``out_of_reach`` why
+    this machine cannot print to ``address``. ``attempts`` are the results of all connections to
+    its port.
+    ``is_answering``: some port of the address accepts or refuses. ``other`` describes why the
+    device there is not the printer. ``own_reasons`` are the device's own printer-state-reasons.
     """
 
     printer: KnownPrinter
@@ -75,7 +63,7 @@ class Symptoms:
     seen: str
     address: str = ""
     port: int | None = None
-    looks: tuple[PortState, ...] = ()
+    attempts: tuple[PortState, ...] = ()
     is_answering: bool = False
     in_vain: Literal["", "DNS-SD name", "host name", "other"] = ""
     left: str = ""
@@ -91,7 +79,7 @@ class Symptoms:
 
     @property
     def contact(self) -> PortState | None:
-        return self.looks[-1] if self.looks else None
+        return self.attempts[-1] if self.attempts else None
 
     @property
     def is_out(self) -> bool:
@@ -100,13 +88,9 @@ class Symptoms:
 
     @property
     def complaints(self) -> tuple[str, ...]:
-        """What is wrong with the device, in words; that the queue is paused is none of it."""
+        """What is wrong with the device, in words. A paused queue is not."""
         words = state_words((*self.own_reasons, *self.printer.state_reasons))
         return () if set(words) <= {"paused"} and self.printer.stopped else words
-
-    @property
-    def complaints_listed(self) -> str:
-        return listed(self.complaints)
 
     @property
     def complainer(self) -> str:
@@ -118,8 +102,8 @@ class Symptoms:
         return self.status == "reachable" and not (self.complaints or self.is_stopped)
 
     @property
-    def looks_count(self) -> int:
-        return len(self.looks)
+    def attempts_count(self) -> int:
+        return len(self.attempts)
 
     @property
     def may_discard(self) -> bool:
@@ -141,7 +125,7 @@ class Symptoms:
 
     @property
     def jobs(self) -> str:
-        """Say how many jobs wait."""
+        """Describe how many jobs wait."""
         count = self.printer.stuck_jobs
         return f"{count} job{'s' if count > 1 else ''} {'wait' if count > 1 else 'waits'}"
 
@@ -158,7 +142,7 @@ class Symptoms:
         return self._command("cancel -a", "cancel all documents")
 
     def is_in(self, network: str) -> bool:
-        """Tell whether it is set up with an address of a network."""
+        """Return whether it is set up with an address of a network."""
         networks = parse_networks((network,))
         own = parse_networks(self.printer.addresses)
         return any(a.network_address in network for a in own for network in networks)

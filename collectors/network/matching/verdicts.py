@@ -1,7 +1,8 @@
-"""What is said of a printer once it is known which device it is, or that it is none."""
+"""How a printer is judged by the device that it was matched with, if any."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from collectors.contract import LearnedPrinter
 from collectors.network.matching.devices import By, Device, sure_macs
@@ -9,7 +10,6 @@ from collectors.network.matching.models import is_other_model
 from collectors.network.matching.reasons import listed
 from collectors.network.matching.symptoms import Status, Symptoms
 from collectors.network.observations import KnownPrinter, PortObservation, QueueState
-from collectors.network.scan.scan import PortState
 from collectors.shared.addresses import PRINT_PORTS
 
 _QUEUES_OF_A_SERVER = ("printers/", "classes/")
@@ -29,38 +29,25 @@ class Verdict:
     taken_by: Device | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NeededPort:
-    """How the port a printer needs was found, one time after the other; no ``looks`` where it was
-    not tried.
-
-    ``answers_elsewhere`` tells whether any port of the address accepted or refused.
-    """
-
-    address: str
-    port: int
-    looks: tuple[PortState, ...]
-    is_announced: bool
-    answers_elsewhere: bool
-    matched_by: str
-
-
-def judge_port(needed: NeededPort) -> tuple[Status, str]:
-    """Judge a device that was found by what its port did."""
-    address, port, matched = needed.address, needed.port, f"matched by {needed.matched_by}"
-    outcome = needed.looks[-1] if needed.looks else None
-    if outcome == "open":
-        return "reachable", f"reachable on port {port}, {matched}"
-    if outcome == "refused":
-        return "unreachable", f"{address} refuses connections on port {port} ({matched})"
-    if outcome == "no-answer" and needed.answers_elsewhere:
-        return "unreachable", f"{address} is there, but port {port} does not answer ({matched})"
-    if outcome == "no-answer":
-        seen = "only its MAC was seen lately"
-        return "unreachable", f"no answer from {address} on port {port} or any other, {seen}"
-    if needed.is_announced:
-        return "unknown", f"announced by mDNS on port {port} of {address}, {matched}; not contacted"
-    return "unknown", f"{address} is there ({matched}), but port {port} was not tried"
+def judge_port(port: Symptoms, *, is_announced: bool, matched_by: str) -> Symptoms:
+    """Add the status of the port that the printer needs, by the connections to it."""
+    address, number, matched = port.address, port.port, f"matched by {matched_by}"
+    status: Status = "unreachable" if port.contact else "unknown"
+    if port.contact == "open":
+        status, seen = "reachable", f"reachable on port {number}, {matched}"
+    elif port.contact == "refused":
+        seen = f"{address} refuses connections on port {number} ({matched})"
+    elif port.contact and port.is_answering:
+        seen = f"{address} is there, but port {number} does not answer ({matched})"
+    elif port.contact:
+        seen = (
+            f"no answer from {address} on port {number} or any other, only its MAC was seen lately"
+        )
+    elif is_announced:
+        seen = f"announced by mDNS on port {number} of {address}, {matched}; not contacted"
+    else:
+        seen = f"{address} is there ({matched}), but port {number} was not tried"
+    return replace(port, status=status, seen=seen)
 
 
 def see_local(printer: KnownPrinter) -> Symptoms:
@@ -75,7 +62,7 @@ def see_local(printer: KnownPrinter) -> Symptoms:
 
 
 def see_missing(printer: KnownPrinter) -> Symptoms:
-    """Say what was looked for in vain, where there was anything to look for."""
+    """Describe what was searched for without a result."""
     status: Status = "unreachable"
     if printer.dns_sd_name:
         seen = f"no device announces the name {printer.dns_sd_name} by mDNS"
@@ -93,9 +80,9 @@ def see_missing(printer: KnownPrinter) -> Symptoms:
 def difference(
     printer: KnownPrinter, device: Device, seen: PortObservation | None, by: By
 ) -> str | None:
-    """Say by what a device shows that it may be another than the printer it was taken for; None
-    where it shows nothing of the kind. ``by`` is what it was taken for the printer by: a MAC is no
-    other device's, but makers do give one UUID to all devices of a firmware."""
+    """Describe why a device may not be the printer that it was matched with; None if nothing
+    contradicts. ``by`` is the evidence of the match: a MAC is unique, but some makers give one UUID
+    to all devices of a firmware."""
     if by == "MAC":
         return None
     printing = [each for each in device.observations if each.port in PRINT_PORTS]
@@ -106,10 +93,7 @@ def difference(
             _is_foreign(printer.uuid, (u for each in told for u in each.uuids)),
             "it gives another UUID than the printer that was set up",
         ),
-        (
-            _has_other_mac(printer, device),
-            "it has another MAC than the printer that was set up",
-        ),
+        (_has_other_mac(printer, device), "it has another MAC than the printer that was set up"),
         (
             _is_foreign(printer.serial, (s for each in printing for s in each.serials)),
             "it gives another serial number than the printer that was set up",
@@ -127,7 +111,7 @@ def difference(
 
 
 def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None:
-    """Say that a device shows another identity than the printer had when it last answered.
+    """Describe how a device differs from the printer when it last answered; None if it does not.
 
     On Wi-Fi a printer has another MAC than on a cable; but makers give one UUID or serial number to
     many devices, so that two things that are the same outweigh another MAC, and one does not.
@@ -144,7 +128,7 @@ def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None
 
 
 def is_surely(learned: LearnedPrinter | None, device: Device) -> bool:
-    """Tell whether a device has the MAC of a printer, or two other things that it had."""
+    """Return whether a device has the MAC of a printer, or two of its other identities."""
     if learned is None:
         return False
     same = [mark for mark, own, given in _marks(learned, device) if own in given]
@@ -188,25 +172,27 @@ def what_is_there(device: Device) -> str | None:
 
 
 def is_queue_missing(printer: KnownPrinter, seen: PortObservation | None) -> bool:
-    """Tell whether a server was asked for the queue that is printed to and does not have it."""
+    """Return whether a server answered that it has no such queue."""
     asked = [e for e in (seen.queue_states if seen else ()) if e.queue == printer.queue]
     return bool(asked) and asked[-1].is_missing
 
 
-def own_state(
-    printer: KnownPrinter, seen: PortObservation | None, device: Device
-) -> QueueState | PortObservation | None:
-    """Return the state of the queue that is printed to, else that of the only printer there."""
-    told = tuple(reversed(seen.queue_states if seen is not None else ()))
-    of_queue = (each for each in told if printer.queue and each.queue == printer.queue)
-    of_uuid = (each for each in told if printer.uuid and each.uuid == printer.uuid)
+def with_own_state(told: Symptoms, seen: PortObservation | None, device: Device) -> Symptoms:
+    """Add the state of the queue that is printed to, else that of the only printer there."""
+    printer = told.printer
+    states = tuple(reversed(seen.queue_states if seen is not None else ()))
+    of_queue = (each for each in states if printer.queue and each.queue == printer.queue)
+    of_uuid = (each for each in states if printer.uuid and each.uuid == printer.uuid)
     ports = (*((seen,) if seen is not None else ()), *device.observations)
     of_port = (port for port in ports if _speaks_for(port, printer))
-    return next((each for found in (of_queue, of_uuid, of_port) for each in found), None)
+    own = next(chain[QueueState | PortObservation](of_queue, of_uuid, of_port), None)
+    if own is None:
+        return told
+    return replace(told, own_reasons=own.state_reasons, is_stopped=own.state == "stopped")
 
 
 def _speaks_for(observation: PortObservation, printer: KnownPrinter) -> bool:
-    """Tell whether a port has a printer's state and may be this one's."""
+    """Return whether a port has a printer's state and may be this printer's."""
     is_foreign = printer.uuid and observation.uuids and printer.uuid not in observation.uuids
     return not is_foreign and bool(observation.state or observation.state_reasons)
 

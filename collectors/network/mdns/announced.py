@@ -1,28 +1,25 @@
-"""What is listed of all that was announced: the word of each device for itself first. Pure.
+"""The announced services to list: those that devices announce of themselves first. Pure.
 
-Anybody on a link may announce anything. Whose word counts for what:
+Any host on a link may announce anything. The rules:
 
-- Where a device tells of a service on an address of its own, others who place that service
-  elsewhere are not listened to; nor are those who tell of a port which its owner tells of.
-- What one device announces is bounded, so that it never displaces what another does. Devices are
-  told apart by their MACs; who makes up MACs as well is limited only by what all share.
-- What the machine's own printers are recognised by is kept to the last.
+- If a device announces a service at an address of its own, announcements of that service by others
+  are ignored, and so are those of a port that its owner announces.
+- The services of one device are bounded, so that they never displace those of another. Devices are
+  identified by their MACs. A host that forges MACs as well is limited by the common bounds.
+- Announcements that identify this machine's printers are kept to the last.
 """
 
 import ipaddress
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
+from collectors.contract import LearnedPrinter
 from collectors.network.fair_share import in_turns
 from collectors.network.matching.devices import service_names
 from collectors.network.matching.identity import normal_uuid
-from collectors.network.observations import (
-    KnownPrinter,
-    MdnsService,
-    Wanted,
-    is_called_by_mdns,
-)
+from collectors.network.observations import KnownPrinter, MdnsService, Wanted, is_called_by_mdns
 from collectors.network.scan.proxy_arp import MacCensus
 from collectors.shared.addresses import Network, is_beyond
 
@@ -39,24 +36,53 @@ NOBODY = "nobody"
 _Pair = tuple[int, str]  # the number of a service, and an address of it
 
 
-@dataclass(frozen=True, slots=True)
 class LinkLayer:
-    """What the link layer tells of addresses.
+    """Which addresses are one device, and which announcer is responsible for an address.
 
-    ``macs`` are those that answered, ``unanswered`` the addresses that were asked for by ARP
-    without an answer, ``networks`` those of this machine's interfaces.
+    ``macs`` are those that answered, ``unanswered`` the addresses for which ARP got no answer,
+    ``networks`` those of this machine's interfaces.
     """
 
-    macs: Mapping[str, str] = field(default_factory=dict)
-    unanswered: Collection[str] = ()
-    networks: Sequence[Network] = ()
+    def __init__(
+        self,
+        macs: Mapping[str, str] = MappingProxyType({}),
+        unanswered: Collection[str] = (),
+        networks: Sequence[Network] = (),
+    ) -> None:
+        self.networks = networks
+        self.macs = macs
+        self._unanswered = unanswered
+        self._census = MacCensus()
+        for address, mac in macs.items():
+            self._census.add(mac, address)
+
+    def device(self, address: str) -> str:
+        """Behind proxy ARP each address is a device of its own."""
+        mac = self.macs.get(address)
+        return address if mac is None or self._census.is_proxy(mac) else mac
+
+    def announcer(self, address: str) -> str:
+        """Addresses for which nobody answers are one announcer, as are those of one MAC."""
+        if address in self._unanswered or is_beyond(address, self.networks):
+            return NOBODY
+        return self.macs.get(address, address)
+
+    def describe(self, sources: Sequence[str]) -> str:
+        """Return ``192.168.1.66 (MAC 02:…)``, with the number of addresses if there are many."""
+        if self.announcer(sources[0]) == NOBODY:
+            if len(sources) == 1:
+                return f"{sources[0]}, where nobody answers ARP,"
+            return f"{len(sources):,} addresses at which nobody answers ARP, such as {sources[0]},"
+        mac = self.macs.get(sources[0])
+        where = sources[0] if mac is None else f"{sources[0]} (MAC {mac})"
+        others = len(sources) - 1
+        return f"{where} and {others:,} more of its addresses" if others else where
 
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """The services to list, each with the addresses to list it at, and in words what was cut.
-
-    ``announcers`` tells for each address who announced it first.
+    """The services to list, each with the addresses to list it at. ``limitations`` describe the
+    cut. ``announcers`` has for each address who announced it first.
     """
 
     services: tuple[MdnsService, ...] = ()
@@ -66,28 +92,22 @@ class Announced:
 
 
 def wanted_by(printers: Sequence[KnownPrinter]) -> Wanted:
-    """Return by what the announcements of these printers are recognised."""
+    """Return what identifies the announcements of these printers."""
     names = (name for p in printers for name in (p.dns_sd_name, p.name) if name)
+    known: list[KnownPrinter | LearnedPrinter] = [*printers]
+    known += (printer.learned for printer in printers if printer.learned)
     return Wanted(
         is_called=any(is_called_by_mdns(printer) for printer in printers),
         names=frozenset(form for name in names for form in service_names(name)),
         addresses=frozenset(address for p in printers for address in p.addresses),
-        uuids=frozenset(
-            uuid for p in printers for uuid in (p.uuid, p.learned and p.learned.uuid) if uuid
-        ),
-        macs=frozenset(
-            mac
-            for p in printers
-            for mac in (p.mac_address, p.learned and p.learned.mac_address)
-            if mac
-        ),
+        uuids=frozenset(each.uuid for each in known if each.uuid),
+        macs=frozenset(each.mac_address for each in known if each.mac_address),
     )
 
 
-def announced(services: Sequence[MdnsService], link: LinkLayer, wanted: Wanted) -> Announced:
-    """Choose what is listed."""
-    who = _Devices(link)
-    believed, disputed = _believed(services, who, link.networks)
+def announced(services: Sequence[MdnsService], who: LinkLayer, wanted: Wanted) -> Announced:
+    """Choose the services to list."""
+    believed, disputed = _believed(services, who)
     listing = _Listing(believed, who, wanted)
     kept = [
         replace(service, addresses=addresses) if addresses != service.addresses else service
@@ -108,34 +128,13 @@ def announced(services: Sequence[MdnsService], link: LinkLayer, wanted: Wanted) 
     )
 
 
-class _Devices:
-    """Which addresses are one device, and who answers for what is announced from one."""
-
-    def __init__(self, link: LinkLayer) -> None:
-        self._link = link
-        self._census = MacCensus()
-        for address, mac in link.macs.items():
-            self._census.add(mac, address)
-
-    def device(self, address: str) -> str:
-        """Behind proxy ARP each address is a device of its own."""
-        mac = self._link.macs.get(address)
-        return address if mac is None or self._census.is_proxy(mac) else mac
-
-    def announcer(self, address: str) -> str:
-        """Addresses for which nobody answers are one announcer, as are those of one MAC."""
-        if address in self._link.unanswered or is_beyond(address, self._link.networks):
-            return NOBODY
-        return self._link.macs.get(address, address)
-
-    def mac(self, address: str) -> str | None:
-        return self._link.macs.get(address)
-
-
 def _believed(
-    services: Sequence[MdnsService], who: _Devices, networks: Sequence[Network]
+    services: Sequence[MdnsService], who: LinkLayer
 ) -> tuple[list[MdnsService], Counter[str]]:
-    """Return the services without what others know better, and how many that was, by address."""
+    """Return the services without false addresses, and how many had some, by announcing address.
+
+    An address is false if its own device announces the service, or another one on that port.
+    """
     own_ports: set[tuple[str, int]] = set()
     owners: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for service in services:
@@ -150,19 +149,19 @@ def _believed(
         is_others = bool(owners[_key(service)] - {who.device(service.announcer)})
         left_out = {a for a in others if is_others or (a, service.port) in own_ports}
         disputed[service.announcer] += bool(left_out)
-        left_out |= _elsewhere(others, service.addresses, networks)
+        left_out |= _elsewhere(others, service.addresses, who.networks)
         addresses = tuple(a for a in service.addresses if a not in left_out)
         if addresses or not service.addresses:
             believed.append(replace(service, addresses=addresses) if left_out else service)
     return believed, disputed
 
 
-def _own(service: MdnsService, who: _Devices) -> tuple[str, ...]:
+def _own(service: MdnsService, who: LinkLayer) -> tuple[str, ...]:
     device = who.device(service.announcer)
     return tuple(a for a in service.addresses if who.device(a) == device)
 
 
-def _parts(service: MdnsService, who: _Devices) -> Iterator[MdnsService]:
+def _parts(service: MdnsService, who: LinkLayer) -> Iterator[MdnsService]:
     """Yield a service at its announcer's own addresses and at those of others."""
     own = _own(service, who) if service.announcer else service.addresses
     if own or not service.addresses:
@@ -179,7 +178,7 @@ def _elsewhere(
     others: Sequence[str], addresses: Sequence[str], networks: Sequence[Network]
 ) -> set[str]:
     """Return the addresses in networks that are not ours, of a service that is in one as well:
-    those of a host's containers and tunnels, where nobody here can reach it."""
+    those of a host's containers and tunnels, which cannot be reached from here."""
 
     def is_here(address: str) -> bool:
         parsed = ipaddress.ip_address(address)
@@ -193,7 +192,7 @@ def _elsewhere(
 class _Listing:
     """Who is listed where; what is wanted comes first, hearsay last, everybody in turn."""
 
-    def __init__(self, services: Sequence[MdnsService], who: _Devices, wanted: Wanted) -> None:
+    def __init__(self, services: Sequence[MdnsService], who: LinkLayer, wanted: Wanted) -> None:
         self._services = services
         self._who = who
         self._addresses: defaultdict[int, list[str]] = defaultdict(list)
@@ -201,7 +200,7 @@ class _Listing:
         self._listed: Counter[str] = Counter()
         self._at: Counter[str] = Counter()
         self._total = 0
-        # One whose host has not told its addresses yet is listed nowhere, and not cut.
+        # A service whose host has no known address yet is not listed, and not cut.
         self._announced = Counter(
             who.announcer(each.announcer) for each in services if each.announcer and each.addresses
         )
@@ -241,7 +240,7 @@ class _Listing:
         found = {
             s.announcer for s in self._services if self._who.announcer(s.announcer) == announcer
         }
-        return _named(sorted(found), self._who)
+        return self._who.describe(sorted(found))
 
     def _in_turns(self, pairs: Collection[_Pair]) -> list[_Pair]:
         owned = ((self._who.announcer(self._services[n].announcer), (n, a)) for n, a in pairs)
@@ -269,16 +268,16 @@ class _Listing:
         self._addresses[number].append(address)
 
 
-def _is_wanted(service: MdnsService, address: str, who: _Devices, wanted: Wanted) -> bool:
+def _is_wanted(service: MdnsService, address: str, who: LinkLayer, wanted: Wanted) -> bool:
     return (
         address in wanted.addresses
         or any(form in wanted.names for form in service_names(service.instance))
         or normal_uuid(dict(service.txt).get("uuid")) in wanted.uuids
-        or who.mac(address) in wanted.macs
+        or who.macs.get(address) in wanted.macs
     )
 
 
-def _disputes(disputed: Counter[str], who: _Devices) -> Iterator[str]:
+def _disputes(disputed: Counter[str], who: LinkLayer) -> Iterator[str]:
     by_announcer: defaultdict[str, list[str]] = defaultdict(list)
     for source, count in disputed.items():
         if count:
@@ -286,17 +285,6 @@ def _disputes(disputed: Counter[str], who: _Devices) -> Iterator[str]:
     counts = {each: sum(disputed[s] for s in sources) for each, sources in by_announcer.items()}
     for each in sorted(counts, key=lambda e: counts[e], reverse=True)[:ANNOUNCERS_NAMED_MAX]:
         yield (
-            f"{_named(by_announcer[each], who)} announced {counts[each]:,} services of others that"
+            f"{who.describe(by_announcer[each])} announced {counts[each]:,} services of others that"
             " announce them differently: the others are believed"
         )
-
-
-def _named(sources: Sequence[str], who: _Devices) -> str:
-    """Return ``192.168.1.66 (MAC 02:…)``, or the number of addresses of whoever has many."""
-    if who.announcer(sources[0]) == NOBODY:
-        if len(sources) == 1:
-            return f"{sources[0]}, where nobody answers ARP,"
-        return f"{len(sources):,} addresses at which nobody answers ARP, such as {sources[0]},"
-    mac = who.mac(sources[0])
-    where = sources[0] if mac is None else f"{sources[0]} (MAC {mac})"
-    return where if len(sources) == 1 else f"{where} and {len(sources) - 1:,} more of its addresses"

@@ -1,4 +1,4 @@
-"""What a service says of its device in its name and TXT record: names, model and role. Pure.
+"""The names, model and role of a device in the name and TXT record of a service. Pure.
 
 Keys are those of the Bonjour Printing Specification, AirPlay and RAOP, HomeKit Accessory Protocol,
 Google Cast and of what makers announce under types of their own.
@@ -55,7 +55,7 @@ _HOMEKIT: Final[Mapping[str, str]] = {
     "35": "screen",
     "36": "screen",
 }
-"""Accessory categories (HomeKit Accessory Protocol, "ci"), in the words of the report."""
+"""Accessory categories (HomeKit Accessory Protocol, "ci"), as the report names them."""
 
 ROLES: Final = frozenset({SHARED_QUEUE, "screen", "speaker", *_HOMEKIT.values()})
 
@@ -124,24 +124,24 @@ def shown_model(model: str) -> str | None:
 
 
 def friendly_name(service: MdnsService) -> str:
-    """Return what people call the device, or else the instance without its MAC."""
+    """Return the name that users gave the device, or else the instance without its MAC."""
     given = dict(service.txt).get(_NAME_KEYS.get(service.type, ""), "")
     return given or _MAC_AFTER.sub("", _MAC_BEFORE.sub("", service.instance))
 
 
 def is_technical(name: str) -> bool:
-    """Tell whether a name is made of a MAC or UUID rather than given by a person."""
+    """Return whether a name is made of a MAC or UUID, not given by a user."""
     return bool(_TECHNICAL.search(name))
 
 
 def is_apple(model: str) -> bool:
-    """Tell whether a model is an identifier of Apple's, ``iMac21,1``, which says enough: a computer
-    that can play what a telephone sends it is no screen."""
+    """Return whether a model is an identifier of Apple's, ``iMac21,1``. It needs no role: a
+    computer that plays what a telephone sends is not a screen."""
     return bool(_APPLE.fullmatch(model))
 
 
 def role_of(service: MdnsService) -> str | None:
-    """Return what the device is by its own word, one of ``ROLES``; None where it does not say."""
+    """Return the role that the device announces, one of ``ROLES``; None without one."""
     txt = dict(service.txt)
     if service.type in PRINT_SERVICES:
         queue = txt.get("rp", "").lstrip("/")

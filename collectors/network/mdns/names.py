@@ -7,16 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from collectors.contract import Interface, Run
+from collectors.network.discoveries import Discoveries
 from collectors.network.mdns.records import NAME_MAX
 from collectors.network.mdns.sockets import LinkSockets, open_link
-from collectors.network.mdns.wire import (
-    PointerRecord,
-    Question,
-    parse_response,
-    question_packets,
-)
+from collectors.network.mdns.wire import PointerRecord, Question, parse_response, question_packets
 from collectors.network.observations import HostName
-from collectors.network.sightings import Sightings
 from collectors.shared.text import clean_text
 
 ADDRESSES_MAX = 512
@@ -34,7 +29,7 @@ OpenLink = Callable[[Interface], LinkSockets | None]
 
 def ask_names(
     interfaces: Sequence[Interface],
-    sightings: Sightings,
+    discoveries: Discoveries,
     deadline_s: float,
     run: Run,
     *,
@@ -42,9 +37,9 @@ def ask_names(
 ) -> tuple[HostName, ...]:
     """Ask hosts for their names as they are found, each on its own link only; return the answers.
 
-    What a host says of itself counts more than what others say of it, however early or often.
-    Who does not answer is asked once more, a second later (RFC 6762, section 5.2), unless nothing
-    more is found by then: whoever was found last is waited for ``LAST_WAIT_S``. Ends at
+    The name that a host gives itself is preferred to names that others give it. A host that does
+    not answer is asked once more, a second later (RFC 6762, section 5.2), unless the scan has ended
+    by then: the last host found gets ``LAST_WAIT_S`` to answer. Ends at
     ``deadline_s`` at the latest. Never raises for what network or machine do.
     """
     opened = [link for link in (open_link(each) for each in interfaces) if link is not None]
@@ -52,7 +47,7 @@ def ask_names(
     names = _Names(links)
     try:
         if links:
-            names.ask_and_listen(sightings, deadline_s, run)
+            names.ask_and_listen(discoveries, deadline_s, run)
     finally:
         for link in opened:
             link.close()
@@ -64,78 +59,78 @@ class _Names:
 
     def __init__(self, links: Sequence[LinkSockets]) -> None:
         self._links = links
-        self._heard = Heard()
+        self._answers = NameAnswers()
         self._taken = 0
-        self._asked: dict[str, int] = {}
-        self._asked_s: dict[str, float] = {}
+        self._tries: dict[str, int] = {}
+        self._asked_at_s: dict[str, float] = {}
 
-    def ask_and_listen(self, sightings: Sightings, deadline_s: float, run: Run) -> None:
+    def ask_and_listen(self, discoveries: Discoveries, deadline_s: float, run: Run) -> None:
         next_s = 0.0
         with selectors.DefaultSelector() as selector:
             for link in self._links:
                 for each in link.sockets:
                     selector.register(each, selectors.EVENT_READ, link)
             while not run.cancelled and (now := time.monotonic()) < deadline_s:
-                is_complete = sightings.is_complete  # before the last of them are taken
-                self._want(sightings.hosts())
+                is_complete = discoveries.is_complete  # before the last of them are taken
+                self._want(discoveries.hosts())
                 if now >= next_s and self._ask(now):
                     next_s = now + _GATHER_S
                 if is_complete and not self._waits(now):
                     return
                 for key, _ in selector.select(_TURN_S):
-                    _drain(key, self._heard)
+                    _drain(key, self._answers)
 
     def found(self) -> tuple[HostName, ...]:
-        told = ((a, self._heard.name(reverse)) for reverse, a in self._heard.wanted.items())
-        return tuple(HostName(address, name) for address, name in told if name)
+        found = ((a, self._answers.name(reverse)) for reverse, a in self._answers.wanted.items())
+        return tuple(HostName(address, name) for address, name in found if name)
 
     def _want(self, addresses: Sequence[str]) -> None:
         for address in addresses[self._taken : ADDRESSES_MAX]:
             self._taken += 1
             if any(link.is_neighbour((address, 0, 0, link.index)) for link in self._links):
-                self._asked[self._heard.want(address)] = 0
+                self._tries[self._answers.want(address)] = 0
 
     def _waits(self, now: float) -> bool:
-        """Tell whether somebody was not asked yet, or has not had the time to answer."""
+        """Return whether any host was not asked yet, or has not had the time to answer."""
         return any(
-            not asked or now < self._asked_s[name] + LAST_WAIT_S
-            for name, asked in self._asked.items()
-            if name not in self._heard.names
+            not tries or now < self._asked_at_s[name] + LAST_WAIT_S
+            for name, tries in self._tries.items()
+            if name not in self._answers.names
         )
 
     def _ask(self, now: float) -> bool:
-        """Ask whoever is due; False when nobody is."""
+        """Ask the hosts that are due. Returns whether there were any."""
         due = [
             name
-            for name, asked in self._asked.items()
-            if name not in self._heard.names
-            and (not asked or (asked < ROUNDS and now >= self._asked_s[name] + ROUND_INTERVAL_S))
+            for name, tries in self._tries.items()
+            if name not in self._answers.names
+            and (not tries or (tries < ROUNDS and now >= self._asked_at_s[name] + ROUND_INTERVAL_S))
         ]
         for name in due:
-            self._asked[name] += 1
-            self._asked_s[name] = now
+            self._tries[name] += 1
+            self._asked_at_s[name] = now
         for link in self._links:
             questions = (
                 Question(tuple(name.split(".")), "PTR")
                 for name in due
-                if link.is_neighbour((self._heard.wanted[name], 0, 0, link.index))
+                if link.is_neighbour((self._answers.wanted[name], 0, 0, link.index))
             )
             for packet in question_packets(questions):
                 link.send(packet)
         return bool(due)
 
 
-def _drain(key: selectors.SelectorKey, heard: "Heard") -> None:
+def _drain(key: selectors.SelectorKey, answers: "NameAnswers") -> None:
     for _ in range(_DRAIN_MAX):
         received = key.data.receive(key.fileobj)
         if received is None:
             return
-        heard.add(*received)
+        answers.add(*received)
 
 
-class Heard:
-    """The names told so far; ``names`` has those that hosts told themselves, by reverse name,
-    ``wanted`` the addresses by the same."""
+class NameAnswers:
+    """The names so far. ``names`` has those that hosts gave themselves, by reverse name, ``wanted``
+    the addresses by reverse name."""
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
@@ -145,7 +140,7 @@ class Heard:
         self._read: Counter[str] = Counter()
 
     def want(self, address: str) -> str:
-        """Listen for the name of an address from now on; return its reverse name."""
+        """Accept names of an address from now on; return its reverse name."""
         reverse = ipaddress.ip_address(address).reverse_pointer
         self.wanted[reverse] = address
         self._reverse[address] = reverse
@@ -164,7 +159,7 @@ class Heard:
         if not source or _REVERSE_DOMAIN not in packet.lower():
             return
         own = self._reverse.get(source)
-        reader = source if own else ""  # those who speak for others share what is read of them
+        reader = source if own else ""  # hosts that answer for others share one bound
         if own in self.names or self._read[reader] >= READ_PER_HOST_MAX:
             return
         self._read[reader] += 1

@@ -1,8 +1,7 @@
-"""The records that one announcer told on one interface, and how many may be kept of all."""
+"""The mDNS records of one announcer on one interface, and the bounds that all announcers share."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
 
 from collectors.network.fair_share import Pool
 from collectors.network.mdns.wire import (
@@ -13,7 +12,7 @@ from collectors.network.mdns.wire import (
     TextRecord,
 )
 from collectors.network.observations import NOTHING_WANTED, Wanted
-from collectors.shared.text import clean_text, decode_text
+from collectors.shared.text import decode_text
 
 ENUMERATION = "_services._dns-sd._udp.local"
 TYPES_MAX = 256
@@ -22,252 +21,111 @@ TXT_PAIRS_MAX = 64
 TXT_MAX_BYTES = 8192
 TXT_VALUE_MAX = 1024
 NAME_MAX = 255
-_DOMAIN = ".local"
-_REVERSE_DOMAIN = ".arpa"
-DROPPED_COUNTED_MAX = 20_000
-
-
 RECORDS_MAX_BYTES = 32 * 2**20
-"""What all records kept may take of memory, as ``_cost`` counts them: rather too much than too
-little. 5,000 services of one announcer fit into its half."""
-
+"""Memory of all stored records, as ``_cost`` estimates it (rather too much than too little). 5,000
+services of one announcer fit into its half."""
 WANTED_PER_ANNOUNCER_MAX = 64
-"""Instances of one announcer that may take the place of others because printers need them."""
+"""Instances of one announcer that come before those of others because printers need them."""
 
-_RECORD_BYTES = 400  # what a record takes beside its text: objects and their places in tables
+_DOMAIN = ".local"
+_INSTANCES_FACTOR = 4
+_RECORD_BYTES = 400  # the objects and table entries of a record, beside its text
 
 Value = TypeVar("Value")
 
 
 class Quota:
-    """What may still be kept, over all interfaces, and what was left out, by announcer.
+    """What may be stored on all interfaces together; ``services`` is the length of the final list.
 
-    ``services`` bounds the instances. When that many are kept, an announcer with fewer takes the
-    place of one with more, and what is ``wanted`` the place of anything else. Instances told by
-    IPv6 are counted apart (``ipv6``): they are those told by IPv4 once more, or made up.
+    Twice as many instances of a single announcer are stored, so that others always find room. Those
+    announced over IPv6 are counted apart: they repeat the ones of IPv4, or are made up.
     """
 
     def __init__(
-        self,
-        services: int,
-        wanted: Callable[[], Wanted] = lambda: NOTHING_WANTED,
-        ipv4: "Quota | None" = None,
+        self, services: int, wanted: Callable[[], Wanted] = lambda: NOTHING_WANTED
     ) -> None:
         self.services = services
-        self.memory: Pool = ipv4.memory if ipv4 else Pool(RECORDS_MAX_BYTES)
-        self.dropped: set[int] = ipv4.dropped if ipv4 else set()
-        self.dropped_of: dict[str, int] = ipv4.dropped_of if ipv4 else {}
-        self.records_dropped_of: dict[str, int] = ipv4.records_dropped_of if ipv4 else {}
         self.wanted = wanted
-        self.ipv6: Quota = self if ipv4 else Quota(services, wanted, self)
-        self._left = services
-        self._books: dict[str, list[RecordBook]] = {}
-        self._most = services  # nobody has more
+        self.memory = Pool(RECORDS_MAX_BYTES)
+        self.instances = {False: Pool(_INSTANCES_FACTOR * services)}
+        self.instances[True] = Pool(_INSTANCES_FACTOR * services)  # IPv6
 
     @property
-    def is_tight(self) -> bool:
-        """True once anything was left out."""
-        return bool(self.dropped or self.records_dropped_of)
-
-    def join(self, book: "RecordBook") -> None:
-        self._books.setdefault(book.announcer, []).append(book)
-
-    def leave(self, book: "RecordBook") -> None:
-        """Forget a book; the place of its services is free again."""
-        self._part(book)
-        self._left += len(book)
-
-    def rename(self, book: "RecordBook", announcer: str) -> None:
-        """Count a book as that of ``announcer`` from now on."""
-        self._part(book)
-        if dropped := self.dropped_of.pop(book.announcer, 0):
-            self.dropped_of[announcer] = self.dropped_of.get(announcer, 0) + dropped
-        self.memory.give_back(book.announcer, book.size_bytes)
-        book.announcer = announcer
-        self.join(book)
-        self.memory.take(announcer, book.size_bytes)
-        self._most = self.services
-
-    def _part(self, book: "RecordBook") -> None:
-        books = self._books[book.announcer]
-        books.remove(book)
-        if not books:
-            del self._books[book.announcer]
-
-    def take(self, book: "RecordBook", key: str, *, is_wanted: bool) -> bool:
-        """Tell whether ``book`` may keep one more instance."""
-        if self._left > 0:
-            self._left -= 1
-            return True
-        if self._make_room(self._count(book.announcer), is_wanted=is_wanted):
-            return True
-        self.drop(book.announcer, key)
-        return False
-
-    def drop(self, announcer: str, key: str) -> None:
-        """Count an instance that was left out, once however often it comes."""
-        mark = hash((announcer, key))
-        if len(self.dropped) < DROPPED_COUNTED_MAX and mark not in self.dropped:
-            self.dropped.add(mark)
-            self.dropped_of[announcer] = self.dropped_of.get(announcer, 0) + 1
-
-    def drop_record(self, announcer: str) -> None:
-        """Count a record for which there was no memory left."""
-        known = self.records_dropped_of
-        if announcer in known or len(known) < DROPPED_COUNTED_MAX:
-            known[announcer] = known.get(announcer, 0) + 1
-
-    def _make_room(self, held: int, *, is_wanted: bool) -> bool:
-        """Let the announcer of most give up one instance, unless the taker would have as many."""
-        is_wanted = is_wanted and held < WANTED_PER_ANNOUNCER_MAX
-        if not is_wanted and held + 1 >= self._most:
-            return False
-        counts = {announcer: self._count(announcer) for announcer in self._books}
-        givers = sorted(counts, key=lambda each: counts[each], reverse=True)
-        self._most = max(counts[givers[0]], held + 1)
-        for giver in givers:
-            if not is_wanted and held + 1 >= counts[giver]:
-                return False
-            for book in sorted(self._books[giver], key=len, reverse=True):
-                if (key := book.give_up_one()) is not None:
-                    self.drop(giver, key)
-                    return True
-        return False
-
-    def _count(self, announcer: str) -> int:
-        return sum(map(len, self._books.get(announcer, ())))
+    def is_exceeded(self) -> bool:
+        return any(pool.used > self.services for pool in self.instances.values())
 
 
-@dataclass(frozen=True, slots=True)
-class _Instance:
+class Instance(NamedTuple):
     """``type`` is like ``_ipp._tcp``; ``label`` is the name before it, as sent."""
 
     label: str
     type: str
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return (self.label, *self.type.split("."), "local")
+
 
 class RecordBook:
-    """What one address told on one interface. Every store is bounded; names have no case.
+    """The records of one address on one interface. All tables are bounded; keys are lower-case.
 
-    ``announcer`` is whom it counts for: ``source``, or the MAC once that is known. ``is_proved``
-    tells that all of it surely came from ``source``.
+    ``announcer`` is the holder of its shares: ``source``, or its MAC once that is known.
+    ``is_proved`` means that all records surely came from ``source``. ``dropped`` are the hashes of
+    instances that were not stored.
     """
 
-    def __init__(self, interface_name: str, quota: Quota, source: str = "") -> None:
-        self.interface_name = interface_name
+    def __init__(self, quota: Quota, source: str, announcer: str) -> None:
         self.source = source
-        self.announcer = source
+        self.announcer = announcer
         self.is_proved = False
         self.size_bytes = 0
         self.types: dict[str, None] = {}
-        self.reverse_names: dict[str, str] = {}
+        self.instances: dict[str, Instance] = {}
+        self.places: dict[str, ServiceRecord] = {}
+        self.texts: dict[str, bytes] = {}
+        self.hosts: dict[str, dict[str, None]] = {}
+        self.dropped: set[int] = set()
+        self.dropped_records = 0
         self._quota = quota
+        self._instance_pool = quota.instances[":" in source]
+        self._pooled = 0
         self._records_max = 2 * quota.services + 64
-        self._instances: dict[str, _Instance] = {}
-        self._places: dict[str, ServiceRecord] = {}
-        self._texts: dict[str, bytes] = {}
-        self._addresses: dict[str, dict[str, None]] = {}
-        quota.join(self)
-
-    def __len__(self) -> int:
-        return len(self._instances)
 
     def add(self, records: Iterable[Record]) -> bool:
-        """Keep the records; True when they told anything new."""
+        """Store the records. Returns whether anything was new."""
         news = [self._add(record) for record in records]
         return any(news)
 
-    def count_for(self, announcer: str) -> None:
-        """Count all of it as that of ``announcer`` from now on."""
-        self._quota.rename(self, announcer)
+    def hand_over(self, announcer: str) -> None:
+        """Count everything as held by ``announcer`` from now on."""
+        self._quota.memory.hand_over(self.announcer, announcer, self.size_bytes)
+        self._instance_pool.hand_over(self.announcer, announcer, self._pooled)
+        self.announcer = announcer
 
     def close(self) -> None:
-        """Give back all that it holds of the allowance."""
+        """Give back everything that it holds."""
         self._quota.memory.give_back(self.announcer, self.size_bytes)
-        self._quota.leave(self)
+        self._instance_pool.give_back(self.announcer, self._pooled)
 
-    @property
-    def keys(self) -> Iterable[str]:
-        return self._instances.keys()
-
-    def labels(self, key: str) -> tuple[str, ...]:
-        return _labels(self._instances[key])
-
-    def place(self, key: str) -> ServiceRecord | None:
-        return self._places.get(key)
-
-    def text(self, key: str) -> bytes | None:
-        return self._texts.get(key)
-
-    @property
-    def texts(self) -> Iterable[tuple[str, bytes]]:
-        return self._texts.items()
-
-    @property
-    def hosts(self) -> Iterable[tuple[str, Iterable[str]]]:
-        """Give the host names with the addresses told for them."""
-        return self._addresses.items()
-
-    def addresses(self, host: str) -> Sequence[str]:
-        """Return the addresses told for a host name, in the order in which they came."""
-        return tuple(self._addresses.get(host.lower(), ()))
-
-    def give_up_one(self) -> str | None:
-        """Forget the newest instance that nobody wants; None when there is none."""
+    def is_wanted(self, label: str) -> bool:
         wanted = self._quota.wanted()
-        for key in reversed(self._instances):
-            instance = self._instances[key]
-            if not self._is_wanted(instance.label, wanted):
-                self._pay(-_cost(key, instance.label))
-                del self._instances[key]
-                self._forget(self._places, key)
-                self._forget(self._texts, key)
-                return key
-        return None
-
-    def _add(self, record: Record) -> bool:
-        if isinstance(record, PointerRecord):
-            return self._add_pointer(record)
-        if isinstance(record, ServiceRecord):
-            return self._add_place(record)
-        if isinstance(record, TextRecord):
-            return self._keep(self._texts, record.name.lower(), record.text[:TXT_MAX_BYTES])
-        return self._add_address(record)
-
-    def _add_pointer(self, record: PointerRecord) -> bool:
-        name = record.name.lower()
-        if name == ENUMERATION:
-            return self._add_type(record.target)
-        if name.endswith(_REVERSE_DOMAIN):
-            return self._keep(self.reverse_names, name, clean_text(record.target, NAME_MAX))
-        return self._add_instance(record.target, name)
-
-    def _add_place(self, record: ServiceRecord) -> bool:
-        """Keep where a service is. Its name tells that there is one: the PTR record may have been
-        held back because another told the same (RFC 6762, section 7.4)."""
-        key = record.name.lower()
-        is_new = self._add_instance(record.name, key.split(".", key.count(".") - 2)[-1])
-        return (key in self._instances and self._keep(self._places, key, record)) or is_new
-
-    def _add_instance(self, full_name: str, name: str) -> bool:
-        service_type = service_type_of(name)
-        suffix = "." + name
-        key = full_name.lower()
-        if service_type is None or not key.endswith(suffix) or key in self._instances:
-            return False
-        instance = _Instance(full_name[: -len(suffix)], service_type)
-        is_wanted = self._is_wanted(instance.label, self._quota.wanted())
-        if not self._pay(_cost(key, instance.label)):
-            return False
-        if not self._quota.take(self, key, is_wanted=is_wanted):
-            self._pay(-_cost(key, instance.label))
-            return False
-        self._instances[key] = instance
-        return True
-
-    def _is_wanted(self, label: str, wanted: Wanted) -> bool:
         is_known = self.source in wanted.addresses or label.lower() in wanted.names
         return self.is_proved or is_known
+
+    def _add(self, record: Record) -> bool:
+        name = record.name.lower()
+        if isinstance(record, PointerRecord):
+            if name == ENUMERATION:
+                return self._add_type(record.target)
+            return self._add_instance(record.target, name)
+        if isinstance(record, ServiceRecord):
+            # The PTR record may have been suppressed because another host sent the same one
+            # (RFC 6762, section 7.4). The name of the SRV record shows that the service exists.
+            is_new = self._add_instance(record.name, name.split(".", name.count(".") - 2)[-1])
+            return (name in self.instances and self._keep(self.places, name, record)) or is_new
+        if isinstance(record, TextRecord):
+            return self._keep(self.texts, name, record.text[:TXT_MAX_BYTES])
+        return self._add_address(name, record)
 
     def _add_type(self, target: str) -> bool:
         service_type = service_type_of(target.lower())
@@ -276,61 +134,69 @@ class RecordBook:
         self.types[service_type] = None
         return True
 
-    def _add_address(self, record: AddressRecord) -> bool:
-        name = record.name.lower()
-        addresses = self._addresses.get(name)
-        if addresses is None:
-            is_full = len(self._addresses) >= self._records_max
-            if is_full or not self._pay(_cost(name, record.address)):
-                return False
-            addresses = self._addresses.setdefault(name, {})
+    def _add_instance(self, full_name: str, type_name: str) -> bool:
+        service_type = service_type_of(type_name)
+        suffix, key = "." + type_name, full_name.lower()
+        if service_type is None or not key.endswith(suffix) or key in self.instances:
+            return False
+        label = full_name[: -len(suffix)]
+        if not self._pay(_cost(key, label)):
+            return False
+        if not self._has_room(label):
+            self._pay(-_cost(key, label))
+            if len(self.dropped) < self._records_max:
+                self.dropped.add(hash(key))
+            return False
+        self.instances[key] = Instance(label, service_type)
+        return True
+
+    def _has_room(self, label: str) -> bool:
+        if self.is_wanted(label) and len(self.instances) < WANTED_PER_ANNOUNCER_MAX:
+            return True  # only memory bounds these
+        is_taken = self._instance_pool.take(self.announcer, 1)
+        self._pooled += is_taken
+        return is_taken
+
+    def _add_address(self, name: str, record: AddressRecord) -> bool:
+        addresses = self.hosts.get(name, {})
         if record.address in addresses or len(addresses) >= ADDRESSES_PER_HOST_MAX:
             return False
-        addresses[record.address] = None
-        return True
+        return self._keep(self.hosts, name, {**addresses, record.address: None})
 
-    def _keep(self, store: dict[str, Value], key: str, value: Value) -> bool:
-        """Keep the newest value, as the cache-flush bit of these record types asks for."""
-        before = store.get(key)
-        if before == value:
+    def _keep(self, table: dict[str, Value], key: str, value: Value) -> bool:
+        """Store the newest value, as the cache-flush bit of these record types requires."""
+        before = table.get(key)
+        if before == value or (before is None and len(table) >= self._records_max):
             return False
-        if before is None and len(store) >= self._records_max:
-            return False
-        self._forget(store, key)
+        if before is not None:
+            self._pay(-_cost(key, table.pop(key)))
         if not self._pay(_cost(key, value)):
             return False
-        store[key] = value
+        table[key] = value
         return True
 
-    def _forget(self, store: dict[str, Value], key: str) -> None:
-        before = store.pop(key, None)
-        if before is not None:
-            self._pay(-_cost(key, before))
-
     def _pay(self, amount_bytes: int) -> bool:
-        """Take memory of the allowance, or give it back; False when there is too little."""
+        """Take memory of the pool, or give it back. Returns False if there is too little."""
         if amount_bytes < 0:
             self._quota.memory.give_back(self.announcer, -amount_bytes)
         elif not self._quota.memory.take(self.announcer, amount_bytes):
-            self._quota.drop_record(self.announcer)
+            self.dropped_records += 1
             return False
         self.size_bytes += amount_bytes
         return True
 
 
 def _cost(key: str, value: object) -> int:
-    """Return about how much memory a record takes, in bytes."""
+    """Estimate the memory of a record, in bytes."""
     length = len(value) if isinstance(value, str | bytes) else NAME_MAX
     return _RECORD_BYTES + 2 * len(key) + length
 
 
 def service_type_of(name: str) -> str | None:
-    """Return ``_ipp._tcp`` for ``_ipp._tcp.local``; None for a name that is no service type."""
-    labels = name.removesuffix(_DOMAIN).split(".")
-    is_type = (
-        len(labels) == 2 and labels[0].startswith("_") and labels[1] in ("_tcp", "_udp")
-    )  # service and protocol
-    return ".".join(labels) if is_type and name.endswith(_DOMAIN) else None
+    """Return ``_ipp._tcp`` for ``_ipp._tcp.local``; None for any other kind of name."""
+    service, _, protocol = name.removesuffix(_DOMAIN).partition(".")
+    is_type = service.startswith("_") and protocol in ("_tcp", "_udp") and name.endswith(_DOMAIN)
+    return f"{service}.{protocol}" if is_type else None
 
 
 def parse_txt(text: bytes) -> tuple[tuple[str, str], ...]:
@@ -348,7 +214,3 @@ def parse_txt(text: bytes) -> tuple[tuple[str, str], ...]:
             pairs.setdefault(name, decode_text(value, TXT_VALUE_MAX))
         offset = end
     return tuple(pairs.items())
-
-
-def _labels(instance: _Instance) -> tuple[str, ...]:
-    return (instance.label, *instance.type.split("."), "local")

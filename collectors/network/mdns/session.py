@@ -1,8 +1,9 @@
-"""The rounds of mDNS questions and the answers between them, over all interfaces at once.
+"""Rounds of mDNS questions, and the answers between them, on all interfaces at once.
 
-Questions go out at once, about one second later and, while news still comes, every two seconds
-after that (RFC 6762, section 5.2). What came in other answers is not asked again; what is
-missing (SRV, TXT, addresses) is asked for in packets of many questions, three times at most.
+Questions are sent at once, about one second later and, while new records still arrive, every two
+seconds after that (RFC 6762, section 5.2). Records that came with other answers are not asked for
+again. Missing ones (SRV, TXT, addresses) are asked for in packets of many questions, at most three
+times.
 """
 
 import random
@@ -17,20 +18,22 @@ from collectors.contract import Run
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.mdns.announcers import LinkRecords
 from collectors.network.mdns.records import ENUMERATION
+from collectors.network.mdns.services import known_instances, missing
 from collectors.network.mdns.sockets import LinkSockets
 from collectors.network.mdns.wire import (
     Question,
     known_answer_packets,
     parse_response,
     question_packets,
+    type_question,
 )
 
 RESOLVE_PER_TURN = 400
 KNOWN_ANSWERS_MAX = 500
 TYPES_PER_PACKET = 8
 _TURN_S = 0.05
-_TAKEN_PER_TURN = 2048
-_READING_S = 0.005  # then the kernel's small buffer is emptied again
+_RECEIVED_PER_TURN = 2048
+_PARSING_S = 0.005  # then the kernel's small buffer is emptied again
 _SEEN_MAX = 16_384
 _PROGRESS_INTERVAL_S = 0.25
 
@@ -40,12 +43,12 @@ ReadNeighbours = Callable[[], Iterable[LinkNeighbour]]
 
 @dataclass(frozen=True, slots=True)
 class QuerySchedule:
-    """When questions go out, in seconds.
+    """When questions are sent, in seconds.
 
-    ``quiet_s`` is the silence after which the neighbours are taken to have answered: a responder
-    waits 0.12 s at most, 0.5 s after a truncated question (RFC 6762, sections 6 and 7.2).
-    ``resolve_after_s`` counts from the moment a record was first missed. After ``crowded_s`` of
-    more than can be taken in, listening on is of no use: the hosts must be asked one by one.
+    After ``quiet_s`` without new records all hosts are assumed to have answered: a responder waits
+    at most 0.12 s, or 0.5 s after a truncated question (RFC 6762, sections 6 and 7.2).
+    ``resolve_after_s`` counts from the moment a record was first missing. After ``crowded_s`` with
+    more packets than can be read, the hosts must be asked one by one.
     """
 
     first_delay_s: tuple[float, float] = (0.02, 0.12)
@@ -58,28 +61,19 @@ class QuerySchedule:
 
 
 @dataclass(slots=True)
-class _Tries:
-    first_s: float
-    count: int = 0
-
-    def next_s(self, after_s: Sequence[float]) -> float | None:
-        """When to ask again; None after the last time."""
-        return self.first_s + after_s[self.count] if self.count < len(after_s) else None
-
-
-@dataclass(slots=True)
 class Watch:
-    """One interface: its sockets, what it heard, and how often each missing record was asked.
+    """One interface: its sockets, its records, and the questions that were sent.
 
-    ``seen`` are the hashes of the packets taken in, ``lost`` how many the kernel had thrown away
-    when the last round of questions began, ``losses`` the rounds whose answers were lost in part.
-    ``has_heard`` tells of any packet from another address than our ``own``.
+    ``tries`` has for each missing record when it was first missing and how often it was asked for.
+    ``seen`` are hashes of the packets so far, ``lost`` is the kernel's count of dropped packets at
+    the last round, ``losses`` the number of rounds in which it grew. ``has_heard`` is set by any
+    packet from another address than our ``own``.
     """
 
     link: LinkSockets
     records: LinkRecords
     asked_types: set[str] = field(default_factory=set)
-    tries: dict[Question, _Tries] = field(default_factory=dict)
+    tries: dict[Question, tuple[float, int]] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
     lost: int = 0
     losses: int = 0
@@ -88,12 +82,16 @@ class Watch:
 
     @property
     def is_crowded(self) -> bool:
-        """True when somebody told more than was taken, or much was lost."""
-        return self.records.is_tight or self.losses > 0 or self.link.lost() > self.lost
+        """Whether records were left out or packets were lost."""
+        return self.records.is_overloaded or self.losses > 0 or self.link.lost() > self.lost
+
+    def send(self, packets: Iterable[bytes]) -> None:
+        for packet in packets:
+            self.link.send(packet)
 
 
 class Session:
-    """Asks for ``types`` (``_ipp._tcp``) and what the enumeration adds to them."""
+    """Asks for ``types`` (``_ipp._tcp``) and those that the enumeration adds to them."""
 
     def __init__(
         self,
@@ -111,7 +109,7 @@ class Session:
         self._next_progress_s = 0.0
 
     def listen(self, deadline_s: float, run: Run) -> End:
-        """Ask and listen until one of the three ends."""
+        """Send questions and receive answers until one of the four ends."""
         if not self._watches:
             return "quiet"
         with selectors.DefaultSelector() as selector:
@@ -121,8 +119,9 @@ class Session:
             return self._listen(selector, deadline_s, run)
 
     def _listen(self, selector: selectors.BaseSelector, deadline_s: float, run: Run) -> End:
-        crowded_s = time.monotonic() + self._schedule.crowded_s
-        next_round_s = time.monotonic() + random.uniform(*self._schedule.first_delay_s)  # noqa: S311 - spreads load
+        schedule = self._schedule
+        crowded_s = time.monotonic() + schedule.crowded_s
+        next_round_s = time.monotonic() + random.uniform(*schedule.first_delay_s)  # noqa: S311 - spreads load
         next_resolve_s = next_round_s
         while not run.cancelled:
             now = time.monotonic()
@@ -130,11 +129,14 @@ class Session:
                 return "deadline"
             if now >= next_round_s:
                 self._ask_round()
-                next_round_s = now + self._interval_s()
+                is_first = self._rounds == 1
+                next_round_s = now + (
+                    schedule.second_round_s if is_first else schedule.round_interval_s
+                )
                 self._last_news_s = max(self._last_news_s, now)
             if now >= next_resolve_s:
                 self._ask_missing(now)
-                next_resolve_s = now + self._schedule.resolve_interval_s
+                next_resolve_s = now + schedule.resolve_interval_s
             if self._is_quiet(now):
                 return "quiet"
             if now >= crowded_s and any(watch.is_crowded for watch in self._watches):
@@ -142,103 +144,89 @@ class Session:
             until = min(deadline_s, next_round_s, next_resolve_s, now + _TURN_S)
             has_unread = any(watch.records.has_unread for watch in self._watches)
             for key, _ in selector.select(0.0 if has_unread else max(0.0, until - now)):
-                _take_in(key.data, key)
+                _receive(key.data, key)
             for watch in self._watches:
-                self._read(watch)
-            self._tell(run)
+                self._parse(watch)
+            self._report(run)
         return "cancelled"
 
-    def _interval_s(self) -> float:
-        schedule = self._schedule
-        return schedule.second_round_s if self._rounds == 1 else schedule.round_interval_s
-
     def _is_quiet(self, now: float) -> bool:
-        """Tell whether all was said. What the kernel had no room for must be asked for again."""
+        """Return whether all hosts have answered. Lost packets must be asked for again."""
         if self._rounds < 2 or now - self._last_news_s < self._schedule.quiet_s:
             return False
         return all(watch.link.lost() == watch.lost for watch in self._watches)
 
-    def _read(self, watch: Watch) -> None:
-        """Understand some of the packets taken in, then let more be taken in."""
-        ends_s = time.monotonic() + _READING_S
+    def _parse(self, watch: Watch) -> None:
+        """Parse some of the queued packets, and leave the rest for after the next receiving."""
+        ends_s = time.monotonic() + _PARSING_S
         while (packet := watch.records.next_packet()) is not None:
             if watch.records.add(packet[0], parse_response(packet[1])):
                 self._last_news_s = time.monotonic()
-                self._ask_new_types(watch)
+                asked = {*watch.asked_types, *self._types}
+                new = [each for each in watch.records.types if each not in asked]
+                watch.asked_types.update(new)
+                watch.send(question_packets(map(type_question, new)))
             if time.monotonic() >= ends_s:
                 return
 
     def _ask_round(self) -> None:
         self._rounds += 1
-        self._tell_apart()
+        if any(watch.records.is_overloaded for watch in self._watches):
+            with suppress(OSError):
+                table = tuple(self._read_neighbours())
+                for watch in self._watches:
+                    watch.records.identify(table)
         for watch in self._watches:
             lost = watch.link.lost()
             watch.losses += lost > watch.lost
             watch.lost, records = lost, watch.records
             records.next_round()
-            types = (*self._types, *(each for each in records.types if each not in self._types))
+            types = tuple(dict.fromkeys((*self._types, *records.types)))
             watch.asked_types.update(types)
-            # Where somebody tells too much, who told an answer may not be the one to tell it: what
-            # is known is not said, so that those are heard whose answers others gave before.
-            known = {} if records.is_tight else records.instances()
-            for packet in self._round_packets(known, types):
-                watch.link.send(packet)
-
-    def _tell_apart(self) -> None:
-        """Learn who is who. It is worth its cost only where somebody tells too much."""
-        if any(watch.records.is_tight for watch in self._watches):
-            with suppress(OSError):
-                table = tuple(self._read_neighbours())
-                for watch in self._watches:
-                    watch.records.tell_apart(table)
+            # Where a host floods the link, a known answer may be one that it made up. No known
+            # answers are sent then, so that the owners of the names answer as well.
+            known = {} if records.is_overloaded else known_instances(records)
+            watch.send(self._round_packets(known, types))
 
     def _round_packets(
         self, instances: Mapping[str, list[tuple[str, ...]]], types: Sequence[str]
     ) -> Iterator[bytes]:
-        """Yield one packet of all types first; later few at a time, with the answers known."""
+        """Yield one packet of all types first; later few at a time, with the known answers."""
         enumeration = Question(tuple(ENUMERATION.split(".")), "PTR")
         if self._rounds == 1:
-            yield from question_packets((enumeration, *map(_type_question, types)))
+            yield from question_packets((enumeration, *map(type_question, types)))
             return
-        silent: list[Question] = [enumeration]
+        unanswered: list[Question] = [enumeration]
         for each in types:
             if known := instances.get(each):
-                yield from known_answer_packets(_type_question(each), known[:KNOWN_ANSWERS_MAX])
+                yield from known_answer_packets(type_question(each), known[:KNOWN_ANSWERS_MAX])
             else:
-                silent.append(_type_question(each))
-        # Some small responders look only at the first questions of a packet.
-        for start in range(0, len(silent), TYPES_PER_PACKET):
-            yield from question_packets(silent[start : start + TYPES_PER_PACKET])
-
-    def _ask_new_types(self, watch: Watch) -> None:
-        new = [each for each in watch.records.types if each not in watch.asked_types]
-        new = [each for each in new if each not in self._types]
-        watch.asked_types.update(new)
-        for packet in question_packets(map(_type_question, new)):
-            watch.link.send(packet)
+                unanswered.append(type_question(each))
+        # Some small responders read only the first questions of a packet.
+        for start in range(0, len(unanswered), TYPES_PER_PACKET):
+            yield from question_packets(unanswered[start : start + TYPES_PER_PACKET])
 
     def _ask_missing(self, now: float) -> None:
-        """Ask for what is missing and due; the silence begins only when nothing is left to ask."""
+        """Ask for missing records that are due. While any are left, the link is not quiet."""
         for watch in self._watches:
             due, is_pending = _due_questions(watch, now, self._schedule.resolve_after_s)
-            for packet in question_packets(due):
-                watch.link.send(packet)
+            watch.send(question_packets(due))
             if due or is_pending:
                 self._last_news_s = now
 
-    def _tell(self, run: Run) -> None:
+    def _report(self, run: Run) -> None:
         now = time.monotonic()
         if now >= self._next_progress_s:
             self._next_progress_s = now + _PROGRESS_INTERVAL_S
             run.progress("mdns", sum(len(watch.records) for watch in self._watches))
 
 
-def _take_in(watch: Watch, key: selectors.SelectorKey) -> None:
-    """Empty a socket's small kernel buffer: understanding its packets takes ten times longer.
+def _receive(watch: Watch, key: selectors.SelectorKey) -> None:
+    """Empty a socket's small kernel buffer. Parsing its packets takes ten times longer.
 
-    What an address has sent before, as the answer to another round, is left out.
+    A packet that an address has sent before, as the answer to another round, is ignored.
     """
-    for _ in range(_TAKEN_PER_TURN):
+    for _ in range(_RECEIVED_PER_TURN):
         received = watch.link.receive(key.fileobj)  # type: ignore[arg-type]  # always a socket
         if received is None:
             return
@@ -254,23 +242,17 @@ def _take_in(watch: Watch, key: selectors.SelectorKey) -> None:
 def _due_questions(
     watch: Watch, now: float, after_s: Sequence[float]
 ) -> tuple[list[Question], bool]:
-    """Return what to ask now, and whether anything will have to be asked again later."""
+    """Return the questions to send now, and whether any must be sent again later."""
     due: list[Question] = []
     is_pending = False
-    for question in watch.records.missing():
-        tries = watch.tries.setdefault(question, _Tries(now))
-        next_s = tries.next_s(after_s)
-        if next_s is None:
+    for question, announcer in missing(watch.records).items():
+        first_s, count = watch.tries.setdefault(question, (now, 0))
+        if count >= len(after_s):
             continue
-        if next_s <= now and len(due) < RESOLVE_PER_TURN:
-            if not watch.records.may_ask(question):
-                tries.count = len(after_s)
-                continue
-            tries.count += 1
-            due.append(question)
-        is_pending = is_pending or tries.next_s(after_s) is not None
+        if first_s + after_s[count] <= now and len(due) < RESOLVE_PER_TURN:
+            may_ask = watch.records.may_ask(announcer)
+            count = count + 1 if may_ask else len(after_s)
+            watch.tries[question] = first_s, count
+            due += [question] if may_ask else []
+        is_pending = is_pending or count < len(after_s)
     return due, is_pending
-
-
-def _type_question(service_type: str) -> Question:
-    return Question((*service_type.split("."), "local"), "PTR")

@@ -1,6 +1,6 @@
-"""One interface's multicast DNS sockets: port 5353 shared with whoever else speaks mDNS here.
+"""One interface's multicast DNS sockets: port 5353, shared with other mDNS programs.
 
-Where another program keeps the port for itself, an ephemeral port takes its place: responders
+If another program uses the port exclusively, an ephemeral port replaces it: responders
 then answer it directly ("legacy unicast", RFC 6762, section 6.7).
 """
 
@@ -45,8 +45,8 @@ _MEMINFO_DROPS = 8  # linux/sock_diag.h: SK_MEMINFO_DROPS
 class LinkSockets:
     """The sockets of one interface and the networks its neighbours live in.
 
-    ``problems`` say in words what could not be opened; ``is_direct`` that port 5353 was taken;
-    ``refusal`` is the last error of sending, which matters only while nothing ``has_sent``.
+    ``problems`` describe what could not be opened. ``is_direct``: port 5353 was taken. ``refusal``
+    is the last error of sending, which matters only until ``has_sent``.
     ``destinations`` are by address family.
     """
 
@@ -67,17 +67,17 @@ class LinkSockets:
         self.has_sent = self.has_sent or any(taken)
 
     def receive(self, from_socket: socket.socket) -> tuple[str, bytes] | None:
-        """Return the next waiting packet and the address it came from, None when there is none.
+        """Return the source and the bytes of the next waiting packet; None if there is none.
 
-        What was sent to the group is from this link, whatever address its sender believes to have;
-        else a packet from none of its networks has no address (RFC 6762, section 11).
+        A packet to the group is from this link, whatever its source address. Any other packet from
+        outside of its networks gets no address (RFC 6762, section 11).
         """
         try:
             packet, source, is_to_group = _receive(from_socket)
         except BlockingIOError:
             return None
         except OSError:
-            return "", b""  # an ICMP error of an earlier send; the next read may be well
+            return "", b""  # an ICMP error of an earlier send; the next read may succeed
         # The port does not matter here, and an address comes in thousands of packets.
         place = (source[0], *source[2:])
         address = self._places.get(place)
@@ -88,19 +88,19 @@ class LinkSockets:
         return address or (source[0] if is_to_group else ""), packet
 
     def lost(self) -> int:
-        """Return how many packets the kernel has thrown away for want of room, where it tells."""
+        """Return how many packets the kernel has dropped, on Linux."""
         return sum(map(_lost, self.sockets))
 
     def is_neighbour(self, source: tuple[str | int, ...]) -> bool:
-        """Tell whether a socket address is on this link, by its scope or by its network."""
+        """Return whether a socket address is on this link, by its scope or by its network."""
         address = ipaddress.ip_address(str(source[0]).partition("%")[0])
         scope = source[3] if len(source) > 3 else 0  # (host, port, flow, scope)
         if address.version == 6 and address.is_link_local:
             return scope == self.index
         return any(address in network for network in self.networks)
 
-    def complaints(self) -> tuple[str, ...]:
-        """Return what stood in the way, in words."""
+    def all_problems(self) -> tuple[str, ...]:
+        """Return what prevented sending or opening."""
         refusal = (self.refusal,) if self.refusal and not self.has_sent else ()
         return (*self.problems, *refusal)
 
@@ -122,7 +122,7 @@ class LinkSockets:
 def open_link(interface: Interface, port: int = PORT) -> LinkSockets | None:
     """Open the sockets of an interface; None for one without an address other than loopback.
 
-    Never raises for what the machine refuses: a link without sockets has its problems to tell.
+    Never raises for errors of the machine: a link without sockets has its problems.
     """
     networks = tuple(
         network_of(each) for each in interface.addresses if not is_loopback(each.address)
@@ -147,7 +147,7 @@ def _open(link: LinkSockets, port: int, opener: Callable[[int], socket.socket]) 
             return
         link.is_direct = True
         link.problems.append(
-            f"another program keeps UDP port {port} for itself, so on {link.name} only services"
+            f"another program uses UDP port {port} exclusively, so on {link.name} only services"
             " that answer directly were found"
         )
         with suppress(OSError):
@@ -205,12 +205,12 @@ def _receive(from_socket: socket.socket) -> tuple[bytes, Any, bool]:
     if sys.platform != "linux":
         return (*from_socket.recvfrom(MESSAGE_MAX_BYTES + 1), False)
     space = socket.CMSG_SPACE(_PKTINFO.size)
-    packet, told, _, source = from_socket.recvmsg(MESSAGE_MAX_BYTES + 1, space)
-    return packet, source, any(data[-len(_GROUP) :] == _GROUP for _, _, data in told)
+    packet, control, _, source = from_socket.recvmsg(MESSAGE_MAX_BYTES + 1, space)
+    return packet, source, any(data[-len(_GROUP) :] == _GROUP for _, _, data in control)
 
 
 def _set_if_known(opened: socket.socket, level: int, option: int, value: int) -> None:
-    """Hear only the groups this socket joined; a kernel without the option filters by source."""
+    """Receive only from groups that this socket joined. Older kernels filter by source."""
     if sys.platform == "linux":
         with suppress(OSError):
             opened.setsockopt(level, option, value)

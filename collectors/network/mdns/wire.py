@@ -1,8 +1,8 @@
 """Multicast DNS messages: the questions written, the answers read (RFC 6762, RFC 6763).
 
 Answers are decoded by python-zeroconf, which is hardened against hostile packets. Questions are
-written here, since an instance name may hold dots inside its first label ("HP 4.2"), which a
-name kept as one dotted string cannot say.
+written here, since an instance name may have dots inside its first label ("HP 4.2"), which one
+dotted string cannot express.
 """
 
 import socket
@@ -42,10 +42,15 @@ RecordType = Literal["PTR", "SRV", "TXT", "A", "AAAA"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A name in labels, without the root, and the record type asked for."""
+    """A name in labels, without the root, and the requested record type."""
 
     labels: tuple[str, ...]
     type: RecordType
+
+
+def type_question(service_type: str) -> Question:
+    """Return the question for the instances of a type like ``_ipp._tcp``."""
+    return Question((*service_type.split("."), "local"), "PTR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +85,16 @@ def question_packets(questions: Iterable[Question]) -> tuple[bytes, ...]:
     """Pack multicast (QM) questions into as few packets as fit; unwritable names are left out.
 
     Multicast answers are asked for, never unicast ones: several programs share port 5353 of this
-    machine and the kernel would hand a unicast answer to only one of them.
+    machine and the kernel would deliver a unicast answer to only one of them.
     """
-    packets: list[bytes] = []
-    body, count = b"", 0
-    for question in questions:
-        written = _write_question(question)
-        if written is None:
-            continue
-        if body and _HEADER.size + len(body) + len(written) > PACKET_MAX_BYTES:
-            packets.append(_HEADER.pack(0, 0, count, 0, 0, 0) + body)
-            body, count = b"", 0
-        body, count = body + written, count + 1
-    if body:
-        packets.append(_HEADER.pack(0, 0, count, 0, 0, 0) + body)
-    return tuple(packets)
+    bodies: list[list[bytes]] = [[]]
+    for written in filter(None, map(_write_question, questions)):
+        size = _HEADER.size + sum(map(len, bodies[-1])) + len(written)
+        if bodies[-1] and size > PACKET_MAX_BYTES:
+            bodies.append([])
+        bodies[-1].append(written)
+    packed = (_HEADER.pack(0, 0, len(body), 0, 0, 0) + b"".join(body) for body in bodies if body)
+    return tuple(packed)
 
 
 def known_answer_packets(

@@ -22,10 +22,10 @@ SPOOLER_TIME_S = 3.0
 def read_known_printers(
     configured: Sequence[ConfiguredPrinter], deadline_s: float, *, platform: str = sys.platform
 ) -> KnownPrinters:
-    """Return configured printers first, then queues, then devices nobody set up.
+    """Return configured printers first, then queues, then devices without a queue.
 
     Nothing leaves this machine: host names are resolved by ``resolve_hosts``. ``deadline_s`` is
-    a moment of ``time.monotonic()``. Never raises; a source that broke is among the failures.
+    a moment of ``time.monotonic()``. Never raises; a source that failed is among the failures.
     """
     spooler_deadline_s = min(deadline_s, time.monotonic() + SPOOLER_TIME_S)
     if platform == "win32":

@@ -3,10 +3,9 @@
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from collectors.contract import Failure
 from collectors.network.matching.identity import real_serial
@@ -16,6 +15,7 @@ from collectors.network.printers.lpstat import read_lpstat
 from collectors.shared import ipp
 from collectors.shared.addresses import join_host_port
 from collectors.shared.cups import NotRunning, ask_cups
+from collectors.shared.print_jobs import JOBS_REQUEST, parse_jobs
 from collectors.shared.text import clean_text
 
 QUEUES_MAX = 512
@@ -33,11 +33,6 @@ _ATTRIBUTES = (
     "queued-job-count",
     "device-uri",
 )
-_JOB_ATTRIBUTES = ("job-state", "time-at-creation", "job-printer-uri")
-_JOB_HELD, _JOB_STOPPED = 4, 6  # RFC 8011, section 5.3.7
-STUCK_AFTER_S = 600
-"""A receipt that waits ten minutes is stuck, whatever the spooler calls it."""
-
 _QUEUES_FILE = Path("/etc/cups/printers.conf")
 """There once a queue was set up; on a Mac as well."""
 
@@ -46,14 +41,12 @@ _NOT_A_FAULT = frozenset({"none", "cups-ipp-conformance-failure-report"})
 
 
 def read_cups_printers(
-    deadline_s: float,
-    environ: Mapping[str, str] = os.environ,
-    queues_file: Path = _QUEUES_FILE,
+    deadline_s: float, environ: Mapping[str, str] = os.environ, queues_file: Path = _QUEUES_FILE
 ) -> KnownPrinters:
-    """Return the queues of the local CUPS; nothing where there is none. Never raises.
+    """Return the queues of the local CUPS, if there is one. Never raises.
 
-    ``lpstat`` is asked where CUPS is there but does not answer over IPP. ``queues_file`` tells that
-    it has queues where it does not run.
+    ``lpstat`` is run if CUPS does not answer over IPP. ``queues_file`` exists if CUPS has queues,
+    even if it is not running.
     """
     question = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=_ATTRIBUTES)
     try:
@@ -127,34 +120,17 @@ def _with_jobs(
     """Count the stuck jobs of each queue, where any job waits at all."""
     if not any(group.integer("queued-job-count") for group in response.printers):
         return printers
-    question = ipp.encode_request(
-        ipp.GET_JOBS,
-        requested=_JOB_ATTRIBUTES,
-        printer_uri="ipp://localhost/",
-        which_jobs="not-completed",
-    )
     try:
-        jobs = ask_cups(question, deadline_s, environ).jobs
+        jobs = parse_jobs(ask_cups(JOBS_REQUEST, deadline_s, environ), time.time())
     except OSError:
-        return printers  # the queues themselves are told
-    stuck = Counter(_queue_of_stuck(job, printers, time.time()) for job in jobs)
+        return printers  # the queues themselves are known
+    stopped = {each.id.removeprefix("cups:") for each in printers if each.stopped}
+    stuck = Counter(f"cups:{job.queue}" for job in jobs if job.is_stuck(stopped))
     return tuple(replace(each, stuck_jobs=stuck[each.id]) for each in printers)
 
 
-def _queue_of_stuck(job: ipp.Group, printers: Sequence[KnownPrinter], now: float) -> str | None:
-    """Return the id of the queue in which a job is stuck; None for any other. One that is held on
-    purpose is not stuck."""
-    name = unquote(urlsplit(job.text("job-printer-uri") or "").path.rpartition("/")[2])
-    queue = next((each for each in printers if each.id == f"cups:{name}"), None)
-    state, since = job.integer("job-state"), job.integer("time-at-creation")
-    is_old = since is not None and now - since > STUCK_AFTER_S
-    if queue is None or state == _JOB_HELD:
-        return None
-    return queue.id if queue.stopped or state == _JOB_STOPPED or is_old else None
-
-
 def _backend(device: DeviceUri, uri: str) -> str:
-    """Return the program that CUPS starts: the scheme of the URI, whatever follows it."""
+    """Return the program that CUPS starts: the scheme of the URI."""
     return device.scheme or clean_text(uri.partition(":")[0], _BACKEND_MAX) or "without a name"
 
 
@@ -170,7 +146,7 @@ def _by_lpstat(reason: str, deadline_s: float) -> KnownPrinters:
     queues = read_lpstat(deadline_s)
     if queues is None:
         return KnownPrinters(failures=(Failure(STEP, f"CUPS does not answer: {reason}"),))
-    printers = (queue_printer(queue.name, "", queue.uri, None) for queue in queues)
+    printers = (queue_printer(name, "", uri, None) for name, uri in queues.items())
     said = f"CUPS does not answer over IPP ({reason}); its queues are from lpstat"
     return _bounded(tuple(printer for printer in printers if printer is not None), said)
 

@@ -13,21 +13,14 @@ from collectors.shared.addresses import is_loopback
 from collectors.shared.text import clean_text
 
 IPP_OVER_USB_PORT = 60000
-"""Where the ipp-usb daemon shows a USB printer on the loopback interface, counting up."""
+"""The first port at which the ipp-usb daemon provides USB printers on the loopback interface."""
 
 _IPP_OVER_USB_PORTS = range(IPP_OVER_USB_PORT, IPP_OVER_USB_PORT + 536)
-_DEFAULT_PORTS = {
-    "ipp": 631,
-    "ipps": 631,
-    "http": 80,
-    "https": 443,
-    "socket": 9100,
-    "lpd": 515,
-}
+_DEFAULT_PORTS = {"ipp": 631, "ipps": 631, "http": 80, "https": 443, "socket": 9100, "lpd": 515}
 _SERVICE_NAME = re.compile(r"(.+)\.(_[^.]+\._(?:tcp|udp))\.?", re.DOTALL)
 _DNS_ESCAPE = re.compile(r"\\(\d{3}|.)", re.DOTALL)  # RFC 1035, section 5.1
 _USB_NAME = re.compile(r"(.+?)[ _]\(?USB(?:[ _]\d+)?\)?", re.DOTALL)
-"""How ipp-usb names the printers that it shows on the loopback interface."""
+"""How ipp-usb names the printers that it provides on the loopback interface."""
 
 _SCOPED = re.compile(r"(?i)v1\.(fe80:[0-9a-f:]+)\+(.+)")
 """How CUPS writes an IPv6 address with its interface: ``[v1.fe80::1+eth0]``."""
@@ -39,9 +32,9 @@ Kind = Literal["network", "dns-sd", "usb", "bluetooth", "serial", "virtual", "un
 
 @dataclass(frozen=True, slots=True)
 class DeviceUri:
-    """What a device URI tells. ``path`` is a device path; ``model`` is from USB and HP URIs.
+    """The content of a device URI. ``path`` is a device path; ``model`` is from USB and HP URIs.
 
-    ``is_usb`` tells of one of the kind "unknown" that it leads to a USB device.
+    ``is_usb``: a URI of the kind "unknown" leads to a USB device.
     """
 
     scheme: str

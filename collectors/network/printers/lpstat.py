@@ -1,7 +1,6 @@
 """The queues of CUPS as `lpstat -v` lists them: the fallback where IPP is not answered."""
 
 import re
-from dataclasses import dataclass
 
 from collectors.shared.run_command import run_command
 from collectors.shared.text import decode
@@ -14,26 +13,23 @@ _LINE = re.compile(
 """A line in the translations of CUPS: two words and the queue, but in Chinese and Japanese."""
 
 
-@dataclass(frozen=True, slots=True)
-class LpstatQueue:
-    name: str
-    uri: str
+def read_lpstat(deadline_s: float) -> dict[str, str] | None:
+    """Return the device URI of each queue; None if lpstat is missing or fails.
 
-
-def read_lpstat(deadline_s: float) -> tuple[LpstatQueue, ...] | None:
-    """Run lpstat until ``deadline_s`` (monotonic); None where it is missing or failed."""
+    ``deadline_s`` is on the monotonic clock.
+    """
     try:
-        # Without HOME, since a person's client.conf may name a spooler on another machine.
+        # Without HOME, since a user's client.conf may name a spooler on another machine.
         output = run_command(("lpstat", "-v"), deadline_s, OUTPUT_MAX_BYTES, environ={})
     except (OSError, ValueError):
         return None
     return parse_lpstat(decode(output.data)) if output.exit_code == 0 else None
 
 
-def parse_lpstat(text: str) -> tuple[LpstatQueue, ...]:
+def parse_lpstat(text: str) -> dict[str, str]:
     """Parse the lines ``device for NAME: URI`` of any language; a bare path is a local device.
 
-    On a Mac CUPS speaks the language of its settings, whatever the locale. ``NAME/instance``
+    On a Mac CUPS uses the language of its settings, not the locale. ``NAME/instance``
     is the same queue with other options.
     """
     found = (_LINE.fullmatch(line.strip()) for line in text.splitlines())
@@ -41,7 +37,7 @@ def parse_lpstat(text: str) -> tuple[LpstatQueue, ...]:
     for each in filter(None, found):
         name = (each[1] or each[2] or each[3]).partition("/")[0]
         uris.setdefault(name, _as_uri(each[4].strip()))
-    return tuple(LpstatQueue(name, uri) for name, uri in uris.items())
+    return uris
 
 
 def _as_uri(device: str) -> str:

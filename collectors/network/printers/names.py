@@ -1,14 +1,14 @@
-"""The addresses behind the host names of printers, looked up without waiting for ever."""
+"""Addresses of the host names of printers, looked up within a time limit."""
 
 import ipaddress
-import queue
 import socket
-import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import wait
 from dataclasses import replace
 
 from collectors.network.observations import KnownPrinter
+from collectors.shared.background import in_background
 
 NAMES_MAX = 512
 LOOKUPS_AT_ONCE = 8
@@ -31,8 +31,8 @@ def resolve_hosts(
     """Fill ``addresses`` of those whose host is a name, by the system's resolver.
 
     Names below ``.local`` are left to mDNS. A name without an answer by ``deadline_s``
-    (``time.monotonic()``) stays without addresses. This asks the name server, so that it is not
-    for a run that must stay on this machine.
+    (``time.monotonic()``) stays without addresses. This asks the name server, so it is not for
+    a run that must stay on this machine.
     """
     names = tuple(
         dict.fromkeys(
@@ -48,37 +48,20 @@ def resolve_hosts(
 def _look_up(
     names: Sequence[str], deadline_s: float, resolve: Resolve
 ) -> dict[str, tuple[str, ...]]:
-    """Resolve in daemon threads: the system's resolver knows no time limit of the caller's."""
-    waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
-    answers: queue.SimpleQueue[tuple[str, tuple[str, ...]]] = queue.SimpleQueue()
-    for name in names:
-        waiting.put(name)
-    for _ in range(min(LOOKUPS_AT_ONCE, len(names))):
-        threading.Thread(target=_work, args=(waiting, answers, resolve), daemon=True).start()
+    """Resolve in threads that can be abandoned: the system's resolver has no timeout."""
     found: dict[str, tuple[str, ...]] = {}
-    while len(found) < len(names):
-        try:
-            name, addresses = answers.get(timeout=max(0.0, deadline_s - time.monotonic()))
-        except queue.Empty:
-            break
-        found[name] = addresses
-    return found
+    pending = iter(names)  # each thread takes the next name
 
+    def work() -> None:
+        for name in pending:
+            try:
+                found[name] = resolve(name)[:ADDRESSES_MAX]
+            except (OSError, UnicodeError):
+                found[name] = ()
 
-def _work(
-    waiting: "queue.SimpleQueue[str]",
-    answers: "queue.SimpleQueue[tuple[str, tuple[str, ...]]]",
-    resolve: Resolve,
-) -> None:
-    while True:
-        try:
-            name = waiting.get_nowait()
-        except queue.Empty:
-            return
-        try:
-            answers.put((name, resolve(name)[:ADDRESSES_MAX]))
-        except (OSError, UnicodeError):
-            answers.put((name, ()))
+    workers = [in_background(work) for _ in range(min(LOOKUPS_AT_ONCE, len(names)))]
+    wait(workers, timeout=max(0.0, deadline_s - time.monotonic()))
+    return dict(found)
 
 
 def _system_resolve(name: str) -> tuple[str, ...]:

@@ -20,10 +20,11 @@ _MAYBE_USED = "which queue of this machine uses it is not known"
 def with_usb(
     known: Sequence[KnownPrinter], plugged: Sequence[UsbPrinter] | None
 ) -> tuple[KnownPrinter, ...]:
-    """Say of each USB printer whether it is plugged in; add those nobody set up.
+    """Add to each USB printer whether it is plugged in, and add the printers without a queue.
 
-    ``plugged`` is None where this system does not tell. Recognised by a serial number that only
-    one of them has, by device file, or by the model when only one such printer is plugged in.
+    ``plugged`` is None if this system does not report it. A printer is recognised by a serial
+    number that only one of them has, by device file, or by the model when only one such printer is
+    plugged in.
     """
     if plugged is None:
         return tuple(known)
@@ -38,7 +39,7 @@ def with_serial(
     plugged: Sequence[SerialPrinter],
     is_present: Callable[[str], bool] | None,
 ) -> tuple[KnownPrinter, ...]:
-    """Say of each serial printer whether its port exists; add printers found on a port."""
+    """Add to each serial printer whether its port exists, and add the printers found on a port."""
     told = tuple(_with_port(each, is_present) for each in known)
     taken = {each.address for each in known}
     found = (_on_port(each) for each in plugged if each.path not in taken)
@@ -52,7 +53,7 @@ def _with_device(
         return printer
     found, by = _find(printer, plugged)
     if not found and plugged and printer.dns_sd_name:
-        return replace(printer, presence_reason=_UNNAMED)  # shown under a name that is no model
+        return replace(printer, presence_reason=_UNNAMED)  # its name is not a model
     if not found and (missing := _missing_file(printer, plugged)):
         return replace(printer, present=False, presence_reason=missing, is_file_missing=True)
     if not found:
@@ -74,7 +75,7 @@ def _with_device(
 
 
 def _missing_file(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> str | None:
-    """Say that a printer is plugged in, but without the device file that is printed to."""
+    """Describe a printer that is plugged in, but without the device file that is printed to."""
     path, without = printer.address or "", [each for each in plugged if each.path is None]
     if not path.startswith("/dev/") or len(without) != 1:
         return None
@@ -82,13 +83,13 @@ def _missing_file(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> str |
 
 
 def _find(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> tuple[list[UsbPrinter], str]:
-    """Return the devices it may be, and by what they were known or were looked for in vain."""
+    """Return the devices it may be, and the evidence that was searched for."""
     if printer.address and printer.address.startswith("/dev/"):
         return [each for each in plugged if each.path == printer.address], "its device file"
     if printer.serial:
         by = f"serial number {printer.serial}"
         same = [each for each in plugged if printer.serial in each.serials]
-        # Two of one serial number: a maker's number for the model, told apart by that if at all.
+        # Two with one serial number: it is the maker's number for the model.
         return (_of_model(printer, same) or same if len(same) > 1 else same), by
     if not plain_model(printer.make_model):
         return list(plugged), "being the only USB printer" if plugged else ""
@@ -100,7 +101,7 @@ def _of_model(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> list[UsbP
 
 
 def _plugged(device: UsbPrinter, *, is_sure: bool) -> KnownPrinter:
-    """Tell of a device that no queue was found for; not ``is_sure`` where one may yet use it."""
+    """Return the printer of a device without a queue; not ``is_sure`` if some queue may use it."""
     unused = "no queue of this machine uses it"
     model = device.make_model or f"USB printer {device.vendor_id}:{device.product_id}"
     return KnownPrinter(

@@ -1,7 +1,6 @@
-"""Serial ports in sysfs that a receipt printer hangs on, and whether a serial port is there.
+"""Serial ports in sysfs with a receipt printer, and whether a serial port exists.
 
-A port by itself is no printer: only one whose USB adapter names a maker of receipt printers, or
-calls itself one, is told.
+Only a port whose USB adapter names a printer, or a maker of receipt printers, counts as one.
 """
 
 import re
@@ -42,7 +41,7 @@ def read_serial_printers(sys_root: Path = Path("/sys")) -> tuple[SerialPrinter, 
 
 
 def is_port_present(path: str, root: Path = Path("/")) -> bool:
-    """Tell whether the device file of a serial port (``/dev/ttyUSB0``) exists below ``root``."""
+    """Return whether the device file of a serial port (``/dev/ttyUSB0``) exists below ``root``."""
     return (root / path.lstrip("/")).exists()
 
 

@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
-# What people paste is no valid URL: a password may hold `/`, `@`, `#` and `?`. So all before the
-# last `@` is user and password, unless the URL plainly begins with a host.
+# What users paste may be no valid URL: a password may have `/`, `@`, `#` and `?`. So all before the
+# last `@` is user and password, unless the URL starts with a host.
 _BEGINS_WITH_A_HOST: Final = re.compile(
     r"(?:(?:[A-Za-z0-9_\-]++\.)++[A-Za-z0-9_\-]++\.?(?::\d{1,5})?+|\[[0-9A-Fa-f:.%]{2,64}\](?::\d{1,5})?"
     r"|[A-Za-z0-9_\-]++(?::(?:80|443|515|631|8080|8443|8631|9100))?+)?+[/?\#]"

@@ -9,11 +9,11 @@ from collectors.network.observations import KnownPrinter, KnownPrinters
 from collectors.network.printers.device_uri import parse_device_uri
 from collectors.network.printers.windows_registry import (
     SERIAL_PORTS,
-    LocalMachineRegistry,
     Registry,
     find_print_port,
+    read_key,
 )
-from collectors.network.printers.windows_spooler import Spooler, SpoolerPrinter, WindowsSpooler
+from collectors.network.printers.windows_spooler import Spooler, SpoolerPrinter, read_spooler
 from collectors.shared.addresses import join_host_port, split_host_port
 from collectors.shared.text import clean_text
 
@@ -39,14 +39,14 @@ _STATUS_REASONS = (  # PRINTER_STATUS_*, in the words of IPP's printer-state-rea
 _STOPPED = 0x00000001 | 0x00000080
 _VIRTUAL = re.compile(
     r"(?i)(?:PORTPROMPT|FILE|NUL|XPSPORT|SHRFAX|OneNote|Microsoft|CPW\d+:)"
-    r"|TS\d{3}$"  # a printer of whoever looks on by remote desktop
+    r"|TS\d{3}$"  # a printer redirected by remote desktop
     r"|[^.\\]*PDF[^.\\]*$"  # the port monitors of PDF writers: FOXIT_PDF:, PDFCreator:
     r"|(?:[A-Z]:)?\\[^\\]|.*\\\*\.\w+$"  # a path, or the files that a printer makes
     r"|\\\\\.\\"  # a pipe to a program
 )
 _USB = re.compile(r"(?i)^(?:USB|TMUSB|DOT4_?)\d+")
 _EPSON = re.compile(r"(?i)ESDPRT\d+:?$")
-"""Epson's monitor names its ports so, whatever they lead to: mostly USB."""
+"""Epson's monitor names all its ports so. Most are USB."""
 
 _NO_USB = re.compile(r"(?i)\b(?:COM\d*|LPT\d*|serial|parallel)\b")
 _SERIAL = re.compile(r"(?i)^(?:COM|LPT)(\d+):?$")
@@ -55,12 +55,11 @@ _URL = re.compile(r"(?i)(?:https?|ipps?)://")
 
 
 def read_windows_printers(
-    spooler: Spooler | None = None, registry: Registry | None = None
+    spooler: Spooler = read_spooler, registry: Registry = read_key
 ) -> KnownPrinters:
-    """Return the printers of the spooler. Never raises: a stopped spooler is a failure told."""
-    spooler, registry = spooler or WindowsSpooler(), registry or LocalMachineRegistry()
+    """Return the printers of the spooler. Never raises: a stopped spooler is a failure."""
     try:
-        listed = spooler.printers()
+        listed = spooler()
     except OSError as error:
         why = error.strerror or error
         reason = f"the print spooler does not answer ({why}): start the service Print Spooler"
@@ -154,7 +153,7 @@ def _literal_address(port_name: str) -> tuple[str | None, int]:
 
 
 def _has_serial_port(registry: Registry, path: str) -> bool | None:
-    values = registry.values(SERIAL_PORTS)
+    values = registry(SERIAL_PORTS)
     return None if values is None else path in values.values()
 
 

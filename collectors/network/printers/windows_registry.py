@@ -1,4 +1,4 @@
-"""The few registry keys that say where a Windows print port leads.
+"""The registry keys with the destination of a Windows print port.
 
 Standard TCP/IP ports keep their host in their own key. A WSD port keeps only the printer's UUID;
 where Windows last met that device is in the device's key below ``Enum``.
@@ -6,9 +6,8 @@ where Windows last met that device is in the device's key below ``Enum``.
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from collectors.network.matching.identity import normal_uuid
 from collectors.shared.text import clean_text
@@ -26,19 +25,14 @@ _URL_HOST = re.compile(r"https?://(?:\[(?P<v6>[0-9A-Fa-f:.]+)[^\]]*\]|(?P<host>[
 _VALUES_MAX = 256
 
 RegistryValue = str | int | None
-
-
-class Registry(Protocol):
-    """HKEY_LOCAL_MACHINE, read only."""
-
-    def values(self, path: str) -> Mapping[str, RegistryValue] | None:
-        """Return the strings and numbers of a key; None where there is none or it is denied."""
-        ...
+Registry = Callable[[str], Mapping[str, RegistryValue] | None]
+"""Returns the strings and numbers of a key of HKEY_LOCAL_MACHINE; None if it is missing or denied.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class PrintPort:
-    """Where a print port leads, as far as its monitor knows."""
+    """The destination of a print port, from its monitor."""
 
     host: str | None = None
     port: int | None = None
@@ -51,10 +45,10 @@ def find_print_port(registry: Registry, name: str) -> PrintPort | None:
     """Look a port up among the TCP/IP and the WSD ports; None for one that is neither."""
     if "\\" in name:
         return None  # a share of another machine, and no name of a key
-    tcp = registry.values(rf"{TCP_PORTS}\{name}")
+    tcp = registry(rf"{TCP_PORTS}\{name}")
     if tcp is not None:
         return _tcp_port(tcp)
-    wsd = registry.values(rf"{WSD_PORTS}\{name}")
+    wsd = registry(rf"{WSD_PORTS}\{name}")
     return None if wsd is None else _wsd_port(registry, _text(wsd, "Printer UUID"))
 
 
@@ -79,7 +73,7 @@ def _tcp_port(values: Mapping[str, RegistryValue]) -> PrintPort:
 def _wsd_port(registry: Registry, given: str | None) -> PrintPort:
     uuid = normal_uuid(given)
     for form in (given, f"urn:uuid:{uuid}", f"uuid:{uuid}"):
-        device = registry.values(rf"{WSD_DEVICES}\{form}") if form and "\\" not in form else None
+        device = registry(rf"{WSD_DEVICES}\{form}") if form and "\\" not in form else None
         if device is not None:
             host = url_host(_text(device, "LocationInformation"))
             return PrintPort(host=host, uuid=uuid, is_wsd=True)
@@ -91,20 +85,11 @@ def _text(values: Mapping[str, RegistryValue], name: str) -> str | None:
     return (clean_text(value) or None) if isinstance(value, str) else None
 
 
-class LocalMachineRegistry:
-    """HKEY_LOCAL_MACHINE of this machine; without any key on other systems."""
+def read_key(path: str) -> Mapping[str, RegistryValue] | None:
+    """Read a key of this machine's registry; None on other systems."""
+    if sys.platform == "win32":
+        import winreg
 
-    def values(self, path: str) -> Mapping[str, RegistryValue] | None:
-        if sys.platform == "win32":
-            return _read_key(path)
-        else:  # noqa: RET505 - the form a type checker follows for platforms
-            return None
-
-
-if sys.platform == "win32":
-    import winreg
-
-    def _read_key(path: str) -> Mapping[str, RegistryValue] | None:
         try:
             with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, path) as key:
                 count = min(winreg.QueryInfoKey(key)[1], _VALUES_MAX)
@@ -112,3 +97,5 @@ if sys.platform == "win32":
         except OSError:
             return None
         return {name: data for name, data, _ in found if isinstance(data, str | int)}
+    else:  # noqa: RET505 - the form a type checker follows for platforms
+        return None

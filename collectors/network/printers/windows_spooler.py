@@ -2,8 +2,8 @@
 
 import ctypes
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 _LOCAL = 0x2  # PRINTER_ENUM_LOCAL
 _CONNECTIONS = 0x4  # PRINTER_ENUM_CONNECTIONS
@@ -15,7 +15,7 @@ _INSUFFICIENT_BUFFER = 122
 
 @dataclass(frozen=True, slots=True)
 class SpoolerPrinter:
-    """What PRINTER_INFO_2 tells; ``status`` and ``attributes`` are its bit fields."""
+    """The content of PRINTER_INFO_2; ``status`` and ``attributes`` are its bit fields."""
 
     name: str
     port_name: str
@@ -25,10 +25,8 @@ class SpoolerPrinter:
     attributes: int = 0
 
 
-class Spooler(Protocol):
-    def printers(self) -> tuple[SpoolerPrinter, ...]:
-        """Return local printers and connections. Raises OSError where the spooler is stopped."""
-        ...
+Spooler = Callable[[], tuple[SpoolerPrinter, ...]]
+"""Returns local printers and connections. Raises OSError if the spooler is stopped."""
 
 
 class _PrinterInfo2(ctypes.Structure):
@@ -57,23 +55,13 @@ class _PrinterInfo2(ctypes.Structure):
     ]
 
 
-class WindowsSpooler:
-    """The spooler of this machine, over winspool.drv."""
-
-    def printers(self) -> tuple[SpoolerPrinter, ...]:
-        if sys.platform == "win32":
-            return _enumerate()
-        else:  # noqa: RET505 - the form a type checker follows for platforms
-            raise OSError("no Windows spooler on this system")
-
-
-if sys.platform == "win32":
-
-    def _enumerate() -> tuple[SpoolerPrinter, ...]:
+def read_spooler() -> tuple[SpoolerPrinter, ...]:
+    """Ask the spooler of this machine, over winspool.drv."""
+    if sys.platform == "win32":
         library = ctypes.WinDLL("winspool.drv", use_last_error=True)
         buffer: ctypes.Array[ctypes.c_char] | None = None
         size, needed, count = 0, ctypes.c_uint32(), ctypes.c_uint32()
-        # A printer added between asking for the size and asking for the data makes it short again.
+        # A printer that is added after the size was asked for makes the buffer too small again.
         for _ in range(_TRIES):
             sizes = ctypes.byref(needed), ctypes.byref(count)
             if library.EnumPrintersW(_LOCAL | _CONNECTIONS, None, _LEVEL, buffer, size, *sizes):
@@ -85,11 +73,13 @@ if sys.platform == "win32":
             buffer = ctypes.create_string_buffer(size)
         raise OSError("the list of printers keeps growing")
 
+    raise OSError("no Windows spooler on this system")
+
 
 def read_printer_info(
     buffer: "ctypes.Array[ctypes.c_char] | None", count: int
 ) -> tuple[SpoolerPrinter, ...]:
-    """Read the array of PRINTER_INFO_2 at the begin of the buffer."""
+    """Read the array of PRINTER_INFO_2 at the start of the buffer."""
     if buffer is None or count == 0:
         return ()
     items = ctypes.cast(buffer, ctypes.POINTER(_PrinterInfo2 * count)).contents

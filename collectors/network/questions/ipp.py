@@ -1,14 +1,14 @@
-"""What an IPP printer tells of itself: Get-Printer-Attributes on port 631, and nothing else."""
+"""The attributes of an IPP printer: Get-Printer-Attributes on port 631, and nothing else."""
 
 import re
 from dataclasses import replace
 from urllib.parse import quote
 
+from collectors.network.discoveries import OpenPort
 from collectors.network.matching.identity import normal_uuid
 from collectors.network.observations import Evidence
 from collectors.network.printers.device_id import SERIAL_KEYS, model_of, parse_device_id
 from collectors.network.questions.connection import connect
-from collectors.network.sightings import OpenPort
 from collectors.shared import ipp
 from collectors.shared.addresses import join_host_port
 from collectors.shared.http import HttpError, HttpReply, exchange, post_request
@@ -70,7 +70,7 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
 def parse_attributes(address: str, port: int, data: bytes) -> Evidence | None:
     """Turn a Get-Printer-Attributes response into evidence; None when it holds no printer.
 
-    Raises IppError when the bytes are no response.
+    Raises IppError if the bytes are not a response.
     """
     response = ipp.decode_response(data)
     printer = next(iter(response.printers), None)
@@ -95,9 +95,7 @@ async def _ask(open_port: OpenPort, queue: str, *, is_tls: bool) -> HttpReply:
     host = join_host_port(open_port.address, open_port.port)
     scheme = "ipps" if is_tls else "ipp"
     question = ipp.encode_request(
-        ipp.GET_PRINTER_ATTRIBUTES,
-        requested=ATTRIBUTES,
-        printer_uri=f"{scheme}://{host}/{queue}",
+        ipp.GET_PRINTER_ATTRIBUTES, requested=ATTRIBUTES, printer_uri=f"{scheme}://{host}/{queue}"
     )
     request = post_request(host, f"/{queue}", ipp.CONTENT_TYPE, question)
     address, port, connection = open_port.address, open_port.port, open_port.connection

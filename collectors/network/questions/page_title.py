@@ -3,7 +3,7 @@ Pure.
 
 Embedded servers declare their charset in the header, in the page or nowhere, and often wrongly;
 what strictly is UTF-8 is never anything else. A title that names an error, a redirection or
-nothing at all is none: it would be shown as the name of a device.
+nothing at all is ignored: it would be shown as the name of a device.
 """
 
 import codecs
@@ -16,7 +16,7 @@ from collectors.shared.text import clean_text
 
 TEXT_MAX = 255
 _META_WITHIN = 4096
-"""Bytes of a page in which its charset is looked for; browsers read 1,024 (HTML, 13.2.3.2)."""
+"""Bytes of a page that are searched for its charset; browsers read 1,024 (HTML, 13.2.3.2)."""
 
 _NOT_MARKUP = re.compile(
     rb"<!--.*?(?:-->|\Z)|<(script|style|svg|template)\b.*?(?:</\1\s*>|\Z)",
@@ -51,16 +51,16 @@ def parse_title(reply: HttpReply) -> str | None:
         return None
     declared = _CHARSET.search((reply.header("content-type") or "").encode("latin-1", "replace"))
     declared = declared or _CHARSET.search(reply.body, 0, _META_WITHIN)
-    return _telling(html.unescape(_decode(found[1], declared[1].decode() if declared else "")))
+    return _meaningful(html.unescape(_decode(found[1], declared[1].decode() if declared else "")))
 
 
 def parse_realm(reply: HttpReply) -> str | None:
     """Return what a login is called (RFC 9110, section 11.5); None without one. Never raises."""
     found = _REALM.search(reply.header("www-authenticate") or "")
-    return _telling(next(filter(None, found.groups()), "")) if found else None
+    return _meaningful(next(filter(None, found.groups()), "")) if found else None
 
 
-def _telling(text: str) -> str | None:
+def _meaningful(text: str) -> str | None:
     clean = clean_text(text, TEXT_MAX)
     status = _STATUS.fullmatch(clean)
     phrase = (status[2] if status else clean).lower().rstrip("!.")
@@ -71,7 +71,7 @@ def _telling(text: str) -> str | None:
 
 
 def _decode(data: bytes, declared: str) -> str:
-    """Decode by UTF-8, by what is declared, by what it looks like; each only if it fits."""
+    """Decode by UTF-8, by the declared charset, or by the likely one; each only if it fits."""
     for charset in ("utf-8", _python_name(declared)):
         if charset and (text := _strictly(data, charset)) is not None:
             return text
@@ -101,5 +101,5 @@ def _python_name(declared: str) -> str | None:
 def _strictly(data: bytes, charset: str) -> str | None:
     try:
         return data.decode(charset)
-    except (ValueError, LookupError):  # LookupError: a codec that is none of text
+    except (ValueError, LookupError):  # LookupError: not a text codec
         return None

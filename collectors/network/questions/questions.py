@@ -15,12 +15,12 @@ from functools import partial
 from typing import Final, Literal
 
 from collectors.contract import Failure, Interface, Run
+from collectors.network.discoveries import Discoveries, OpenPort
 from collectors.network.mdns.names import ADDRESSES_MAX as NAMES_MAX
 from collectors.network.mdns.names import ask_names
 from collectors.network.observations import Enrichment, Evidence, HostName
 from collectors.network.questions.ipp import ask_ipp
 from collectors.network.questions.web import ask_web
-from collectors.network.sightings import OpenPort, Sightings
 from collectors.shared.addresses import PRINT_PORTS
 
 Question = Literal["ipp", "web", "web-tls"]
@@ -41,7 +41,7 @@ PORTS_AT_ONCE = 2
 """Of one host."""
 PRINTER_PAUSE_S = 1.0
 """Between two connections to one print port: a second one at once may itself be the collision.
-Where the scan's connection is handed on there is no second one."""
+With the connection of the scan there is no second one."""
 QUESTION_TIME_S: Final[dict[Question, float]] = {"ipp": 1.5, "web": 1.2, "web-tls": 1.2}
 """The scan has just woken the host, so that silence is not sleep."""
 
@@ -51,23 +51,21 @@ _POLL_S = 0.02
 
 
 def enrich(
-    sightings: Sightings,
+    discoveries: Discoveries,
+    interfaces: Sequence[Interface],
     deadline_s: float,
     run: Run,
-    device_only: bool = False,
-    *,
-    interfaces: Sequence[Interface] = (),
     ask: Ask | None = None,
 ) -> Enrichment:
-    """Ask what is allowed as it is found and return what was told; ends when ``sightings`` are
-    complete and everybody was asked, or at ``deadline_s`` (``time.monotonic()``).
+    """Ask hosts and ports as they are found, and return the answers.
 
-    Hosts are asked for their names on ``interfaces`` by multicast DNS; not with ``device_only``,
-    since that would leave the machine. Never raises for what network or hosts do.
+    Ends when ``discoveries`` are complete and every port was asked, or at ``deadline_s``
+    (``time.monotonic()``). Hosts are asked for their names by multicast DNS on ``interfaces``;
+    without any, no name is asked for. Never raises for errors of the network or of hosts.
     """
     asker = _Asker(deadline_s, run, ask or _ask)
-    hostnames = asyncio.run(asker.ask_all(sightings, () if device_only else interfaces))
-    hosts = 0 if device_only else len(sightings.hosts())
+    hostnames = asyncio.run(asker.ask_all(discoveries, interfaces))
+    hosts = len(discoveries.hosts()) if interfaces else 0
     limitations = _limitations(asker.too_many, asker.unasked, hosts)
     return Enrichment(tuple(asker.evidence), hostnames, tuple(asker.failures), limitations)
 
@@ -79,7 +77,7 @@ def question_for(port: int) -> Question | None:
 
 @dataclass(slots=True)
 class _Host:
-    """``is_silent`` once it let a question run into its time."""
+    """``is_silent`` after a question timed out."""
 
     ports_at_once: asyncio.Semaphore = field(
         default_factory=lambda: asyncio.Semaphore(PORTS_AT_ONCE)
@@ -88,7 +86,7 @@ class _Host:
 
 
 class _Asker:
-    """Asks many hosts at once, each host gently; counts what the deadline left unasked."""
+    """Asks many hosts at once, each at few ports; counts what the deadline left unasked."""
 
     def __init__(self, deadline_s: float, run: Run, ask: Ask) -> None:
         self.too_many = 0
@@ -105,28 +103,28 @@ class _Asker:
         self._pending: set[asyncio.Task[None]] = set()
 
     async def ask_all(
-        self, sightings: Sightings, interfaces: Sequence[Interface]
+        self, discoveries: Discoveries, interfaces: Sequence[Interface]
     ) -> tuple[HostName, ...]:
         """Ask everybody; returns the names."""
         names = asyncio.create_task(
-            asyncio.to_thread(ask_names, interfaces, sightings, self._deadline_s, self._run)
+            asyncio.to_thread(ask_names, interfaces, discoveries, self._deadline_s, self._run)
         )
-        sightings.begin_asking()
+        discoveries.begin_asking()
         try:
-            await self._ask_what_is_found(sightings)
+            await self._ask_what_is_found(discoveries)
         finally:
-            sightings.end_asking()
-        self._accept((*sightings.take_ports(), *sightings.take_waiting()))
+            discoveries.end_asking()
+        self._accept((*discoveries.take_ports(), *discoveries.take_waiting()))
         self.unasked = self._accepted.total() - self._done
         for task in self._pending:
             task.cancel()
         await asyncio.gather(*self._pending, return_exceptions=True)
         return await names
 
-    async def _ask_what_is_found(self, sightings: Sightings) -> None:
+    async def _ask_what_is_found(self, discoveries: Discoveries) -> None:
         while not self._run.cancelled and time.monotonic() < self._deadline_s:
-            is_complete = sightings.is_complete  # before the last of them are taken
-            self._begin(sightings.take_ports())
+            is_complete = discoveries.is_complete  # before the last of them are taken
+            self._begin(discoveries.take_ports())
             if is_complete and not self._pending:
                 break
             await asyncio.sleep(_POLL_S)
@@ -156,13 +154,13 @@ class _Asker:
         return accepted
 
     async def _ask_port(self, open_port: OpenPort, host: _Host) -> None:
-        """Ask one port. A host that let one question run into its time is asked no further page."""
+        """Ask one port. After a timeout a host is asked for no further page."""
         question = ALLOWED[open_port.port]
         is_connected = open_port.connection is not None
         pause_s = open_port.contacted_s + PRINTER_PAUSE_S - time.monotonic()
         if open_port.port in PRINT_PORTS and not is_connected and pause_s > 0:
             await asyncio.sleep(pause_s)
-        # A printer is not kept waiting behind its own pages while it holds a slot for us.
+        # A printer that holds a slot for us does not wait behind its own pages.
         async with nullcontext() if is_connected else host.ports_at_once, self._at_once:
             if question == "ipp" or not host.is_silent:
                 try:

@@ -1,7 +1,7 @@
-"""What a printer tells by SNMP: one GET of its error bits, state and serial number (RFC 2790,
+"""The state of a printer by SNMP: one GET of its error bits, state and serial number (RFC 2790,
 RFC 3805), to printers of this machine only and where the configuration names a community.
 
-The replies are anybody's bytes: what is no answer to our question is nothing.
+Input is untrusted. Replies that match no request are ignored.
 """
 
 import secrets
@@ -53,12 +53,7 @@ _V2C = api.PROTOCOL_MODULES[api.SNMP_VERSION_2C]
 
 
 def ask_snmp(
-    targets: Sequence[SnmpTarget],
-    community: str,
-    deadline_s: float,
-    run: Run,
-    *,
-    port: int = PORT,
+    targets: Sequence[SnmpTarget], community: str, deadline_s: float, run: Run, *, port: int = PORT
 ) -> tuple[Evidence, ...]:
     """Ask each target once, all at the same time. Never raises for what network or hosts do."""
     found: list[Evidence] = []
@@ -68,7 +63,7 @@ def ask_snmp(
                 family = socket.AF_INET6 if ":" in target.address else socket.AF_INET
                 asking = opened.enter_context(socket.socket(family, socket.SOCK_DGRAM))
                 asking.setblocking(False)
-                asking.connect((target.address, port))  # nobody else's datagrams are taken
+                asking.connect((target.address, port))  # the kernel drops datagrams of others
                 number = secrets.randbelow(2**31)
                 asking.send(encode_question(community, number))
                 selector.register(asking, selectors.EVENT_READ, (asking, target, number))
@@ -97,7 +92,7 @@ def encode_question(community: str, number: int) -> bytes:
 
 
 def parse_answer(target: SnmpTarget, number: int, data: bytes) -> Evidence | None:
-    """Return what the answer to question ``number`` tells; None for anything else. Never raises."""
+    """Return the answer to question ``number``; None for anything else. Never raises."""
     try:
         message, _ = decoder.decode(data, asn1Spec=_V2C.Message())
         answer = _V2C.apiMessage.get_pdu(message)
@@ -105,9 +100,9 @@ def parse_answer(target: SnmpTarget, number: int, data: bytes) -> Evidence | Non
             return None
         if int(_V2C.apiPDU.get_request_id(answer)) != number:
             return None
-        told = {tuple(oid): value for oid, value in _V2C.apiPDU.get_varbinds(answer)}
-        bits, serial = _octets(told.get(_ERRORS)), _octets(told.get(_SERIAL))
-        status, device = _number(told.get(_STATUS)), _number(told.get(_DEVICE))
+        values = {tuple(oid): value for oid, value in _V2C.apiPDU.get_varbinds(answer)}
+        bits, serial = _octets(values.get(_ERRORS)), _octets(values.get(_SERIAL))
+        status, device = _number(values.get(_STATUS)), _number(values.get(_DEVICE))
     except (PyAsn1Error, ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
         return None
     return Evidence(
@@ -121,13 +116,13 @@ def parse_answer(target: SnmpTarget, number: int, data: bytes) -> Evidence | Non
 
 
 def _read(asking: socket.socket, target: SnmpTarget, number: int) -> tuple[Evidence | None, bool]:
-    """Take one datagram in; also tell whether no more is to be waited for."""
+    """Read one datagram; also return whether to stop waiting."""
     try:
         data = asking.recv(_DATAGRAM_MAX)
     except BlockingIOError:
         return None, False
     except OSError:
-        return None, True  # nobody listens at that port
+        return None, True  # that port is closed
     evidence = parse_answer(target, number, data)
     return evidence, evidence is not None
 

@@ -1,11 +1,11 @@
-"""What a web server tells of itself: the title of its page "/", its login and its Server header."""
+"""The title of a web server's page "/", its login and its Server header."""
 
 import re
 
+from collectors.network.discoveries import OpenPort
 from collectors.network.observations import Evidence
 from collectors.network.questions.connection import connect
 from collectors.network.questions.page_title import TEXT_MAX, parse_realm, parse_title
-from collectors.network.sightings import OpenPort
 from collectors.shared.addresses import join_host_port
 from collectors.shared.http import HttpError, HttpReply, HttpRequest, exchange
 from collectors.shared.text import clean_text
@@ -15,7 +15,7 @@ _HP_MODEL = re.compile(r"HP HTTP Server; (?:Hewlett-Packard )?(HP .+?)(?: - \w+)
 
 
 async def ask_web(open_port: OpenPort, *, is_tls: bool) -> tuple[Evidence, ...]:
-    """Get "/" and read it; () where nothing was told. The caller bounds the time."""
+    """Get "/" and read it; () if it identifies nothing. The caller bounds the time."""
     host = join_host_port(open_port.address, open_port.port)
     request = HttpRequest("GET", host, "/", (("Accept", "text/html"),))
     try:
@@ -27,7 +27,7 @@ async def ask_web(open_port: OpenPort, *, is_tls: bool) -> tuple[Evidence, ...]:
 
 
 def read_web(open_port: OpenPort, reply: HttpReply) -> tuple[Evidence, ...]:
-    """Return what a reply tells; () for nothing. Never raises."""
+    """Return the evidence in a reply; () without any. Never raises."""
     title, realm = parse_title(reply), parse_realm(reply)
     server = clean_text(reply.header("server") or "", TEXT_MAX)
     model = _HP_MODEL.match(server)

@@ -6,9 +6,9 @@ containers included, and one that is full makes hosts vanish and hurts the machi
 So no more than a share of it is asked for at once.
 
 Of the table's three bounds (arp(7)) only gc_thresh3, 1024 by default, refuses an entry. Above
-gc_thresh2, by default 512, a new entry has the kernel look at most every 5 s for what it can do
-without: what failed, which is ours and over, and who was not heard of for 5 s, which costs whoever
-talks to them next one ARP request. Failed addresses stay in the table until then, so every larger
+gc_thresh2, by default 512, a new entry makes the kernel search, at most every 5 s, for entries to
+drop: failed ones, which are ours, and those that are unconfirmed for 5 s, which cost the next
+sender one ARP request. Failed addresses stay in the table until then, so every larger
 scan comes there, whatever its window; its own MACs are read as they come and not from the table.
 
 Pure: ``now`` is given, in seconds of a monotonic clock.
@@ -35,7 +35,7 @@ FILLED_SHARE = 0.85
 SETTLE_S = 2.25
 """How long an answer is waited for: the kernel's third and last request goes out after 2 s."""
 SLOT_S = 5.0
-"""After which a slot is free even if the kernel did not say that it gave up. A busy machine does so
+"""After which a slot is free even if the kernel did not report the failure. A busy machine does so
 some tenths of a second after the three it takes, holding the entry until then: a slot taken as free
 sooner is one too many."""
 
@@ -51,7 +51,7 @@ class TableRoom:
     @classmethod
     def in_table(cls, entries_max: int, occupied: int) -> Self:
         """Return the room in a table of ``entries_max``, of which ``occupied`` are lasting ones of
-        whoever else uses it."""
+        other users of the table."""
         unresolved = int(entries_max * UNRESOLVED_SHARE) - occupied
         return cls(
             unresolved=max(UNRESOLVED_LEAST, min(UNRESOLVED_MOST, unresolved)),
@@ -90,7 +90,7 @@ class ArpWindow:
             self._asked[target.address] = now
 
     def resolved(self, address: str) -> Target | None:
-        """A MAC came for an address; None when it is none of ours or came before."""
+        """Note the MAC of an address. Returns None if it is not a target or was known."""
         self._asked.pop(address, None)
         return self._unanswered.pop(address, None)
 
@@ -99,7 +99,7 @@ class ArpWindow:
         self._asked.pop(address, None)
 
     def expire(self, now: float) -> None:
-        """Free the slots whose end the kernel did not tell."""
+        """Free the slots whose end the kernel did not report."""
         overdue = [address for address, then in self._asked.items() if now - then >= SLOT_S]
         for address in overdue:
             del self._asked[address]

@@ -54,7 +54,7 @@ class HostProbes:
     """The state of all ports of one host.
 
     ``abandon_when_silent`` leaves a host after ``_SILENT_PORTS`` unanswered ports: for addresses
-    that may be nobody's (proxy ARP, routed). Where ``tries`` is 1 no port is looked at again.
+    that may have no host (proxy ARP, routed). With one of ``tries`` no port is tried again.
     With ``ipp_last`` IPP is first tried after all tries of the other print ports: it is asked over
     the scan's connection.
     """

@@ -1,7 +1,7 @@
 """Which addresses of known printers are still to be contacted after the scan. Pure.
 
-A printer that somebody set up on this machine may stand outside the scanned networks or listen on
-a port the scan did not try; a bare connection tells whether it answers there.
+A printer that is set up on this machine may be outside of the scanned networks, or use a port that
+the scan did not try. A bare connection shows whether it answers there.
 """
 
 import ipaddress
@@ -11,12 +11,7 @@ from itertools import islice
 from collectors.network.observations import KnownPrinter, SnmpTarget
 from collectors.network.scan.scan import ScannedHost
 from collectors.network.scan.targets import Target
-from collectors.shared.addresses import (
-    PRINT_PORTS,
-    is_loopback,
-    is_private,
-    parse_networks,
-)
+from collectors.shared.addresses import PRINT_PORTS, is_loopback, is_private, parse_networks
 
 USUAL_PORTS = PRINT_PORTS[:3]
 PRINTERS_MAX = 64
@@ -56,7 +51,7 @@ def doubtful_ports(
     known: Sequence[KnownPrinter], hosts: Sequence[ScannedHost], own: Collection[str]
 ) -> tuple[Target, ...]:
     """Return the ports of printers that refused or were silent although the host answers: another
-    till may hold them for a moment."""
+    till may use them at the moment."""
     by_address = {host.address: host for host in hosts if host.is_answering}
     wanted: dict[str, dict[int, None]] = {}
     for printer in known:
@@ -73,7 +68,7 @@ def snmp_targets(
 ) -> tuple[SnmpTarget, ...]:
     """Return the printers to ask by SNMP: those that answer at the address they are set up with.
 
-    What they tell stands for the port that is printed to, or for another open one for printing."""
+    Their answers stand for the port that is printed to, or for another open print port."""
     opened = {host.address: host.open_ports for host in hosts if host.address not in own}
     found: dict[str, SnmpTarget] = {}
     for printer in known:
@@ -90,7 +85,7 @@ def _untried(
     printer: KnownPrinter, address: str, tried: Collection[tuple[str, int]]
 ) -> tuple[int, ...]:
     if printer.port is None and any(address == other for other, _port in tried):
-        return ()  # the scan has looked at this host, and nobody says which port it should be
+        return ()  # the scan has tried this host, and its port is unknown
     ports = USUAL_PORTS if printer.port is None else (printer.port,)
     return tuple(port for port in ports if (address, port) not in tried)
 

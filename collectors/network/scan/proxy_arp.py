@@ -1,4 +1,4 @@
-"""Telling hosts from MACs that are none: proxy ARP and multicast."""
+"""MACs that are not those of hosts: proxy ARP and multicast."""
 
 from collections import defaultdict
 

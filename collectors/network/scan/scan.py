@@ -1,10 +1,12 @@
 """The scan: which hosts are there and which ports accept a connection. It sends no payload."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from collectors.contract import Run, SourceState
+from collectors.network.discoveries import Discoveries
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.host.rtnetlink_socket import read_neighbour_table_size, read_neighbours
 from collectors.network.scan.arp_window import ROOM_UNKNOWN, TableRoom
@@ -13,7 +15,6 @@ from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, SocketNetwork
 from collectors.network.scan.sweep import Sweep, SweepResult, SweptHost
 from collectors.network.scan.targets import Target
-from collectors.network.sightings import Sightings
 
 _SPARE_FILES = 64
 
@@ -75,36 +76,22 @@ def scan(
     *,
     deadline_s: float,
     run: Run,
-    sightings: Sightings,
+    discoveries: Discoveries,
+    tries: int = TRIES,
 ) -> ScanFindings:
-    """Scan until done, cancelled or ``deadline_s`` (monotonic). Raises OSError without sockets."""
-    return _scan(targets, ports, deadline_s, run, sightings=sightings, tries=TRIES)
+    """Scan until done, cancelled or ``deadline_s`` (monotonic). Raises OSError without sockets.
 
-
-def look_once(
-    targets: Sequence[Target], *, deadline_s: float, run: Run, sightings: Sightings
-) -> ScanFindings:
-    """Make one connection to each port that the targets name."""
-    return _scan(targets, (), deadline_s, run, sightings=sightings, tries=1)
-
-
-def _scan(
-    targets: Sequence[Target],
-    ports: Sequence[int],
-    deadline_s: float,
-    run: Run,
-    *,
-    sightings: Sightings,
-    tries: int,
-) -> ScanFindings:
+    ``ports`` are those of every target that names none itself. With one of the ``tries`` each port
+    gets one connection.
+    """
     network, targets, limitation = _open_network(targets)
-    with network:
+    with closing(network):
         run.on_cancel(network.wake)
         sweep = Sweep(
             network,
             targets,
             ports,
-            sightings=sightings,
+            discoveries=discoveries,
             sockets_max=_sockets_max(),
             tries=tries,
             room=_table_room(),
@@ -112,7 +99,7 @@ def _scan(
         result = sweep.run(
             deadline_s=deadline_s,
             is_cancelled=lambda: run.cancelled,
-            tell=lambda done, all_: run.progress("scan", done, all_),
+            report=lambda done, all_: run.progress("scan", done, all_),
         )
     findings = findings_of(result, len(targets))
     return replace(
@@ -124,10 +111,10 @@ def _scan(
 
 
 def merge(first: ScanFindings, second: ScanFindings, tried: Sequence[Target] = ()) -> ScanFindings:
-    """Join two scans of which the second looked at some ports of some hosts again.
+    """Join two scans of which the second tried some ports of some hosts again.
 
-    ``tried`` are targets of the second with ports of their own: where it found nobody, and the
-    first knows at least a MAC, they did not answer.
+    ``tried`` are targets of the second with ports of their own. If it found no host, and the first
+    has at least a MAC, they did not answer.
     """
     hosts = {host.address: host for host in first.hosts}
     if second.state.state == "succeeded":
@@ -167,7 +154,7 @@ def _open_network(
 
 
 def findings_of(result: SweepResult, targets: int) -> ScanFindings:
-    """Turn the end of a sweep into findings: ghosts of a proxy left out, and said."""
+    """Turn the result of a sweep into findings, without the addresses of a proxy."""
     hosts = [_host(swept, result.proxies) for swept in result.hosts]
     limitations = [
         f"{mac} answers ARP for {count} addresses (proxy ARP):"
@@ -187,7 +174,7 @@ def findings_of(result: SweepResult, targets: int) -> ScanFindings:
 
 
 def _host(swept: SweptHost, proxies: dict[str, int]) -> ScannedHost | None:
-    """Return the host of an address, None when nobody is there."""
+    """Return the host of an address; None if there is none."""
     probes = swept.probes
     is_proxied = swept.mac_address in proxies
     is_there = bool(probes.open) if is_proxied else swept.confirmed or bool(swept.mac_address)
@@ -208,7 +195,7 @@ def _host(swept: SweptHost, proxies: dict[str, int]) -> ScannedHost | None:
 def with_neighbour_table(
     findings: ScanFindings, targets: Sequence[Target], table: Sequence[LinkNeighbour]
 ) -> ScanFindings:
-    """Add what the table tells after a scan without ARP events: MACs, and hosts that answered
+    """Add the neighbour table after a scan without ARP events: MACs, and hosts that answered
     ARP only. Targets that are not on a link of ours are not in it."""
     on_link = {t.address: t for t in targets if t.way == "routed" and t.interface_name}
     resolved = {n.address: n for n in table if n.mac_address and n.address in on_link}
@@ -242,14 +229,14 @@ def _join(first: ScannedHost, second: ScannedHost) -> ScannedHost:
 
 
 def _table_room() -> TableRoom:
-    """Return the room in the neighbour table, which is Linux's; elsewhere nobody asks for it."""
+    """Return the room in the neighbour table, which only Linux limits."""
     try:
         size, table = read_neighbour_table_size(), read_neighbours()
     except OSError:
         return ROOM_UNKNOWN
     if size is None:
         return ROOM_UNKNOWN
-    # What failed, or was not heard of for long, goes when there is need of its place.
+    # Failed and stale entries are dropped when their place is needed.
     spare = sum(entry.state in ("failed", "stale") for entry in table)
     return TableRoom.in_table(size.entries_max, max(0, size.entries - spare))
 

@@ -13,8 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.host.rtnetlink_socket import NeighbourEvents, read_neighbours
@@ -64,7 +63,7 @@ class ScanNetwork(Protocol):
         ...
 
     def connect(self, address: str, port: int) -> bool:
-        """Start a connection; False when there is no socket for it just now."""
+        """Start a connection. Returns False if no socket is available."""
         ...
 
     def take(self, address: str, port: int) -> socket.socket | None:
@@ -171,17 +170,6 @@ class SocketNetwork:
         if self._events is not None:
             self._events.close()
         self._selector.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _finish(self, held: socket.socket, address: str, port: int) -> ConnectResult:
         number = held.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from collectors.network.discoveries import Discoveries
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.arp_window import ROOM_UNKNOWN, ArpWindow, TableRoom
 from collectors.network.scan.host_probes import IN_FLIGHT_MAX, TRIES, HostProbes, Step
@@ -17,7 +18,6 @@ from collectors.network.scan.pace import Paces
 from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, ConnectResult, ScanNetwork
 from collectors.network.scan.targets import Target
-from collectors.network.sightings import Sightings
 from collectors.shared.addresses import IPP_PORT, PRINT_PORTS
 
 PRINT_PORTS_WAIT_S = 0.3
@@ -28,7 +28,7 @@ _TICK_S = 0.05
 
 @dataclass(slots=True)
 class SweptHost:
-    """What the sweep knows of one address. ``confirmed`` means that it answered something now,
+    """The state of one address. ``confirmed``: it answered something now;
     ``printing`` are its open print ports with the moment of the connection."""
 
     target: Target
@@ -53,8 +53,8 @@ class SweepResult:
 class Sweep:
     """Runs once. ``ports`` are those of every target that names none of its own.
 
-    Hosts and open ports are told to ``sightings`` as they are found, print ports once all of
-    their host are done with. Where IPP is asked at once, it comes last of them, and its connection
+    Hosts and open ports are added to ``discoveries`` as they are found, print ports when all of
+    their host are done. Where IPP is asked at once, it comes last of them, and its connection
     goes along with it.
     """
 
@@ -64,13 +64,13 @@ class Sweep:
         targets: Sequence[Target],
         ports: Sequence[int],
         *,
-        sightings: Sightings,
+        discoveries: Discoveries,
         sockets_max: int = SOCKETS_MAX,
         tries: int = TRIES,
         room: TableRoom = ROOM_UNKNOWN,
     ) -> None:
         self._network = network
-        self._sightings = sightings
+        self._discoveries = discoveries
         self._ports = tuple(ports)
         self._sockets_max = sockets_max
         self._tries = tries
@@ -93,15 +93,15 @@ class Sweep:
         *,
         deadline_s: float,
         is_cancelled: Callable[[], bool],
-        tell: Callable[[int, int], None],
+        report: Callable[[int, int], None],
     ) -> SweepResult:
         """Sweep until nothing is due, ``deadline_s`` (of the network's clock) or the cancellation.
 
-        ``tell`` gets (addresses settled, all addresses) at most at each tick.
+        ``report`` is called with (settled addresses, all addresses), at most once each tick.
         """
-        self._take_neighbours(self._network.known_neighbours())
+        self._add_neighbours(self._network.known_neighbours())
         ended_early = False
-        told = -_TICK_S
+        reported_s = -_TICK_S
         while not self._is_done(now := self._network.now()):
             if is_cancelled() or now >= deadline_s:
                 ended_early = True
@@ -111,13 +111,13 @@ class Sweep:
             self._leave_what_waits(now)
             self._connect(now)
             self._time_out(now)
-            if now - told >= _TICK_S:
-                tell(self._settled_count(now), self._total)
-                told = now
+            if now - reported_s >= _TICK_S:
+                report(self._settled_count(now), self._total)
+                reported_s = now
             happened = self._network.wait(self._pause_s(now))
-            self._take_neighbours(happened.neighbours)
-            self._take_contacts(happened.contacts)
-        tell(self._settled_count(self._network.now()), self._total)
+            self._add_neighbours(happened.neighbours)
+            self._add_contacts(happened.contacts)
+        report(self._settled_count(self._network.now()), self._total)
         return self._result(ended_early)
 
     # ------------------------------------------------------------------ what is due
@@ -199,7 +199,7 @@ class Sweep:
             return
         self._active.remove(host)
         for port, contacted_s in host.printing.items():
-            self._sightings.port(host.target.address, port, contacted_s)
+            self._discoveries.add_port(host.target.address, port, contacted_s)
         if (pause_s := host.probes.last_look_in_s(settles_in_s)) is not None:
             self._resting.append((now + pause_s, host))
 
@@ -221,7 +221,7 @@ class Sweep:
 
     # ------------------------------------------------------------------ taking in
 
-    def _take_neighbours(self, entries: Iterable[LinkNeighbour]) -> None:
+    def _add_neighbours(self, entries: Iterable[LinkNeighbour]) -> None:
         for entry in entries:
             if entry.state == "failed":
                 self._window.failed(entry.address)
@@ -238,7 +238,7 @@ class Sweep:
         host.mac_address = mac_address
         host.confirmed = host.confirmed or is_answer
         if not self._census.add(mac_address, address):
-            self._sightings.host(address)
+            self._discoveries.add_host(address)
         else:
             for other in self._census.addresses(mac_address):
                 if other in self._hosts:
@@ -251,14 +251,14 @@ class Sweep:
             ports,
             abandon_when_silent=is_doubtful,
             tries=self._tries,
-            ipp_last=self._sightings.asks_ipp_at_once,
+            ipp_last=self._discoveries.asks_ipp_at_once,
         )
         host = SweptHost(target, probes)
         self._hosts[target.address] = host
         self._active.append(host)
         return host
 
-    def _take_contacts(self, contacts: Iterable[ConnectResult]) -> None:
+    def _add_contacts(self, contacts: Iterable[ConnectResult]) -> None:
         now = self._network.now()
         for contact in contacts:
             host = self._hosts.get(contact.address)
@@ -269,22 +269,22 @@ class Sweep:
             self._network.drop(contact.address, contact.port)
             if contact.outcome != "unreachable":
                 host.confirmed = True
-                self._sightings.host(contact.address)
+                self._discoveries.add_host(contact.address)
             if contact.latency_ms is not None:
                 host.latency_ms = min(contact.latency_ms, host.latency_ms or contact.latency_ms)
 
     def _take_open(self, host: SweptHost, port: int, now: float) -> None:
         address = host.target.address
         if port not in PRINT_PORTS:
-            self._sightings.port(address, port, now)
+            self._discoveries.add_port(address, port, now)
         elif port == IPP_PORT and self._may_be_asked(host):
-            self._sightings.port(address, port, now, self._network.take(address, port))
+            self._discoveries.add_port(address, port, now, self._network.take(address, port))
         else:
             host.printing[port] = now
 
     def _may_be_asked(self, host: SweptHost) -> bool:
         """Whether IPP is asked at once, and no other print port of the host is to be tried."""
-        return self._sightings.asks_ipp_at_once and host.probes.is_done_with_print_ports
+        return self._discoveries.asks_ipp_at_once and host.probes.is_done_with_print_ports
 
     def _result(self, ended_early: bool) -> SweepResult:
         return SweepResult(

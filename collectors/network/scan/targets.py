@@ -1,4 +1,4 @@
-"""Which addresses the scan may try, in which order, and what it leaves out and says so.
+"""Which addresses the scan may try, in which order, and the limitations for the others.
 
 Only private ranges are ever scanned (RFC 1918; RFC 3927 link-local; the shared space of RFC 6598
 and loopback only when the configuration names them). Nearest addresses come first, so that a cut

@@ -11,7 +11,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from collectors.contract import Facts, Interface, InterfaceAddress
+from collectors.contract import Facts, Interface, InterfaceAddress, NetworkJob
 from collectors.network.mdns.browse import browse
 from collectors.network.mdns.session import QuerySchedule
 
@@ -44,10 +44,9 @@ def main() -> None:
     started, busy = time.monotonic(), time.process_time()
     findings = browse(
         [interface],
-        extra_types=(),
-        max_services=limit,
-        deadline_s=started + deadline_s,
-        run=_Run(),
+        NetworkJob(max_services=limit),
+        started + deadline_s,
+        _Run(),
         # A busy machine needs longer to take in what is announced.
         schedule=QuerySchedule(crowded_s=deadline_s, resolve_after_s=RESOLVE_AFTER_S),
     )

@@ -77,7 +77,7 @@ SCENES = (
     Scene(
         "held by another till, or hung",
         Part(
-            {"held": _out("each of 4 times", "another till or program may hold it")},
+            {"held": _out("each of 4 times", "another till or program may use it")},
             (printer(11, "Held", ports=(80,)),),
             queues=(_raw("held", 11),),
         ),
@@ -86,7 +86,7 @@ SCENES = (
     Scene(
         "silent while its host answers",
         Part(
-            {"hung": _out("does not answer", "another till or program may hold it")},
+            {"hung": _out("does not answer", "another till or program may use it")},
             (replace(printer(12, "Hung", ports=(80,)), filtered_ports=(9100,)),),
             queues=(_raw("hung", 12),),
         ),
@@ -119,9 +119,9 @@ SCENES = (
         ),
     ),
     Scene(
-        "takes no jobs",
+        "rejects jobs",
         Part(
-            {"full": Verdict("reachable", at(15, 9100), ("takes no jobs", "cupsaccept full"))},
+            {"full": Verdict("reachable", at(15, 9100), ("rejects jobs", "cupsaccept full"))},
             (printer(15, "Full"),),
             queues=(_raw("full", 15),),
             commands=("cupsreject full",),
@@ -135,7 +135,7 @@ SCENES = (
     Scene(
         "out of paper",
         Part(
-            {"paper": Verdict("reachable", at(16), ("the printer says: out of paper",))},
+            {"paper": Verdict("reachable", at(16), ("the printer reports: out of paper",))},
             (printer(16, "Paper", ipp=(lab_printer(uuid_of(16), _PAPER),)),),
             queues=(Queue("paper", f"ipp://{NET}.16/ipp/print"),),
         ),

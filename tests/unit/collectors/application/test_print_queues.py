@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from collectors.application.deadline import Deadline
 from collectors.application.readers import print_queues
-from collectors.application.readers.print_queues import Job, Queue
+from collectors.application.readers.print_queues import Queue
 from collectors.application.source import Unreadable
 from collectors.shared.cups import NotRunning
 from collectors.shared.ipp import Response, decode_response
+from collectors.shared.print_jobs import Job, parse_jobs
 from tests.unit.collectors.application.fixtures import fixture, values
 
 NOW = Deadline.after(3600)
@@ -57,7 +58,7 @@ def test_when_a_job_is_stuck() -> None:
 
 
 def test_age() -> None:
-    jobs = print_queues.parse_jobs(decode_response(JOBS), JOBS_CAME_AT + 30.5)
+    jobs = parse_jobs(decode_response(JOBS), JOBS_CAME_AT + 30.5)
     assert [job.age_s for job in jobs] == [30, 30]
 
 
@@ -75,7 +76,7 @@ def test_ipp_of_any_bytes_is_read_or_refused(data: bytes) -> None:
     except ValueError:
         return
     print_queues.parse_queues(response)
-    print_queues.parse_jobs(response, 0.0)
+    parse_jobs(response, 0.0)
 
 
 @given(st.sampled_from([PRINTERS, JOBS]), st.data())
@@ -87,7 +88,7 @@ def test_damaged_ipp_is_read_or_refused(reply: bytes, data: st.DataObject) -> No
     except ValueError:
         return
     print_queues.parse_queues(response)
-    print_queues.parse_jobs(response, 0.0)
+    parse_jobs(response, 0.0)
 
 
 @pytest.mark.parametrize("is_socket_there", [False, True])

@@ -65,7 +65,7 @@ def test_too_many_watched_are_counted() -> None:
     names = tuple(f"p{n}" for n in range(40))
     reading = processes.read_processes(NOW, names, table=lambda _: (), wait=lambda _: None)
     assert reading.truncated
-    assert reading.limitations == ("8 watched programs beyond 32 were left out",)
+    assert reading.limitations == ("8 watched programs beyond 32 are not listed",)
 
 
 @given(st.lists(st.text(), max_size=5))

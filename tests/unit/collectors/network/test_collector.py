@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from collectors.__main__ import job_from_json
 from collectors.contract import (
@@ -18,6 +19,7 @@ from collectors.contract import (
     SourceState,
 )
 from collectors.network.collector import collect_network
+from collectors.network.discoveries import Discoveries, OpenPort
 from collectors.network.host.local_network import LocalInterface, LocalNetwork
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.observations import (
@@ -32,7 +34,6 @@ from collectors.network.observations import (
 )
 from collectors.network.scan.scan import ScanFindings, ScannedHost
 from collectors.network.scan.targets import Target
-from collectors.network.sightings import OpenPort, Sightings
 from collectors.network.sources import Sources
 
 JOB = NetworkJob(ports=(80, 631, 9100), max_hosts=1024, max_services=100, max_duration_s=30.0)
@@ -98,6 +99,7 @@ class World:
     asked: list[OpenPort] = field(default_factory=list)
     scanned: list[tuple[Target, ...]] = field(default_factory=list)
     browsed: list[tuple[str, ...]] = field(default_factory=list)
+    named: list[str] = field(default_factory=list)
 
     def scan(
         self,
@@ -106,26 +108,24 @@ class World:
         *,
         deadline_s: float,
         run: Run,
-        sightings: Sightings,
+        discoveries: Discoveries,
+        tries: int,
     ) -> ScanFindings:
         self.scanned.append(tuple(targets))
         wanted = {target.address for target in targets}
         found = tuple(host for host in self.hosts if host.address in wanted)
         for host in found:
             for port in host.open_ports:
-                sightings.port(host.address, port, 0.0)
+                discoveries.add_port(host.address, port, 0.0)
         return ScanFindings(found)
 
     def browse(
         self,
         interfaces: Sequence[Interface],
-        *,
-        extra_types: Sequence[str],
-        max_services: int,
+        job: NetworkJob,
         deadline_s: float,
         run: Run,
         wanted: Callable[[], Wanted],
-        exclude: Sequence[str],
     ) -> MdnsFindings:
         self.browsed.append(tuple(interface.name for interface in interfaces))
         service = MdnsService("Kitchen", "_ipp._tcp", "kitchen.local", ("10.0.0.9",), 631)
@@ -133,42 +133,45 @@ class World:
 
     def enrich(
         self,
-        sightings: Sightings,
+        discoveries: Discoveries,
+        interfaces: Sequence[Interface],
         deadline_s: float,
         run: Run,
-        device_only: bool = False,
-        *,
-        interfaces: Sequence[Interface] = (),
     ) -> Enrichment:
+        self.named += [interface.name for interface in interfaces]
         asked: list[OpenPort] = []
-        while not sightings.is_complete and not run.cancelled and time.monotonic() < deadline_s:
+        while not discoveries.is_complete and not run.cancelled and time.monotonic() < deadline_s:
             time.sleep(0.005)
-        asked += sightings.take_ports()
+        asked += discoveries.take_ports()
         self.asked += asked
         return Enrichment(
             tuple(Evidence(p.address, p.port, make_model="Brother HL") for p in asked)
         )
 
-    def sources(self) -> Sources:
-        return Sources(
-            read_local_network=lambda: self.local,
-            read_neighbour_table=lambda: (
+    def sources(self, **changed: object) -> Sources:
+        sources = Sources()
+        functions: dict[str, object] = {
+            "read_local_network": lambda: self.local,
+            "read_neighbour_table": lambda: (
                 LinkNeighbour(2, "10.0.0.1", "02:00:00:00:00:01", "stale"),
             ),
-            read_os_version=lambda: "Test 1",
-            browse=self.browse,
-            scan=self.scan,
-            read_known_printers=lambda configured, deadline_s: KnownPrinters(self.known),
-            resolve_hosts=lambda known, deadline_s: tuple(known),
-            enrich=self.enrich,
-        )
+            "read_os_version": lambda: "Test 1",
+            "browse": self.browse,
+            "scan": self.scan,
+            "read_known_printers": lambda configured, deadline_s: KnownPrinters(self.known),
+            "resolve_hosts": lambda known, deadline_s: tuple(known),
+            "enrich": self.enrich,
+        }
+        for name, function in (functions | changed).items():
+            assert hasattr(sources, name)
+            setattr(sources, name, function)
+        return sources
 
 
 def collect(
     world: World, job: NetworkJob = JOB, run: RecordedRun | None = None, **changed: object
 ) -> NetworkFacts:
-    sources = replace(world.sources(), **changed)  # type: ignore[arg-type]
-    return collect_network(job, run or RecordedRun(), sources)
+    return collect_network(job, run or RecordedRun(), world.sources(**changed))
 
 
 def test_what_one_run_learned_the_next_one_knows_the_printer_by() -> None:
@@ -212,34 +215,34 @@ RAW = KnownPrinter(
 )
 
 
-def looks(world: World, *later: str, job: NetworkJob = JOB) -> tuple[str, list[str]]:
-    """Return the printer's reason and the ports that were looked at once more, one by one."""
+def retries(world: World, *later: str, job: NetworkJob = JOB) -> tuple[str, list[str]]:
+    """Return the printer's reason and the ports that were tried once more, one by one."""
     made: list[str] = []
 
-    def look_once(
-        targets: Sequence[Target], *, deadline_s: float, run: Run, sightings: Sightings
-    ) -> ScanFindings:
+    def scan(targets: Sequence[Target], *ports: Sequence[int], **known: Any) -> ScanFindings:
+        if known["tries"] > 1:
+            return world.scan(targets, *ports, **known)
         outcome = later[len(made)]
         made.extend(f"{target.address}:{target.ports}" for target in targets)
         found = replace(PRINTER, open_ports=(), refused_ports=())
         ports = {"open": "open_ports", "refused": "refused_ports", "no-answer": "silent_ports"}
         return ScanFindings((replace(found, **{ports[outcome]: (9100,)}),))  # type: ignore[arg-type]
 
-    facts = collect(world, job, look_once=look_once, looks_after_s=(0.0, 0.01, 0.02))
+    facts = collect(world, job, scan=scan, retries_after_s=(0.0, 0.01, 0.02))
     assert facts.printers is not None
     return facts.printers[0].reason or "", made
 
 
 def test_a_print_port_that_does_not_answer_is_looked_at_again() -> None:
     world = World(hosts=(replace(PRINTER, open_ports=(80,), refused_ports=(9100,)),), known=(RAW,))
-    held, made = looks(world, "refused", "no-answer", "refused")
+    held, made = retries(world, "refused", "no-answer", "refused")
     assert made == ["10.0.0.9:(9100,)"] * 3
     assert "each of 4 times that it was tried" in held
-    assert "another till or program may hold it" in held
-    freed, made = looks(world, "no-answer", "open")
+    assert "another till or program may use it" in held
+    freed, made = retries(world, "no-answer", "open")
     assert len(made) == 2
     assert freed.startswith("Reachable on port 9100")
-    assert "it took no connection at first" in freed
+    assert "it accepted no connection at first" in freed
 
 
 def test_no_other_port_is_looked_at_again() -> None:
@@ -247,9 +250,9 @@ def test_no_other_port_is_looked_at_again() -> None:
     gone = World(hosts=(), known=(RAW,))
     silent = replace(PRINTER, open_ports=(), refused_ports=(), silent_ports=(80, 9100))
     for world in (well, gone, World(hosts=(silent,), known=(RAW,))):
-        assert looks(world)[1] == []
+        assert retries(world)[1] == []
     here = World(known=(RAW,))
-    assert looks(here, job=replace(JOB, device_only=True))[1] == []
+    assert retries(here, job=replace(JOB, device_only=True))[1] == []
 
 
 def test_printers_are_asked_by_snmp_where_a_community_is_configured() -> None:
@@ -268,7 +271,7 @@ def test_printers_are_asked_by_snmp_where_a_community_is_configured() -> None:
     facts = collect(world, replace(JOB, snmp_community="venue"), ask_snmp=ask)
     assert asked == [((SnmpTarget("10.0.0.9", 9100),), "venue")]
     assert facts.printers is not None
-    assert "the printer says: door open" in (facts.printers[0].reason or "")
+    assert "the printer reports: door open" in (facts.printers[0].reason or "")
     assert {each.port for each in facts.endpoints} == {9100, 631}
 
 
@@ -370,7 +373,7 @@ def test_device_only_stays_on_this_machine() -> None:
     assert [[t.address for t in targets] for targets in world.scanned] == [
         ["127.0.0.1", "10.0.0.20"]
     ]
-    assert world.browsed == []
+    assert world.browsed == world.named == []
     assert facts.failures == ()
     assert facts.printers is not None
     assert facts.printers[0].status == "unknown"
@@ -399,16 +402,16 @@ def test_ports_are_asked_while_the_scan_goes_on() -> None:
     world = World()
     was_asked = threading.Event()
 
-    def enrich(sightings: Sightings, *_: object, **__: object) -> Enrichment:
-        while not sightings.take_ports():
+    def enrich(discoveries: Discoveries, *_: object, **__: object) -> Enrichment:
+        while not discoveries.take_ports():
             time.sleep(0.005)
         was_asked.set()
         return Enrichment()
 
     def scan(targets: Sequence[Target], *_: object, **known: object) -> ScanFindings:
-        sightings = known["sightings"]
-        assert isinstance(sightings, Sightings)
-        sightings.port("10.0.0.9", 80, 0.0)
+        discoveries = known["discoveries"]
+        assert isinstance(discoveries, Discoveries)
+        discoveries.add_port("10.0.0.9", 80, 0.0)
         assert was_asked.wait(60)
         return ScanFindings()
 

@@ -7,13 +7,13 @@ from agent.presentation.hosts.rows import host_rows
 from agent.rules.reports.network import network_report
 from agent.wire.payloads.network import NetworkPayload
 from collectors.network.correlate import correlate
+from collectors.network.discoveries import OpenPort
 from collectors.network.mdns.announced import LinkLayer, announced
 from collectors.network.network_map import assemble_endpoints, assemble_hosts
 from collectors.network.observations import Evidence, MdnsService, Wanted
 from collectors.network.questions.ipp import parse_attributes
 from collectors.network.questions.web import read_web
 from collectors.network.scan.scan import ScannedHost
-from collectors.network.sightings import OpenPort
 from collectors.shared.http import HttpReply
 from tests.fixtures.network.devices import DEVICES, Device
 from tests.unit.agent.rules.reports.test_network import CLEAN, CONTEXT, JOB

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from collectors.contract import SourceState
+from collectors.network.discoveries import Queues
 from collectors.network.gathered import Gathered
 from collectors.network.observations import (
     Enrichment,
@@ -12,7 +13,6 @@ from collectors.network.observations import (
     MdnsService,
 )
 from collectors.network.progress import announced_in, answers_in, observed_in, queues_in
-from collectors.network.sightings import Queues
 
 
 def _service(kind: str, port: int, **txt: str) -> MdnsService:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.application.readers.print_queues import parse_jobs, parse_queues
+from collectors.application.readers.print_queues import parse_queues
 from collectors.network.printers.cups import queue_printers
 from collectors.shared import ipp
+from collectors.shared.print_jobs import parse_jobs
 from controlplane.client.errors import CommandError
 from controlplane.demo import place
 from controlplane.demo.lan.plan import LanService

@@ -41,7 +41,7 @@ PLACES = st.sampled_from(("192.168.1.52:9100", "192.168.1.61:9100", "[fd00::52]:
 PRINTERS = st.builds(
     printer,
     status=st.sampled_from(("reachable", "unreachable", "unknown")),
-    reason=st.sampled_from(("fine", "Up; the printer says: out of paper", None)),
+    reason=st.sampled_from(("fine", "Up; the printer reports: out of paper", None)),
     name=st.sampled_from(("bar", "door", "<b>")),
     address=PLACES,
     matched_endpoint=PLACES,

@@ -155,7 +155,7 @@ def test_a_printer_that_a_partial_report_lacks_was_not_looked_at() -> None:
 
 
 def test_what_a_printer_complains_of_is_a_finding() -> None:
-    says = printer(reason="Reachable on port 631; the printer says: out of paper")
+    says = printer(reason="Reachable on port 631; the printer reports: out of paper")
     new = "New: The printer bar needs attention: out of paper."
     gone = "No longer: The printer bar needs attention: out of paper."
     calm, wanting = healthy_network((printer(),)), healthy_network((says,))

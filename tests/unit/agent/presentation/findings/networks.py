@@ -32,7 +32,7 @@ USB = printer(
     address=None,
     matched_endpoint=None,
 )
-LOW = printer("reachable", "Reachable on port 631; the printer says: low on toner", "office")
+LOW = printer("reachable", "Reachable on port 631; the printer reports: low on toner", "office")
 
 
 def healthy_network(printers: tuple[Printer, ...] = (printer(), USB, LOW)) -> NetworkPayload:

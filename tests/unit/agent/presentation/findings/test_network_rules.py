@@ -76,14 +76,14 @@ CASES = (
     ),
     Case(
         "printer-needs-attention",
-        with_printer("reachable", "The printer says: out of paper, low on toner and cover open"),
-        with_printer("reachable", "The printer says: low on ink or toner and low on paper"),
+        with_printer("reachable", "The printer reports: out of paper, low on toner and cover open"),
+        with_printer("reachable", "The printer reports: low on ink or toner and low on paper"),
         "The printer bar needs attention: out of paper, cover open.",
     ),
     Case(
         "printer-needs-attention",
         with_printer("reachable", "Reachable on port 631; its queue is stopped on this machine"),
-        with_printer("reachable", "Reachable on port 631; the printer says: holds new jobs"),
+        with_printer("reachable", "Reachable on port 631; the printer reports: holds new jobs"),
         "The printer bar needs attention: stopped.",
     ),
     Case(
@@ -212,7 +212,7 @@ def test_strangers_words_stay_plain() -> None:
 
 @given(st.text(max_size=60), st.text(max_size=40))
 def test_any_reason_is_read(before: str, says: str) -> None:
-    findings = findings_of(with_printer("reachable", f"{before}; the printer says: {says}"))
+    findings = findings_of(with_printer("reachable", f"{before}; the printer reports: {says}"))
     assert {finding.code for finding in findings} <= {"printer-needs-attention"}
     assert all(plain(s) == s for finding in findings for s in finding.sentences)
 
@@ -220,7 +220,7 @@ def test_any_reason_is_read(before: str, says: str) -> None:
 @pytest.mark.parametrize("words", STATE_WORDS.values())
 def test_each_word_of_a_printer_is_one_complaint_or_none(words: str) -> None:
     """The collector's own words: none falls apart, and what is low does not call anybody."""
-    findings = findings_of(with_printer("reachable", f"Reachable; the printer says: {words}"))
+    findings = findings_of(with_printer("reachable", f"Reachable; the printer reports: {words}"))
     said = [sentence for finding in findings for sentence in finding.sentences]
     is_harmless = words.startswith(("low on", "asked to", "holds")) or "nearly" in words
     assert said == ([] if is_harmless else [f"The printer bar needs attention: {words}."])

@@ -11,12 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.network.host import rtnetlink
-from collectors.network.host.interfaces_linux import (
-    assemble,
-    parse_addresses,
-    parse_links,
-    parse_routes,
-)
+from collectors.network.host.interfaces_linux import assemble
 from collectors.network.host.local_network import LocalInterface
 from collectors.network.host.rtnetlink import LinkNeighbour, Message, NeighbourTableSize
 from tests.paths import FIXTURES
@@ -36,10 +31,13 @@ def dumps() -> dict[str, list[Message]]:
 
 
 def interfaces(dumps: dict[str, list[Message]]) -> dict[str, LocalInterface]:
+    links = (rtnetlink.parse_link(message.body) for message in dumps["links"])
+    addresses = (rtnetlink.parse_address(message.body) for message in dumps["addresses"])
+    routes = (rtnetlink.parse_default_routes(message.body) for message in dumps["routes"])
     joined = assemble(
-        parse_links(dumps["links"]),
-        parse_addresses(dumps["addresses"]),
-        parse_routes(dumps["routes"]),
+        [link for link in links if link],
+        [address for address in addresses if address],
+        [route for found in routes for route in found],
     )
     return {local.interface.name: local for local in joined}
 
@@ -90,7 +88,7 @@ def test_the_table_tells_its_size_once_and_devices_do_not(dumps: dict[str, list[
     sizes = [
         rtnetlink.parse_neighbour_table_size(message.body)
         for message in dumps["neighbour_table"]
-        if message.type == rtnetlink.RTM_NEWNEIGHTBL
+        if message.type == rtnetlink.RTM_GETNEIGHTBL + rtnetlink.NEW_FROM_GET
     ]
     assert len(sizes) > 1
     assert [size for size in sizes if size] == [NeighbourTableSize(entries=2, entries_max=1024)]

@@ -1,43 +1,53 @@
 """Interfaces as psutil and netifaces give them on Windows and macOS."""
 
+import socket
 import sys
+from typing import NamedTuple
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.network.host.interfaces_portable import (
-    SystemAddress,
     SystemGateway,
-    SystemInterface,
     _read_gateways,
     assemble,
     parse_prefix_length,
     read_interfaces,
 )
 
-WINDOWS = (
-    SystemInterface(
-        "Loopback Pseudo-Interface 1",
-        (SystemAddress("ipv4", "127.0.0.1", "255.0.0.0"), SystemAddress("ipv6", "::1")),
-    ),
-    SystemInterface(
-        "WLAN",
-        (
-            SystemAddress("link", "AA-BB-CC-00-11-22"),
-            SystemAddress("ipv4", "192.168.1.7", "255.255.255.0"),
-        ),
-    ),
-    SystemInterface(
-        "Ethernet",
-        (
-            SystemAddress("link", "00-1A-2B-3C-4D-5E"),
-            SystemAddress("ipv6", "fe80::1:2%12"),
-            SystemAddress("ipv4", "10.0.0.20", "255.255.254.0"),
-        ),
-    ),
-    SystemInterface("Bluetooth", (SystemAddress("link", "00-00-00-00-00-00"),), is_up=False),
-)
+
+class Address(NamedTuple):
+    """psutil's own type, as far as it is read."""
+
+    family: int
+    address: str
+    netmask: str | None = None
+
+
+class Stats(NamedTuple):
+    isup: bool
+    flags: str = ""
+
+
+WINDOWS = {
+    "Loopback Pseudo-Interface 1": [
+        Address(socket.AF_INET, "127.0.0.1", "255.0.0.0"),
+        Address(socket.AF_INET6, "::1"),
+    ],
+    "WLAN": [
+        Address(psutil.AF_LINK, "AA-BB-CC-00-11-22"),
+        Address(socket.AF_INET, "192.168.1.7", "255.255.255.0"),
+    ],
+    "Ethernet": [
+        Address(psutil.AF_LINK, "00-1A-2B-3C-4D-5E"),
+        Address(socket.AF_INET6, "fe80::1:2%12"),
+        Address(socket.AF_INET, "10.0.0.20", "255.255.254.0"),
+    ],
+    "Bluetooth": [Address(psutil.AF_LINK, "00-00-00-00-00-00")],
+}
+STATS = {name: Stats(name != "Bluetooth") for name in WINDOWS}
 GATEWAYS = (
     SystemGateway("10.0.0.1", frozenset({"10.0.0.20", "fe80::1:2"})),
     SystemGateway("192.168.1.1", frozenset({"192.168.1.7"})),
@@ -45,7 +55,7 @@ GATEWAYS = (
 
 
 def test_gateways_find_their_interface_by_its_addresses() -> None:
-    found = assemble(WINDOWS, GATEWAYS)
+    found = assemble(WINDOWS, STATS, GATEWAYS)
     assert [(each.interface.name, each.interface.gateways) for each in found[:2]] == [
         ("Ethernet", ("10.0.0.1",)),
         ("WLAN", ("192.168.1.1",)),
@@ -54,7 +64,7 @@ def test_gateways_find_their_interface_by_its_addresses() -> None:
 
 
 def test_addresses_lose_their_scope_and_get_prefix_lengths() -> None:
-    ethernet = assemble(WINDOWS, GATEWAYS)[0].interface
+    ethernet = assemble(WINDOWS, STATS, GATEWAYS)[0].interface
     assert [(a.address, a.prefix_length) for a in ethernet.addresses] == [
         ("10.0.0.20", 23),
         ("fe80::1:2", 64),
@@ -63,7 +73,7 @@ def test_addresses_lose_their_scope_and_get_prefix_lengths() -> None:
 
 
 def test_loopback_and_what_is_down_are_recognised() -> None:
-    by_name = {each.interface.name: each for each in assemble(WINDOWS, GATEWAYS)}
+    by_name = {each.interface.name: each for each in assemble(WINDOWS, STATS, GATEWAYS)}
     assert by_name["Loopback Pseudo-Interface 1"].is_loopback
     assert not by_name["Bluetooth"].is_up
     assert by_name["Bluetooth"].interface.mac_address is None

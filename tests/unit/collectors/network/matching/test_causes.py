@@ -27,7 +27,7 @@ from tests.paths import ROOT
 MAC, STRANGER = "00:1b:a9:12:34:56", "02:00:00:00:00:61"
 UUID = "e3248000-80ce-11db-8000-001ba9123456"
 AT = "192.168.1.50"
-Looks = dict[tuple[str, int], tuple[PortState, ...]]
+Attempts = dict[tuple[str, int], tuple[PortState, ...]]
 
 
 def interface(
@@ -67,7 +67,7 @@ class Venue:
     hosts: tuple[ScannedHost, ...] = (host(),)
     services: tuple[MdnsService, ...] = ()
     evidence: tuple[Evidence, ...] = ()
-    looks: Looks | None = None
+    attempts: Attempts | None = None
     local: tuple[LocalInterface, ...] = (interface(),)
     scanned: tuple[str, ...] = ("192.168.1.0/24",)
     unicast_only: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Venue:
             services=self.services,
             evidence=self.evidence,
             scanned_networks=self.scanned,
-            looks=self.looks or {},
+            attempts=self.attempts or {},
         )
         machine = look_at_machine(
             LocalNetwork(self.local), [self.printer], observed, self.unicast_only
@@ -110,13 +110,15 @@ def usb(*plugged: UsbPrinter, uri: str = "usb://Star/TSP143") -> Venue:
     return Venue(with_usb([queue(uri)], plugged)[0])
 
 
-def looked(*looks: PortState) -> Venue:
+def looked(*attempts: PortState) -> Venue:
     ports: dict[str, tuple[int, ...]] = {
-        "opened": (80, 9100) if looks[-1] == "open" else (80,),
-        "refused_ports": (9100,) if looks[-1] == "refused" else (),
-        "silent_ports": (9100,) if looks[-1] == "no-answer" else (),
+        "opened": (80, 9100) if attempts[-1] == "open" else (80,),
+        "refused_ports": (9100,) if attempts[-1] == "refused" else (),
+        "silent_ports": (9100,) if attempts[-1] == "no-answer" else (),
     }
-    return Venue(hosts=(host(**ports),), looks={(AT, 9100): looks} if len(looks) > 1 else None)
+    return Venue(
+        hosts=(host(**ports),), attempts={(AT, 9100): attempts} if len(attempts) > 1 else None
+    )
 
 
 def only_gateway(*, is_wireless: bool, other: tuple[ScannedHost, ...] = ()) -> Venue:
@@ -249,7 +251,7 @@ def test_a_queue_is_resumed_by_a_command_that_no_name_can_turn_into_another():
 def test_words_of_strangers_are_no_template():
     evidence = (Evidence(AT, 80, title="{s.printer.__class__} {0}"),)
     there = Venue(hosts=(host(opened=(80,), refused_ports=(9100,)),), evidence=evidence)
-    assert "what answers there is {s.printer.__class__} {0}" in there.reason()
+    assert "the device there is {s.printer.__class__} {0}" in there.reason()
 
 
 symptoms = st.builds(
@@ -257,7 +259,7 @@ symptoms = st.builds(
     printer=st.just(queue()),
     status=st.sampled_from(["reachable", "unreachable", "unknown"]),
     seen=st.text(max_size=8),
-    looks=st.lists(st.sampled_from(["open", "refused", "no-answer"]), max_size=3).map(tuple),
+    attempts=st.lists(st.sampled_from(["open", "refused", "no-answer"]), max_size=3).map(tuple),
     in_vain=st.sampled_from(["", "host name", "other"]),
     other=st.text(max_size=8),
     own_reasons=st.lists(st.text(max_size=8), max_size=2).map(tuple),
@@ -280,7 +282,7 @@ def _manual_row(cause: Cause) -> str:
         replace(PRINTER, id="cups:QUEUE", suspended="/sys/bus/usb/devices/…"), "unknown", ""
     )
     remedy = cause.remedy.format(s=sample, m=MachineSymptoms())
-    return f"| **{cause.code.replace('-', ' ')}** | {cause.told_by} | {remedy} |"
+    return f"| **{cause.code.replace('-', ' ')}** | {cause.evidence} | {remedy} |"
 
 
 def _told(cause: Cause) -> Callable[[str], bool]:

@@ -65,8 +65,8 @@ def test_without_anything_learned_the_swap_is_not_seen():
 def test_a_printer_that_dhcp_has_moved_is_named_by_mac():
     (kitchen,) = second(FIRST, seen(("192.168.1.77", KITCHEN_MAC)), KITCHEN)
     assert kitchen.reason == (
-        "Moved to 192.168.1.77:9100 (same MAC); nothing answers at 192.168.1.50 any more: set the"
-        " printer up with the new address, or give it a fixed one"
+        "Moved to 192.168.1.77:9100 (same MAC); nothing answers at 192.168.1.50 any more: set"
+        " the printer up with its new address, or give it a fixed one"
     )
 
 
@@ -127,7 +127,7 @@ def test_of_a_printer_that_was_replaced_it_is_said_since_when():
     known = with_learned([KITCHEN], [replace(learned, replaced_at="2026-11-20T12:00:00+00:00")])
     (kitchen,) = match(known, FIRST).printers
     assert kitchen.status == "reachable"
-    assert "since 2026-11-20 it is another device than before" in (kitchen.reason or "")
+    assert "since 2026-11-20 it is a different device" in (kitchen.reason or "")
 
 
 def test_what_is_at_another_address_by_its_mac_is_learned_there():

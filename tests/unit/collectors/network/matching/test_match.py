@@ -118,7 +118,7 @@ def test_a_printer_that_got_another_address_has_moved(printer: KnownPrinter, by:
     assert (told.status, told.matched_endpoint) == ("unreachable", "192.168.1.61:631")
     assert told.reason == (
         f"Moved to 192.168.1.61:631 (same {by}); nothing answers at 192.168.1.50 any more:"
-        " set the printer up with the new address, or give it a fixed one"
+        " set the printer up with its new address, or give it a fixed one"
     )
 
 
@@ -178,8 +178,8 @@ def test_another_uuid_at_the_address_is_told():
     assert (told.status, told.matched_endpoint) == ("unknown", None)
     assert told.reason == (
         "192.168.1.50 answers on port 631, but it gives another UUID than the printer that was set"
-        " up, so that it may be another device: give the printer a fixed address, or set it up anew"
-        " if it was exchanged"
+        " up, so that it may be another device: give the printer a fixed address, or set it up"
+        " again if it was replaced"
     )
 
 
@@ -204,7 +204,7 @@ def test_refused_and_what_is_open_instead():
     assert (told.status, told.matched_endpoint) == ("unreachable", None)
     assert told.reason == (
         "192.168.1.50 refuses connections on port 631 (matched by address and port);"
-        " printing is open on port 9100 instead"
+        " port 9100 is open for printing instead"
     )
 
 
@@ -234,7 +234,7 @@ def test_what_the_spooler_says_of_a_lost_printer():
     lost = replace(QUEUE, stopped=True, state_reasons=("connecting-to-device",))
     told = judged(lost, correlate(scanned_networks=LAN))
     assert told.reason == (
-        "No answer from 192.168.1.50: is it switched on and connected? The spooler says: still"
+        "No answer from 192.168.1.50: is it switched on and connected? The spooler reports: still"
         " trying to connect; its queue is stopped on this machine"
     )
 
@@ -243,9 +243,9 @@ def test_an_address_where_nobody_looked_is_unknown():
     observed = correlate(scanned=[host("10.0.0.1")], scanned_networks=("10.0.0.0/24",))
     told = judged(QUEUE, observed)
     assert told.status == "unknown"
-    assert told.reason == "192.168.1.50:631 is not in a network that was looked at"
+    assert told.reason == "192.168.1.50:631 is not in a network that was scanned"
     blind = judged(QUEUE, Observations())
-    assert (blind.status, blind.reason) == ("unknown", "The network was not looked at")
+    assert (blind.status, blind.reason) == ("unknown", "The network was not examined")
 
 
 def test_announced_and_not_contacted_is_unknown():
@@ -329,7 +329,7 @@ def test_what_the_printer_says_and_what_the_queue_does():
     )
     told = judged(replace(QUEUE, stopped=True, state_reasons=("paused",)), observed)
     assert told.reason == (
-        "Reachable on port 631, matched by address and port; the printer says: out of paper,"
+        "Reachable on port 631, matched by address and port; the printer reports: out of paper,"
         " cover open, odd thing and paused; its queue is stopped on this machine"
     )
 

@@ -189,7 +189,7 @@ def test_a_printer_that_took_anothers_address_is_not_that_one():
     assert its.status == "unknown"
     assert its.reason == (
         "192.168.1.61 answers on port 9100, but it is the printer kitchen (same UUID) that has this"
-        " address now: give the printer a fixed address, or set it up anew if it was exchanged"
+        " address now: give the printer a fixed address, or set it up again if it was replaced"
     )
 
 
@@ -257,7 +257,7 @@ def test_what_has_the_address_now_is_named():
     )
     assert told.status == "unreachable"
     assert told.reason == (
-        "192.168.1.50 refuses connections on port 9100 (matched by address and port); what answers"
+        "192.168.1.50 refuses connections on port 9100 (matched by address and port); the device"
         " there is Chromecast: has another device taken the address?"
     )
 
@@ -335,7 +335,7 @@ def test_a_stopped_queue_of_a_server_is_told_as_announced_and_as_asked():
     known = [queue(f"ipp://192.168.1.5/printers/{name}", name) for name in ("bar", "till")]
     hosts = (scanned("192.168.1.5", MAC, 631),)
     bar, till = judged(*known, hosts=hosts, services=services)
-    assert (bar.reason or "").endswith("the printer says that it is stopped")
+    assert (bar.reason or "").endswith("the printer reports that it is stopped")
     assert "stopped" not in (till.reason or "")
     cured = Evidence("192.168.1.5", 631, queue="printers/bar", state="idle")
     bar, till = judged(*known, hosts=hosts, services=services, evidence=(cured,))
@@ -406,7 +406,7 @@ def test_a_device_that_such_a_queue_may_use_is_not_called_unused():
 
 @pytest.mark.parametrize(
     ("address", "why"),
-    [("169.254.7.8", "no DHCP server answers"), ("10.9.0.5", "another network than this machine")],
+    [("169.254.7.8", "without a DHCP server"), ("10.9.0.5", "another network than this machine")],
 )
 @pytest.mark.parametrize("uri", [f"ipp://192.168.1.50/?uuid={UUID}", f"dnssd://K?uuid={UUID}"])
 def test_nobody_is_told_to_use_an_address_out_of_reach(uri: str, address: str, why: str):

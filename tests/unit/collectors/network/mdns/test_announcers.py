@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.mdns.announcers import (
-    LACKING_MAX,
     NOBODY,
     QUESTIONS_MAX,
     READ_MAX_BYTES,
@@ -14,6 +13,7 @@ from collectors.network.mdns.announcers import (
     LinkRecords,
 )
 from collectors.network.mdns.records import ENUMERATION, RECORDS_MAX_BYTES, TYPES_MAX, Quota
+from collectors.network.mdns.services import LACKING_MAX, lacking, missing, select_services
 from collectors.network.mdns.wire import (
     AddressRecord,
     PointerRecord,
@@ -21,7 +21,7 @@ from collectors.network.mdns.wire import (
     ServiceRecord,
     TextRecord,
 )
-from collectors.network.observations import Wanted
+from collectors.network.observations import MdnsService, Wanted
 
 HONEST, LIAR = "10.0.0.9", "10.0.0.66"
 MAC = "02:00:00:00:00:66"
@@ -41,8 +41,12 @@ def link(limit: int = 100, wanted: Wanted | None = None) -> LinkRecords:
     return LinkRecords("eth0", Quota(limit, lambda: wanted or Wanted()))
 
 
+def listed(records: LinkRecords) -> list[MdnsService]:
+    return select_services([records], records.quota)[0]
+
+
 def heard(records: LinkRecords) -> set[tuple[str, tuple[str, ...], str]]:
-    return {(each.instance, each.addresses, each.announcer) for each in records.services()}
+    return {(each.instance, each.addresses, each.announcer) for each in listed(records)}
 
 
 def test_what_a_stranger_tells_of_a_service_changes_nothing_of_it() -> None:
@@ -50,7 +54,7 @@ def test_what_a_stranger_tells_of_a_service_changes_nothing_of_it() -> None:
     records.add(HONEST, a_service("Kitchen", HONEST))
     records.add(LIAR, a_service("Kitchen", LIAR, port=80))
     assert heard(records) == {("Kitchen", (HONEST,), HONEST), ("Kitchen", (LIAR,), LIAR)}
-    assert {(s.announcer, s.port) for s in records.services()} == {(HONEST, 631), (LIAR, 80)}
+    assert {(s.announcer, s.port) for s in listed(records)} == {(HONEST, 631), (LIAR, 80)}
 
 
 def test_many_addresses_for_the_name_of_another_host_take_no_room_of_its_own() -> None:
@@ -73,7 +77,7 @@ def test_where_there_is_no_room_whoever_has_most_gives_up_one() -> None:
         records.add(LIAR, a_service(f"Lie {n}", LIAR))
     for n in range(4):
         records.add(f"10.0.0.{n}", a_service(f"Printer {n}", f"10.0.0.{n}"))
-    names = [each.instance for each in records.services()]
+    names = [each.instance for each in listed(records)]
     assert len(names) == 10
     assert {f"Printer {n}" for n in range(4)} <= set(names)
 
@@ -97,7 +101,7 @@ def test_the_wanted_name_opens_no_door_for_more() -> None:
     records.add(HONEST, [r for n in range(150) for r in a_service(f"Queue {n}", HONEST)])
     told = [PointerRecord(f"_t{n}._tcp.local", f"kitchen._t{n}._tcp.local") for n in range(500)]
     records.add(LIAR, told)
-    kept = [each.announcer for each in records.services()]
+    kept = [each.announcer for each in listed(records)]
     assert len(kept) == 200
     assert kept.count(HONEST) >= 99
 
@@ -106,20 +110,20 @@ def test_addresses_of_one_mac_are_one_announcer() -> None:
     records = link(limit=12)
     for n in range(12):
         records.add(f"10.0.1.{n}", a_service(f"Only {n}", f"10.0.1.{n}"))
-    records.tell_apart([LinkNeighbour(2, f"10.0.1.{n}", MAC, "stale") for n in range(12)])
+    records.identify([LinkNeighbour(2, f"10.0.1.{n}", MAC, "stale") for n in range(12)])
     records.add(HONEST, a_service("Kitchen", HONEST))
     assert ("Kitchen", (HONEST,), HONEST) in heard(records)
-    assert records.named(MAC) == f"10.0.1.0 (MAC {MAC})"
+    assert records.describe(MAC) == f"10.0.1.0 (MAC {MAC})"
 
 
 def test_addresses_that_nobody_answers_for_are_one_announcer() -> None:
     records = link(limit=12)
-    records.tell_apart([LinkNeighbour(2, f"10.0.1.{n}", None, "failed") for n in range(12)])
+    records.identify([LinkNeighbour(2, f"10.0.1.{n}", None, "failed") for n in range(12)])
     for n in range(12):
         records.add(f"10.0.1.{n}", a_service(f"Only {n}", f"10.0.1.{n}"))
     records.add(HONEST, a_service("Kitchen", HONEST))
     assert ("Kitchen", (HONEST,), HONEST) in heard(records)
-    assert records.named(NOBODY) == NOBODY
+    assert records.describe(NOBODY) == NOBODY
 
 
 def test_addresses_of_other_networks_are_one_announcer() -> None:
@@ -134,15 +138,15 @@ def test_addresses_of_other_networks_are_one_announcer() -> None:
 
 def test_more_addresses_than_are_listened_to_give_way_to_one_that_answers() -> None:
     records = link(limit=5000)
-    records.tell_apart([LinkNeighbour(2, HONEST, MAC, "reachable")])
+    records.identify([LinkNeighbour(2, HONEST, MAC, "reachable")])
     for n in range(SOURCES_MAX):
         records.add(f"fe80::{n:x}", a_service(f"Six {n}", f"fe80::{n:x}"))
     assert not records.add("fe80::ffff", a_service("One more", "fe80::ffff"))
     assert records.add(HONEST, a_service("Kitchen", HONEST))
     assert ("Kitchen", (HONEST,), HONEST) in heard(records)
     assert len(records) == SOURCES_MAX
-    assert records.unheard == 2
-    assert records.is_tight
+    assert records.rejected == 2
+    assert records.is_overloaded
 
 
 def test_packets_are_read_of_each_in_turn() -> None:
@@ -185,7 +189,7 @@ def test_records_take_no_more_memory_than_is_fair() -> None:
     text = b"\xfa" + b"x" * 250
     for n in range(10_000):
         records.add(LIAR, [TextRecord(f"Lie {n}._ipp._tcp.local", text * 20)])
-    assert records.is_tight
+    assert records.is_overloaded
     assert records.add(HONEST, a_service("Kitchen", HONEST))
     kept = sum(book.size_bytes for book in records.books)
     assert RECORDS_MAX_BYTES // 3 < kept <= RECORDS_MAX_BYTES // 2 + 10_000
@@ -200,9 +204,9 @@ def test_types_and_questions_are_shared() -> None:
     lies = [PointerRecord("_ipp._tcp.local", f"L{n}._ipp._tcp.local") for n in range(6000)]
     records.add(LIAR, lies)
     records.add(HONEST, [PointerRecord("_ipp._tcp.local", "Kitchen._ipp._tcp.local")])
-    missing = records.missing()
-    assert [question.labels[0] for question in missing[:2]] == ["L0", "Kitchen"]
-    asked = [question for question in missing if records.may_ask(question)]
+    questions = missing(records)
+    assert [question.labels[0] for question in questions][:2] == ["L0", "Kitchen"]
+    asked = [question for question, of in questions.items() if records.may_ask(of)]
     assert sum(q.labels[0].startswith("L") for q in asked) <= QUESTIONS_MAX // 2
     assert sum(q.labels[0] == "Kitchen" for q in asked) == 2
 
@@ -212,11 +216,11 @@ def test_what_is_proved_replaces_what_was_heard_from_an_address() -> None:
     for n in range(5):
         records.add(HONEST, a_service(f"False {n}", HONEST))  # somebody used its address
     records.add_proved(HONEST, a_service("Kitchen", HONEST)[:2])
-    assert [question.type for question in records.lacking(HONEST)] == ["A", "AAAA", "TXT"]
+    assert [question.type for question in lacking(records, HONEST)] == ["A", "AAAA", "TXT"]
     records.add_proved(HONEST, a_service("Kitchen", HONEST)[2:])
     assert heard(records) == {("Kitchen", (HONEST,), HONEST)}
-    assert records.lacking(HONEST) == []
-    assert records.lacking(LIAR) == []
+    assert lacking(records, HONEST) == []
+    assert lacking(records, LIAR) == []
 
 
 def test_what_is_proved_finds_room_among_addresses_that_are_made_up() -> None:
@@ -231,7 +235,7 @@ def test_what_a_host_is_asked_for_by_itself_is_bounded() -> None:
     records = link(limit=1000)
     told = (PointerRecord("_ipp._tcp.local", f"P{n}._ipp._tcp.local") for n in range(500))
     records.add_proved(HONEST, told)
-    assert len(records.lacking(HONEST)) == LACKING_MAX
+    assert len(lacking(records, HONEST)) == LACKING_MAX
 
 
 def twins(*told: tuple[str, tuple[str, ...]]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -239,7 +243,7 @@ def twins(*told: tuple[str, tuple[str, ...]]) -> Iterator[tuple[str, tuple[str, 
     for source, addresses in told:
         records.add(source, a_service("Kitchen", addresses[0]))
         records.add(source, [AddressRecord("h.local", each) for each in addresses])
-    return ((each.announcer, each.addresses) for each in records.services())
+    return ((each.announcer, each.addresses) for each in listed(records))
 
 
 def test_a_device_that_speaks_both_families_is_one() -> None:

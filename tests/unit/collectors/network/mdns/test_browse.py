@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from collectors.contract import Facts, Interface, InterfaceAddress
+from collectors.contract import Facts, Interface, InterfaceAddress, NetworkJob
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.mdns.browse import INTERFACES_MAX, SERVICE_TYPES, browse
 from collectors.network.mdns.session import QuerySchedule
@@ -77,10 +77,9 @@ def browse_loopback(
 ) -> MdnsFindings:
     return browse(
         [LAN],
-        extra_types=("_venue._tcp.local.", "nonsense"),
-        max_services=limit,
-        deadline_s=time.monotonic() + bound_s,
-        run=run or FakeRun(),
+        NetworkJob(max_services=limit, mdns_service_types=("_venue._tcp.local.", "nonsense")),
+        time.monotonic() + bound_s,
+        run or FakeRun(),
         open_link=to_responder(responder, networks),
         schedule=QUICK,
     )
@@ -178,10 +177,9 @@ def test_what_was_lost_is_asked_for_again():
     with Responder({IPP: [packet]}) as responder:
         findings = browse(
             [LAN],
-            extra_types=(),
-            max_services=10,
-            deadline_s=time.monotonic() + 60,
-            run=FakeRun(),
+            NetworkJob(max_services=10),
+            time.monotonic() + 60,
+            FakeRun(),
             open_link=open_losing,
             read_neighbours=lambda: (),
             schedule=QUICK,
@@ -206,11 +204,9 @@ def test_where_too_much_is_told_the_hosts_are_asked_themselves():
     with Responder({IPP: flood}) as responder:
         findings = browse(
             [LAN],
-            extra_types=(),
-            max_services=10,
-            deadline_s=time.monotonic() + 60,
-            run=FakeRun(),
-            exclude=("127.0.0.2/32", "nonsense"),
+            NetworkJob(max_services=10, exclude=("127.0.0.2/32", "nonsense")),
+            time.monotonic() + 60,
+            FakeRun(),
             open_link=to_responder(responder),
             read_neighbours=neighbours,
             schedule=QUICK,
@@ -221,7 +217,7 @@ def test_where_too_much_is_told_the_hosts_are_asked_themselves():
     assert later
     assert not any(b"\x02P1\x04_ipp" in question for question in later)
     assert findings.limitations[-1] == (
-        "mDNS: more was announced on eth0 than could be heard, so 1 hosts were asked one by one:"
+        "mDNS: more was announced on eth0 than could be read, so 1 hosts were asked one by one:"
         " 0 answered"
     )
 
@@ -237,10 +233,9 @@ def test_where_nobody_is_heard_hosts_are_asked_only_for_a_printer_called_by_name
     with Responder({}) as responder:
         findings = browse(
             [LAN],
-            extra_types=(),
-            max_services=10,
-            deadline_s=time.monotonic() + 60,
-            run=FakeRun(),
+            NetworkJob(max_services=10),
+            time.monotonic() + 60,
+            FakeRun(),
             wanted=lambda: Wanted(is_called=is_called),
             open_link=to_responder(responder),
             read_neighbours=neighbours,
@@ -295,10 +290,9 @@ def test_no_interface_is_unsupported():
     for interfaces in ([], [loopback]):
         findings = browse(
             interfaces,
-            extra_types=(),
-            max_services=10,
-            deadline_s=time.monotonic() + 60,
-            run=FakeRun(),
+            NetworkJob(max_services=10),
+            time.monotonic() + 60,
+            FakeRun(),
         )
         assert findings.state.state == "unsupported"
         assert findings.services == ()
@@ -312,10 +306,9 @@ def test_an_interface_that_cannot_be_opened_is_a_failure_with_a_reason():
 
     findings = browse(
         [LAN],
-        extra_types=(),
-        max_services=10,
-        deadline_s=time.monotonic() + 60,
-        run=FakeRun(),
+        NetworkJob(max_services=10),
+        time.monotonic() + 60,
+        FakeRun(),
         open_link=refuse,
     )
     assert findings.state.state == "failed"
@@ -326,10 +319,9 @@ def test_interfaces_beyond_the_bound_are_told():
     with Responder({}) as responder:
         findings = browse(
             [LAN] * (INTERFACES_MAX + 3),
-            extra_types=(),
-            max_services=10,
-            deadline_s=time.monotonic() + 60,
-            run=FakeRun(),
+            NetworkJob(max_services=10),
+            time.monotonic() + 60,
+            FakeRun(),
             open_link=to_responder(responder),
             schedule=QUICK,
         )
@@ -345,7 +337,7 @@ def test_a_taken_port_is_told_and_another_one_used():
         assert link is not None
         try:
             assert link.is_direct
-            assert f"another program keeps UDP port {port}" in link.problems[0]
+            assert f"another program uses UDP port {port}" in link.problems[0]
             assert [each.getsockname()[1] != port for each in link.sockets] == [True]
         finally:
             link.close()

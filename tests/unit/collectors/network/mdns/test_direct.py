@@ -7,6 +7,7 @@ import time
 from collectors.network.mdns.announcers import LinkRecords
 from collectors.network.mdns.direct import ANSWERS_MAX, ask_directly
 from collectors.network.mdns.records import Quota
+from collectors.network.mdns.services import select_services
 from collectors.network.observations import MdnsService
 from tests.unit.collectors.network.mdns.mdns_answers import name, response, service, service_records
 from tests.unit.collectors.network.mdns.test_browse import FakeRun
@@ -57,7 +58,7 @@ def asked(host: Host, *addresses: str, run: FakeRun | None = None) -> tuple[int,
         run=run or FakeRun(),
         port=host.port,
     )
-    return answered, list(records.services())
+    return answered, select_services([records], records.quota)[0]
 
 
 def test_what_a_host_answers_is_its_own() -> None:

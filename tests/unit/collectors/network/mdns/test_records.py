@@ -12,6 +12,7 @@ from collectors.network.mdns.records import (
     parse_txt,
     service_type_of,
 )
+from collectors.network.mdns.services import missing, select_services
 from collectors.network.mdns.wire import (
     AddressRecord,
     PointerRecord,
@@ -20,12 +21,16 @@ from collectors.network.mdns.wire import (
     ServiceRecord,
     TextRecord,
 )
+from collectors.network.observations import MdnsService
 
 FULL = "Kitchen._ipp._tcp.local"
 
 
 class Told(LinkRecords):
     """The records of one link, told by one device unless a test says otherwise."""
+
+    def services(self) -> list[MdnsService]:
+        return select_services([self], self.quota)[0]
 
     def hear(self, records: Iterable[Record], source: str = "10.0.0.9") -> bool:
         return self.add(source, records)
@@ -60,14 +65,14 @@ def test_asks_only_for_what_is_missing():
     book = a_book()
     book.hear([PointerRecord("_ipp._tcp.local", FULL)])
     own = ("Kitchen", "_ipp", "_tcp", "local")
-    assert list(book.missing()) == [Question(own, "SRV"), Question(own, "TXT")]
+    assert list(missing(book)) == [Question(own, "SRV"), Question(own, "TXT")]
     book.hear([ServiceRecord(FULL, "h.local", 631), TextRecord(FULL, b"")])
-    assert list(book.missing()) == [
+    assert list(missing(book)) == [
         Question(("h", "local"), "A"),
         Question(("h", "local"), "AAAA"),
     ]
     book.hear([AddressRecord("h.local", "10.0.0.9")])
-    assert list(book.missing()) == []
+    assert list(missing(book)) == []
 
 
 def test_the_allowance_is_shared_and_counts_what_it_drops():
@@ -75,7 +80,8 @@ def test_the_allowance_is_shared_and_counts_what_it_drops():
     first, second = Told("eth0", quota), Told("wlan0", quota)
     first.hear([PointerRecord("_ipp._tcp.local", FULL)])
     second.hear([PointerRecord("_ipp._tcp.local", FULL), PointerRecord("_ipp._tcp.local", FULL)])
-    assert (len(first), len(second), len(quota.dropped)) == (1, 0, 1)
+    services, dropped = select_services([first, second], quota)
+    assert ([each.interface_name for each in services], dropped.total()) == (["eth0"], 1)
 
 
 def test_learns_types_from_the_enumeration_only_as_far_as_its_bound():

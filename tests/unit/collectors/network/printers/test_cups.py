@@ -17,7 +17,7 @@ from collectors.network.printers.cups import (
     queue_printers,
     read_cups_printers,
 )
-from collectors.network.printers.lpstat import LpstatQueue, parse_lpstat
+from collectors.network.printers.lpstat import parse_lpstat
 from collectors.shared.ipp import decode_response
 from tests.unit.collectors.shared.spooler import http, soon, spooler
 from tests.unit.collectors.shared.test_ipp import QUEUES, item, message
@@ -168,11 +168,11 @@ device for till: /dev/usb/lp0
 device for old: /dev/ttyS0
 lpstat: something else
 """
-    assert parse_lpstat(text) == (
-        LpstatQueue("kitchen", "ipp://10.0.0.2/ipp/print"),
-        LpstatQueue("till", "usb:/dev/usb/lp0"),
-        LpstatQueue("old", "serial:/dev/ttyS0"),
-    )
+    assert parse_lpstat(text) == {
+        "kitchen": "ipp://10.0.0.2/ipp/print",
+        "till": "usb:/dev/usb/lp0",
+        "old": "serial:/dev/ttyS0",
+    }
 
 
 @pytest.mark.parametrize(
@@ -190,21 +190,21 @@ lpstat: something else
 )
 def test_lpstat_in_the_language_of_a_mac(line: str):
     uri = "ipp://10.0.0.2:631/ipp/print"
-    assert parse_lpstat(line.format("till-1", uri)) == (LpstatQueue("till-1", uri),)
+    assert parse_lpstat(line.format("till-1", uri)) == {"till-1": uri}
 
 
 def test_an_instance_is_no_second_printer():
     text = "device for till: usb://A/B\ndevice for till/duplex: usb://A/B\n"
-    assert parse_lpstat(text) == (LpstatQueue("till", "usb://A/B"),)
+    assert parse_lpstat(text) == {"till": "usb://A/B"}
 
 
 @pytest.mark.parametrize("device", ["/dev/null", "///dev/null", "file:/dev/null", "/tmp/out"])
 def test_a_queue_that_leads_to_a_file_is_no_printer(device: str):
-    (found,) = parse_lpstat(f"device for pdf: {device}")
-    assert queue_printer(found.name, "", found.uri, None) is None
+    ((name, uri),) = parse_lpstat(f"device for pdf: {device}").items()
+    assert queue_printer(name, "", uri, None) is None
 
 
 @given(st.text(max_size=300))
 def test_any_lpstat_output_is_read(text: str):
-    for found in parse_lpstat(text + "\ndevice for a: " + text):
-        queue_printer(found.name, "", found.uri, None)
+    for name, uri in parse_lpstat(text + "\ndevice for a: " + text).items():
+        queue_printer(name, "", uri, None)

@@ -11,67 +11,49 @@ from collectors.network.printers.windows_registry import (
     TCP_PORTS,
     WSD_DEVICES,
     WSD_PORTS,
-    LocalMachineRegistry,
     RegistryValue,
+    read_key,
     url_host,
 )
 from collectors.network.printers.windows_spooler import (
     SpoolerPrinter,
-    WindowsSpooler,
     _PrinterInfo2,
     read_printer_info,
+    read_spooler,
 )
 
 UUID = "cfe92100-67c4-11d4-a45f-9caed3b038b3"
 
 
-class RecordedRegistry:
-    def __init__(self, keys: Mapping[str, Mapping[str, RegistryValue]]) -> None:
-        self._keys = keys
-
-    def values(self, path: str) -> Mapping[str, RegistryValue] | None:
-        return self._keys.get(path)
+def stopped_spooler() -> tuple[SpoolerPrinter, ...]:
+    raise OSError(1722, "The RPC server is unavailable")
 
 
-class RecordedSpooler:
-    def __init__(self, *printers: SpoolerPrinter) -> None:
-        self._printers = printers
-
-    def printers(self) -> tuple[SpoolerPrinter, ...]:
-        return self._printers
-
-
-class StoppedSpooler:
-    def printers(self) -> tuple[SpoolerPrinter, ...]:
-        raise OSError(1722, "The RPC server is unavailable")
-
-
-REGISTRY = RecordedRegistry(
-    {
-        rf"{TCP_PORTS}\IP_192.168.1.50": {
-            "Protocol": 1,
-            "HostName": "192.168.1.50",
-            "IPAddress": "",
-            "PortNumber": 9100,
-        },
-        rf"{TCP_PORTS}\bar": {
-            "Protocol": 2,
-            "HostName": "BRN001BA9123456",
-            "PortNumber": 9100,
-            "Queue": "lp",
-        },
-        rf"{WSD_PORTS}\WSD-1": {"Printer UUID": UUID},
-        rf"{WSD_PORTS}\WSD-2": {"Printer UUID": f"urn:uuid:{UUID[:-1]}c"},
-        rf"{WSD_DEVICES}\urn:uuid:{UUID}": {
-            "LocationInformation": "http://192.168.1.61:80/WebServices/Device"
-        },
-        SERIAL_PORTS: {r"\Device\Serial0": "COM1"},
-    }
-)
+KEYS: dict[str, Mapping[str, RegistryValue]] = {
+    rf"{TCP_PORTS}\IP_192.168.1.50": {
+        "Protocol": 1,
+        "HostName": "192.168.1.50",
+        "IPAddress": "",
+        "PortNumber": 9100,
+    },
+    rf"{TCP_PORTS}\bar": {
+        "Protocol": 2,
+        "HostName": "BRN001BA9123456",
+        "PortNumber": 9100,
+        "Queue": "lp",
+    },
+    rf"{WSD_PORTS}\WSD-1": {"Printer UUID": UUID},
+    rf"{WSD_PORTS}\WSD-2": {"Printer UUID": f"urn:uuid:{UUID[:-1]}c"},
+    rf"{WSD_DEVICES}\urn:uuid:{UUID}": {
+        "LocationInformation": "http://192.168.1.61:80/WebServices/Device"
+    },
+    SERIAL_PORTS: {r"\Device\Serial0": "COM1"},
+}
+REGISTRY = KEYS.get
 
 
 def read(*printers: SpoolerPrinter):
-    return read_windows_printers(RecordedSpooler(*printers), REGISTRY)
+    return read_windows_printers(lambda: printers, REGISTRY)
 
 
 def test_a_standard_tcp_port():
@@ -173,7 +155,7 @@ def test_status_bits_become_words():
 
 
 def test_a_stopped_spooler_is_a_failure_with_a_reason():
-    known = read_windows_printers(StoppedSpooler(), REGISTRY)
+    known = read_windows_printers(stopped_spooler, REGISTRY)
     (failure,) = known.failures
     assert failure.reason == (
         "the print spooler does not answer (The RPC server is unavailable): start the service"
@@ -201,6 +183,6 @@ def test_reads_the_structures_of_winspool():
 
 
 def test_other_systems_have_neither():
-    assert LocalMachineRegistry().values(TCP_PORTS) is None
-    (failure,) = read_windows_printers(WindowsSpooler(), REGISTRY).failures
+    assert read_key(TCP_PORTS) is None
+    (failure,) = read_windows_printers(read_spooler, REGISTRY).failures
     assert "no Windows spooler" in failure.reason

@@ -2,11 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collectors.network.discoveries import OpenPort
 from collectors.network.observations import Evidence
 from collectors.network.questions.page_title import parse_realm, parse_title
 from collectors.network.questions.server_header import parse_product
 from collectors.network.questions.web import read_web
-from collectors.network.sightings import OpenPort
 from collectors.shared.http import HttpReply
 
 

@@ -8,6 +8,7 @@ import ssl
 import struct
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import wait
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,14 +22,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.contract import Interface, InterfaceAddress
-from collectors.network.background import Background
-from collectors.network.mdns.names import READ_PER_HOST_MAX, Heard, ask_names
+from collectors.network.discoveries import Discoveries, OpenPort
+from collectors.network.mdns.names import READ_PER_HOST_MAX, NameAnswers, ask_names
 from collectors.network.mdns.sockets import LinkSockets
 from collectors.network.observations import Evidence, HostName
 from collectors.network.questions.ipp import ask_ipp, parse_attributes, parse_device_id
 from collectors.network.questions.page_title import parse_title
 from collectors.network.questions.web import ask_web
-from collectors.network.sightings import OpenPort, Sightings
+from collectors.shared.background import in_background
 from collectors.shared.http import HttpReply
 from collectors.shared.ipp import IppError
 from tests.unit.collectors.network.mdns.mdns_answers import PTR, Responder, name, record, response
@@ -303,30 +304,30 @@ def test_a_host_is_asked_for_its_name_as_soon_as_it_is_found():
     answer = response(record(name(*reverse.split(".")), PTR, name("till", "local")))
     lan = Interface("eth0", (InterfaceAddress("127.0.0.1", "ipv4", 8),))
     with Responder({b"\x019\x010\x010\x03127\x07in-addr": [answer]}) as responder:
-        sightings = Sightings()
-        sightings.host("127.0.0.9")
-        asking = Background(
+        discoveries = Discoveries()
+        discoveries.add_host("127.0.0.9")
+        asking = in_background(
             lambda: ask_names(
                 [lan],
-                sightings,
+                discoveries,
                 time.monotonic() + 60,
                 FakeRun(),
                 open_link=_to(responder.address),
             )
         )
         assert responder.was_asked.acquire(timeout=60)
-        assert not asking.wait(time.monotonic() + 0.2, lambda: False)
-        sightings.complete()
-        assert asking.wait(time.monotonic() + 60, lambda: False)
+        assert not wait([asking], timeout=0.2).done
+        discoveries.complete()
+        assert wait([asking], timeout=60).done
         assert asking.result() == (HostName("127.0.0.9", "till.local"),)
 
 
-def all_found(*addresses: str) -> Sightings:
-    sightings = Sightings()
+def all_found(*addresses: str) -> Discoveries:
+    discoveries = Discoveries()
     for address in addresses:
-        sightings.host(address)
-    sightings.complete()
-    return sightings
+        discoveries.add_host(address)
+    discoveries.complete()
+    return discoveries
 
 
 def _to(address: tuple[str, int]) -> Callable[[Interface], LinkSockets]:
@@ -372,17 +373,17 @@ def test_a_host_s_own_word_for_its_name_counts_more_than_others():
     def naming(label: str) -> bytes:
         return response(record(name(*reverse.split(".")), PTR, name(label, "local")))
 
-    heard = Heard()
-    assert heard.want("127.0.0.9") == reverse
+    answers = NameAnswers()
+    assert answers.want("127.0.0.9") == reverse
     for number in range(1000):
-        heard.add("127.0.0.66", naming(f"lie-{number}"))
-    assert heard.name(reverse) == "lie-0.local"
-    assert heard.read <= 2 * READ_PER_HOST_MAX
-    heard.add("", naming("from-beyond-the-link"))
-    heard.add("127.0.0.9", b"noise")
-    heard.add("127.0.0.9", naming("till"))
-    heard.add("127.0.0.9", naming("later"))
-    assert heard.name(reverse) == "till.local"
+        answers.add("127.0.0.66", naming(f"lie-{number}"))
+    assert answers.name(reverse) == "lie-0.local"
+    assert answers.read <= 2 * READ_PER_HOST_MAX
+    answers.add("", naming("from-beyond-the-link"))
+    answers.add("127.0.0.9", b"noise")
+    answers.add("127.0.0.9", naming("till"))
+    answers.add("127.0.0.9", naming("later"))
+    assert answers.name(reverse) == "till.local"
 
 
 async def test_the_first_question_goes_over_the_connection_of_the_scan():

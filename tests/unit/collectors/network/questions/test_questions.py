@@ -3,12 +3,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import wait
 from dataclasses import dataclass, field
 
 import pytest
 
-from collectors.contract import Facts, Interface, InterfaceAddress
-from collectors.network.background import Background
+from collectors.contract import Facts
+from collectors.network.discoveries import Discoveries, OpenPort, Queues
 from collectors.network.observations import Evidence
 from collectors.network.questions import questions
 from collectors.network.questions.questions import (
@@ -21,7 +22,7 @@ from collectors.network.questions.questions import (
     enrich,
     question_for,
 )
-from collectors.network.sightings import OpenPort, Queues, Sightings
+from collectors.shared.background import in_background
 
 PRINTS_OR_PAYS = (22, 23, 445, 515, 6101, 8443, *range(9100, 9117), 10009, 12000, 33333)
 
@@ -64,21 +65,21 @@ def soon() -> float:
     return time.monotonic() + 60
 
 
-def found_all(ports: Sequence[tuple[str, int]], contacted_s: float = 0.0) -> Sightings:
+def found_all(ports: Sequence[tuple[str, int]], contacted_s: float = 0.0) -> Discoveries:
     """All that a scan that is over has found."""
-    sightings = Sightings()
+    discoveries = Discoveries()
     for address, port in ports:
-        sightings.port(address, port, contacted_s)
-    sightings.tell_queues({})
-    sightings.complete()
-    return sightings
+        discoveries.add_port(address, port, contacted_s)
+    discoveries.set_queues({})
+    discoveries.complete()
+    return discoveries
 
 
 @pytest.mark.medium
 def test_of_all_ports_only_the_allowed_are_asked():
     hosts = FakeHosts()
     every_port = found_all([("10.0.0.9", port) for port in range(1, 65536)])
-    found = enrich(every_port, soon(), FakeRun(), ask=hosts.ask)
+    found = enrich(every_port, (), soon(), FakeRun(), ask=hosts.ask)
     assert {port for _, port, _ in hosts.asked} == {80, 443, 631, 8008, 8043, 8080}
     assert len(hosts.asked) == len(found.evidence) == 6
 
@@ -92,7 +93,7 @@ def test_what_prints_or_pays_is_not_allowed():
 def test_a_host_is_asked_gently_and_printers_first():
     hosts = FakeHosts()
     ports = found_all([("10.0.0.9", port) for port in ALLOWED][::-1])
-    enrich(ports, soon(), FakeRun(), ask=hosts.ask)
+    enrich(ports, (), soon(), FakeRun(), ask=hosts.ask)
     assert hosts.most_at_once <= PORTS_AT_ONCE
     assert hosts.asked[0] == ("10.0.0.9", 631, "ipp")
 
@@ -108,7 +109,7 @@ def test_a_host_that_keeps_silent_is_not_asked_on(monkeypatch: pytest.MonkeyPatc
         return ()
 
     run = FakeRun()
-    found = enrich(found_all([("10.0.0.9", port) for port in ALLOWED]), soon(), run, ask=silent)
+    found = enrich(found_all([("10.0.0.9", port) for port in ALLOWED]), (), soon(), run, ask=silent)
     assert asked == list(ALLOWED)[:PORTS_AT_ONCE]
     assert found.evidence == found.limitations == found.failures == ()
     assert run.steps[-1] == ("enrichment", 6, 6)
@@ -120,23 +121,23 @@ def test_the_deadline_ends_it_and_what_was_not_asked_is_counted():
         return ()
 
     ports = found_all([(f"10.0.0.{number}", 80) for number in range(10)])
-    found = enrich(ports, time.monotonic() + 0.1, FakeRun(), ask=slow)
+    found = enrich(ports, (), time.monotonic() + 0.1, FakeRun(), ask=slow)
     assert found.limitations == ("10 ports were not asked what they are: the time was up",)
 
 
 def test_a_cancelled_run_ends_at_once():
-    hosts, scan_that_goes_on = FakeHosts(), Sightings()
+    hosts, scan_that_goes_on = FakeHosts(), Discoveries()
     run = FakeRun(cancelled=True)
     in_an_hour = time.monotonic() + 3600
-    asking = Background(lambda: enrich(scan_that_goes_on, in_an_hour, run, ask=hosts.ask))
-    assert asking.wait(soon(), lambda: False)
+    asking = in_background(lambda: enrich(scan_that_goes_on, (), in_an_hour, run, ask=hosts.ask))
+    assert wait([asking], timeout=60).done
     asking.result()
 
 
 def test_too_many_ports_are_counted():
     hosts = FakeHosts()
     ports = found_all([(f"10.0.{n // 250}.{n % 250 + 1}", 80) for n in range(PORTS_MAX + 5)])
-    found = enrich(ports, soon(), FakeRun(), ask=hosts.ask)
+    found = enrich(ports, (), soon(), FakeRun(), ask=hosts.ask)
     assert len(found.evidence) == PORTS_MAX
     assert found.limitations == ("5 ports were not asked what they are: too many",)
 
@@ -148,44 +149,43 @@ def test_what_breaks_is_told_and_the_rest_goes_on():
         return (Evidence(port.address, port.port),)
 
     ports = found_all([(f"10.0.0.{number}", 80) for number in range(1, 30)])
-    found = enrich(ports, soon(), FakeRun(), ask=broken)
+    found = enrich(ports, (), soon(), FakeRun(), ask=broken)
     assert len(found.evidence) == 1
     assert len(found.failures) == FAILURES_MAX
     assert found.failures[0].step == "enrichment"
     assert "ZeroDivisionError" in found.failures[0].reason
 
 
-def test_no_name_is_asked_for_when_only_this_device_is_meant():
-    sightings = Sightings()
-    sightings.host("127.0.0.9")
-    sightings.complete()
-    loopback = Interface("lo", (InterfaceAddress("127.0.0.1", "ipv4", 8),))
-    found = enrich(sightings, soon(), FakeRun(), True, interfaces=(loopback,))
+def test_without_an_interface_no_name_is_asked_for():
+    discoveries = Discoveries()
+    discoveries.add_host("127.0.0.9")
+    discoveries.complete()
+    found = enrich(discoveries, (), soon(), FakeRun())
     assert found.hostnames == ()
 
 
 def test_a_port_is_asked_as_soon_as_it_is_found():
     hosts = FakeHosts()
-    sightings = Sightings()
-    asking = Background(lambda: enrich(sightings, soon(), FakeRun(), ask=hosts.ask))
+    discoveries = Discoveries()
+    asking = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=hosts.ask))
     for number in range(1, 4):
-        sightings.port(f"10.0.0.{number}", 80, 0.0)
+        discoveries.add_port(f"10.0.0.{number}", 80, 0.0)
         assert hosts.was_asked.acquire(timeout=60)
-    sightings.complete()
-    assert asking.wait(soon(), lambda: False)
+    discoveries.complete()
+    assert wait([asking], timeout=60).done
     assert len(asking.result().evidence) == 3
 
 
 def test_a_printer_is_asked_once_its_queues_are_known():
     hosts = FakeHosts()
-    sightings = Sightings()
-    asking = Background(lambda: enrich(sightings, soon(), FakeRun(), ask=hosts.ask))
-    sightings.port("10.0.0.9", 631, 0.0)
-    sightings.port("10.0.0.9", 80, 0.0)
+    discoveries = Discoveries()
+    asking = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=hosts.ask))
+    discoveries.add_port("10.0.0.9", 631, 0.0)
+    discoveries.add_port("10.0.0.9", 80, 0.0)
     assert hosts.was_asked.acquire(timeout=60)
-    sightings.tell_queues({("10.0.0.9", 631): Queues(("ipp/print",), ("printers/bar",))})
-    sightings.complete()
-    assert asking.wait(soon(), lambda: False)
+    discoveries.set_queues({("10.0.0.9", 631): Queues(("ipp/print",), ("printers/bar",))})
+    discoveries.complete()
+    assert wait([asking], timeout=60).done
     assert [port for _, port, _ in hosts.asked] == [80, 631]
     assert hosts.queues == [(), (), ("ipp/print",), ("printers/bar",)]
 
@@ -200,7 +200,7 @@ def test_a_printer_is_left_alone_for_a_second_after_the_scan(monkeypatch: pytest
 
     scanned_s = time.monotonic()
     ports = found_all([("10.0.0.9", 80), ("10.0.0.9", 631)], scanned_s)
-    enrich(ports, soon(), FakeRun(), ask=ask)
+    enrich(ports, (), soon(), FakeRun(), ask=ask)
     assert asked_s[631] - scanned_s >= 0.4
     assert asked_s[80] < asked_s[631]
 
@@ -219,24 +219,24 @@ def test_a_silent_page_keeps_no_printer_from_being_asked(monkeypatch: pytest.Mon
                 is_given_up.set()
         return ()
 
-    sightings = Sightings()
-    asking = Background(lambda: enrich(sightings, soon(), FakeRun(), ask=silent))
-    sightings.port("10.0.0.9", 80, 0.0)
-    sightings.port("10.0.0.9", 631, 0.0)
+    discoveries = Discoveries()
+    asking = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=silent))
+    discoveries.add_port("10.0.0.9", 80, 0.0)
+    discoveries.add_port("10.0.0.9", 631, 0.0)
     assert is_given_up.wait(60)
-    assert not asking.wait(time.monotonic() + 0.2, lambda: False)
-    sightings.tell_queues({})
-    sightings.port("10.0.0.9", 8080, 0.0)
-    sightings.complete()
-    assert asking.wait(soon(), lambda: False)
+    assert not wait([asking], timeout=0.2).done
+    discoveries.set_queues({})
+    discoveries.add_port("10.0.0.9", 8080, 0.0)
+    discoveries.complete()
+    assert wait([asking], timeout=60).done
     asking.result()
     assert asked == [80, 631]
 
 
 def test_printers_whose_queues_nobody_told_of_count_as_unasked():
-    sightings = Sightings()
-    sightings.port("10.0.0.9", 631, 0.0)
-    found = enrich(sightings, time.monotonic() + 0.1, FakeRun(), ask=FakeHosts().ask)
+    discoveries = Discoveries()
+    discoveries.add_port("10.0.0.9", 631, 0.0)
+    found = enrich(discoveries, (), time.monotonic() + 0.1, FakeRun(), ask=FakeHosts().ask)
     assert found.limitations == ("1 ports were not asked what they are: the time was up",)
 
 
@@ -256,17 +256,17 @@ def test_a_printer_is_asked_at_once_over_the_connection_of_the_scan(
         await asyncio.to_thread(is_asked.wait, 60)
         return ()
 
-    sightings = Sightings()
-    sightings.tell_queues({})
-    asking = Background(lambda: enrich(sightings, soon(), FakeRun(), ask=ask))
+    discoveries = Discoveries()
+    discoveries.set_queues({})
+    asking = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=ask))
     for port in (80, 8080):
-        sightings.port("10.0.0.9", port, 0.0)
+        discoveries.add_port("10.0.0.9", port, 0.0)
         assert began.acquire(timeout=60)
     with socket.socket() as connection:
-        sightings.port("10.0.0.9", 631, time.monotonic() + 1000, connection)
+        discoveries.add_port("10.0.0.9", 631, time.monotonic() + 1000, connection)
         assert is_asked.wait(60)
-        sightings.complete()
-        assert asking.wait(soon(), lambda: False)
+        discoveries.complete()
+        assert wait([asking], timeout=60).done
         asking.result()
         assert asked == [(80, None), (8080, None), (631, connection)]
         assert connection.fileno() == -1
@@ -283,17 +283,17 @@ def test_no_connection_stays_open_where_there_is_no_time_to_ask_or_too_much(
         await asyncio.Event().wait()
         return ()
 
-    run, sightings = FakeRun(), Sightings()
-    sightings.tell_queues({})
-    asking = Background(lambda: enrich(sightings, soon(), run, ask=silent))
-    sightings.port("10.0.0.9", 80, 0.0)
+    run, discoveries = FakeRun(), Discoveries()
+    discoveries.set_queues({})
+    asking = in_background(lambda: enrich(discoveries, (), soon(), run, ask=silent))
+    discoveries.add_port("10.0.0.9", 80, 0.0)
     assert began.acquire(timeout=60)
     connections = [socket.socket() for _ in range(3)]
     for number, connection in enumerate(connections):
-        sightings.port(f"10.0.0.{number}", 631, 0.0, connection)
+        discoveries.add_port(f"10.0.0.{number}", 631, 0.0, connection)
     assert began.acquire(timeout=60)
     run.cancelled = True
-    assert asking.wait(soon(), lambda: False)
+    assert wait([asking], timeout=60).done
     said = asking.result().limitations
     assert said == (
         "1 ports were not asked what they are: too many",

@@ -3,6 +3,8 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import wait
+from contextlib import closing
 from time import monotonic
 from typing import ClassVar
 
@@ -11,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.contract import Facts, SourceState
-from collectors.network.background import Background
+from collectors.network.discoveries import Discoveries
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.scan import (
     ScanFindings,
@@ -22,7 +24,7 @@ from collectors.network.scan.scan import (
 )
 from collectors.network.scan.sockets import SocketNetwork, parse_rtt_ms
 from collectors.network.scan.targets import Target
-from collectors.network.sightings import Sightings
+from collectors.shared.background import in_background
 
 
 class QuietRun:
@@ -97,7 +99,7 @@ def test_open_and_refused_ports_of_this_machine(listener: Listener) -> None:
         (listener.port, closed),
         deadline_s=monotonic() + 60,
         run=QuietRun(),
-        sightings=Sightings(),
+        discoveries=Discoveries(),
     )
     (host,) = findings.hosts
     assert host.open_ports == (listener.port,)
@@ -113,7 +115,7 @@ def test_a_connection_is_reset_without_a_byte(listener: Listener) -> None:
         (listener.port,),
         deadline_s=monotonic() + 60,
         run=QuietRun(),
-        sightings=Sightings(),
+        discoveries=Discoveries(),
     )
     assert listener.ended.acquire(timeout=60)
     assert listener.endings == [Listener.ENDED_BY_RESET]
@@ -122,7 +124,7 @@ def test_a_connection_is_reset_without_a_byte(listener: Listener) -> None:
 def test_a_connection_that_is_taken_stays_open_and_the_others_are_reset(
     listener: Listener,
 ) -> None:
-    with SocketNetwork(watch_neighbours=False) as network:
+    with closing(SocketNetwork(watch_neighbours=False)) as network:
         for _ in range(2):
             network.connect("127.0.0.1", listener.port)
         ended = 0
@@ -140,7 +142,7 @@ def test_a_connection_that_is_taken_stays_open_and_the_others_are_reset(
 
 
 def test_a_connection_that_nobody_takes_is_closed(listener: Listener) -> None:
-    with SocketNetwork(watch_neighbours=False) as network:
+    with closing(SocketNetwork(watch_neighbours=False)) as network:
         network.connect("127.0.0.1", listener.port)
         while not network.wait(5.0).contacts:
             pass
@@ -156,22 +158,22 @@ def test_a_cancelled_scan_returns_and_closes_its_sockets(listener: Listener) -> 
         (listener.port,),
         deadline_s=monotonic() + 60,
         run=run,
-        sightings=Sightings(),
+        discoveries=Discoveries(),
     )
     assert findings.state.state == "failed"
     run.cancel()  # the waker of a scan that is over does no harm
 
 
 def test_the_waker_ends_a_wait() -> None:
-    with SocketNetwork(watch_neighbours=False) as network:
+    with closing(SocketNetwork(watch_neighbours=False)) as network:
         network.wake()
-        waiting = Background(lambda: network.wait(3600.0))
-        assert waiting.wait(monotonic() + 60, lambda: False)
+        waiting = in_background(lambda: network.wait(3600.0))
+        assert wait([waiting], timeout=60).done
 
 
 @pytest.mark.skipif(not hasattr(socket, "AF_NETLINK"), reason="rtnetlink is Linux's")
 def test_neighbour_events_need_no_privilege() -> None:
-    with SocketNetwork(watch_neighbours=True) as network:
+    with closing(SocketNetwork(watch_neighbours=True)) as network:
         assert network.wait(0.0).neighbours == ()
         assert all(entry.address for entry in network.known_neighbours())
 

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
+from collectors.network.discoveries import Discoveries
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.arp_window import SETTLE_S, UNRESOLVED_MAX
 from collectors.network.scan.host_probes import PRINT_GAP_S
 from collectors.network.scan.scan import ScanFindings, findings_of
 from collectors.network.scan.sweep import PRINT_PORTS_WAIT_S, Sweep, SweepResult
 from collectors.network.scan.targets import Target
-from collectors.network.sightings import Sightings
 from tests.unit.collectors.network.scan.simulated_lan import SimulatedHost, SimulatedLan
 
 PORTS = (22, 80, 443, 515, 9100, 9101)
@@ -32,13 +32,13 @@ def sweep(
     ports: Sequence[int] = PORTS,
     deadline_s: float = 60.0,
     cancel_after_s: float = 1000.0,
-    sightings: Sightings | None = None,
+    discoveries: Discoveries | None = None,
 ) -> tuple[SweepResult, float]:
     began = lan.now()
-    result = Sweep(lan, targets, ports, sightings=sightings or Sightings()).run(
+    result = Sweep(lan, targets, ports, discoveries=discoveries or Discoveries()).run(
         deadline_s=began + deadline_s,
         is_cancelled=lambda: lan.now() - began >= cancel_after_s,
-        tell=lambda _done, _all: None,
+        report=lambda _done, _all: None,
     )
     return result, lan.now() - began
 
@@ -47,7 +47,7 @@ def found(result: SweepResult, targets: int) -> ScanFindings:
     return findings_of(result, targets)
 
 
-class Recorded(Sightings):
+class Recorded(Discoveries):
     """Keeps when each port was told of, and when it had been connected to."""
 
     def __init__(self, lan: SimulatedLan) -> None:
@@ -55,14 +55,14 @@ class Recorded(Sightings):
         self.lan = lan
         self.at: dict[tuple[str, int], tuple[float, float]] = {}
 
-    def port(
+    def add_port(
         self,
         address: str,
         port: int,
         contacted_s: float,
         connection: socket.socket | None = None,
     ) -> None:
-        super().port(address, port, contacted_s, connection)
+        super().add_port(address, port, contacted_s, connection)
         self.at.setdefault((address, port), (self.lan.now(), contacted_s))
 
 
@@ -125,10 +125,12 @@ def test_hosts_and_ports_are_told_as_they_are_found() -> None:
         }
     )
     began = lan.now()
-    sightings = Recorded(lan)
-    sweep(lan, subnet(10), ports=(80, 631, 9100), sightings=sightings)
-    assert sightings.hosts() == ("10.0.0.8", "10.0.0.5", "10.0.0.7")
-    told = {key: (said_s - began, then_s - began) for key, (said_s, then_s) in sightings.at.items()}
+    discoveries = Recorded(lan)
+    sweep(lan, subnet(10), ports=(80, 631, 9100), discoveries=discoveries)
+    assert discoveries.hosts() == ("10.0.0.8", "10.0.0.5", "10.0.0.7")
+    told = {
+        key: (said_s - began, then_s - began) for key, (said_s, then_s) in discoveries.at.items()
+    }
     assert max(told["10.0.0.5", 80]) < 0.1
     assert max(told["10.0.0.7", 80]) < 2.2
     # IPP may be asked once no other print port of the host is tried any more.
@@ -174,16 +176,16 @@ def test_a_printer_that_is_found_late_is_asked_over_the_connection_of_the_scan(
         mac(1), frozenset({80, 631, 9100}), filtered=filtered, lost_arp=2, round_trip_s=0.1
     )
     lan = SimulatedLan({"10.0.0.1": printer})
-    began, sightings = lan.now(), Recorded(lan)
-    sightings.begin_asking()
-    sightings.tell_queues({})
-    findings, took_s = sweep(lan, subnet(10), ports=(80, 631, 9100, 9101), sightings=sightings)
+    began, discoveries = lan.now(), Recorded(lan)
+    discoveries.begin_asking()
+    discoveries.set_queues({})
+    findings, took_s = sweep(lan, subnet(10), ports=(80, 631, 9100, 9101), discoveries=discoveries)
     (host,) = found(findings, 10).hosts
     assert (host.open_ports, host.silent_ports) == ((80, 631, 9100), tuple(filtered))
-    said_s, then_s = sightings.at["10.0.0.1", 631]
+    said_s, then_s = discoveries.at["10.0.0.1", 631]
     assert said_s == then_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
     assert took_s < SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
-    connections = {each.port: each.connection for each in sightings.take_ports()}
+    connections = {each.port: each.connection for each in discoveries.take_ports()}
     assert [port for port, each in connections.items() if each is not None] == [631]
     assert lan.given_away == [("10.0.0.1", 631)]
     assert (lan.connects["10.0.0.1", 631], lan.most_printing["10.0.0.1"]) == (1, 1)
@@ -194,20 +196,20 @@ def test_a_printer_that_lost_a_packet_is_asked_over_the_second_connection() -> N
     """Its queues were not known when it was found, but they are by now."""
     printer = SimulatedHost(mac(1), frozenset({631}), lost_arp=1, lost_syns=1, round_trip_s=0.1)
     lan = SimulatedLan({"10.0.0.1": printer})
-    began, sightings = lan.now(), Recorded(lan)
-    sightings.begin_asking()
+    began, discoveries = lan.now(), Recorded(lan)
+    discoveries.begin_asking()
 
     def tell(_done: int, _all: int) -> None:
         if lan.now() > began + 1.9:
-            sightings.tell_queues({})
+            discoveries.set_queues({})
 
-    Sweep(lan, subnet(10), (80, 631), sightings=sightings).run(
-        deadline_s=began + 60, is_cancelled=lambda: False, tell=tell
+    Sweep(lan, subnet(10), (80, 631), discoveries=discoveries).run(
+        deadline_s=began + 60, is_cancelled=lambda: False, report=tell
     )
-    said_s, then_s = sightings.at["10.0.0.1", 631]
+    said_s, then_s = discoveries.at["10.0.0.1", 631]
     assert said_s == then_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
     assert (lan.connects["10.0.0.1", 631], lan.most_printing["10.0.0.1"]) == (2, 1)
-    connections = {each.port: each.connection for each in sightings.take_ports()}
+    connections = {each.port: each.connection for each in discoveries.take_ports()}
     assert lan.given_away == [("10.0.0.1", 631)]
     close(connections.values())
 
@@ -217,14 +219,14 @@ def test_no_connection_is_kept_for_who_does_not_ask_at_once(
     is_asking: bool, is_known: bool
 ) -> None:
     lan = SimulatedLan({"10.0.0.1": SimulatedHost(mac(1), frozenset({631}), lost_arp=2)})
-    sightings = Sightings()
+    discoveries = Discoveries()
     if is_asking:
-        sightings.begin_asking()
+        discoveries.begin_asking()
     if is_known:
-        sightings.tell_queues({})
-    sweep(lan, subnet(10), ports=(631, 9100), sightings=sightings)
+        discoveries.set_queues({})
+    sweep(lan, subnet(10), ports=(631, 9100), discoveries=discoveries)
     assert lan.given_away == []
-    (asked,) = (*sightings.take_ports(), *sightings.take_waiting())
+    (asked,) = (*discoveries.take_ports(), *discoveries.take_waiting())
     assert asked.connection is None
 
 
@@ -308,10 +310,10 @@ def test_the_deadline_ends_it_as_well() -> None:
 def test_progress_ends_with_all_addresses() -> None:
     told: list[tuple[int, int]] = []
     lan = SimulatedLan({"10.0.0.1": SimulatedHost(mac(1))})
-    Sweep(lan, subnet(20), PORTS, sightings=Sightings()).run(
+    Sweep(lan, subnet(20), PORTS, discoveries=Discoveries()).run(
         deadline_s=lan.now() + 60,
         is_cancelled=lambda: False,
-        tell=lambda done, total: told.append((done, total)),
+        report=lambda done, total: told.append((done, total)),
     )
     assert told[-1] == (20, 20)
     assert [done for done, _ in told] == sorted(done for done, _ in told)

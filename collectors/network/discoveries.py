@@ -1,4 +1,4 @@
-"""What the scan finds, handed on as it is found to those who ask hosts what they are."""
+"""The hosts and ports that the scan finds, for the questions that run at the same time."""
 
 import socket
 import threading
@@ -10,12 +10,12 @@ from collectors.shared.addresses import IPP_PORT
 
 @dataclass(frozen=True, slots=True)
 class OpenPort:
-    """A port found open by the scan; enrichment asks only those of its allow-list.
+    """An open port. Only ports of the allow-list are asked.
 
     ``queues`` are the resource paths announced for it (``rp`` in TXT), such as ``ipp/print``,
     ``own_queues`` those that this machine prints to. ``contacted_s`` is when the scan was
     connected to it (monotonic); ``connection`` is that connection where it is still open, for the
-    first question. It belongs to whoever takes the port.
+    first question. It belongs to the caller that takes the port.
     """
 
     address: str
@@ -39,8 +39,8 @@ class Queues:
 
 
 @dataclass
-class Sightings:
-    """Hosts and open ports in the order found; each is told once. May be used by any thread.
+class Discoveries:
+    """Hosts and open ports in the order found, each once. Thread-safe.
 
     IPP ports wait until it is known which queues they have. This machine (``own`` addresses) is
     not asked for its name, nor its spooler for its queues: they are read as what they are.
@@ -56,21 +56,17 @@ class Sightings:
     _is_complete: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def host(self, address: str) -> None:
+    def add_host(self, address: str) -> None:
         with self._lock:
             if address not in self.own:
                 self._hosts[address] = None
 
-    def port(
-        self,
-        address: str,
-        port: int,
-        contacted_s: float,
-        connection: socket.socket | None = None,
+    def add_port(
+        self, address: str, port: int, contacted_s: float, connection: socket.socket | None = None
     ) -> None:
-        """Tell of an open port, to which a connection was made at ``contacted_s`` (monotonic).
+        """Add an open port, to which a connection was made at ``contacted_s`` (monotonic).
 
-        ``connection`` is that connection, given away: it is closed where nobody asks at once."""
+        ``connection`` is that connection. It is closed here unless the port is asked at once."""
         found = OpenPort(address, port, contacted_s=contacted_s, connection=connection)
         with self._lock:
             if (address, port) in self._seen or (port == IPP_PORT and address in self.own):
@@ -83,20 +79,20 @@ class Sightings:
                 found = replace(found, connection=None)
             (self._waiting if waits else self._ports).append(found)
 
-    def tell_queues(self, queues: Mapping[tuple[str, int], Queues]) -> None:
-        """Let IPP ports be asked, about these queues."""
+    def set_queues(self, queues: Mapping[tuple[str, int], Queues]) -> None:
+        """Release the IPP ports, with these queues."""
         with self._lock:
             self._queues = queues
             self._ports += self._waiting
             self._waiting.clear()
 
     def begin_asking(self) -> None:
-        """Somebody takes the ports from now on, and closes the connections that come with them."""
+        """From now on a caller takes the ports, and closes the connections that come with them."""
         with self._lock:
             self._is_asking = True
 
     def end_asking(self) -> None:
-        """Nobody asks any more; a port that was not taken may still be, without a connection."""
+        """No more ports are asked. Those that were not taken lose their connections."""
         with self._lock:
             self._is_asking = False
             for each in self._ports:
@@ -105,7 +101,7 @@ class Sightings:
 
     @property
     def asks_ipp_at_once(self) -> bool:
-        """Whether an IPP port is asked as soon as it is told: over the connection to it."""
+        """Whether an IPP port is asked as soon as it is added, over the connection to it."""
         with self._lock:
             return self._is_asking and self._queues is not None
 
@@ -133,7 +129,7 @@ class Sightings:
         )
 
     def take_waiting(self) -> tuple[OpenPort, ...]:
-        """Return the ports whose queues nobody told of."""
+        """Return the ports whose queues are still unknown."""
         with self._lock:
             taken, self._waiting = self._waiting, []
         return tuple(taken)

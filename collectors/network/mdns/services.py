@@ -1,0 +1,188 @@
+"""The services in the records of an interface, and the questions that are still open. Pure.
+
+The records of a service come from its own announcer as far as that has sent them, and else from
+any other.
+"""
+
+import ipaddress
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from collectors.network.fair_share import in_turns
+from collectors.network.mdns.announcers import LinkRecords
+from collectors.network.mdns.records import (
+    ADDRESSES_PER_HOST_MAX,
+    NAME_MAX,
+    WANTED_PER_ANNOUNCER_MAX,
+    Quota,
+    RecordBook,
+    parse_txt,
+)
+from collectors.network.mdns.wire import Question
+from collectors.network.observations import MdnsService
+from collectors.shared.text import clean_text
+
+LACKING_MAX = 128
+
+
+class _Lookup:
+    """Addresses and texts: those in a book itself, else those in any other book."""
+
+    def __init__(self, books: Iterable[RecordBook]) -> None:
+        self._hosts: dict[str, dict[str, None]] = {}
+        self._texts: dict[str, bytes] = {}
+        for book in books:
+            for host, addresses in book.hosts.items():
+                self._hosts.setdefault(host, {}).update(addresses)
+            for key, text in book.texts.items():
+                self._texts.setdefault(key, text)
+
+    def addresses(self, host: str, book: RecordBook) -> tuple[str, ...]:
+        own = book.hosts.get(host.lower())
+        others = islice(self._hosts.get(host.lower(), ()), ADDRESSES_PER_HOST_MAX)
+        return tuple(own or others)
+
+    def text(self, key: str, book: RecordBook) -> bytes | None:
+        own = book.texts.get(key)
+        return self._texts.get(key) if own is None else own
+
+    def open_questions(self, key: str, book: RecordBook) -> Iterator[Question]:
+        """Yield the questions whose answers an instance lacks."""
+        labels = book.instances[key].labels
+        if "\ufffd" in labels[0]:
+            return  # the original bytes are lost, so no host would answer
+        place = book.places.get(key)
+        if place is None:
+            yield Question(labels, "SRV")
+        elif not self.addresses(place.host, book):
+            host = tuple(place.host.lower().split("."))
+            yield Question(host, "A")
+            yield Question(host, "AAAA")
+        if self.text(key, book) is None:
+            yield Question(labels, "TXT")
+
+
+def known_instances(link: LinkRecords) -> dict[str, list[tuple[str, ...]]]:
+    """Return the names, in labels, of the instances of each type (``_ipp._tcp``)."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for key, book in _best_books(link).items():
+        instance = book.instances[key]
+        found.setdefault(instance.type, []).append(instance.labels)
+    return found
+
+
+def missing(link: LinkRecords) -> dict[Question, str]:
+    """Return the open questions of each announcer in turn, with the announcer."""
+    lookup = _Lookup(link.books)
+    lacking = [
+        (book.announcer, (question, book.announcer))
+        for key, book in _best_books(link).items()
+        for question in lookup.open_questions(key, book)
+    ]
+    return dict(in_turns(lacking))
+
+
+def lacking(link: LinkRecords, source: str) -> list[Question]:
+    """Return the open questions about the services of one host that it has not answered itself."""
+    book = link.book_of(source)
+    if book is None:
+        return []
+    lookup = _Lookup((book,))
+    questions = (q for key in book.instances for q in lookup.open_questions(key, book))
+    return list(islice(questions, LACKING_MAX))
+
+
+def select_services(
+    links: Sequence[LinkRecords], quota: Quota
+) -> tuple[list[MdnsService], Counter[str]]:
+    """Return at most ``quota.services``, and how many of each announcer were left out.
+
+    Instances that this machine's printers need come first, at most ``WANTED_PER_ANNOUNCER_MAX`` of
+    an announcer. Otherwise each announcer's first comes before any announcer's second.
+    """
+    ranked: list[tuple[bool, int, str, MdnsService]] = []
+    counts: Counter[str] = Counter()
+    for link in links:
+        for is_wanted, service in sorted(_services(link), key=lambda each: not each[0]):
+            announcer = link.announcer(service.announcer)
+            is_first = is_wanted and counts[announcer] < WANTED_PER_ANNOUNCER_MAX
+            ranked.append((not is_first, counts[announcer], announcer, service))
+            counts[announcer] += 1
+    ranked.sort(key=lambda each: each[:2])
+    cut = Counter(announcer for _, _, announcer, _ in ranked[quota.services :])
+    for link in links:
+        cut += link.left_out(lambda book: len(book.dropped))
+    return [service for *_, service in ranked[: quota.services]], cut
+
+
+def _services(link: LinkRecords) -> Iterator[tuple[bool, MdnsService]]:
+    """Yield whether a service is wanted, and the service: once for each announcer that has it."""
+    lookup = _Lookup(link.books)
+    books: dict[str, list[RecordBook]] = {}
+    for book in link.books:
+        for key in book.instances:
+            books.setdefault(key, []).append(book)
+    for key, having in books.items():
+        placed = [book for book in having if key in book.places] or having[:1]
+        wanted = {book.source for book in placed if book.is_wanted(book.instances[key].label)}
+        services = [_service(key, book, lookup, link.interface_name) for book in placed]
+        yield from ((service.announcer in wanted, service) for service in _joined(services))
+
+
+def _best_books(link: LinkRecords) -> dict[str, RecordBook]:
+    """Return for each instance a book that has it, one with its SRV record if there is any."""
+    best: dict[str, RecordBook] = {}
+    for book in link.books:
+        for key in book.instances:
+            if key not in best or (key in book.places and key not in best[key].places):
+                best[key] = book
+    return best
+
+
+def _service(key: str, book: RecordBook, lookup: _Lookup, interface_name: str) -> MdnsService:
+    label, service_type = book.instances[key]
+    place = book.places.get(key)
+    host = place.host if place else ""
+    return MdnsService(
+        instance=clean_text(label, NAME_MAX),
+        type=clean_text(service_type, NAME_MAX),
+        hostname=clean_text(host, NAME_MAX),
+        addresses=_in_order(lookup.addresses(host, book)),
+        port=place.port if place else 0,
+        txt=parse_txt(lookup.text(key, book) or b""),
+        interface_name=interface_name,
+        announcer=book.source,
+    )
+
+
+def _joined(services: Sequence[MdnsService]) -> list[MdnsService]:
+    """Join the services that one device announces over IPv6 and IPv4.
+
+    A device uses addresses of its own for both. The IPv4 service has the address of the other one,
+    or is the only one of this name, on this host and port.
+    """
+    mains = [each for each in services if ":" not in each.announcer]
+    alone: list[MdnsService] = []
+    for twin in services:
+        if ":" not in twin.announcer:
+            continue
+        place = twin.hostname.lower(), twin.port
+        same = [main for main in mains if (main.hostname.lower(), main.port) == place]
+        naming = [main for main in same if twin.announcer in main.addresses]
+        other = next(iter(naming or (same if len(same) == 1 else ())), None)
+        extra = [a for a in twin.addresses if ":" in a or (other and a in other.addresses)]
+        if other is None or len(extra) < len(twin.addresses):
+            alone.append(twin)
+            continue
+        addresses = dict.fromkeys((*other.addresses, *extra))
+        whole = replace(other, addresses=_in_order(islice(addresses, ADDRESSES_PER_HOST_MAX)))
+        mains[mains.index(other)] = whole
+    return [*mains, *alone]
+
+
+def _in_order(addresses: Iterable[str]) -> tuple[str, ...]:
+    """Sort addresses by their use to a user: IPv4, IPv6, then IPv6 of the link only."""
+    parsed = map(ipaddress.ip_address, addresses)
+    return tuple(map(str, sorted(parsed, key=lambda each: (each.version, each.is_link_local))))

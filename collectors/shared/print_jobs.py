@@ -1,0 +1,53 @@
+"""Jobs in the queues of a print spooler, and which of them are stuck."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from collectors.shared import ipp
+from collectors.shared.text import clean_text
+
+STUCK_AFTER_S: Final = 600
+"""A receipt that waits ten minutes is stuck, whatever the spooler reports."""
+
+QUEUE_NAME_MAX: Final = 128
+JOBS_REQUEST: Final = ipp.encode_request(
+    ipp.GET_JOBS,
+    requested=("job-id", "job-state", "time-at-creation", "job-printer-uri"),
+    printer_uri="ipp://localhost/",
+    which_jobs="not-completed",
+)
+_HELD, _STOPPED = 4, 6  # RFC 8011, section 5.3.7
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """``age_s`` is None if the spooler does not report when the job was created."""
+
+    queue: str
+    held: bool
+    stopped: bool
+    age_s: int | None
+
+    def is_stuck(self, stopped_queues: Collection[str] = ()) -> bool:
+        """Return whether a user must act. A job that is held on purpose is not stuck."""
+        if self.held:
+            return False
+        return self.stopped or self.queue in stopped_queues or (self.age_s or 0) > STUCK_AFTER_S
+
+
+def parse_jobs(response: ipp.Response, now: float) -> tuple[Job, ...]:
+    """Return the unfinished jobs; ``now`` is in seconds since 1970."""
+    return tuple(_job(job, now) for job in response.jobs)
+
+
+def _job(job: ipp.Group, now: float) -> Job:
+    state, created = job.integer("job-state"), job.integer("time-at-creation")
+    name = unquote(urlsplit(job.text("job-printer-uri") or "").path.rpartition("/")[2])
+    return Job(
+        queue=clean_text(name, QUEUE_NAME_MAX),
+        held=state == _HELD,
+        stopped=state == _STOPPED,
+        age_s=None if created is None else max(0, int(now - created)),
+    )

@@ -1,0 +1,69 @@
+"""What the scan finds is handed on once, IPP ports with their queues."""
+
+import socket
+
+from collectors.network.discoveries import Discoveries, OpenPort, Queues
+
+
+def test_each_port_is_told_once() -> None:
+    discoveries = Discoveries()
+    discoveries.add_port("10.0.0.9", 80, 1.0)
+    discoveries.add_port("10.0.0.9", 80, 2.0)
+    assert discoveries.take_ports() == (OpenPort("10.0.0.9", 80, contacted_s=1.0),)
+    discoveries.add_port("10.0.0.9", 80, 3.0)
+    assert discoveries.take_ports() == ()
+
+
+def test_ipp_ports_wait_for_their_queues() -> None:
+    discoveries = Discoveries()
+    discoveries.add_port("10.0.0.9", 631, 1.0)
+    assert discoveries.take_ports() == ()
+    discoveries.set_queues({("10.0.0.9", 631): Queues(("ipp/print",), ("printers/bar",))})
+    asked = OpenPort("10.0.0.9", 631, ("ipp/print",), ("printers/bar",), 1.0)
+    assert discoveries.take_ports() == (asked,)
+    discoveries.add_port("10.0.0.10", 631, 2.0)
+    assert discoveries.take_ports() == (OpenPort("10.0.0.10", 631, contacted_s=2.0),)
+    assert discoveries.take_waiting() == ()
+
+
+def test_this_machine_is_not_asked_for_its_name_nor_its_spooler_for_queues() -> None:
+    discoveries = Discoveries(own=frozenset({"10.0.0.20"}))
+    for address in ("10.0.0.20", "10.0.0.9", "10.0.0.9"):
+        discoveries.add_host(address)
+        discoveries.add_port(address, 631, 1.0)
+        discoveries.add_port(address, 80, 1.0)
+    discoveries.set_queues({})
+    assert discoveries.hosts() == ("10.0.0.9",)
+    assert [(each.address, each.port) for each in discoveries.take_ports()] == [
+        ("10.0.0.20", 80),
+        ("10.0.0.9", 80),
+        ("10.0.0.9", 631),
+    ]
+
+
+def test_a_connection_goes_to_who_asks_and_is_closed_where_nobody_does() -> None:
+    discoveries = Discoveries(own=frozenset({"10.0.0.20"}))
+    early, taken, twice, own, left, late = (socket.socket() for _ in range(6))
+    discoveries.set_queues({})
+    discoveries.add_port("10.0.0.1", 631, 1.0, early)
+    assert not discoveries.asks_ipp_at_once
+    discoveries.begin_asking()
+    assert discoveries.asks_ipp_at_once
+    discoveries.add_port("10.0.0.2", 631, 1.0, taken)
+    discoveries.add_port("10.0.0.2", 631, 2.0, twice)
+    discoveries.add_port("10.0.0.20", 631, 1.0, own)
+    assert [each.connection for each in discoveries.take_ports()] == [None, taken]
+    discoveries.add_port("10.0.0.3", 631, 1.0, left)
+    discoveries.end_asking()
+    assert not discoveries.asks_ipp_at_once
+    discoveries.add_port("10.0.0.4", 631, 1.0, late)
+    assert [each.connection for each in discoveries.take_ports()] == [None, None]
+    with taken:
+        assert taken.fileno() != -1
+        assert {each.fileno() for each in (early, twice, own, left, late)} == {-1}
+
+
+def test_ipp_is_not_asked_at_once_before_its_queues_are_known() -> None:
+    discoveries = Discoveries()
+    discoveries.begin_asking()
+    assert not discoveries.asks_ipp_at_once
