@@ -123,10 +123,10 @@ DEFECTS: Final = (
     ),
     Defect(
         "limit", "a body without a declared length may have any size",
-        "controlplane/web/bodies.py",
+        "controlplane/web/admission.py",
         "                if len(body) > limit:\n",
         "                if declared and len(body) > limit:\n",
-        "tests/unit/controlplane/http/test_auth.py",
+        "tests/unit/controlplane/web/test_auth.py",
     ),
     Defect(
         "rate limit", "a successful sign-in clears the failures of its address as well",
@@ -220,7 +220,7 @@ DEFECTS: Final = (
     Defect(
         "permission", "the API key of a viewer may write",
         "controlplane/operation/permissions.py",
-        "        row.can_write and row.role in WRITING,\n", "        row.can_write,\n",
+        "can_write = row.can_write and row.role in WRITING\n", "can_write = row.can_write\n",
         "tests/unit/controlplane/accounts/test_live_permissions.py",
     ),
     Defect(

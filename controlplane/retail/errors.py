@@ -1,8 +1,11 @@
 """Refusals of the retail API."""
 
 from http import HTTPStatus
+from typing import Final
 
 from controlplane.operation.errors import Refusal
+
+DUPLICATE_EXTERNAL_ID: Final = "duplicate_external_data_id"
 
 
 def not_found() -> Refusal:
@@ -14,5 +17,5 @@ def existing_external_id(external_id: str) -> Refusal:
         HTTPStatus.CONFLICT,
         "existing_entity_conflict",
         f"another category, good or variation has the external_data.id {external_id}",
-        reason="duplicate_external_data_id",
+        reason=DUPLICATE_EXTERNAL_ID,
     )

@@ -22,7 +22,7 @@ from agent.wire.base import WHOLE, Absent, Array, MaxItems, Model, Timestamp, Uu
 from controlplane.operation.storable_text import STORABLE
 from controlplane.retail import limits
 from controlplane.retail.barcodes import mistake_in
-from controlplane.retail.texts import LINES, mistake_in_free_data
+from controlplane.retail.texts import FREE_KEYS_SCHEMA, LINES, mistake_in_free_data
 
 CodeType = Literal["ean_8", "ean_13", "itf_14", "upc_a", "sku", "other"]
 GoodStatus = Literal["active", "inactive", "unknown"]
@@ -89,6 +89,8 @@ class ExternalData(Model):
 
 class GivenExternalData(ExternalData):
     """``id`` is unique in a company across categories, goods and variations; the rest is free."""
+
+    model_config = ConfigDict(json_schema_extra=FREE_KEYS_SCHEMA)
 
     id: Annotated[str, _text(limits.EXTERNAL_ID_MIN, limits.EXTERNAL_ID_MAX), *STORABLE]
 
@@ -171,8 +173,21 @@ class GivenVariation(Given):
     codes: Annotated[tuple[GivenCode, ...], MaxItems(limits.CODES_MAX)] = ()
 
 
+def _narrow_variations(schema: dict[str, Any]) -> None:
+    """A single variation has no name. Each of several variations has one."""
+    schema["properties"]["variations"] |= {
+        "minItems": 1,
+        "anyOf": [
+            {"maxItems": 1, "items": {"properties": {"name": False}}},
+            {"minItems": 2, "items": {"required": ["name"]}},
+        ],
+    }
+
+
 class GivenGood(Given):
     """The body of ``POST /catalog/goods/regular``."""
+
+    model_config = ConfigDict(json_schema_extra=_narrow_variations)
 
     name: Annotated[GoodName, *STORABLE]
     description: Absent[GivenDescription] = None

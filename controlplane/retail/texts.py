@@ -11,7 +11,7 @@ from typing import Any, Final
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from controlplane.operation.storable_text import LINES_PATTERN, is_storable
+from controlplane.operation.storable_text import LINES_PATTERN, PATTERN, is_storable
 from controlplane.retail.limits import EXTERNAL_DEPTH_MAX
 
 
@@ -25,6 +25,24 @@ def _lines(text: str) -> str:
 
 LINES: Final = (AfterValidator(_lines), Field(json_schema_extra={"pattern": LINES_PATTERN}))
 """Annotates a string of several lines."""
+
+FREE_VALUE: Final = "FreeValue"
+_FREE_VALUE: Final = {"$ref": f"#/components/schemas/{FREE_VALUE}"}
+FREE_KEYS_SCHEMA: Final[dict[str, Any]] = {
+    "propertyNames": {"pattern": PATTERN},
+    "additionalProperties": _FREE_VALUE,
+}
+FREE_VALUE_SCHEMA: Final[dict[str, Any]] = {
+    "description": f"Any JSON, at most {EXTERNAL_DEPTH_MAX} lists and objects deep. Its strings and"
+    " keys must not contain control characters.",
+    "anyOf": [
+        {"type": "string", "pattern": PATTERN},
+        {"type": ["number", "boolean", "null"]},
+        {"type": "array", "items": _FREE_VALUE},
+        {"type": "object", **FREE_KEYS_SCHEMA},
+    ],
+}
+"""The JSON Schema of a value of external data."""
 
 
 def mistake_in_free_data(data: dict[str, Any]) -> str | None:

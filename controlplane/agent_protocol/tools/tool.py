@@ -7,7 +7,6 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, TypeAdapter
 
 from agent.wire.base import Exact, Tolerant
-from agent.wire.codec import to_plain
 from controlplane.operation.context import RequestContext
 
 Arguments = TypeVar("Arguments", bound=Exact)
@@ -36,10 +35,6 @@ class Tool(Generic[Arguments]):
     def __post_init__(self) -> None:
         object.__setattr__(self, "input_schema", schema_of(self.arguments, "validation"))
         object.__setattr__(self, "output_schema", schema_of(self.result, "serialization"))
-
-    def answer(self, context: ToolContext, asked: Arguments) -> tuple[str, Json]:
-        text, result = self.run(context, asked)
-        return text, to_plain(result)
 
 
 def schema_of(model: type[BaseModel], mode: Any) -> Json:

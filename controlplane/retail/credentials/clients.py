@@ -18,8 +18,8 @@ from uuid import UUID
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from controlplane.operation.api_keys import hash_key
 from controlplane.operation.caller import Caller
+from controlplane.operation.permissions import hash_key
 from controlplane.storage.merchant.retail_tables import RefreshToken, RetailKey
 
 Environment = Literal["live", "test"]

@@ -24,7 +24,7 @@ from controlplane.storage.database import Database, DatabaseBusyError
 from controlplane.support.registry import SUPPORT
 from controlplane.web.app import build_app
 from controlplane.web.core import Core
-from controlplane.web.openapi.areas import OPERATIONS
+from controlplane.web.openapi.interfaces import OPERATIONS
 from tests import sizes
 from tests.unit.controlplane.running_service import FakeClock, RunningService, running_service
 
