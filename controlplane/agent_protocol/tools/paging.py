@@ -69,7 +69,7 @@ def _name(context: ToolContext, listing: Exact) -> tuple[str, ...]:
     arguments.pop("cursor", None)
     arguments.pop("limit", None)
     return (
-        context.organization_id,
+        context.caller.organization_id,
         type(listing).__name__,
         json.dumps(arguments, sort_keys=True),
     )
