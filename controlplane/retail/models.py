@@ -5,7 +5,7 @@ an error; what the service answers is `Shown`, where keys of later versions are 
 document says "not shown", the shape is this service's own reading.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import (
     BeforeValidator,
@@ -28,6 +28,7 @@ CodeType = Literal["ean_8", "ean_13", "itf_14", "upc_a", "sku", "other"]
 GoodStatus = Literal["active", "inactive", "unknown"]
 VariationStatus = Literal["active", "inactive"]
 Currency = Literal["AED"]
+Entry = TypeVar("Entry", bound=Model)
 SaleStatus = Literal["completed", "unknown"]
 Source = Literal["catalog", "manual_input", "custom_amount"]
 SaleOrder = Literal[
@@ -307,41 +308,41 @@ class FeeItem(Shown):
     percentage: Absent[Percentage] = None
 
 
-class SalePage(Shown):
+class Page(Shown, Generic[Entry]):
     """``cursor`` is None on the last page."""
 
     cursor: str | None
-    items: Array[Sale]
+    items: Array[Entry]
 
 
-class GoodPage(Shown):
-    cursor: str | None
-    items: Array[Good]
+class SalePage(Page[Sale]):
+    """A page of sales."""
 
 
-class CategoryPage(Shown):
-    cursor: str | None
-    items: Array[Category]
+class GoodPage(Page[Good]):
+    """A page of goods."""
 
 
-class EmployeePage(Shown):
-    cursor: str | None
-    items: Array[Employee]
+class CategoryPage(Page[Category]):
+    """A page of categories."""
 
 
-class PointOfSalePage(Shown):
-    cursor: str | None
-    items: Array[PointOfSale]
+class EmployeePage(Page[Employee]):
+    """A page of employees."""
 
 
-class UomPage(Shown):
-    cursor: str | None
-    items: Array[Uom]
+class PointOfSalePage(Page[PointOfSale]):
+    """A page of terminals."""
 
 
-class FeePage(Shown):
-    cursor: str | None
-    fee_items: Array[FeeItem]
+class UomPage(Page[Uom]):
+    """A page of units of measure."""
+
+
+class FeePage(Page[FeeItem]):
+    """A page of fees."""
+
+    items: Array[FeeItem] = Field(alias="fee_items")
 
 
 class TokenRequest(Given):
