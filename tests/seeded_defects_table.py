@@ -331,16 +331,15 @@ DEFECTS: Final = (
     ),
     Defect(
         "cursor", "sales of the same moment are repeated where the newest come first",
-        "controlplane/retail/sales.py",
-        "later = Sale.position < place.position if is_descending else"
-        " Sale.position > place.position",
-        "later = Sale.position > place.position",
+        "controlplane/operation/paging.py",
+        "is_same = and_(self.column == value, self._beyond(self.position, place.position))",
+        "is_same = and_(self.column == value, self.position > place.position)",
         "tests/unit/controlplane/retail/test_sales.py",
     ),
     Defect(
         "cursor", "one row is lost between two pages",
-        "controlplane/retail/listing.py",
-        "Place(0, shown[-1].position)", "Place(0, found[-1].position)",
+        "controlplane/operation/paging.py",
+        "order.place_of(rows[limit - 1])", "order.place_of(rows[limit])",
         "tests/unit/controlplane/retail/test_goods.py",
     ),
     # ------------------------------------------------------------------ alerts

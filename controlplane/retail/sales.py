@@ -2,21 +2,22 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final, cast
 from uuid import UUID
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import select
 
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import Place, invalid_cursor
 from controlplane.operation.errors import validation_error
+from controlplane.operation.paging import Order, listing_of, page
 from controlplane.retail import models as wire
 from controlplane.retail.errors import not_found
 from controlplane.retail.limits import CURRENCY, PAGE_SIZE
 from controlplane.retail.parts import code_of, external, money, percentage, vat_of
 from controlplane.storage.merchant.catalog_tables import LineSnapshot
-from controlplane.storage.merchant.columns import microseconds, moment_at
 from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale
 from controlplane.storage.merchant.sales_tables import Sale, SaleLine
 
@@ -45,24 +46,13 @@ def sales(context: RequestContext, asked: wire.SalesQuery) -> wire.SalePage:
     """Return a page of completed sales. Among equals their order is that of arrival: the next page
     begins after the last sale shown, wherever that has got to."""
     name, _, direction = asked.sort.rpartition("_")
-    column, is_descending = _COLUMNS[name], direction == "desc"
-    listing = _listing(context, asked)
-    query = _matching(context, asked)
-    if asked.cursor is not None:
-        place = context.cursors.read(listing, asked.cursor)
-        last = _value_at(context, name, place)
-        after = column < last if is_descending else column > last
-        later = Sale.position < place.position if is_descending else Sale.position > place.position
-        query = query.where(or_(after, and_(column == last, later)))
-        # The same once more, in the form that lets the index begin there.
-        query = query.where(column <= last if is_descending else column >= last)
-    order = (column, Sale.position)
-    query = query.order_by(*(each.desc() if is_descending else each for each in order))
-    rows: list[Sale] = list(context.session.scalars(query.limit(PAGE_SIZE + 1)))
-    cursor = None
-    if len(rows) > PAGE_SIZE:
-        rows = rows[:PAGE_SIZE]
-        cursor = context.cursors.write(listing, _place(name, rows[-1]))
+    order = Order(Sale.position, _COLUMNS[name], is_descending=direction == "desc")
+    if name == "number":
+        order = replace(order, value_at=partial(_number_at, context))
+    listing = listing_of(context, "sales", asked)
+    rows, cursor = page(
+        context, _matching(context, asked), order, listing, cursor=asked.cursor, limit=PAGE_SIZE
+    )
     return wire.SalePage(cursor=cursor, items=tuple(_shown(context, rows)))
 
 
@@ -90,22 +80,8 @@ def _matching(context: RequestContext, asked: wire.SalesQuery) -> Any:
     return query
 
 
-def _listing(context: RequestContext, asked: wire.SalesQuery) -> tuple[str, ...]:
-    bounds = (asked.initiated_at_from, asked.initiated_at_to)
-    said = (each.isoformat() if each is not None else "" for each in bounds)
-    return (context.organization_id, "sales", asked.sort, *said)
-
-
-def _place(name: str, row: Sale) -> Place:
-    moment = getattr(row, name)
-    return Place(microseconds(moment) if isinstance(moment, datetime) else 0, row.position)
-
-
-def _value_at(context: RequestContext, name: str, place: Place) -> Any:
-    """Return what the last row shown was ordered by. A number is as long as a cursor may be, so
-    the cursor names the row, whose number does not change."""
-    if name != "number":
-        return moment_at(place.value)
+def _number_at(context: RequestContext, place: Place) -> str:
+    """Return the number of the sale that a cursor names. A number is too long for a cursor."""
     number = context.session.scalars(
         select(Sale.number).where(
             Sale.position == place.position, Sale.organization_id == context.organization_id

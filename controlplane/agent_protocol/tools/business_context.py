@@ -6,7 +6,7 @@ from pydantic import Field
 from sqlalchemy import func, select
 
 from agent.wire.base import Array, Exact, Timestamp, Tolerant
-from controlplane.agent_protocol.tools.tool import Tool, ToolContext
+from controlplane.agent_protocol.tools.tool import ToolContext, tool
 from controlplane.analytics.question import visible_places
 from controlplane.figures.local_time import date_of
 from controlplane.storage.merchant.merchant_tables import Location, Organization
@@ -105,12 +105,9 @@ def _span(context: ToolContext, positions: list[int]) -> DataSpan | None:
     return DataSpan(from_date=date_of(first).isoformat(), to_date=date_of(last).isoformat())
 
 
-BUSINESS_CONTEXT = Tool(
-    "business_context",
+BUSINESS_CONTEXT = tool(
+    business_context,
     "Business context",
     "Who you are here: organization, credential, the locations you may ask about with their time"
     " zones and currencies, the time now, and for which days there are sales. Call it first.",
-    BusinessContextArguments,
-    BusinessContext,
-    business_context,
 )

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from sqlalchemy import Select, select
 
-from controlplane.agent_protocol.tools.paging import Order, page
 from controlplane.agent_protocol.tools.record_models import (
     BusinessRecords,
     Dataset,
@@ -17,11 +16,11 @@ from controlplane.agent_protocol.tools.record_models import (
     RecordFilters,
 )
 from controlplane.agent_protocol.tools.sale_records import refund_records, sale_records
-from controlplane.agent_protocol.tools.scope import named_places
-from controlplane.agent_protocol.tools.tool import Tool, ToolContext, ToolError
+from controlplane.agent_protocol.tools.tool import ToolContext, ToolError, named_places, tool
 from controlplane.devices.records import device_records, report_summary, request_record
 from controlplane.devices.requests import lifecycle
 from controlplane.figures.financial import Place
+from controlplane.operation.paging import Order, listing_of, page
 from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale
 from controlplane.storage.merchant.sales_tables import Refund, Sale
 from controlplane.storage.tables import Device, Report, Request
@@ -60,7 +59,10 @@ def read_business_records(
     places = named_places(context, filters.locations) if source.by_position else []
     ids = {place.position: place.location_id for place in places}
     query = _query(context, source, filters, places)
-    rows, cursor = page(context, query, source.order, asked, asked.limit)
+    listing = listing_of(context, type(asked).__name__, asked)
+    rows, cursor = page(
+        context, query, source.order, listing, cursor=asked.cursor, limit=asked.limit
+    )
     shown = tuple(source.show(context, rows, ids))
     more = "; more with nextCursor" if cursor else ""
     answer = BusinessRecords(dataset=asked.dataset, rows=shown, next_cursor=cursor)
@@ -176,7 +178,7 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
         Sale,
         sale_records,
         Sale.location,
-        Order(Sale.position, Sale.initiated_at),
+        Order(Sale.position, Sale.initiated_at, is_descending=True),
         Sale.initiated_at,
         columns={
             "paymentType": Sale.payment_type,
@@ -188,7 +190,7 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
         Refund,
         refund_records,
         Refund.location,
-        Order(Refund.position),
+        Order(Refund.position, is_descending=True),
         Refund.refunded_at,
         columns={"paymentType": Refund.payment_type, "employeeId": Refund.employee},
     ),
@@ -196,7 +198,7 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
         Employee,
         _employees,
         Employee.location,
-        Order(Employee.position, is_newest_first=False),
+        Order(Employee.position),
         with_none=True,
         columns={"status": Employee.status},
     ),
@@ -204,14 +206,14 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
         PointOfSale,
         _points_of_sale,
         PointOfSale.location,
-        Order(PointOfSale.position, is_newest_first=False),
+        Order(PointOfSale.position),
         columns={"status": PointOfSale.status},
     ),
     "devices": Source(
         Device,
         _devices,
         Device.location_id,
-        Order(Device.position, is_newest_first=False),
+        Order(Device.position),
         by_position=False,
         columns={"instanceId": Device.instance_id},
     ),
@@ -219,7 +221,7 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
         Request,
         _requests,
         Request.location_id,
-        Order(Request.position),
+        Order(Request.position, is_descending=True),
         Request.created_at,
         by_position=False,
         columns={"instanceId": Request.instance_id},
@@ -228,20 +230,17 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
         Report,
         _reports,
         Report.location_id,
-        Order(Report.position),
+        Order(Report.position, is_descending=True),
         Report.created_at,
         by_position=False,
         columns={"instanceId": Report.instance_id},
     ),
 }
 
-READ_BUSINESS_RECORDS = Tool(
-    "read_business_records",
+READ_BUSINESS_RECORDS = tool(
+    read_business_records,
     "Business records",
     "The rows behind the figures, a page at a time: sales with their lines, refunds, employees,"
     " points of sale, devices, and the requests and reports of devices. What happens comes newest"
     " first. For sums use query_sales.",
-    ReadBusinessRecordsArguments,
-    BusinessRecords,
-    read_business_records,
 )

@@ -10,10 +10,10 @@ from sqlalchemy import or_, select
 
 from agent.wire.base import Absent, Array, Exact, Tolerant, Uuid
 from agent.wire.text import Cursor, Utf16Length
-from controlplane.agent_protocol.tools.paging import Order, page
-from controlplane.agent_protocol.tools.tool import Tool, ToolContext, ToolError
+from controlplane.agent_protocol.tools.tool import ToolContext, ToolError, tool
 from controlplane.figures.records import Cents
 from controlplane.operation.errors import not_found
+from controlplane.operation.paging import Order, listing_of, page
 from controlplane.storage.merchant.catalog_tables import Category, Good, GoodCode, GoodVariation
 from controlplane.storage.merchant.merchant_tables import UnitOfMeasure
 
@@ -76,8 +76,10 @@ def read_catalog(context: ToolContext, asked: ReadCatalogArguments) -> tuple[str
         query = query.where(Good.category_id.in_(_categories(context, asked.category)))
     if asked.search is not None:
         query = query.where(_found_by(asked.search))
-    order = Order(Good.position, is_newest_first=False)
-    rows, cursor = page(context, query, order, asked, asked.limit)
+    listing = listing_of(context, type(asked).__name__, asked)
+    rows, cursor = page(
+        context, query, Order(Good.position), listing, cursor=asked.cursor, limit=asked.limit
+    )
     answer = Catalog(rows=tuple(_shown(context, rows)), next_cursor=cursor)
     more = "; more with nextCursor" if cursor else ""
     return f"Goods: {len(answer.rows)}{more}.", answer
@@ -240,23 +242,17 @@ def _seen(good: Good, variation: GoodVariation | None) -> StatusSeen:
     )
 
 
-READ_CATALOG = Tool(
-    "read_catalog",
+READ_CATALOG = tool(
+    read_catalog,
     "Catalog",
     "Goods with their variations, prices, codes and whether they are offered, a page at a time;"
     " searched by name or code, category and status.",
-    ReadCatalogArguments,
-    Catalog,
-    read_catalog,
 )
-SET_CATALOG_AVAILABILITY = Tool(
-    "set_catalog_availability",
+SET_CATALOG_AVAILABILITY = tool(
+    set_catalog_availability,
     "Set availability",
     "Offers a good, or one variation of it, or takes it off the offer: status active or inactive."
     " Answers with the status before and after; the same call again changes nothing. Needs an API"
     " key with a write grant.",
-    SetCatalogAvailabilityArguments,
-    AvailabilityChange,
-    set_catalog_availability,
     writes=True,
 )

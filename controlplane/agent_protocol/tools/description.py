@@ -25,7 +25,7 @@ from controlplane.agent_protocol.tools.record_models import (
     SaleRecord,
 )
 from controlplane.agent_protocol.tools.sales_groups import METRICS, NOT_BESIDE, GroupBy
-from controlplane.agent_protocol.tools.tool import Tool, ToolContext, schema_of
+from controlplane.agent_protocol.tools.tool import ToolContext, schema_of, tool
 
 DatasetName = Literal[
     "salesFigures", "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests",
@@ -190,12 +190,9 @@ def _type(told: Json, definitions: Json) -> tuple[str, Json | None]:
     return kind, told if "properties" in told else None
 
 
-DESCRIBE_BUSINESS_DATA = Tool(
-    "describe_business_data",
+DESCRIBE_BUSINESS_DATA = tool(
+    describe_business_data,
     "What can be asked",
     "Datasets with their fields, types, filters, groupings, metrics and examples of arguments, and"
     " which tool reads each.",
-    DescribeBusinessDataArguments,
-    BusinessDataDescription,
-    describe_business_data,
 )

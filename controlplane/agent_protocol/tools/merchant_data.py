@@ -15,7 +15,7 @@ from controlplane.agent_protocol.tools.record_models import (
     PointOfSaleRecord,
     ReadBusinessRecordsArguments,
 )
-from controlplane.agent_protocol.tools.tool import Tool, ToolContext
+from controlplane.agent_protocol.tools.tool import ToolContext, tool
 from controlplane.analytics.question import visible_places
 from controlplane.storage.merchant.merchant_tables import (
     FeeItem,
@@ -163,12 +163,9 @@ _SECTIONS: Final[Mapping[Section, Callable[[ToolContext], list[Any]]]] = {
     "employees": _records("employees"),
 }
 
-READ_MERCHANT_DATA = Tool(
-    "read_merchant_data",
+READ_MERCHANT_DATA = tool(
+    read_merchant_data,
     "Merchant data",
     "How the merchant is set up: organization, locations, fees and taxes, units of measure, payment"
     " methods, points of sale, employees.",
-    ReadMerchantDataArguments,
-    MerchantData,
-    read_merchant_data,
 )

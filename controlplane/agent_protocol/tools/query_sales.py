@@ -17,8 +17,13 @@ from controlplane.agent_protocol.tools.sales_groups import (
     Metric,
     base_of,
 )
-from controlplane.agent_protocol.tools.scope import LOCATIONS_MAX, named_places
-from controlplane.agent_protocol.tools.tool import Tool, ToolContext, ToolError
+from controlplane.agent_protocol.tools.tool import (
+    LOCATIONS_MAX,
+    ToolContext,
+    ToolError,
+    named_places,
+    tool,
+)
 from controlplane.analytics.messages import FullDate
 from controlplane.analytics.parts import figures_part
 from controlplane.analytics.question import Question, days_of
@@ -169,13 +174,10 @@ def _said(answer: SalesAnswer) -> str:
     return f"Rows: {len(answer.rows)}{more}.{total}{warning}"
 
 
-QUERY_SALES = Tool(
-    "query_sales",
+QUERY_SALES = tool(
+    query_sales,
     "Sales figures",
     "Figures of completed sales and refunds over local days, grouped by up to two of day, hour,"
     " weekday, location, paymentType, item, category, employee: the figures of the dashboard."
     " coverage counts what could not be known. describe_business_data says what each metric is.",
-    QuerySalesArguments,
-    SalesAnswer,
-    query_sales,
 )

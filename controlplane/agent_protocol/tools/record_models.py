@@ -7,7 +7,7 @@ from pydantic import Field
 from agent.wire.base import Absent, Array, Exact, MaxItems, Timestamp, Tolerant, Uuid
 from agent.wire.operator_operations import Device, RemoteRequest, ReportSummary
 from agent.wire.text import Cursor, NonEmptyText
-from controlplane.agent_protocol.tools.scope import LOCATIONS_MAX
+from controlplane.agent_protocol.tools.tool import LOCATIONS_MAX
 from controlplane.figures.records import Cents
 from controlplane.merchant.sales import PaymentType
 

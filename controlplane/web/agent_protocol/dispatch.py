@@ -54,7 +54,7 @@ Figures and records of one merchant. Begin with business_context: it lists the l
 have access to and the days with sales. describe_business_data lists datasets, groupings and \
 metrics with examples. Money is in minor units of the row's currency; days and hours are local to \
 each location. Only set_catalog_availability changes anything."""
-RunTool = Callable[[Tool[Any], Json], Awaitable[tuple[str, Json]]]
+RunTool = Callable[[Tool, Json], Awaitable[tuple[str, Json]]]
 
 
 @dataclass(slots=True)
@@ -143,9 +143,7 @@ def _connection(request: RpcRequest, headers: Mapping[str, str]) -> Connection:
     )
 
 
-async def run_tool(
-    core: Core, caller: Caller, tool: Tool[Any], arguments: Json
-) -> tuple[str, Json]:
+async def run_tool(core: Core, caller: Caller, tool: Tool, arguments: Json) -> tuple[str, Json]:
     """Return a short text and the structured result.
 
     Raises:
@@ -179,7 +177,7 @@ async def run_tool(
         raise _rpc_error(refusal) from None
 
 
-def read_arguments(tool: Tool[Any], arguments: Json) -> Any:
+def read_arguments(tool: Tool, arguments: Json) -> Any:
     """Return the arguments as the tool's model. Raises ToolError."""
     try:
         return codec.validate(arguments, tool.arguments)
@@ -207,7 +205,10 @@ def _rpc_error(refusal: Refusal) -> Exception:
         fields = "; ".join(f"{name} {' and '.join(why)}" for name, why in refusal.errors.items())
         return ToolError(f"{fields}. Change the named arguments and call again.")
     if refusal.code == "invalid_cursor":
-        return ToolError(f"{refusal.detail}. Leave cursor out to begin anew.")
+        return ToolError(
+            "The cursor belongs to a call with other arguments, or is older than 24 hours."
+            " Leave cursor out to start from the beginning."
+        )
     return refusal
 
 
@@ -238,7 +239,7 @@ async def _call_tool(
     )
 
 
-def _described(tool: Tool[Any]) -> types.Tool:
+def _described(tool: Tool) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,
