@@ -20,8 +20,7 @@ from controlplane.devices.overview.summaries import sum_up_old
 from controlplane.devices.requests.delivery import keys_with_new_requests
 from controlplane.operation.permissions import versions
 from controlplane.pending_requests.dispatch import DispatchResult, dispatch_due, has_due
-from controlplane.remote_control.retention import delete_old
-from controlplane.remote_control.sweep import sweep
+from controlplane.remote_control.retention import delete_old, sweep
 from controlplane.retail.credentials import clients
 from controlplane.settings import Settings
 from controlplane.storage.notifications import listen, publish

@@ -21,7 +21,7 @@ from controlplane.retail.errors import DUPLICATE_EXTERNAL_ID
 from controlplane.retail.registry import RETAIL
 from controlplane.retail.routes import TOKENS
 from controlplane.retail.texts import FREE_VALUE, FREE_VALUE_SCHEMA
-from controlplane.support.registry import SUPPORT
+from controlplane.support.operations import SUPPORT
 from controlplane.web.accounts.cookies import NAME, SECURE_PREFIX
 from controlplane.web.admission import require_method
 from controlplane.web.openapi.document import Interface, document
