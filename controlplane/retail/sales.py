@@ -1,4 +1,4 @@
-"""Completed sales of a company, with what was sold."""
+"""Completed sales of a company, with their positions."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -14,9 +14,8 @@ from controlplane.operation.cursors import Place, invalid_cursor
 from controlplane.operation.errors import validation_error
 from controlplane.operation.paging import Order, listing_of, page
 from controlplane.retail import models as wire
-from controlplane.retail.errors import not_found
 from controlplane.retail.limits import CURRENCY, PAGE_SIZE
-from controlplane.retail.parts import code_of, external, money, percentage, vat_of
+from controlplane.retail.parts import code_of, external, money, not_found, percentage, vat_of
 from controlplane.storage.merchant.catalog_tables import LineSnapshot
 from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale
 from controlplane.storage.merchant.sales_tables import Sale, SaleLine
@@ -25,7 +24,7 @@ COMPLETED: Final = "completed"
 
 
 def sale(context: RequestContext, asked: wire.SaleQuery) -> wire.Sale:
-    """Return one completed sale. What is not listed is not shown either."""
+    """Return one completed sale. Sales that are not listed are not found."""
     try:
         sale_id = UUID(asked.sale_id)
     except ValueError:
@@ -43,8 +42,8 @@ def sale(context: RequestContext, asked: wire.SaleQuery) -> wire.Sale:
 
 
 def sales(context: RequestContext, asked: wire.SalesQuery) -> wire.SalePage:
-    """Return a page of completed sales. Among equals their order is that of arrival: the next page
-    begins after the last sale shown, wherever that has got to."""
+    """Return a page of completed sales. Sales with equal values are in the order of their creation.
+    The next page begins after the last sale of this page, even if its values have changed."""
     name, _, direction = asked.sort.rpartition("_")
     order = Order(Sale.position, _COLUMNS[name], is_descending=direction == "desc")
     if name == "number":
@@ -92,11 +91,11 @@ def _number_at(context: RequestContext, place: Place) -> str:
     return number
 
 
-# ---------------------------------------------------------------------------- showing
+# ---------------------------------------------------------------------------- replies
 
 
 def _shown(context: RequestContext, rows: Sequence[Sale]) -> Iterator[wire.Sale]:
-    """Yield sales with what was sold, by one question for each kind of thing."""
+    """Yield sales with their parts, by one query for each kind of part."""
     session = context.session
     lines: defaultdict[int, list[tuple[SaleLine, LineSnapshot]]] = defaultdict(list)
     of_sales = (
@@ -146,8 +145,8 @@ def _totals(row: Sale) -> wire.Totals:
 def _positions(
     sale: Sale, lines: Sequence[tuple[SaleLine, LineSnapshot]]
 ) -> tuple[wire.Position, ...] | None:
-    """Return what was sold; None where nobody knows, or not all that a position must tell: an
-    imported line may be without a unit or a tax."""
+    """Return the positions of a sale, or None if they are unknown or incomplete. Imported lines may
+    have no unit or tax."""
     if not sale.has_lines:
         return None
     shown = [_position(sale, line, snapshot) for line, snapshot in lines]
