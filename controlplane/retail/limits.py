@@ -7,6 +7,7 @@ from typing import Final
 
 EXTERNAL_DEPTH_MAX: Final = 32
 """Nested lists and objects of external data. This limit is ours; the contract has none."""
+CODES_MAX: Final = 20
 CURSOR_MAX: Final = 128
 PAGE_SIZE: Final = 20
 ACCESS_TOKEN_S: Final = 3600

@@ -21,7 +21,7 @@ from pydantic_core import PydanticCustomError
 from agent.wire.base import WHOLE, Absent, Array, MaxItems, Model, Timestamp, Uuid
 from controlplane.operation.storable_text import STORABLE
 from controlplane.retail.barcodes import mistake_in
-from controlplane.retail.limits import CURSOR_MAX
+from controlplane.retail.limits import CODES_MAX, CURSOR_MAX
 from controlplane.retail.texts import FREE_KEYS_SCHEMA, LINES, mistake_in_free_data
 
 CodeType = Literal["ean_8", "ean_13", "itf_14", "upc_a", "sku", "other"]
@@ -143,7 +143,7 @@ class Variation(Shown):
     status: VariationStatus
     default_price: Absent[Money] = None
     image_url: Annotated[str, StringConstraints(max_length=2048)] | None = None
-    codes: Annotated[tuple[Code, ...], MaxItems(20)]
+    codes: Annotated[tuple[Code, ...], MaxItems(CODES_MAX)]
 
 
 class Good(Shown):
@@ -169,7 +169,7 @@ class GivenVariation(Given):
     external_data: Absent[GivenExternalData] = None
     status: VariationStatus = "active"
     default_price: Absent[Money] = None
-    codes: Annotated[tuple[GivenCode, ...], MaxItems(20)] = ()
+    codes: Annotated[tuple[GivenCode, ...], MaxItems(CODES_MAX)] = ()
 
 
 def _narrow_variations(schema: dict[str, Any]) -> None:
@@ -235,7 +235,7 @@ class Position(Shown):
     id: str
     name: Annotated[str, _text(1, 512)]
     quantity: Quantity
-    codes: Annotated[tuple[Code, ...], MaxItems(20)]
+    codes: Annotated[tuple[Code, ...], MaxItems(CODES_MAX)]
     catalog_good_id: Uuid | None
     catalog_good_variation_id: Uuid | None
     source: Source

@@ -1,4 +1,4 @@
-"""The seven tools, in the order in which they are listed."""
+"""The seven tools, in the order of their listing."""
 
 from typing import Final
 

@@ -14,7 +14,7 @@ from controlplane.operation.context import RequestContext
 Json = dict[str, Any]
 ToolContext = RequestContext
 LOCATIONS_MAX = 100
-"""Locations that one call may name."""
+"""Maximum number of locations in one call."""
 
 
 class ToolError(Exception):
