@@ -1,11 +1,10 @@
-"""What time it is: the one place where the service reads the wall clock."""
+"""The wall clock. The service reads it here only."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
+from typing import Final
 
 Clock = Callable[[], datetime]
-"""Tells the present moment, in UTC."""
-
-
-def system_clock() -> datetime:
-    return datetime.now(UTC)
+"""Returns the current time in UTC."""
+system_clock: Final[Clock] = partial(datetime.now, UTC)

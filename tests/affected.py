@@ -58,7 +58,7 @@ READERS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     (
         "controlplane/console/*",
         (
-            "tests.unit.controlplane.http.test_console",
+            "tests.unit.controlplane.web.test_console",
             "tests.unit.controlplane.accounts.oauth.test_consent",
             "tests.fakes.console.page",
         ),

@@ -123,10 +123,10 @@ DEFECTS: Final = (
     ),
     Defect(
         "limit", "a body without a declared length may have any size",
-        "controlplane/web/bodies.py",
+        "controlplane/web/admission.py",
         "                if len(body) > limit:\n",
         "                if declared and len(body) > limit:\n",
-        "tests/unit/controlplane/http/test_auth.py",
+        "tests/unit/controlplane/web/test_auth.py",
     ),
     Defect(
         "rate limit", "a successful sign-in clears the failures of its address as well",
@@ -219,7 +219,7 @@ DEFECTS: Final = (
     Defect(
         "permission", "the API key of a viewer may write",
         "controlplane/operation/permissions.py",
-        "        row.can_write and row.role in WRITING,\n", "        row.can_write,\n",
+        "can_write = row.can_write and row.role in WRITING\n", "can_write = row.can_write\n",
         "tests/unit/controlplane/accounts/test_live_permissions.py",
     ),
     Defect(
@@ -330,16 +330,15 @@ DEFECTS: Final = (
     ),
     Defect(
         "cursor", "sales of the same moment are repeated where the newest come first",
-        "controlplane/retail/sales.py",
-        "later = Sale.position < place.position if is_descending else"
-        " Sale.position > place.position",
-        "later = Sale.position > place.position",
+        "controlplane/operation/paging.py",
+        "is_same = and_(self.column == value, self._beyond(self.position, place.position))",
+        "is_same = and_(self.column == value, self.position > place.position)",
         "tests/unit/controlplane/retail/test_sales.py",
     ),
     Defect(
         "cursor", "one row is lost between two pages",
-        "controlplane/retail/listing.py",
-        "Place(0, shown[-1].position)", "Place(0, found[-1].position)",
+        "controlplane/operation/paging.py",
+        "order.place_of(rows[limit - 1])", "order.place_of(rows[limit])",
         "tests/unit/controlplane/retail/test_goods.py",
     ),
     # ------------------------------------------------------------------ alerts

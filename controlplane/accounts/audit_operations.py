@@ -14,7 +14,7 @@ PATH: Final = "/console/api/audit"
 
 
 def audit_operations() -> tuple[Procedure, ...]:
-    return (procedure(PATH, AuditRequest, AuditReply, audit, of_person=True),)
+    return (procedure(PATH, audit, of_person=True),)
 
 
 def audit(context: RequestContext, body: AuditRequest) -> AuditReply:

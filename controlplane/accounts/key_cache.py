@@ -11,8 +11,8 @@ from collections.abc import Callable, Container, Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from controlplane.operation.api_keys import hash_key
 from controlplane.operation.caller import Caller
+from controlplane.operation.permissions import hash_key
 
 KEYS_MAX = 65_536
 """Those recognised first are forgotten beyond this, and cost a question to the database."""

@@ -48,25 +48,15 @@ KEYS_MAX: Final = 100
 
 def profile_operations() -> tuple[Procedure, ...]:
     return (
-        procedure(PREFIX, ProfileRequest, ProfileReply, profile, of_person=True),
+        procedure(PREFIX, profile, of_person=True),
+        procedure(f"{PREFIX}/end-session", end_session, writes=True, of_person=True),
+        procedure(f"{PREFIX}/create-key", create_key, writes=True, of_person=True),
+        procedure(f"{PREFIX}/revoke-key", revoke_key, writes=True, of_person=True),
         procedure(
-            f"{PREFIX}/end-session", SessionEndRequest, SessionEndReply, end_session,
-            writes=True, of_person=True,
-        ),
-        procedure(
-            f"{PREFIX}/create-key", KeyCreateRequest, KeyCreateReply, create_key,
-            writes=True, of_person=True,
-        ),
-        procedure(
-            f"{PREFIX}/revoke-key", KeyRevokeRequest, KeyRevokeReply, revoke_key,
-            writes=True, of_person=True,
-        ),
-        procedure(
-            f"{PREFIX}/choose-organization", ChooseOrganizationRequest, ChooseOrganizationReply,
-            choose_organization, writes=True, of_person=True,
+            f"{PREFIX}/choose-organization", choose_organization, writes=True, of_person=True
         ),
         *grant_operations(PREFIX),
-    )  # fmt: skip
+    )
 
 
 def profile(context: RequestContext, _body: ProfileRequest) -> ProfileReply:

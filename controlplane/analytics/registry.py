@@ -1,62 +1,33 @@
 """The ten operations over figures, each a row: three current ones, seven deprecated."""
 
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
-from controlplane.analytics import deprecated, messages, operations, routes
-from controlplane.analytics.messages import FiguresQuery, LocationQuery, NarrowedQuery
-from controlplane.operation.operation import Area, Procedure, Run, procedure
+from controlplane.analytics import deprecated, operations, routes
+from controlplane.operation.operation import Area, Procedure, procedure
 
-
-def _row(
-    path: str, body: type[LocationQuery], reply: Any, run: Run, successor: str | None = None
-) -> Procedure:
-    refusals = {"location_not_found", "foreign_location"}
-    return procedure(path, body, reply, run, refusals=refusals, successor=successor)
-
+_row = partial(procedure, refusals={"location_not_found", "foreign_location"})
+_old = partial(_row, successor=routes.DASHBOARD)
 
 ANALYTICS: Final = Area(
     "analytics",
     "How venues do: what was sold, given back and paid, by local days and hours.",
     (
-        _row(routes.DASHBOARD, FiguresQuery, messages.Dashboard, operations.dashboard),
-        _row(
-            routes.VENUE_FINANCIAL_PULSE,
-            LocationQuery,
-            messages.FinancialPulse,
-            operations.venue_financial_pulse,
-        ),
-        _row(routes.CHART, FiguresQuery, messages.Chart, deprecated.chart, routes.DASHBOARD),
-        _row(routes.SALES, NarrowedQuery, messages.Sales, deprecated.sales, routes.DASHBOARD),
-        _row(routes.ITEMS, NarrowedQuery, messages.Items, deprecated.items, routes.DASHBOARD),
-        _row(
-            routes.RECONCILIATION,
-            NarrowedQuery,
-            messages.Reconciliation,
-            deprecated.reconciliation,
-            routes.DASHBOARD,
-        ),
-        _row(routes.TREND, NarrowedQuery, messages.Trend, deprecated.trend, routes.DASHBOARD),
-        _row(routes.VENUES, NarrowedQuery, messages.Venues, deprecated.venues, routes.DASHBOARD),
-        _row(
-            routes.VENUE_PULSE,
-            LocationQuery,
-            messages.Pulse,
-            deprecated.venue_pulse,
-            routes.VENUE_FINANCIAL_PULSE,
-        ),
+        _row(routes.DASHBOARD, operations.dashboard),
+        _row(routes.VENUE_FINANCIAL_PULSE, operations.venue_financial_pulse),
+        _old(routes.CHART, deprecated.chart),
+        _old(routes.SALES, deprecated.sales),
+        _old(routes.ITEMS, deprecated.items),
+        _old(routes.RECONCILIATION, deprecated.reconciliation),
+        _old(routes.TREND, deprecated.trend),
+        _old(routes.VENUES, deprecated.venues),
+        _row(routes.VENUE_PULSE, deprecated.venue_pulse, successor=routes.VENUE_FINANCIAL_PULSE),
     ),
 )
 REPORTS: Final = Area(
     "reports",
     "The same figures as a report.",
-    (
-        _row(
-            routes.FINANCIAL_SUMMARY,
-            FiguresQuery,
-            messages.FinancialSummary,
-            operations.financial_summary,
-        ),
-    ),
+    (_row(routes.FINANCIAL_SUMMARY, operations.financial_summary),),
 )
 OPERATIONS: Final[dict[str, Procedure]] = {
     each.path: each

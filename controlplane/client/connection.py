@@ -1,4 +1,4 @@
-"""How a client is opened: the address and the API key are checked before anything is sent."""
+"""Opens a client. The address and the API key are checked before anything is sent."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from agent.wire.addresses import is_loopback_url, is_web_url
+from controlplane.client.calls import HEADERS
 from controlplane.client.errors import UsageError
 from controlplane.client.operations import PAGE_SIZE, OperationsClient
 from controlplane.client.waiting import Patience
@@ -21,7 +22,7 @@ KEY_MAX = 4096
 
 @dataclass(frozen=True, slots=True)
 class KeySource:
-    """Where a key is looked for: the file that ``option`` names, else ``variable``."""
+    """Where a key is read from: the file of the command line option, or else the variable."""
 
     what: str
     variable: str
@@ -39,16 +40,10 @@ def connect(
     environment: Mapping[str, str],
     patience: Patience | None = None,
 ) -> Iterator[OperationsClient]:
-    """Open a client by what the command line and the environment say."""
+    """Open a client, with the settings of the command line and of the environment."""
     url = address(base_url, environment)
     key = read_key(api_key_file, environment)
-    headers = {
-        "Authorization": f"Bearer {key}",
-        "Content-Type": "application/json",
-        "Accept": "application/json",
-        "Prefer": f"maxpagesize={PAGE_SIZE}",
-        "User-Agent": "venue-control",
-    }
+    headers = HEADERS | {"Authorization": f"Bearer {key}", "Prefer": f"maxpagesize={PAGE_SIZE}"}
     with httpx2.Client(
         base_url=url, headers=headers, timeout=TIMEOUT_S, trust_env=not is_loopback_url(url)
     ) as http:
@@ -56,7 +51,7 @@ def connect(
 
 
 def address(base_url: str | None, environment: Mapping[str, str]) -> str:
-    """Return where the service is, ending in ``/``. Raises UsageError where a key may not go."""
+    """Return the address of the service, ending in ``/``. Raises UsageError if it is not safe."""
     return _checked_url(base_url or environment.get(URL_VARIABLE) or DEFAULT_URL)
 
 
@@ -76,7 +71,7 @@ def read_key(path: str | None, environment: Mapping[str, str], source: KeySource
     if not key:
         raise UsageError(
             f"there is no {source.what} in {place}",
-            f"Give it by {source.option} FILE or ${source.variable}.",
+            f"Set it with {source.option} FILE or ${source.variable}.",
         )
     if not key.isascii() or not key.isprintable() or " " in key:
         article = "an" if source.what[0] in "AEIOU" else "a"
@@ -90,7 +85,7 @@ def _checked_url(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme == "http" and not is_loopback_url(url):
         raise UsageError(
-            f"refusing http to {parts.hostname}: the API key would travel in the clear",
+            f"refusing http to {parts.hostname}: the API key would be sent unencrypted",
             "Use https, or http only for loopback.",
         )
     return url.rstrip("/") + "/"

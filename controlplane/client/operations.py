@@ -1,177 +1,97 @@
-"""The public facade as the command line speaks it: this service, or any other of the contract."""
+"""A typed client of the facade, for this service or any other that implements the contract."""
 
-from typing import TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Generic, TypeVar
 
-import httpx2
-
-from agent.presentation.plain_text import plain
+from agent.wire import operator_operations as operators
 from agent.wire import routes
 from agent.wire.base import Message
-from agent.wire.codec import decode, encode
-from agent.wire.operator_operations import (
-    CreateRequestReply,
-    CreateRequestRequest,
-    Device,
-    DeviceDetailReply,
-    DeviceDetailRequest,
-    ListDevicesReply,
-    ListDevicesRequest,
-    ReportDetail,
-    ReportDetailRequest,
-    RevokeReply,
-    RevokeRequest,
-)
-from agent.wire.validation import ValidationError
+from agent.wire.codec import encode
 from controlplane.analytics import messages as figures
 from controlplane.analytics import routes as figures_at
-from controlplane.client.errors import CommandError
-from controlplane.client.refusals import UnreachableError, refusal
-from controlplane.client.waiting import Patience
+from controlplane.client.calls import ServiceCalls
 from controlplane.support import messages as support
 from controlplane.support import routes as support_at
 
-REPLY_MAX_BYTES = 16 * 1024 * 1024
-PAGES_MAX = 500
-PAGE_SIZE = 200
-"""Records of a page that are asked for; a service may have pages of its own."""
+PAGES_MAX: Final = 500
+PAGE_SIZE: Final = 200
+"""Requested page size. A service may use another one."""
 
+Body = TypeVar("Body", bound=Message)
 Reply = TypeVar("Reply", bound=Message)
 
 
-class OperationsClient:
-    """The operator's operations. Each raises ``CommandError`` with words for a person.
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[Body, Reply]):
+    """A method of the client that posts a body to a path and returns the reply."""
 
-    Told to slow down (429) or to come again (503), they wait, for as long as ``patience`` has. One
-    that may not be done twice, a new request, is sent again only after a 429, which says that
-    nothing was done.
-    """
+    path: str
+    body: type[Body]
+    reply: type[Reply]
+    is_repeatable: bool = True
 
-    def __init__(self, http: httpx2.Client, patience: Patience | None = None) -> None:
-        self._http = http
-        self._patience = patience or Patience()
+    def __get__(self, client: "OperationsClient", _owner: object) -> Callable[[Body], Reply]:
+        return partial(client.post, self.path, reply=self.reply, is_repeatable=self.is_repeatable)
 
-    def devices(self) -> tuple[list[Device], bool]:
-        """Return all devices, and whether there were more than we are ready to fetch."""
-        devices: list[Device] = []
+
+class OperationsClient(ServiceCalls):
+    """The operations of an operator."""
+
+    device = Operation(
+        routes.DEVICE_DETAIL, operators.DeviceDetailRequest, operators.DeviceDetailReply
+    )
+    create_request = Operation(
+        routes.CREATE_REQUEST,
+        operators.CreateRequestRequest,
+        operators.CreateRequestReply,
+        is_repeatable=False,
+    )
+    report = Operation(routes.REPORT_DETAIL, operators.ReportDetailRequest, operators.ReportDetail)
+    revoke = Operation(routes.REVOKE, operators.RevokeRequest, operators.RevokeReply)
+
+    financial_summary = Operation(
+        figures_at.FINANCIAL_SUMMARY, figures.FiguresQuery, figures.FinancialSummary
+    )
+    dashboard = Operation(figures_at.DASHBOARD, figures.FiguresQuery, figures.Dashboard)
+    venue_financial_pulse = Operation(
+        figures_at.VENUE_FINANCIAL_PULSE, figures.LocationQuery, figures.FinancialPulse
+    )
+    # Deprecated: `dashboard` and `venue_financial_pulse` contain the same figures.
+    chart = Operation(figures_at.CHART, figures.FiguresQuery, figures.Chart)
+    sales = Operation(figures_at.SALES, figures.NarrowedQuery, figures.Sales)
+    items = Operation(figures_at.ITEMS, figures.NarrowedQuery, figures.Items)
+    reconciliation = Operation(
+        figures_at.RECONCILIATION, figures.NarrowedQuery, figures.Reconciliation
+    )
+    trend = Operation(figures_at.TREND, figures.NarrowedQuery, figures.Trend)
+    venues = Operation(figures_at.VENUES, figures.NarrowedQuery, figures.Venues)
+    venue_pulse = Operation(figures_at.VENUE_PULSE, figures.LocationQuery, figures.Pulse)
+
+    support_inspect = Operation(support_at.INSPECT, support.TokenRequest, support.Inspection)
+    support_confirm = Operation(support_at.CONFIRM, support.ConfirmRequest, support.Link)
+    support_disconnect = Operation(support_at.DISCONNECT, support.TokenRequest, support.Link)
+
+    def support_contact(self) -> support.Contact:
+        return self.post(support_at.CONTACT, None, support.Contact)
+
+    def devices(self) -> tuple[list[operators.Device], bool]:
+        """Return the devices, and whether there are more than `PAGES_MAX` pages."""
+        devices: list[operators.Device] = []
         cursor: str | None = None
         for _ in range(PAGES_MAX):
-            page = self._call(
-                routes.LIST_DEVICES, ListDevicesRequest(cursor=cursor), ListDevicesReply
-            )
+            body = operators.ListDevicesRequest(cursor=cursor)
+            page = self.post(routes.LIST_DEVICES, body, operators.ListDevicesReply)
             devices += page.devices
             cursor = page.next_cursor
             if cursor is None:
                 return devices, False
         return devices, True
 
-    def device(self, body: DeviceDetailRequest) -> DeviceDetailReply:
-        return self._call(routes.DEVICE_DETAIL, body, DeviceDetailReply)
-
-    def create_request(self, body: CreateRequestRequest) -> CreateRequestReply:
-        return self._call(routes.CREATE_REQUEST, body, CreateRequestReply, is_repeatable=False)
-
-    def report(self, body: ReportDetailRequest) -> ReportDetail:
-        return self._call(routes.REPORT_DETAIL, body, ReportDetail)
-
-    def revoke(self, body: RevokeRequest) -> RevokeReply:
-        return self._call(routes.REVOKE, body, RevokeReply)
-
-    # ------------------------------------------------------------------ figures
-
-    def financial_summary(self, body: figures.FiguresQuery) -> figures.FinancialSummary:
-        return self._call(figures_at.FINANCIAL_SUMMARY, body, figures.FinancialSummary)
-
-    def dashboard(self, body: figures.FiguresQuery) -> figures.Dashboard:
-        return self._call(figures_at.DASHBOARD, body, figures.Dashboard)
-
-    def venue_financial_pulse(self, body: figures.LocationQuery) -> figures.FinancialPulse:
-        return self._call(figures_at.VENUE_FINANCIAL_PULSE, body, figures.FinancialPulse)
-
-    def chart(self, body: figures.FiguresQuery) -> figures.Chart:
-        """Deprecated: it is the ``buckets`` of `dashboard`."""
-        return self._call(figures_at.CHART, body, figures.Chart)
-
-    def sales(self, body: figures.NarrowedQuery) -> figures.Sales:
-        """Deprecated: it is the ``financial`` of `dashboard`."""
-        return self._call(figures_at.SALES, body, figures.Sales)
-
-    def items(self, body: figures.NarrowedQuery) -> figures.Items:
-        """Deprecated: it is the ``financialItems`` of `dashboard`."""
-        return self._call(figures_at.ITEMS, body, figures.Items)
-
-    def reconciliation(self, body: figures.NarrowedQuery) -> figures.Reconciliation:
-        """Deprecated: it is the ``methods`` of `dashboard`."""
-        return self._call(figures_at.RECONCILIATION, body, figures.Reconciliation)
-
-    def trend(self, body: figures.NarrowedQuery) -> figures.Trend:
-        """Deprecated: it is the ``financialTrading`` of `dashboard`."""
-        return self._call(figures_at.TREND, body, figures.Trend)
-
-    def venues(self, body: figures.NarrowedQuery) -> figures.Venues:
-        """Deprecated: it is the ``locations`` of `dashboard`."""
-        return self._call(figures_at.VENUES, body, figures.Venues)
-
-    def venue_pulse(self, body: figures.LocationQuery) -> figures.Pulse:
-        """Deprecated: it is the ``activity`` of `venue_financial_pulse`."""
-        return self._call(figures_at.VENUE_PULSE, body, figures.Pulse)
-
-    # ------------------------------------------------------------------ support
-
-    def support_contact(self) -> support.Contact:
-        return self._call(support_at.CONTACT, None, support.Contact)
-
-    def support_inspect(self, body: support.TokenRequest) -> support.Inspection:
-        return self._call(support_at.INSPECT, body, support.Inspection)
-
-    def support_confirm(self, body: support.ConfirmRequest) -> support.Link:
-        return self._call(support_at.CONFIRM, body, support.Link)
-
-    def support_disconnect(self, body: support.TokenRequest) -> support.Link:
-        return self._call(support_at.DISCONNECT, body, support.Link)
-
-    # ------------------------------------------------------------------ the way there
-
-    def ask_own(self, path: str, body: Message, reply: type[Reply]) -> Reply:
-        """Call what only this service has, beside the facade."""
-        return self._call(path, body, reply)
-
-    def _call(
+    def post(
         self, path: str, body: Message | None, reply: type[Reply], *, is_repeatable: bool = True
     ) -> Reply:
-        sent = b"" if body is None else encode(body)
-        content = self._post(path, sent, is_repeatable=is_repeatable)
-        try:
-            return decode(content, reply)
-        except ValidationError as error:
-            raise CommandError(
-                f"the service's reply does not fit the contract: {error}",
-                f"Is {self._http.base_url} the address of the service itself?",
-            ) from error
-
-    def _post(self, path: str, content: bytes, *, is_repeatable: bool) -> bytes:
-        waits = self._patience.waits(is_repeatable=is_repeatable)
-        while True:
-            response, body = self._send(path, content)
-            if response.is_success:
-                return body
-            if not waits.wait(response.status_code, response.headers.get("Retry-After")):
-                raise refusal(response.status_code, body)
-
-    def _send(self, path: str, content: bytes) -> tuple[httpx2.Response, bytes]:
-        try:
-            with self._http.stream("POST", path.lstrip("/"), content=content) as response:
-                return response, _read_bounded(response)
-        except httpx2.HTTPError as error:
-            raise UnreachableError(
-                f"cannot reach {self._http.base_url}: {plain(str(error)) or type(error).__name__}",
-                "Is the service running? --base-url or $VENUE_CONTROL_URL says where it is.",
-            ) from error
-
-
-def _read_bounded(response: httpx2.Response) -> bytes:
-    body = bytearray()
-    for chunk in response.iter_bytes():
-        body += chunk
-        if len(body) > REPLY_MAX_BYTES:
-            raise CommandError(f"the service's reply is larger than {REPLY_MAX_BYTES} bytes")
-    return bytes(body)
+        """Call any operation of the service."""
+        content = b"" if body is None else encode(body)
+        return self.call("POST", path, reply, is_repeatable=is_repeatable, content=content)

@@ -1,33 +1,26 @@
 """A typed client of the retail API (contract: retail public API).
 
-It exchanges the API key for an access token, gets a new one before that runs out, and waits and
-asks again where the service says so: for reads, as creating a good twice would create two.
+It exchanges the API key for an access token, and renews the token before it expires. Only reads are
+repeated, because creating a good twice would create two goods.
 """
 
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote
 from uuid import UUID
 
 import httpx2
 
-from agent.presentation.plain_text import plain
 from agent.wire.addresses import is_loopback_url
 from agent.wire.base import Model
-from agent.wire.codec import decode, encode
-from agent.wire.validation import ValidationError
+from agent.wire.codec import encode
+from controlplane.client.calls import HEADERS, Reply, ServiceCalls
 from controlplane.client.connection import RETAIL_KEY, address, read_key
 from controlplane.client.errors import CommandError
-from controlplane.client.refusals import (
-    UnauthenticatedError,
-    UnexpectedReplyError,
-    UnreachableError,
-    refusal,
-)
+from controlplane.client.refusals import UnauthenticatedError
 from controlplane.client.waiting import Patience
 from controlplane.retail import routes
 from controlplane.retail.models import (
@@ -40,6 +33,7 @@ from controlplane.retail.models import (
     GivenGood,
     Good,
     GoodPage,
+    Page,
     PointOfSale,
     PointOfSalePage,
     RefreshRequest,
@@ -54,12 +48,9 @@ from controlplane.retail.models import (
 
 TIMEOUT_S: Final = 20
 RENEWED_BEFORE_S: Final = 60
-"""A token is renewed so long before it runs out, so that none does on its way."""
+"""Seconds before its expiry at which a token is renewed, so that it does not expire on the way."""
 
-Reply = TypeVar("Reply", bound=Model)
-Page = TypeVar(
-    "Page", SalePage, GoodPage, CategoryPage, EmployeePage, PointOfSalePage, UomPage, FeePage
-)
+Entry = TypeVar("Entry", bound=Model)
 
 
 def connect(
@@ -68,19 +59,21 @@ def connect(
     environment: Mapping[str, str] = os.environ,
     patience: Patience | None = None,
 ) -> "RetailClient":
-    """Return a client of the service and with the key that are given, else that are set.
+    """Return a client of a service.
 
-    By ``VENUE_CONTROL_URL`` and ``VENUE_CONTROL_RETAIL_KEY``. Raises UsageError where there is no
-    key, or where it would travel in the clear.
+    The address and the key default to ``VENUE_CONTROL_URL`` and ``VENUE_CONTROL_RETAIL_KEY``.
+
+    Raises:
+        UsageError: there is no key, or it would be sent unencrypted.
     """
     url = address(base_url, environment)
     return RetailClient(url, read_key(key_file, environment, RETAIL_KEY), patience=patience)
 
 
-class RetailClient:
-    """Not for several threads at once. ``base_url`` may end in ``/api/v1``.
+class RetailClient(ServiceCalls):
+    """Must not be used by several threads at once. ``base_url`` may end in ``/api/v1``.
 
-    Calls raise `CommandError`, by kind of refusal one of `controlplane.client.refusals`.
+    Refused calls raise the errors of `controlplane.client.refusals`.
     """
 
     def __init__(
@@ -92,30 +85,23 @@ class RetailClient:
         monotonic: Callable[[], float] = time.monotonic,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
-        self._api_key = api_key
-        self._patience = patience or Patience()
-        self._monotonic = monotonic
-        self._tokens: Tokens | None = None
-        self._renew_at_s = 0.0
-        self._http = httpx2.Client(
+        http = httpx2.Client(
             base_url=base_url.rstrip("/").removesuffix(routes.BASE),
+            headers=HEADERS,
             timeout=TIMEOUT_S,
             trust_env=not is_loopback_url(base_url),
             transport=transport,
         )
+        super().__init__(http, patience, listed_by="retail keys list")
+        self._api_key = api_key
+        self._monotonic = monotonic
+        self._tokens: Tokens | None = None
+        self._renew_at_s = 0.0
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._http.close()
 
     # ------------------------------------------------------------------ catalog
@@ -124,22 +110,20 @@ class RetailClient:
         return self._get(routes.GOOD.format(good_id=good_id), Good)
 
     def create_good(self, good: GivenGood) -> Good:
-        """Create a good. Not tried again: whether it was created is not known then."""
-        return self._send("POST", routes.GOODS, Good, content=encode(good))
+        """Create a good. A failed call is not repeated, because the good may have been created."""
+        return self._authorized("POST", routes.GOODS, Good, content=encode(good))
 
     def goods(self) -> Iterator[Good]:
-        return (good for page in self._pages(routes.GOODS, GoodPage) for good in page.items)
+        return self._entries(routes.GOODS, GoodPage)
 
     def categories(self) -> Iterator[Category]:
-        return (
-            each for page in self._pages(routes.CATEGORIES, CategoryPage) for each in page.items
-        )
+        return self._entries(routes.CATEGORIES, CategoryPage)
 
     def uoms(self) -> Iterator[Uom]:
-        return (each for page in self._pages(routes.UOMS, UomPage) for each in page.items)
+        return self._entries(routes.UOMS, UomPage)
 
     def fees(self) -> Iterator[FeeItem]:
-        return (each for page in self._pages(routes.FEES, FeePage) for each in page.fee_items)
+        return self._entries(routes.FEES, FeePage)
 
     # ------------------------------------------------------------------ sales
 
@@ -154,9 +138,7 @@ class RetailClient:
         given = {"initiated_at_from": initiated_from, "initiated_at_to": initiated_to}
         bounds = {name: each.isoformat() for name, each in given.items() if each is not None}
         parameters = {"status": "completed", "sort": sort, **bounds}
-        return (
-            sale for page in self._pages(routes.SALES, SalePage, parameters) for sale in page.items
-        )
+        return self._entries(routes.SALES, SalePage, parameters)
 
     def sale(self, sale_id: str) -> Sale:
         return self._get(routes.SALE.format(sale_id=quote(sale_id, safe="")), Sale)
@@ -164,119 +146,69 @@ class RetailClient:
     # ------------------------------------------------------------------ structure
 
     def points_of_sale(self) -> Iterator[PointOfSale]:
-        pages = self._pages(routes.POINTS_OF_SALE, PointOfSalePage)
-        return (each for page in pages for each in page.items)
+        return self._entries(routes.POINTS_OF_SALE, PointOfSalePage)
 
     def employees(self) -> Iterator[Employee]:
-        return (each for page in self._pages(routes.EMPLOYEES, EmployeePage) for each in page.items)
+        return self._entries(routes.EMPLOYEES, EmployeePage)
 
-    # ------------------------------------------------------------------ the way there
+    # ------------------------------------------------------------------ calls
 
-    def _pages(
-        self, path: str, kind: type[Page], parameters: dict[str, str] | None = None
-    ) -> Iterator[Page]:
+    def _entries(
+        self, path: str, kind: type[Page[Entry]], parameters: Mapping[str, str] | None = None
+    ) -> Iterator[Entry]:
+        """Yield the entries of all pages."""
         given = dict(parameters or {})
         while True:
             page = self._get(path, kind, given)
-            yield page
+            yield from page.items
             if page.cursor is None:
                 return
             given["cursor"] = page.cursor
 
-    def _get(self, path: str, kind: type[Reply], parameters: dict[str, str] | None = None) -> Reply:
-        return self._send("GET", path, kind, parameters=parameters)
-
-    def _send(
-        self,
-        method: str,
-        path: str,
-        kind: type[Reply],
-        *,
-        parameters: dict[str, str] | None = None,
-        content: bytes | None = None,
+    def _get(
+        self, path: str, kind: type[Reply], parameters: Mapping[str, str] | None = None
     ) -> Reply:
-        try:
-            return self._call(
-                method,
-                path,
-                kind,
-                access_token=self._access(),
-                parameters=parameters,
-                content=content,
-            )
-        except UnauthenticatedError:
-            # Refused before anything was done: a new token may do.
-            self._renew_at_s = 0.0
-            return self._call(
-                method,
-                path,
-                kind,
-                access_token=self._access(),
-                parameters=parameters,
-                content=content,
+        return self._authorized("GET", path, kind, params=parameters)
+
+    def _authorized(self, method: str, path: str, kind: type[Reply], **request: Any) -> Reply:
+        """Return the reply of a call with an access token."""
+
+        def call() -> Reply:
+            headers = {"Authorization": f"Bearer {self._access_token()}"}
+            is_repeatable = method == "GET"
+            return self.call(
+                method, path, kind, is_repeatable=is_repeatable, headers=headers, **request
             )
 
-    def _access(self) -> str:
-        """Return an access token that is good for a while."""
+        try:
+            return call()
+        except UnauthenticatedError:
+            # The call was refused before anything was done. A new token may be accepted.
+            self._renew_at_s = 0.0
+            return call()
+
+    def _access_token(self) -> str:
+        """Return an access token that is valid for a while."""
         if self._tokens is not None and self._monotonic() < self._renew_at_s:
             return self._tokens.access_token
-        asked_at_s = self._monotonic()
+        requested_at_s = self._monotonic()
         self._tokens = self._renewed() or self._exchanged()
-        self._renew_at_s = asked_at_s + self._tokens.expires_in - RENEWED_BEFORE_S
+        self._renew_at_s = requested_at_s + self._tokens.expires_in - RENEWED_BEFORE_S
         return self._tokens.access_token
 
     def _renewed(self) -> Tokens | None:
         if self._tokens is None:
             return None
-        body = encode(RefreshRequest(refresh_token=self._tokens.refresh_token))
-        # Used or not, it is not sent again: a second use would end its whole family.
+        body = RefreshRequest(refresh_token=self._tokens.refresh_token)
+        # It is not sent again, whether or not it was used: a second use would end its family.
         self._tokens = None
         try:
-            return self._call("POST", routes.REFRESH, Tokens, content=body)
+            return self._issue(routes.REFRESH, body)
         except CommandError:
             return None
 
     def _exchanged(self) -> Tokens:
-        body = encode(TokenRequest(api_key=self._api_key))
-        return self._call("POST", routes.TOKENS, Tokens, content=body)
+        return self._issue(routes.TOKENS, TokenRequest(api_key=self._api_key))
 
-    def _call(
-        self,
-        method: str,
-        path: str,
-        kind: type[Reply],
-        *,
-        access_token: str | None = None,
-        parameters: dict[str, str] | None = None,
-        content: bytes | None = None,
-    ) -> Reply:
-        headers = {"Accept": "application/json", "User-Agent": "venue-control"}
-        if access_token is not None:
-            headers["Authorization"] = f"Bearer {access_token}"
-        if content is not None:
-            headers["Content-Type"] = "application/json"
-        waits = self._patience.waits(is_repeatable=method == "GET")
-        while True:
-            reply = self._answer(method, path, params=parameters, content=content, headers=headers)
-            if reply.is_success:
-                break
-            if not waits.wait(reply.status_code, reply.headers.get("Retry-After")):
-                raise refusal(reply.status_code, reply.content, "retail keys list")
-        try:
-            return decode(reply.content, kind)
-        except ValidationError as error:
-            where = self._http.base_url
-            raise UnexpectedReplyError(
-                f"the service's reply does not fit the contract: {error}",
-                f"Is {where} the address of the service itself?",
-            ) from error
-
-    def _answer(self, method: str, path: str, **keywords: Any) -> httpx2.Response:
-        try:
-            return self._http.request(method, path, **keywords)
-        except httpx2.HTTPError as error:
-            said = plain(str(error)) or type(error).__name__
-            raise UnreachableError(
-                f"cannot reach {self._http.base_url}: {said}",
-                "Is the service running? --base-url or $VENUE_CONTROL_URL says where it is.",
-            ) from error
+    def _issue(self, path: str, body: Model) -> Tokens:
+        return self.call("POST", path, Tokens, is_repeatable=False, content=encode(body))

@@ -1,21 +1,17 @@
-"""Every way the service says no, and the `application/problem+json` body that says it (RFC 9457).
-
-`controlplane.operation.operation` lists the codes with their statuses.
-"""
+"""The refusals of the service. `controlplane.operation.operation` lists their codes by status."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from agent.wire.codec import encode
-from agent.wire.problem import MEDIA_TYPE, Problem
-
-__all__ = ["MEDIA_TYPE", "Refusal", "problem_body"]
-
-TYPE_PREFIX = "urn:venue-control:problem:"
-
 
 class Refusal(Exception):
-    """An answer other than success. ``errors`` maps dotted wire names to messages."""
+    """A reply other than success.
+
+    Args:
+        detail: what is wrong, and what to do.
+        errors: messages by the dotted name of the field on the wire.
+        reason: explains a conflict of the retail API.
+    """
 
     def __init__(
         self,
@@ -27,7 +23,7 @@ class Refusal(Exception):
         headers: Mapping[str, str] | None = None,
         reason: str | None = None,
     ) -> None:
-        super().__init__(detail)
+        super().__init__(status, code, detail)  # the arguments that unpickling needs
         self.status = status
         self.code = code
         self.detail = detail
@@ -35,34 +31,8 @@ class Refusal(Exception):
         self.headers = dict(headers or {})
         self.reason = reason
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle: of an exception only its text would be."""
-        values = (self.status, self.code, self.detail, self.errors, self.headers)
-        return _refusal, values
-
-
-def _refusal(
-    status: HTTPStatus,
-    code: str,
-    detail: str,
-    errors: Mapping[str, tuple[str, ...]] | None,
-    headers: Mapping[str, str],
-) -> Refusal:
-    return Refusal(status, code, detail, errors=errors, headers=headers)
-
-
-def problem_body(refusal: Refusal, *, path: str, trace_id: str) -> bytes:
-    problem = Problem(
-        title=refusal.status.phrase,
-        type=TYPE_PREFIX + refusal.code,
-        instance=path,
-        trace_id=trace_id,
-        status=refusal.status.value,
-        code=refusal.code,
-        detail=refusal.detail,
-        errors=None if refusal.errors is None else dict(refusal.errors),
-    )
-    return encode(problem)
+    def __str__(self) -> str:
+        return self.detail
 
 
 def invalid_request(detail: str) -> Refusal:
@@ -92,12 +62,18 @@ def unauthenticated(realm: str = "remoteControl") -> Refusal:
 
 
 def read_only_key() -> Refusal:
-    return Refusal(HTTPStatus.FORBIDDEN, "read_only_key", "this API key has no write grant")
+    return Refusal(
+        HTTPStatus.FORBIDDEN,
+        "read_only_key",
+        "the API key or role has no write grant: use a key that was created with --write",
+    )
 
 
 def session_needed() -> Refusal:
     return Refusal(
-        HTTPStatus.FORBIDDEN, "session_needed", "only who is signed in may do this, no API key"
+        HTTPStatus.FORBIDDEN,
+        "session_needed",
+        "this requires a signed-in user: API keys are not accepted",
     )
 
 
@@ -105,19 +81,19 @@ def manager_needed() -> Refusal:
     return Refusal(
         HTTPStatus.FORBIDDEN,
         "manager_needed",
-        "only an owner or manager of the whole organization may do this, or a key that writes"
-        " at all its locations",
+        "this requires an owner or manager of the whole organization, or an API key with a write"
+        " grant for all its locations",
     )
 
 
 def foreign_location() -> Refusal:
     return Refusal(
-        HTTPStatus.FORBIDDEN, "foreign_location", "this API key has no access to the location"
+        HTTPStatus.FORBIDDEN, "foreign_location", "the API key has no access to the location"
     )
 
 
 def not_found(thing: str) -> Refusal:
-    """``thing`` is one word: device, binding, challenge, request, report, token."""
+    """Return the refusal for an unknown ``thing``, such as a device or a report."""
     return Refusal(HTTPStatus.NOT_FOUND, f"{thing}_not_found", f"there is no such {thing}")
 
 
@@ -137,7 +113,7 @@ def rate_limited(wait_s: int) -> Refusal:
     return Refusal(
         HTTPStatus.TOO_MANY_REQUESTS,
         "rate_limited",
-        f"too many requests with this API key, wait {wait_s} s",
+        f"too many requests: wait {wait_s} s",
         headers={"Retry-After": str(wait_s)},
     )
 

@@ -1,25 +1,83 @@
-"""What one caller may take of the service, so that the others do not feel it.
+"""Limits for each caller, so that no caller slows down the others.
 
-Each API key and each organization may make so many calls a second, have so many under way, keep so
-many streams open, and use so much of the processor: a body of the permitted size can cost a hundred
-times what a usual one does. All are counted in this process.
+Limits apply to the calls per second, concurrent calls, open streams and processor time of each API
+key and each organization. Processor time is limited because a body of the permitted size can cost a
+hundred times as much as a usual one. Everything is counted in this process.
 """
 
+import math
 import random
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
 
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import rate_limited, unavailable
-from controlplane.operation.rate_limit import RateLimit
 from controlplane.settings import Settings
 
 StreamOf = Literal["commands", "console"]
 AGAIN_S = 30
-"""How long who is refused a stream should wait, and up to twice as long."""
+"""Seconds after which a refused stream may be opened again, and up to twice as long."""
+BUCKETS_MAX = 65_536
+"""Beyond this, the least recently used bucket is dropped, and its key starts with a full one."""
+
+
+@dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    at_s: float
+
+
+class RateLimit:
+    """A token bucket for each key: at most ``burst`` tokens at once, then ``rate_per_s``.
+
+    A token is a call, or a second of processor time. Used from the event loop only.
+
+    Args:
+        rate_per_s: 0 for no limit.
+        monotonic: returns seconds.
+    """
+
+    def __init__(self, rate_per_s: float, burst: float, monotonic: Callable[[], float]) -> None:
+        self._rate_per_s = rate_per_s
+        self._burst = burst
+        self._monotonic = monotonic
+        self._buckets: OrderedDict[Hashable, _Bucket] = OrderedDict()
+
+    def take(self, key: Hashable) -> int:
+        """Take one token. Return 0, or the whole seconds until there is one."""
+        if self._rate_per_s <= 0:
+            return 0
+        bucket = self._refilled(key)
+        if bucket.tokens >= 1:
+            bucket.tokens -= 1
+            return 0
+        return max(1, math.ceil((1 - bucket.tokens) / self._rate_per_s))
+
+    def wait(self, key: Hashable) -> int:
+        """Return the whole seconds until the charged tokens are refilled, or 0 if they are."""
+        if self._rate_per_s <= 0:
+            return 0
+        owed = -self._refilled(key).tokens
+        return max(1, math.ceil(owed / self._rate_per_s)) if owed > 0 else 0
+
+    def charge(self, key: Hashable, amount: float) -> None:
+        """Take ``amount`` tokens, even if there are fewer."""
+        if self._rate_per_s > 0:
+            self._refilled(key).tokens -= amount
+
+    def _refilled(self, key: Hashable) -> _Bucket:
+        now_s = self._monotonic()
+        bucket = self._buckets.pop(key, None) or _Bucket(self._burst, now_s)
+        gained = max(0.0, now_s - bucket.at_s) * self._rate_per_s
+        bucket.tokens, bucket.at_s = min(self._burst, bucket.tokens + gained), now_s
+        self._buckets[key] = bucket
+        while len(self._buckets) > BUCKETS_MAX:
+            self._buckets.popitem(last=False)
+        return bucket
 
 
 class Fairness:
@@ -38,8 +96,8 @@ class Fairness:
         self._streams: Counter[Hashable] = Counter()
 
     def admit(self, caller: Caller) -> None:
-        """Count a call. Raises the refusal of one too many, with the time to wait."""
-        # In turn: a key that is refused must not use up what its organization has.
+        """Count a call. Raises the refusal if a limit is reached, with the time to wait."""
+        # In this order: a refused key must not use up the limit of its organization.
         wait_s = (
             self._processing.wait(caller.key_id)
             or self._calls.take(caller.key_id)
@@ -63,9 +121,9 @@ class Fairness:
 
     @contextmanager
     def stream(self, caller: Caller, of: StreamOf = "commands") -> Iterator[None]:
-        """Count an open stream. Raises the refusal of one too many.
+        """Count an open stream. Raises the refusal if a limit is reached.
 
-        A key's consoles and its devices have limits of their own: neither shuts out the other.
+        Consoles and devices of a key have separate limits, so that neither excludes the other.
         """
         own = {
             "commands": self._settings.key_streams_max,
@@ -89,11 +147,13 @@ class Fairness:
                     del self._streams[each]
 
     def charge(self, caller: Caller, processor_s: float) -> None:
-        """Note what it took to read a large body: seconds of a processor."""
+        """Charge a caller for processor seconds, for example to parse a large body."""
         self._processing.charge(caller.key_id, processor_s)
 
 
 def spread(wait_s: int) -> int:
-    """Return so many seconds to twice as many, so that those who were refused together do not come
-    back together."""
-    return wait_s + random.randint(0, wait_s)  # noqa: S311 - spreads, hides nothing
+    """Return a wait from ``wait_s`` to twice that.
+
+    Callers that were refused together then do not return together.
+    """
+    return wait_s + random.randint(0, wait_s)  # noqa: S311 - not a secret

@@ -1,6 +1,6 @@
-"""One operation as a row: where it is, what it takes and answers, and how it can say no.
+"""One operation as a row: its path, its body and reply, and the codes with which it can refuse.
 
-The routes, the OpenAPI document and the tests of every operation are made of these rows.
+The routes, the OpenAPI documents and the tests of every operation are made of these rows.
 """
 
 import inspect
@@ -8,19 +8,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_type_hints
 
-from agent.wire import codec
 from agent.wire.base import Model
-from agent.wire.validation import ValidationError
-from controlplane.operation.bodies import parse_body, refusal_of, require_no_body
+from controlplane.operation.bodies import parse_body, require_no_body
 from controlplane.operation.context import RequestContext
-from controlplane.operation.errors import validation_error
 
 Method = Literal["GET", "POST"]
 Run = Callable[[RequestContext, Any], Model | None]
 """Answers one call inside a transaction. None is null on the wire."""
-WRONG_PARAMETER: Final = "a parameter does not fit the contract"
+BodySchema = Callable[[dict[str, Any]], dict[str, Any]]
+"""Takes the JSON Schema of a body and returns a narrower one."""
 
 ANYWHERE: Final = frozenset(
     {
@@ -35,51 +33,42 @@ ANYWHERE: Final = frozenset(
         "unavailable",
     }
 )
-"""Refusals that every operation with a body and an API key can give."""
+"""Refusals that every operation with a body and a credential can give."""
 
-STATUSES: Final[Mapping[str, tuple[int, ...]]] = {
-    "invalid_request": (400, 415),
-    "validation_error": (400,),
-    "invalid_cursor": (400,),
-    "invalid_signature": (400,),
-    "unauthenticated": (401,),
-    "foreign_origin": (403,),
-    "read_only_key": (403,),
-    "manager_needed": (403,),
-    "foreign_location": (403,),
-    "not_found": (404,),
-    "device_not_found": (404,),
-    "binding_not_found": (404,),
-    "challenge_not_found": (404,),
-    "request_not_found": (404,),
-    "report_not_found": (404,),
-    "report_empty": (404,),
-    "link_not_found": (404,),
-    "location_not_found": (404,),
-    "token_not_found": (404,),
-    "method_not_allowed": (405,),
-    "body_timeout": (408,),
-    "binding_revoked": (409,),
-    "device_revoked": (409,),
-    "challenge_used": (409,),
-    "challenge_expired": (409,),
-    "device_key_mismatch": (409,),
-    "request_finished": (409,),
-    "request_expired": (409,),
-    "report_conflict": (409,),
-    "too_many_open_requests": (409,),
-    "kind_unsupported": (409,),
-    "token_used": (409,),
-    "token_expired": (409,),
-    "body_too_large": (413,),
-    "rate_limited": (429,),
-    "internal_server_error": (500,),
-    "unavailable": (503,),
+CODES: Final[Mapping[int, tuple[str, ...]]] = {
+    400: ("invalid_request", "validation_error", "invalid_cursor", "invalid_signature"),
+    401: ("unauthenticated",),
+    403: ("foreign_origin", "read_only_key", "manager_needed", "foreign_location"),
+    404: (
+        *("not_found", "device_not_found", "binding_not_found", "challenge_not_found"),
+        *("request_not_found", "report_not_found", "report_empty", "link_not_found"),
+        *("location_not_found", "token_not_found"),
+    ),
+    405: ("method_not_allowed",),
+    408: ("body_timeout",),
+    409: (
+        *("binding_revoked", "device_revoked", "challenge_used", "challenge_expired"),
+        *("device_key_mismatch", "request_finished", "request_expired", "report_conflict"),
+        *("too_many_open_requests", "kind_unsupported", "token_used", "token_expired"),
+        "existing_entity_conflict",
+    ),
+    413: ("body_too_large",),
+    415: ("invalid_request",),
+    429: ("rate_limited",),
+    500: ("internal_server_error",),
+    503: ("unavailable",),
 }
-"""The statuses under which each code of a refusal is sent."""
+"""The codes of refusals by the statuses under which they are sent."""
 
-_OF_BODIES: Final = {("validation_error", 400), ("invalid_request", 415)}
-"""What of `ANYWHERE` no operation gives that takes no body."""
+_OF_FIELDS: Final[Mapping[int, set[str]]] = {400: {"validation_error"}, 415: {"invalid_request"}}
+"""Refusals that an operation without a body cannot give."""
+_OF_BODIES: Final[Mapping[int, set[str]]] = {
+    400: {"invalid_request"},
+    408: {"body_timeout"},
+    413: {"body_too_large"},
+    415: {"invalid_request"},
+}
+"""Refusals that a GET cannot give."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +80,7 @@ class Operation:
         body: model of the JSON body, or of path and query of a GET; None if there is neither.
         reply: type of the JSON reply.
         writes: whether it needs a write grant.
+        is_public: whether it can be called without a credential.
         refusals: codes beside those of `ANYWHERE`.
         events: description of the server-sent events that it sends to callers that prefer them.
         body_schema: narrows the JSON Schema of the body.
@@ -103,26 +93,37 @@ class Operation:
     body: type[Model] | None
     reply: Any
     writes: bool
+    is_public: bool = False
     description: str
     status: HTTPStatus = HTTPStatus.OK
     refusals: frozenset[str] = frozenset()
     events: str = ""
-    body_schema: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    body_schema: BodySchema | None = None
     successor: str | None = None
 
     @property
     def has_body(self) -> bool:
         return self.method == "POST" and self.body is not None
 
+    @property
+    def is_paged(self) -> bool:
+        return self.body is not None and "cursor" in self.body.model_fields
+
     def codes(self) -> dict[int, list[str]]:
         """Return the codes with which a call can be refused, sorted, by status."""
-        found: dict[int, list[str]] = {}
-        grants = {"read_only_key"} if self.writes else set()
-        for code in sorted(ANYWHERE | self.refusals | grants):
-            for status in STATUSES[code]:
-                if self.body or (code, status) not in _OF_BODIES:
-                    found.setdefault(status, []).append(code)
-        return found
+        possible = ANYWHERE | self.refusals
+        if self.writes:
+            possible |= {"read_only_key"}
+        if self.is_paged:
+            possible |= {"invalid_cursor"}
+        if self.is_public:
+            possible -= {"foreign_origin"}
+        impossible = _OF_BODIES if self.method == "GET" else {} if self.body else _OF_FIELDS
+        found = {
+            status: sorted(possible.intersection(codes) - impossible.get(status, set()))
+            for status, codes in CODES.items()
+        }
+        return {status: codes for status, codes in found.items() if codes}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,60 +143,42 @@ class Procedure(Operation):
     of_person: bool = False
     judges_role: bool = False
 
-    def parse_parameters(self, path: Mapping[str, Any], query: Iterable[tuple[str, str]]) -> Any:
-        """Return path and query as the model. Raises the refusal of wrong parameters."""
-        values = dict(path)
-        for name, value in query:
-            if name in values:
-                raise validation_error({name[:128]: ("must be given once",)}, WRONG_PARAMETER)
-            values[name] = value
-        assert self.body is not None  # noqa: S101 - a GET has a model of its parameters
-        try:
-            return codec.validate(values, self.body)
-        except ValidationError as error:
-            errors = refusal_of(error.issues).errors or {}
-            raise validation_error(errors, WRONG_PARAMETER) from None
-
 
 def procedure(
     path: str,
-    body: type[Model] | None,
-    reply: Any,
     run: Run,
     *,
-    method: Method = "POST",
     name: str = "",
-    status: HTTPStatus = HTTPStatus.OK,
-    writes: bool = False,
-    of_person: bool = False,
-    judges_role: bool = False,
-    refusals: Iterable[str] = (),
+    body: type[Model] | None = None,
     parse: Callable[[bytes], Any] | None = None,
-    body_schema: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
-    successor: str | None = None,
+    refusals: Iterable[str] = (),
+    **options: Any,
 ) -> Procedure:
     """Return the row of an operation.
 
     Args:
-        run: its docstring describes the operation.
+        run: its docstring describes the operation, and its annotations name the models of the body
+            and the reply.
         name: default: the end of the path.
+        body: model of the body if ``parse`` returns something else than the body.
+        options: further fields of `Procedure`.
     """
+    function = run.func if isinstance(run, partial) else run
+    hints = get_type_hints(function)
+    reply = hints.pop("return")
+    annotated = list(hints.values())[-1]
+    body = body or (None if annotated is type(None) else annotated)
+    options.setdefault("writes", False)
     return Procedure(
         name=name or path.rpartition("/")[2],
         path=path,
-        method=method,
         body=body,
         reply=reply,
-        status=status,
-        writes=writes,
-        description=inspect.getdoc(run.func if isinstance(run, partial) else run) or "",
+        description=inspect.getdoc(function) or "",
         refusals=frozenset(refusals),
-        body_schema=body_schema,
-        successor=successor,
         parse=parse or (partial(parse_body, body) if body else require_no_body),
         run=run,
-        of_person=of_person,
-        judges_role=judges_role,
+        **options,
     )
 
 

@@ -1,11 +1,12 @@
-"""What credentials may do now: read anew from keys, sessions and memberships, never remembered.
+"""What credentials may do now. It is read from keys, sessions and memberships at each use.
 
-A key acts as its owner, cut to the key's own locations and grant, a session as its user, and an
-OAuth grant as who gave it, reading only; where the membership is gone, none of them is anybody. A
-key without an owner is bound to no membership.
+A key acts as its owner, restricted to the locations and the grant of the key. A session acts as its
+user. An OAuth grant acts as the user who gave it, and only reads. If the membership has ended, none
+of them has access. A key without an owner does not depend on a membership.
 """
 
-from collections.abc import Collection, Mapping
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -13,35 +14,42 @@ from uuid import UUID
 from sqlalchemy import Row, Select, and_, select
 from sqlalchemy.orm import Session
 
-from controlplane.operation.caller import Caller, cut
+from controlplane.operation.caller import Caller, CredentialKind, cut
 from controlplane.storage.account_tables import Membership, Role, SignInSession, User
 from controlplane.storage.oauth_tables import OAuthGrant, OAuthToken
 from controlplane.storage.tables import ApiKey
 
 IDS_A_STEP: Final = 500
 WRITING: Final[Collection[Role]] = ("owner", "manager")
-"""The roles that may change anything; a viewer only looks."""
+"""The roles that may change anything. A viewer only reads."""
+
+
+def hash_key(key: str) -> str:
+    """Return the hash by which a key is stored.
+
+    Plain SHA-256 is enough: a key has 256 random bits, so it cannot be guessed.
+    """
+    return hashlib.sha256(key.encode()).hexdigest()
 
 
 def callers(session: Session, ids: Collection[UUID], now: datetime) -> dict[UUID, Caller]:
-    """Return for whom these credentials stand, by id, but for those that are no longer good."""
+    """Return the callers of credentials by id, without credentials that have ended."""
     found: dict[UUID, Caller] = {}
-    wanted = list(ids)
-    for first in range(0, len(wanted), IDS_A_STEP):
-        step = wanted[first : first + IDS_A_STEP]
-        for row in session.execute(_keys().where(ApiKey.id.in_(step))):
-            _add(found, _of_key(row))
+    for step in _steps(ids):
+        keys = map(_of_key, session.execute(_keys().where(ApiKey.id.in_(step))))
+        found.update({each.key_id: each for each in keys if each is not None})
         others = [each for each in step if each not in found]
         if others:
             for row in session.execute(_sessions(now).where(SignInSession.id.in_(others))):
-                _add(found, _of_session(row))
+                found[row.id] = _of_session(row)
             for row in session.execute(_grants(now).where(OAuthGrant.id.in_(others))):
-                _add(found, _of_grant(row))
+                found[row.id] = _of_grant(row)
     return found
 
 
-def of_key(session: Session, secret_hash: str) -> Caller | None:
-    row = session.execute(_keys().where(ApiKey.secret_hash == secret_hash)).first()
+def of_key(session: Session, key: str) -> Caller | None:
+    """Return the caller of an API key, or None if it is unknown or has ended."""
+    row = session.execute(_keys().where(ApiKey.secret_hash == hash_key(key))).first()
     return None if row is None else _of_key(row)
 
 
@@ -52,8 +60,7 @@ def of_session(session: Session, token_hash: str, now: datetime) -> tuple[Caller
 
 
 def of_access_token(session: Session, token_hash: str, now: datetime) -> Caller | None:
-    """Return for whom an OAuth token reads. It is good at the agent protocol only: the facade
-    does not ask here."""
+    """Return the caller of an OAuth token. Only the agent protocol accepts these tokens."""
     of_token = _grants(now).join(OAuthToken, OAuthToken.grant_id == OAuthGrant.id)
     row = session.execute(
         of_token.where(
@@ -68,7 +75,7 @@ def of_access_token(session: Session, token_hash: str, now: datetime) -> Caller 
 def of_asker(
     session: Session, asker_id: UUID, organization_id: str, now: datetime
 ) -> Caller | None:
-    """Return who asked for something that waits (`Caller.asker_id`): a key, or a member."""
+    """Return the caller who created something that waits (`Caller.asker_id`): a key or a member."""
     caller = callers(session, (asker_id,), now).get(asker_id)
     if caller is not None:
         return caller
@@ -86,44 +93,58 @@ def of_asker(
 
 
 def versions(session: Session, owners: Collection[UUID]) -> Mapping[UUID, int]:
-    """Return the versions of what these users may do; who is gone has none."""
+    """Return the versions of the permissions of users. Deleted users are missing."""
     found: dict[UUID, int] = {}
-    wanted = list(owners)
-    for first in range(0, len(wanted), IDS_A_STEP):
-        step = wanted[first : first + IDS_A_STEP]
+    for step in _steps(owners):
         query = select(User.id, User.permissions_version).where(User.id.in_(step))
         found.update({row.id: row.permissions_version for row in session.execute(query)})
     return found
 
 
-def _add(found: dict[UUID, Caller], caller: Caller | None) -> None:
-    if caller is not None:
-        found[caller.key_id] = caller
+def _steps(ids: Collection[UUID]) -> Iterator[Sequence[UUID]]:
+    """Yield the ids in groups that fit into one query."""
+    wanted = list(ids)
+    return (wanted[first : first + IDS_A_STEP] for first in range(0, len(wanted), IDS_A_STEP))
 
 
-def _keys() -> Select[*tuple[Any, ...]]:
-    """The keys that are not revoked, with what bounds them: two joins by primary key."""
+def _credentials(
+    table: Any, user_id: Any, *columns: Any, is_outer: bool = False
+) -> Select[*tuple[Any, ...]]:
+    """Select credentials with the memberships that restrict them, by two joins on primary keys.
+
+    ``is_outer`` includes credentials without a user.
+    """
+    is_member = and_(
+        Membership.user_id == user_id, Membership.organization_id == table.organization_id
+    )
     return (
         select(
-            ApiKey.id,
-            ApiKey.organization_id,
-            ApiKey.can_write,
-            ApiKey.locations,
-            ApiKey.owner_id,
+            table.id,
+            table.organization_id,
+            user_id.label("owner_id"),
             Membership.role,
             Membership.locations.label("bounds"),
             User.permissions_version,
+            *columns,
         )
-        .outerjoin(User, User.id == ApiKey.owner_id)
-        .outerjoin(
-            Membership,
-            and_(
-                Membership.user_id == ApiKey.owner_id,
-                Membership.organization_id == ApiKey.organization_id,
-            ),
-        )
-        .where(ApiKey.revoked_at.is_(None))
+        .join(User, User.id == user_id, isouter=is_outer)
+        .join(Membership, is_member, isouter=is_outer)
     )
+
+
+def _keys() -> Select[*tuple[Any, ...]]:
+    columns = (ApiKey.can_write, ApiKey.locations)
+    query = _credentials(ApiKey, ApiKey.owner_id, *columns, is_outer=True)
+    return query.where(ApiKey.revoked_at.is_(None))
+
+
+def _sessions(now: datetime) -> Select[*tuple[Any, ...]]:
+    query = _credentials(SignInSession, SignInSession.user_id, SignInSession.last_used_at)
+    return query.where(SignInSession.expires_at > now)
+
+
+def _grants(now: datetime) -> Select[*tuple[Any, ...]]:
+    return _credentials(OAuthGrant, OAuthGrant.user_id).where(OAuthGrant.expires_at > now)
 
 
 def _of_key(row: Row[*tuple[Any, ...]]) -> Caller | None:
@@ -131,83 +152,28 @@ def _of_key(row: Row[*tuple[Any, ...]]) -> Caller | None:
         return Caller(row.id, row.organization_id, row.can_write, frozenset(row.locations))
     if row.role is None or row.permissions_version is None:
         return None
-    return Caller(
-        row.id,
-        row.organization_id,
-        row.can_write and row.role in WRITING,
-        cut(row.locations, row.bounds),
-        owner_id=row.owner_id,
-        role=row.role,
-        permissions_version=row.permissions_version,
-    )
-
-
-def _sessions(now: datetime) -> Select[*tuple[Any, ...]]:
-    return (
-        select(
-            SignInSession.id,
-            SignInSession.organization_id,
-            SignInSession.user_id,
-            SignInSession.last_used_at,
-            Membership.role,
-            Membership.locations,
-            User.permissions_version,
-        )
-        .join(User, User.id == SignInSession.user_id)
-        .join(
-            Membership,
-            and_(
-                Membership.user_id == SignInSession.user_id,
-                Membership.organization_id == SignInSession.organization_id,
-            ),
-        )
-        .where(SignInSession.expires_at > now)
-    )
+    can_write = row.can_write and row.role in WRITING
+    return _of_member(row, "api_key", can_write, cut(row.locations, row.bounds))
 
 
 def _of_session(row: Row[*tuple[Any, ...]]) -> Caller:
-    return Caller(
-        row.id,
-        row.organization_id,
-        row.role in WRITING,
-        frozenset(row.locations),
-        kind="session",
-        owner_id=row.user_id,
-        role=row.role,
-        permissions_version=row.permissions_version,
-    )
-
-
-def _grants(now: datetime) -> Select[*tuple[Any, ...]]:
-    return (
-        select(
-            OAuthGrant.id,
-            OAuthGrant.organization_id,
-            OAuthGrant.user_id,
-            Membership.role,
-            Membership.locations,
-            User.permissions_version,
-        )
-        .join(User, User.id == OAuthGrant.user_id)
-        .join(
-            Membership,
-            and_(
-                Membership.user_id == OAuthGrant.user_id,
-                Membership.organization_id == OAuthGrant.organization_id,
-            ),
-        )
-        .where(OAuthGrant.expires_at > now)
-    )
+    return _of_member(row, "session", row.role in WRITING, frozenset(row.bounds))
 
 
 def _of_grant(row: Row[*tuple[Any, ...]]) -> Caller:
+    return _of_member(row, "oauth", False, frozenset(row.bounds))
+
+
+def _of_member(
+    row: Row[*tuple[Any, ...]], kind: CredentialKind, can_write: bool, locations: frozenset[str]
+) -> Caller:
     return Caller(
         row.id,
         row.organization_id,
-        False,
-        frozenset(row.locations),
-        kind="oauth",
-        owner_id=row.user_id,
+        can_write,
+        locations,
+        kind=kind,
+        owner_id=row.owner_id,
         role=row.role,
         permissions_version=row.permissions_version,
     )

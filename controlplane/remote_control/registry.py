@@ -7,13 +7,11 @@ endpoints of their own (``controlplane.web``); all others are answered by the fu
 from typing import Final
 
 from agent.wire import device_operations as device
-from agent.wire import operator_operations as operators
 from agent.wire import routes
 from controlplane.devices import reading
 from controlplane.devices.requests import delivery
 from controlplane.operation.operation import Area, Operation, procedure
 from controlplane.remote_control import enrollment, operator, submission
-from controlplane.remote_control.enrollment import DescribedDevice
 
 _BINDING: Final = frozenset({"binding_not_found", "binding_revoked", "foreign_location"})
 _DEVICE: Final = frozenset({"device_not_found", "foreign_location"})
@@ -46,17 +44,10 @@ REMOTE_CONTROL: Final = Area(
     " for reports and read them.",
     (
         procedure(
-            routes.CHALLENGE,
-            DescribedDevice,
-            device.ChallengeReply,
-            enrollment.challenge,
-            writes=True,
-            refusals={"foreign_location"},
+            routes.CHALLENGE, enrollment.challenge, writes=True, refusals={"foreign_location"}
         ),
         procedure(
             routes.ENROLL,
-            device.EnrollRequest,
-            device.EnrollmentRecord,
             enrollment.enroll,
             writes=True,
             refusals=_BINDING
@@ -68,69 +59,38 @@ REMOTE_CONTROL: Final = Area(
                 "invalid_signature",
             },
         ),
-        procedure(
-            routes.CURRENT,
-            device.EmptyRequest,
-            device.EnrollmentRecord | None,
-            enrollment.current,
-        ),
+        procedure(routes.CURRENT, enrollment.current),
         HEARTBEAT,
         procedure(
             routes.ACKNOWLEDGE,
-            device.AcknowledgeRequest,
-            device.AcknowledgeReply,
             delivery.acknowledge,
             writes=True,
             refusals=_BINDING | {"request_not_found", "request_finished", "request_expired"},
         ),
         procedure(
             routes.SUBMIT_RESULT,
-            device.SubmitResultRequest,
-            device.SubmitResultReply,
             submission.submit_result,
             writes=True,
             refusals=_BINDING
             | {"request_not_found", "request_finished", "report_not_found", "report_conflict"},
+            body=device.SubmitResultRequest,
             parse=submission.parse_submission,
             body_schema=submission.submission_schema,
         ),
         ON_COMMANDS,
         procedure(
             routes.CREATE_REQUEST,
-            operators.CreateRequestRequest,
-            operators.CreateRequestReply,
             operator.create_request,
             writes=True,
             refusals=_DEVICE | {"device_revoked", "kind_unsupported", "too_many_open_requests"},
         ),
-        procedure(
-            routes.LIST_DEVICES,
-            operators.ListDevicesRequest,
-            operators.ListDevicesReply,
-            reading.list_devices,
-            refusals={"invalid_cursor"},
-        ),
-        procedure(
-            routes.DEVICE_DETAIL,
-            operators.DeviceDetailRequest,
-            operators.DeviceDetailReply,
-            reading.device_detail,
-            refusals=_DEVICE | {"invalid_cursor"},
-        ),
+        procedure(routes.LIST_DEVICES, reading.list_devices),
+        procedure(routes.DEVICE_DETAIL, reading.device_detail, refusals=_DEVICE),
         procedure(
             routes.REPORT_DETAIL,
-            operators.ReportDetailRequest,
-            operators.ReportDetail,
             reading.read_report,
             refusals={"report_not_found", "foreign_location"},
         ),
-        procedure(
-            routes.REVOKE,
-            operators.RevokeRequest,
-            operators.RevokeReply,
-            operator.revoke,
-            writes=True,
-            refusals=_DEVICE,
-        ),
+        procedure(routes.REVOKE, operator.revoke, writes=True, refusals=_DEVICE),
     ),
 )

@@ -1,7 +1,7 @@
-"""Old reports and requests go, a few in each transaction, so that no call waits for long.
+"""Deletion of old reports, requests and challenges, and expiry of requests.
 
-The newest report of each kind of a device stays, however old: it is what is known of the device. A
-request stays as long as its report.
+Few rows are deleted in each transaction, so that no call waits for long. The newest report of each
+kind of a device is kept, however old it is. A request is kept as long as its report.
 """
 
 from datetime import datetime, timedelta
@@ -11,13 +11,22 @@ from sqlalchemy import CursorResult, delete, exists, select
 from sqlalchemy.orm import Session, aliased
 
 from controlplane.devices.requests import lifecycle
-from controlplane.storage.tables import Report, Request
+from controlplane.devices.requests.expiry import expire_due
+from controlplane.storage.tables import Challenge, Report, Request
 
 ROWS_A_STEP = 200
+CHALLENGES_KEPT = timedelta(days=1)
+"""How long a challenge is kept after its expiry, so that a repeated answer is recognized."""
+
+
+def sweep(session: Session, now: datetime) -> tuple[int, int]:
+    """Expire requests and delete old challenges. Return the number of each."""
+    old = delete(Challenge).where(Challenge.expires_at < now - CHALLENGES_KEPT)
+    return expire_due(session, now), _rows(session, old)
 
 
 def delete_old(session: Session, now: datetime, keep: timedelta) -> int:
-    """Delete some of what is older than ``keep``. Returns how many rows; 0 when nothing is left."""
+    """Delete some rows that are older than ``keep``. Return their number, or 0 if none is left."""
     before = now - keep
     return _delete_reports(session, before) or _delete_requests(session, before)
 

@@ -1,10 +1,12 @@
-"""The device hands in a report, with or without a request for it.
+"""Submission of reports by devices, with or without a request.
 
-The same report id with the same content gets the same reply, however often it is sent; with
-other content it is refused. That is judged first: a device whose binding has ended meanwhile
-still learns that its report arrived.
+A repeated submission gets the same reply. The same report id with different content is refused.
+This is checked first, so that a device whose binding has ended still learns that its report
+arrived.
 """
 
+import hashlib
+import json
 import uuid
 from dataclasses import dataclass
 from typing import Any, Final, get_args
@@ -23,7 +25,6 @@ from controlplane.devices.requests.expiry import expire_due
 from controlplane.operation.bodies import parse_json, parse_part, require_unique_keys
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import conflict, invalid_field
-from controlplane.remote_control.canonical import canonical_json, sha256_hex
 from controlplane.storage.tables import Device, Report, Request
 
 _NULL: Final = {"type": "null"}
@@ -31,8 +32,12 @@ _NULL: Final = {"type": "null"}
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A report that fits the contract. ``payload`` is canonical JSON, ``null`` without one; in
-    ``body`` it is left out: a large one comes from another process."""
+    """A valid report.
+
+    Attributes:
+        body: the body without the report, because a large one is parsed in another process.
+        payload: the report as canonical JSON, or ``null``.
+    """
 
     body: SubmitResultRequest
     body_hash: str
@@ -46,15 +51,15 @@ def parse_submission(content: bytes) -> Submission:
     report = _report_of(body)
     require_unique_keys(content)
     payload = canonical_json(None if report is None else to_plain(report))
-    body_hash = sha256_hex(canonical_json(to_plain(body)))
+    body_hash = _sha256(canonical_json(to_plain(body)))
     rest = body.model_copy(update={"report": None})
-    return Submission(rest, body_hash, payload, sha256_hex(payload), summary_of(report))
+    return Submission(rest, body_hash, payload, _sha256(payload), summary_of(report))
 
 
 def submission_schema(model: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of what `parse_submission` takes: each kind and outcome has a shape.
+    """Return the JSON Schema of the bodies that `parse_submission` accepts.
 
-    ``model`` is that of the body, which does not know what its report may be.
+    Each kind and outcome has its own shape. ``model`` is the schema of the body with any report.
     """
     shapes = [
         _shape(model, kind, outcome) for kind in get_args(Kind) for outcome in get_args(Outcome)
@@ -63,13 +68,13 @@ def submission_schema(model: dict[str, Any]) -> dict[str, Any]:
 
 
 def submit_result(context: RequestContext, submission: Submission) -> SubmitResultReply:
-    """Take a report, asked for or not. The same report again gets the same reply."""
+    """Store a report. A repeated report gets the same reply."""
     body = submission.body
     context.lock_binding(body.binding_id)
     known = _known_report(context, body)
     if known is not None:
         if known.body_hash != submission.body_hash:
-            raise conflict("report_conflict", "another report was handed in with this reportId")
+            raise conflict("report_conflict", "a different report was submitted with this reportId")
         return _reply(known)
     device = context.bound_device(body.binding_id)
     request = _finish_request(context, body, device)
@@ -112,7 +117,7 @@ def _finish_request(
         request.status = lifecycle.move(request.status, lifecycle.result(body.outcome))
     except lifecycle.TransitionRefusedError as refused:
         raise refusal_of(refused) from None
-    # A late result of an expired request changes how it ended, and not when.
+    # A late result of an expired request changes its outcome, but not its end.
     request.finished_at = request.finished_at or context.now
     request.updated_at = context.now
     return request
@@ -155,6 +160,18 @@ def _reply(report: Report) -> SubmitResultReply:
         outcome=report.outcome,
         tracker_status=report.tracker_status,
     )
+
+
+def canonical_json(value: Any) -> bytes:
+    """Return JSON with sorted keys and no spaces (similar to RFC 8785), for hashing."""
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def _shape(model: dict[str, Any], kind: Kind, outcome: Outcome) -> dict[str, Any]:

@@ -14,7 +14,7 @@ def check_digit(digits: str) -> str:
 
 
 def mistake_in(kind: str, value: str) -> str | None:
-    """Say what is wrong with a code of ``kind``; None where nothing is, or nothing is known."""
+    """Describe the mistake in a code, or return None if it is valid or of an unknown kind."""
     length = LENGTHS.get(kind)
     if length is None:
         return None

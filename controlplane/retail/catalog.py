@@ -11,10 +11,18 @@ from sqlalchemy import ColumnElement, select
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import validation_error
 from controlplane.retail import models as wire
-from controlplane.retail.errors import existing_external_id, not_found
 from controlplane.retail.limits import CURRENCY
 from controlplane.retail.listing import page_by_name, page_of
-from controlplane.retail.parts import code_of, external, money, percentage, plain_external, vat_of
+from controlplane.retail.parts import (
+    code_of,
+    existing_external_id,
+    external,
+    money,
+    not_found,
+    percentage,
+    plain_external,
+    vat_of,
+)
 from controlplane.storage.merchant.catalog_tables import (
     CatalogExternalId,
     Category,
@@ -39,13 +47,13 @@ def good(context: RequestContext, asked: wire.GoodQuery) -> wire.Good:
 
 
 def goods(context: RequestContext, asked: wire.PageQuery) -> wire.GoodPage:
-    """Return a page of goods, in the order in which they came."""
+    """Return a page of goods, in the order of their creation."""
     rows, cursor = page_of(context, Good, asked.cursor)
     return wire.GoodPage(cursor=cursor, items=tuple(_shown(context, rows)))
 
 
 def categories(context: RequestContext, asked: wire.PageQuery) -> wire.CategoryPage:
-    """Return a page of categories, in the order in which they came."""
+    """Return a page of categories, in the order of their creation."""
     rows, cursor = page_of(context, Category, asked.cursor)
     items = (
         wire.Category(
@@ -110,14 +118,14 @@ def create_good(context: RequestContext, given: wire.GivenGood) -> wire.Good:
 
 
 def _require_valid(context: RequestContext, given: wire.GivenGood) -> None:
-    """Refuse what the models cannot see, all of it at once."""
+    """Raise a refusal with all mistakes that the models cannot find."""
     errors: dict[str, tuple[str, ...]] = {}
     for name, table, value in (
         ("category_id", Category, given.category_id),
         ("uom_id", UnitOfMeasure, given.uom_id),
     ):
         if value is not None and not _exists(context, table.id == value, table.organization_id):
-            errors[name] = ("there is none with this id",)
+            errors[name] = ("there is no such id",)
     is_vat = (FeeItem.id == given.vat.fee_item_id) & (FeeItem.kind == VAT)
     if not _exists(context, is_vat, FeeItem.organization_id):
         errors["vat.fee_item_id"] = ("there is no VAT fee with this id",)
@@ -137,9 +145,9 @@ def _mistakes_in_variations(
     for place, variation in enumerate(variations):
         where = f"variations.{place}"
         if len(variations) > 1 and variation.name is None:
-            yield f"{where}.name", ("is required where a good has several variations",)
+            yield f"{where}.name", ("is required if a good has several variations",)
         if len(variations) == 1 and variation.name is not None:
-            yield f"{where}.name", ("must be left out where a good has one variation",)
+            yield f"{where}.name", ("must be left out if a good has one variation",)
 
 
 def _variation_row(good_id: UUID, number: int, given: wire.GivenVariation) -> GoodVariation:
@@ -161,7 +169,7 @@ def _variation_row(good_id: UUID, number: int, given: wire.GivenVariation) -> Go
 def _take_external_ids(
     context: RequestContext, taken: Iterable[tuple[wire.ExternalData | None, str, UUID]]
 ) -> None:
-    """Take the external ids, or refuse one that is in use: in this body, or before."""
+    """Store the external ids. Refuse an id that this body or another entity uses."""
     rows: dict[str, CatalogExternalId] = {}
     for external_data, kind, entity_id in taken:
         if external_data is None:
@@ -183,11 +191,11 @@ def _take_external_ids(
     context.session.add_all(rows.values())
 
 
-# ---------------------------------------------------------------------------- showing
+# ---------------------------------------------------------------------------- replies
 
 
 def _shown(context: RequestContext, rows: Sequence[Good]) -> Iterator[wire.Good]:
-    """Yield goods with all that belongs to them, by one question for each kind of it."""
+    """Yield goods with their parts, by one query for each kind of part."""
     session = context.session
     variations: defaultdict[UUID, list[GoodVariation]] = defaultdict(list)
     of_goods = select(GoodVariation).where(GoodVariation.good_id.in_([row.id for row in rows]))
@@ -198,18 +206,10 @@ def _shown(context: RequestContext, rows: Sequence[Good]) -> Iterator[wire.Good]
     of_variations = select(GoodCode).where(GoodCode.variation_id.in_(ids))
     for code in session.scalars(of_variations.order_by(GoodCode.number)):
         codes[code.variation_id].append(code)
-    uoms = {
-        row.id: row
-        for row in session.scalars(
-            select(UnitOfMeasure).where(UnitOfMeasure.id.in_({row.uom_id for row in rows}))
-        )
-    }
-    fees = {
-        row.id: row
-        for row in session.scalars(
-            select(FeeItem).where(FeeItem.id.in_({row.fee_item_id for row in rows}))
-        )
-    }
+    of_units = select(UnitOfMeasure).where(UnitOfMeasure.id.in_({row.uom_id for row in rows}))
+    uoms = {uom.id: uom for uom in session.scalars(of_units)}
+    of_fees = select(FeeItem).where(FeeItem.id.in_({row.fee_item_id for row in rows}))
+    fees = {fee.id: fee for fee in session.scalars(of_fees)}
     for row in rows:
         fee = fees[row.fee_item_id]
         yield wire.Good(

@@ -1,11 +1,11 @@
-"""The objects of the retail document, as they stand on the wire (contract: Resources, Endpoints).
+"""The objects of the retail API, with the limits of the contract (contract: Resources, Endpoints).
 
-Names on the wire are snake_case. What a client sends is `Given`, where a key that is not named is
-an error; what the service answers is `Shown`, where keys of later versions are ignored. Where the
-document says "not shown", the shape is this service's own reading.
+Names on the wire are snake_case. `Given` is the base of requests, where unknown keys are errors.
+`Shown` is the base of replies, where keys of later versions are ignored. Lengths of strings are
+characters. If the contract says "not shown", the fields are our own.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import (
     BeforeValidator,
@@ -20,14 +20,15 @@ from pydantic_core import PydanticCustomError
 
 from agent.wire.base import WHOLE, Absent, Array, MaxItems, Model, Timestamp, Uuid
 from controlplane.operation.storable_text import STORABLE
-from controlplane.retail import limits
 from controlplane.retail.barcodes import mistake_in
-from controlplane.retail.texts import LINES, mistake_in_free_data
+from controlplane.retail.limits import CODES_MAX, CURSOR_MAX
+from controlplane.retail.texts import FREE_KEYS_SCHEMA, LINES, mistake_in_free_data
 
 CodeType = Literal["ean_8", "ean_13", "itf_14", "upc_a", "sku", "other"]
 GoodStatus = Literal["active", "inactive", "unknown"]
 VariationStatus = Literal["active", "inactive"]
 Currency = Literal["AED"]
+Entry = TypeVar("Entry", bound=Model)
 SaleStatus = Literal["completed", "unknown"]
 Source = Literal["catalog", "manual_input", "custom_amount"]
 SaleOrder = Literal[
@@ -46,51 +47,53 @@ def _text(shortest: int, longest: int) -> StringConstraints:
     return StringConstraints(min_length=shortest, max_length=longest)
 
 
-GoodName = Annotated[str, _text(limits.GOOD_NAME_MIN, limits.GOOD_NAME_MAX)]
-Description = Annotated[str, _text(limits.DESCRIPTION_MIN, limits.DESCRIPTION_MAX)]
-VariationName = Annotated[str, _text(1, limits.VARIATION_NAME_MAX)]
+GoodName = Annotated[str, _text(2, 128)]
+Description = Annotated[str, _text(2, 1024)]
+VariationName = Annotated[str, _text(1, 128)]
 GivenDescription = Annotated[Description, *LINES]
-Exponent = Annotated[int, Field(ge=0, le=limits.EXPONENT_MAX)]
-Percentage = Annotated[float, Field(ge=0, le=limits.PERCENTAGE_MAX, strict=False)]
+Exponent = Annotated[int, Field(ge=0, le=3)]
+Percentage = Annotated[float, Field(ge=0, le=100, strict=False)]
 
 
 def _require_one(value: Any) -> Any:
-    # Before its elements are looked at: pydantic counts those that are right.
+    # This runs before the elements are validated: pydantic counts the valid elements only.
     if isinstance(value, list | tuple) and not value:
         raise PydanticCustomError("too_few", "must have at least one entry")
     return value
 
 
 class Given(Model):
-    """What a client sends."""
+    """A part of a request."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Shown(Model):
-    """What the service answers."""
+    """A part of a reply."""
 
 
 class Money(Given):
-    """``value`` in minimum currency units. The document has one currency."""
+    """``value`` in minor units of the currency. The contract has one currency."""
 
-    value: Annotated[int, Field(ge=0, le=limits.AMOUNT_MAX), WHOLE]
+    value: Annotated[int, Field(ge=0, le=2**63 - 1), WHOLE]
     currency_code: Currency = "AED"
 
 
 class ExternalData(Model):
-    """``id`` is unique in a company across categories, goods and variations; the rest is free."""
+    """``id`` is unique in a company across categories, goods and variations. The rest is free."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Any]
 
-    id: Annotated[str, _text(limits.EXTERNAL_ID_MIN, limits.EXTERNAL_ID_MAX)]
+    id: Annotated[str, _text(4, 128)]
 
 
 class GivenExternalData(ExternalData):
-    """``id`` is unique in a company across categories, goods and variations; the rest is free."""
+    """``id`` is unique in a company across categories, goods and variations. The rest is free."""
 
-    id: Annotated[str, _text(limits.EXTERNAL_ID_MIN, limits.EXTERNAL_ID_MAX), *STORABLE]
+    model_config = ConfigDict(json_schema_extra=FREE_KEYS_SCHEMA)
+
+    id: Annotated[str, _text(4, 128), *STORABLE]
 
     @model_validator(mode="after")
     def _require_storable(self) -> "GivenExternalData":
@@ -101,11 +104,11 @@ class GivenExternalData(ExternalData):
 
 class Code(Given):
     type: CodeType
-    value: Annotated[str, _text(limits.CODE_MIN, limits.CODE_MAX)]
+    value: Annotated[str, _text(4, 128)]
 
 
 class GivenCode(Code):
-    value: Annotated[str, _text(limits.CODE_MIN, limits.CODE_MAX), *STORABLE]
+    value: Annotated[str, _text(4, 128), *STORABLE]
 
     @field_validator("value")
     @classmethod
@@ -117,30 +120,30 @@ class GivenCode(Code):
 
 class Uom(Shown):
     id: Uuid
-    name: Annotated[str, _text(limits.UOM_NAME_MIN, limits.UOM_NAME_MAX)]
-    symbol: Annotated[str, _text(limits.UOM_SYMBOL_MIN, limits.UOM_SYMBOL_MAX)]
+    name: Annotated[str, _text(2, 32)]
+    symbol: Annotated[str, _text(1, 16)]
     exponent: Exponent
 
 
 class Vat(Shown):
-    """``fee_item_percentage`` is left out where the fee is exempt, or no percentage."""
+    """``fee_item_percentage`` is left out if the fee is exempt or not a percentage."""
 
     fee_item_id: Uuid
-    fee_item_name: Annotated[str, _text(limits.FEE_NAME_MIN, limits.FEE_NAME_MAX)]
+    fee_item_name: Annotated[str, _text(2, 64)]
     fee_item_percentage: Absent[Percentage] = None
 
 
 class Variation(Shown):
-    """``name`` is None when it is the only one of its good."""
+    """``name`` is None for the only variation of a good."""
 
     id: Uuid
-    name: Annotated[str, StringConstraints(max_length=limits.VARIATION_NAME_MAX)] | None
+    name: Annotated[str, StringConstraints(max_length=128)] | None
     description: Description | None = None
     external_data: ExternalData | None = None
     status: VariationStatus
     default_price: Absent[Money] = None
-    image_url: Annotated[str, StringConstraints(max_length=limits.IMAGE_URL_MAX)] | None = None
-    codes: Annotated[tuple[Code, ...], MaxItems(limits.CODES_MAX)]
+    image_url: Annotated[str, StringConstraints(max_length=2048)] | None = None
+    codes: Annotated[tuple[Code, ...], MaxItems(CODES_MAX)]
 
 
 class Good(Shown):
@@ -153,9 +156,7 @@ class Good(Shown):
     business_type: Literal["regular"] = "regular"
     uom: Uom
     vat: Vat
-    variations: Annotated[
-        tuple[Variation, ...], MaxItems(limits.VARIATIONS_MAX), BeforeValidator(_require_one)
-    ]
+    variations: Annotated[tuple[Variation, ...], MaxItems(150), BeforeValidator(_require_one)]
 
 
 class GivenVat(Given):
@@ -168,11 +169,24 @@ class GivenVariation(Given):
     external_data: Absent[GivenExternalData] = None
     status: VariationStatus = "active"
     default_price: Absent[Money] = None
-    codes: Annotated[tuple[GivenCode, ...], MaxItems(limits.CODES_MAX)] = ()
+    codes: Annotated[tuple[GivenCode, ...], MaxItems(CODES_MAX)] = ()
+
+
+def _narrow_variations(schema: dict[str, Any]) -> None:
+    """A single variation has no name. Each of several variations has one."""
+    schema["properties"]["variations"] |= {
+        "minItems": 1,
+        "anyOf": [
+            {"maxItems": 1, "items": {"properties": {"name": False}}},
+            {"minItems": 2, "items": {"required": ["name"]}},
+        ],
+    }
 
 
 class GivenGood(Given):
     """The body of ``POST /catalog/goods/regular``."""
+
+    model_config = ConfigDict(json_schema_extra=_narrow_variations)
 
     name: Annotated[GoodName, *STORABLE]
     description: Absent[GivenDescription] = None
@@ -180,9 +194,7 @@ class GivenGood(Given):
     category_id: Uuid | None = None
     uom_id: Uuid
     vat: GivenVat
-    variations: Annotated[
-        tuple[GivenVariation, ...], MaxItems(limits.VARIATIONS_MAX), BeforeValidator(_require_one)
-    ]
+    variations: Annotated[tuple[GivenVariation, ...], MaxItems(150), BeforeValidator(_require_one)]
 
 
 class GoodQuery(Given):
@@ -190,13 +202,12 @@ class GoodQuery(Given):
 
 
 class PageQuery(Given):
-    # Its length is no mistake of its own: one that is too long is an invalid cursor.
-    cursor: Absent[Annotated[str, Field(json_schema_extra={"maxLength": limits.CURSOR_MAX})]] = None
+    # The length is not validated here: a cursor that is too long is an invalid cursor.
+    cursor: Absent[Annotated[str, Field(json_schema_extra={"maxLength": CURSOR_MAX})]] = None
 
 
 class SalesQuery(PageQuery):
-    """``sort`` is this service's name for a parameter that the document does not name. Both bounds
-    are inclusive."""
+    """The contract does not name ``sort``. Both bounds are inclusive."""
 
     status: Literal["completed"]
     sort: SaleOrder = "initiated_at_desc"
@@ -214,17 +225,17 @@ class Quantity(Shown):
     value: int
     exponent: Exponent
     uom_id: str
-    uom_name: Annotated[str, _text(limits.UOM_NAME_MIN, limits.UOM_NAME_MAX)]
-    uom_symbol: Annotated[str, _text(limits.UOM_SYMBOL_MIN, limits.UOM_SYMBOL_MAX)]
+    uom_name: Annotated[str, _text(2, 32)]
+    uom_symbol: Annotated[str, _text(1, 16)]
 
 
 class Position(Shown):
     """A line of a sale."""
 
     id: str
-    name: Annotated[str, _text(1, limits.POSITION_NAME_MAX)]
+    name: Annotated[str, _text(1, 512)]
     quantity: Quantity
-    codes: Annotated[tuple[Code, ...], MaxItems(limits.CODES_MAX)]
+    codes: Annotated[tuple[Code, ...], MaxItems(CODES_MAX)]
     catalog_good_id: Uuid | None
     catalog_good_variation_id: Uuid | None
     source: Source
@@ -245,11 +256,11 @@ class Totals(Shown):
 
 class Sale(Shown):
     id: str
-    number: Annotated[str, _text(1, limits.SALE_NUMBER_MAX)]
-    ticket_number: Annotated[str, _text(1, limits.TICKET_NUMBER_MAX)]
+    number: Annotated[str, _text(1, 36)]
+    ticket_number: Annotated[str, _text(1, 16)]
     status: SaleStatus
     initiated_at: Timestamp
-    comment: Absent[Annotated[str, StringConstraints(max_length=limits.COMMENT_MAX)]] = None
+    comment: Absent[Annotated[str, StringConstraints(max_length=1024)]] = None
     point_of_sale_id: str
     initiated_by_id: str | None
     external_data: ExternalData | None
@@ -260,7 +271,7 @@ class Sale(Shown):
 
 
 class Category(Shown):
-    """Not shown in the document but for its id and external data."""
+    """The contract shows only the id and the external data."""
 
     id: Uuid
     name: str
@@ -269,14 +280,14 @@ class Category(Shown):
 
 
 class Employee(Shown):
-    """Not shown in the document but for its id."""
+    """The contract shows only the id."""
 
     id: str
     name: str
 
 
 class PointOfSale(Shown):
-    """Not shown in the document but for its id."""
+    """The contract shows only the id."""
 
     id: str
     name: str
@@ -285,48 +296,48 @@ class PointOfSale(Shown):
 
 
 class FeeItem(Shown):
-    """An entry of ``fee_items[]``; shown in the document are id, name and percentage."""
+    """An entry of ``fee_items[]``. The contract shows id, name and percentage."""
 
     id: Uuid
-    name: Annotated[str, _text(limits.FEE_NAME_MIN, limits.FEE_NAME_MAX)]
+    name: Annotated[str, _text(2, 64)]
     percentage: Absent[Percentage] = None
 
 
-class SalePage(Shown):
+class Page(Shown, Generic[Entry]):
     """``cursor`` is None on the last page."""
 
     cursor: str | None
-    items: Array[Sale]
+    items: Array[Entry]
 
 
-class GoodPage(Shown):
-    cursor: str | None
-    items: Array[Good]
+class SalePage(Page[Sale]):
+    """A page of sales."""
 
 
-class CategoryPage(Shown):
-    cursor: str | None
-    items: Array[Category]
+class GoodPage(Page[Good]):
+    """A page of goods."""
 
 
-class EmployeePage(Shown):
-    cursor: str | None
-    items: Array[Employee]
+class CategoryPage(Page[Category]):
+    """A page of categories."""
 
 
-class PointOfSalePage(Shown):
-    cursor: str | None
-    items: Array[PointOfSale]
+class EmployeePage(Page[Employee]):
+    """A page of employees."""
 
 
-class UomPage(Shown):
-    cursor: str | None
-    items: Array[Uom]
+class PointOfSalePage(Page[PointOfSale]):
+    """A page of terminals."""
 
 
-class FeePage(Shown):
-    cursor: str | None
-    fee_items: Array[FeeItem]
+class UomPage(Page[Uom]):
+    """A page of units of measure."""
+
+
+class FeePage(Page[FeeItem]):
+    """A page of fees."""
+
+    items: Array[FeeItem] = Field(alias="fee_items")
 
 
 class TokenRequest(Given):

@@ -1,13 +1,29 @@
-"""From columns to the parts that goods and sales share."""
+"""The refusals and the parts of replies that goods and sales share."""
 
-from typing import Any, cast
+from http import HTTPStatus
+from typing import Any, Final, cast
 from uuid import UUID
 
 from agent.wire.codec import to_plain
+from controlplane.operation.errors import Refusal
 from controlplane.retail import models as wire
 from controlplane.retail.limits import CURRENCY
 
 MILLI = 1000
+DUPLICATE_EXTERNAL_ID: Final = "duplicate_external_data_id"
+
+
+def not_found() -> Refusal:
+    return Refusal(HTTPStatus.NOT_FOUND, "not_found", "there is no such thing")
+
+
+def existing_external_id(external_id: str) -> Refusal:
+    return Refusal(
+        HTTPStatus.CONFLICT,
+        "existing_entity_conflict",
+        f"another category, good or variation has the external_data.id {external_id}",
+        reason=DUPLICATE_EXTERNAL_ID,
+    )
 
 
 def external(stored: dict[str, Any] | None) -> wire.ExternalData | None:
@@ -23,7 +39,7 @@ def money(value: int) -> wire.Money:
 
 
 def percentage(milli: int | None) -> float | None:
-    """Return percent, of thousandths of one."""
+    """Return a percentage from thousandths of a percent."""
     return None if milli is None else milli / MILLI
 
 

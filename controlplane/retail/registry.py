@@ -1,43 +1,51 @@
-"""The operations of the retail API, except those that issue tokens."""
+"""The operations of the retail API."""
 
-from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
-from agent.wire.base import Model
-from controlplane.operation.context import RequestContext
-from controlplane.operation.operation import Procedure, procedure
-from controlplane.retail import catalog, models, routes, sales, structure
+from controlplane.operation.operation import Area, Operation, procedure
+from controlplane.retail import catalog, routes, sales, structure
+from controlplane.retail.models import RefreshRequest, TokenRequest, Tokens
 
+_get = partial(procedure, method="GET")
 
-def _read(
-    path: str,
-    parameters: type[Model],
-    reply: type[Model],
-    run: Callable[[RequestContext, Any], Model],
-) -> Procedure:
-    return procedure(path, parameters, reply, run, method="GET", name=run.__name__)
-
-
-OPERATIONS: Final[tuple[Procedure, ...]] = (
-    _read(routes.GOODS, models.PageQuery, models.GoodPage, catalog.goods),
+TOKENS_CREATE: Final = Operation(
+    name="tokens.create",
+    path=routes.TOKENS,
+    body=TokenRequest,
+    reply=Tokens,
+    writes=False,
+    is_public=True,
+    description="Return an access token for an API key.",
+)
+TOKENS_REFRESH: Final = Operation(
+    name="tokens.refresh",
+    path=routes.REFRESH,
+    body=RefreshRequest,
+    reply=Tokens,
+    writes=False,
+    is_public=True,
+    description="Return an access token for a refresh token, which is used once.",
+)
+OPERATIONS: Final = (
+    _get(routes.GOODS, catalog.goods, name="goods"),
     procedure(
         routes.GOODS,
-        models.GivenGood,
-        models.Good,
         catalog.create_good,
-        name=catalog.create_good.__name__,
+        name="create_good",
         status=HTTPStatus.CREATED,
         writes=True,
+        refusals={"not_found", "existing_entity_conflict"},
     ),
-    _read(routes.GOOD, models.GoodQuery, models.Good, catalog.good),
-    _read(routes.CATEGORIES, models.PageQuery, models.CategoryPage, catalog.categories),
-    _read(routes.UOMS, models.PageQuery, models.UomPage, catalog.uoms),
-    _read(routes.FEES, models.PageQuery, models.FeePage, catalog.fees),
-    _read(routes.SALES, models.SalesQuery, models.SalePage, sales.sales),
-    _read(routes.SALE, models.SaleQuery, models.Sale, sales.sale),
-    _read(routes.EMPLOYEES, models.PageQuery, models.EmployeePage, structure.employees),
-    _read(
-        routes.POINTS_OF_SALE, models.PageQuery, models.PointOfSalePage, structure.points_of_sale
-    ),
+    _get(routes.GOOD, catalog.good, name="good", refusals={"not_found"}),
+    _get(routes.CATEGORIES, catalog.categories),
+    _get(routes.UOMS, catalog.uoms),
+    _get(routes.FEES, catalog.fees),
+    _get(routes.SALES, sales.sales),
+    _get(routes.SALE, sales.sale, name="sale", refusals={"not_found"}),
+    _get(routes.EMPLOYEES, structure.employees),
+    _get(routes.POINTS_OF_SALE, structure.points_of_sale, name="points_of_sale"),
 )
+"""The operations except those that issue tokens."""
+RETAIL: Final = Area("", "", (TOKENS_CREATE, TOKENS_REFRESH, *OPERATIONS))

@@ -1,22 +1,22 @@
-"""Completed sales of a company, with what was sold."""
+"""Completed sales of a company, with their positions."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final, cast
 from uuid import UUID
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import select
 
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import Place, invalid_cursor
 from controlplane.operation.errors import validation_error
+from controlplane.operation.paging import Order, listing_of, page
 from controlplane.retail import models as wire
-from controlplane.retail.errors import not_found
 from controlplane.retail.limits import CURRENCY, PAGE_SIZE
-from controlplane.retail.parts import code_of, external, money, percentage, vat_of
+from controlplane.retail.parts import code_of, external, money, not_found, percentage, vat_of
 from controlplane.storage.merchant.catalog_tables import LineSnapshot
-from controlplane.storage.merchant.columns import microseconds, moment_at
 from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale
 from controlplane.storage.merchant.sales_tables import Sale, SaleLine
 
@@ -24,7 +24,7 @@ COMPLETED: Final = "completed"
 
 
 def sale(context: RequestContext, asked: wire.SaleQuery) -> wire.Sale:
-    """Return one completed sale. What is not listed is not shown either."""
+    """Return one completed sale. Sales that are not listed are not found."""
     try:
         sale_id = UUID(asked.sale_id)
     except ValueError:
@@ -42,27 +42,16 @@ def sale(context: RequestContext, asked: wire.SaleQuery) -> wire.Sale:
 
 
 def sales(context: RequestContext, asked: wire.SalesQuery) -> wire.SalePage:
-    """Return a page of completed sales. Among equals their order is that of arrival: the next page
-    begins after the last sale shown, wherever that has got to."""
+    """Return a page of completed sales. Sales with equal values are in the order of their creation.
+    The next page begins after the last sale of this page, even if its values have changed."""
     name, _, direction = asked.sort.rpartition("_")
-    column, is_descending = _COLUMNS[name], direction == "desc"
-    listing = _listing(context, asked)
-    query = _matching(context, asked)
-    if asked.cursor is not None:
-        place = context.cursors.read(listing, asked.cursor)
-        last = _value_at(context, name, place)
-        after = column < last if is_descending else column > last
-        later = Sale.position < place.position if is_descending else Sale.position > place.position
-        query = query.where(or_(after, and_(column == last, later)))
-        # The same once more, in the form that lets the index begin there.
-        query = query.where(column <= last if is_descending else column >= last)
-    order = (column, Sale.position)
-    query = query.order_by(*(each.desc() if is_descending else each for each in order))
-    rows: list[Sale] = list(context.session.scalars(query.limit(PAGE_SIZE + 1)))
-    cursor = None
-    if len(rows) > PAGE_SIZE:
-        rows = rows[:PAGE_SIZE]
-        cursor = context.cursors.write(listing, _place(name, rows[-1]))
+    order = Order(Sale.position, _COLUMNS[name], is_descending=direction == "desc")
+    if name == "number":
+        order = replace(order, value_at=partial(_number_at, context))
+    listing = listing_of(context, "sales", asked)
+    rows, cursor = page(
+        context, _matching(context, asked), order, listing, cursor=asked.cursor, limit=PAGE_SIZE
+    )
     return wire.SalePage(cursor=cursor, items=tuple(_shown(context, rows)))
 
 
@@ -90,22 +79,8 @@ def _matching(context: RequestContext, asked: wire.SalesQuery) -> Any:
     return query
 
 
-def _listing(context: RequestContext, asked: wire.SalesQuery) -> tuple[str, ...]:
-    bounds = (asked.initiated_at_from, asked.initiated_at_to)
-    said = (each.isoformat() if each is not None else "" for each in bounds)
-    return (context.organization_id, "sales", asked.sort, *said)
-
-
-def _place(name: str, row: Sale) -> Place:
-    moment = getattr(row, name)
-    return Place(microseconds(moment) if isinstance(moment, datetime) else 0, row.position)
-
-
-def _value_at(context: RequestContext, name: str, place: Place) -> Any:
-    """Return what the last row shown was ordered by. A number is as long as a cursor may be, so
-    the cursor names the row, whose number does not change."""
-    if name != "number":
-        return moment_at(place.value)
+def _number_at(context: RequestContext, place: Place) -> str:
+    """Return the number of the sale that a cursor names. A number is too long for a cursor."""
     number = context.session.scalars(
         select(Sale.number).where(
             Sale.position == place.position, Sale.organization_id == context.organization_id
@@ -116,11 +91,11 @@ def _value_at(context: RequestContext, name: str, place: Place) -> Any:
     return number
 
 
-# ---------------------------------------------------------------------------- showing
+# ---------------------------------------------------------------------------- replies
 
 
 def _shown(context: RequestContext, rows: Sequence[Sale]) -> Iterator[wire.Sale]:
-    """Yield sales with what was sold, by one question for each kind of thing."""
+    """Yield sales with their parts, by one query for each kind of part."""
     session = context.session
     lines: defaultdict[int, list[tuple[SaleLine, LineSnapshot]]] = defaultdict(list)
     of_sales = (
@@ -170,8 +145,8 @@ def _totals(row: Sale) -> wire.Totals:
 def _positions(
     sale: Sale, lines: Sequence[tuple[SaleLine, LineSnapshot]]
 ) -> tuple[wire.Position, ...] | None:
-    """Return what was sold; None where nobody knows, or not all that a position must tell: an
-    imported line may be without a unit or a tax."""
+    """Return the positions of a sale, or None if they are unknown or incomplete. Imported lines may
+    have no unit or tax."""
     if not sale.has_lines:
         return None
     shown = [_position(sale, line, snapshot) for line, snapshot in lines]

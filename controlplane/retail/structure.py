@@ -1,4 +1,4 @@
-"""Who works for a company, and where it sells."""
+"""Employees and terminals of a company."""
 
 from sqlalchemy import select
 
@@ -9,7 +9,7 @@ from controlplane.storage.merchant.merchant_tables import Employee, Location, Po
 
 
 def employees(context: RequestContext, asked: wire.PageQuery) -> wire.EmployeePage:
-    """Return a page of those who work for the company."""
+    """Return a page of the employees of the company."""
     rows, cursor = page_of(context, Employee, asked.cursor)
     items = (wire.Employee(id=row.id, name=row.name) for row in rows)
     return wire.EmployeePage(cursor=cursor, items=tuple(items))

@@ -1,7 +1,7 @@
-"""What a client may write into a catalog: text that every database holds and every list can show.
+"""Text and free data that a client may write into a catalog.
 
-Free data of an external system may be anything that JSON has, as long as it can be kept and given
-back: its texts are as storable as a name, its numbers finite, its lists no deeper than `DEPTH_MAX`.
+Free data of an external system may be any JSON that can be stored and returned: strings without
+control characters, finite numbers, and a limited depth.
 """
 
 import math
@@ -11,14 +11,14 @@ from typing import Any, Final
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from controlplane.operation.storable_text import LINES_PATTERN, is_storable
+from controlplane.operation.storable_text import LINES_PATTERN, PATTERN, is_storable
 from controlplane.retail.limits import EXTERNAL_DEPTH_MAX
 
 
 def _lines(text: str) -> str:
     if not is_storable(text, besides="\n\r\t"):
         raise PydanticCustomError(
-            "controls", "must not hold control characters but tabs and ends of lines"
+            "controls", "must not contain control characters except tabs and line breaks"
         )
     return text
 
@@ -26,16 +26,34 @@ def _lines(text: str) -> str:
 LINES: Final = (AfterValidator(_lines), Field(json_schema_extra={"pattern": LINES_PATTERN}))
 """Annotates a string of several lines."""
 
+FREE_VALUE: Final = "FreeValue"
+_FREE_VALUE: Final = {"$ref": f"#/components/schemas/{FREE_VALUE}"}
+FREE_KEYS_SCHEMA: Final[dict[str, Any]] = {
+    "propertyNames": {"pattern": PATTERN},
+    "additionalProperties": _FREE_VALUE,
+}
+FREE_VALUE_SCHEMA: Final[dict[str, Any]] = {
+    "description": f"Any JSON, at most {EXTERNAL_DEPTH_MAX} lists and objects deep. Its strings and"
+    " keys must not contain control characters.",
+    "anyOf": [
+        {"type": "string", "pattern": PATTERN},
+        {"type": ["number", "boolean", "null"]},
+        {"type": "array", "items": _FREE_VALUE},
+        {"type": "object", **FREE_KEYS_SCHEMA},
+    ],
+}
+"""The JSON Schema of a value of external data."""
+
 
 def mistake_in_free_data(data: dict[str, Any]) -> str | None:
-    """Say why the additional properties of external data cannot be kept; None where they can."""
+    """Describe why external data cannot be stored, or return None if it can."""
     waiting: list[tuple[Any, int]] = [(data, 0)]
     while waiting:
         value, depth = waiting.pop()
         if isinstance(value, str) and not is_storable(value):
-            return "must not hold control characters"
+            return "must not contain control characters"
         if isinstance(value, float) and not math.isfinite(value):
-            return "must not hold a number that is too large"
+            return "must not contain a number that is too large"
         parts = _parts(value)
         if parts is not None and depth >= EXTERNAL_DEPTH_MAX:
             return f"must not be deeper than {EXTERNAL_DEPTH_MAX} lists and objects"

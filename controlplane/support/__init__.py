@@ -1,1 +1,1 @@
-"""Support of the contract: how it is reached, and what is linked with an organization."""
+"""Support (contract: Support): its channels, and their links with organizations."""

@@ -1,4 +1,4 @@
-"""How support is reached: one list for all organizations, said by the operator."""
+"""The channels of support: one list for all organizations, maintained by the operator."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -16,7 +16,7 @@ def channels(session: Session) -> Sequence[SupportChannel]:
 
 
 def set_channel(session: Session, *, kind: str, address: str, hours: str | None) -> bool:
-    """Add a channel, or say other hours of one that there is. Returns False where it is full."""
+    """Add a channel, or change the hours of an existing one. Return False if the list is full."""
     known = channels(session)
     for each in known:
         if (each.kind, each.address) == (kind, address):
@@ -29,7 +29,7 @@ def set_channel(session: Session, *, kind: str, address: str, hours: str | None)
 
 
 def remove_channel(session: Session, *, kind: str, address: str) -> bool:
-    """Return whether there was such a channel."""
+    """Remove a channel. Return whether it existed."""
     found = delete(SupportChannel).where(
         SupportChannel.kind == kind, SupportChannel.address == address
     )

@@ -1,6 +1,6 @@
-"""Links in the database: how they are made, found, and what state they are in.
+"""Links between support channels and organizations, in the database.
 
-A token is 256 random bits, so a plain SHA-256 of it is enough to store. It is shown once.
+A token has 256 random bits, so it is stored as plain SHA-256. It is shown once.
 """
 
 import hashlib
@@ -20,14 +20,14 @@ from controlplane.support.messages import Link, LinkState
 
 TOKEN_LIFE: Final = timedelta(hours=24)
 KEPT: Final = timedelta(days=30)
-"""How long a link is remembered that ran out or was ended: so long calls about it are answered."""
+"""How long an expired or ended link is kept, so that calls with its token are answered."""
 LISTED_MAX: Final = 100
-"""Links of one reply."""
+"""Links in one reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewLink:
-    """``token`` is kept nowhere else."""
+    """A new link. ``token`` is stored nowhere."""
 
     id: UUID
     token: str
@@ -35,7 +35,7 @@ class NewLink:
 
 
 def make_link(session: Session, *, channel: str, asked_by: str, now: datetime) -> NewLink:
-    """Make a token that links ``channel``, and forget links that were over long ago."""
+    """Create a token that links ``channel``. Delete links that ended long ago."""
     _forget(session, now - KEPT)
     made = NewLink(uuid.uuid4(), secrets.token_urlsafe(32), now + TOKEN_LIFE)
     session.add(
@@ -52,7 +52,7 @@ def make_link(session: Session, *, channel: str, asked_by: str, now: datetime) -
 
 
 def find_link(session: Session, token: str, *, lock: bool = False) -> SupportLink | None:
-    """``lock`` lets calls about one token take turns, until the transaction ends."""
+    """Return the link of a token. ``lock`` serializes calls with the same token."""
     query = select(SupportLink).where(SupportLink.token_hash == _hash(token))
     return session.scalars(query.with_for_update() if lock else query).first()
 
@@ -66,7 +66,7 @@ def state_of(link: SupportLink, now: datetime) -> LinkState:
 
 
 def confirmed_links(session: Session, organizations: Collection[str]) -> Sequence[SupportLink]:
-    """Return the links that these organizations have, the newest first."""
+    """Return the confirmed links of organizations, newest first."""
     query = (
         select(SupportLink)
         .where(
@@ -79,13 +79,13 @@ def confirmed_links(session: Session, organizations: Collection[str]) -> Sequenc
 
 
 def all_links(session: Session) -> Sequence[SupportLink]:
-    """Return every link that is remembered, the newest first."""
+    """Return all stored links, newest first."""
     order = (SupportLink.asked_at.desc(), SupportLink.id)
     return session.scalars(select(SupportLink).order_by(*order)).all()
 
 
 def end_link(session: Session, link_id: UUID, now: datetime) -> bool:
-    """End a link from support's side. Returns whether there was something to end."""
+    """End a link on behalf of support. Return whether it had not ended before."""
     link = session.get(SupportLink, link_id, with_for_update=True)
     if link is None or state_of(link, now) not in {"waiting", "confirmed"}:
         return False
@@ -94,17 +94,11 @@ def end_link(session: Session, link_id: UUID, now: datetime) -> bool:
 
 
 def record_of(link: SupportLink, now: datetime) -> Link:
+    names = ("id", "channel", "asked_by", "asked_at", "expires_at", "organization_id")
     return Link(
-        id=link.id,
-        channel=link.channel,
-        asked_by=link.asked_by,
-        asked_at=link.asked_at,
-        expires_at=link.expires_at,
+        **{name: getattr(link, name) for name in (*names, "confirmed_at", "disconnected_at")},
         state=state_of(link, now),
-        organization_id=link.organization_id,
-        confirmed_at=link.confirmed_at,
         confirmed_by_id=link.confirmed_by,
-        disconnected_at=link.disconnected_at,
     )
 
 

@@ -1,6 +1,6 @@
-"""What the operations of support take and answer.
+"""Bodies and replies of the operations of support.
 
-Bodies are the contract's; it does not show the replies, those are ours: docs/support.md.
+The bodies are from the contract. It does not define the replies; docs/support.md describes them.
 """
 
 from typing import Annotated, Literal
@@ -23,7 +23,7 @@ class ConfirmRequest(TokenRequest):
 
 
 class SupportChannel(Tolerant):
-    """A way to reach support. ``hours`` are words for a person, null where it does not say."""
+    """A channel of support. ``hours`` is text for users, or null if it is not known."""
 
     kind: str
     address: str
@@ -31,11 +31,11 @@ class SupportChannel(Tolerant):
 
 
 class Link(Tolerant):
-    """What support asked to be linked with an organization.
+    """A link between a channel of support and an organization.
 
-    ``channel`` and ``asked_by`` are support's words. ``organization_id``, ``confirmed_at`` and
-    ``confirmed_by_id``, a person's id or a key's, are null until it is confirmed;
-    ``disconnected_at`` is null until it is ended. ``expires_at`` bounds the waiting only.
+    ``channel`` and ``asked_by`` are texts of support. ``organization_id``, ``confirmed_at`` and
+    ``confirmed_by_id`` (of a user or a key) are null until the link is confirmed.
+    ``disconnected_at`` is null until it ends. ``expires_at`` applies until it is confirmed.
     """
 
     id: Uuid
@@ -51,20 +51,20 @@ class Link(Tolerant):
 
 
 class Choice(Tolerant):
-    """An organization that the caller may link; ``name`` is null where nobody named it."""
+    """An organization that the caller may link. ``name`` is null if it has none."""
 
     id: str
     name: str | None
 
 
 class Inspection(Link):
-    """A link, and ``organizations`` that the caller may confirm it for: none once it is used."""
+    """A link, and the organizations for which the caller may confirm it: none once it was used."""
 
     organizations: Array[Choice]
 
 
 class Contact(Tolerant):
-    """How support is reached, and the caller's links that are confirmed, the newest first."""
+    """The channels of support, and the confirmed links of the caller, newest first."""
 
     channels: Array[SupportChannel]
     links: Array[Link]

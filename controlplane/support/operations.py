@@ -1,15 +1,28 @@
 """The four operations of support.
 
-Who holds a token may see what it would link. Once an organization used it, it is that
-organization's: to others there is no such token, but to who tries to use it, too, it is used.
+A link belongs to a whole organization. A caller with access to some of its locations cannot link
+it, and an API key can link its own organization only.
+
+Whoever has a token may see what it would link. Once it is confirmed, other organizations get the
+same reply as for an unknown token, unless they try to confirm it.
 """
 
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy.orm import Session
+
 from controlplane.accounts.names import names_of_organizations
+from controlplane.accounts.users import memberships
 from controlplane.operation.audit_entries import Event, Subject
+from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal, conflict, manager_needed, not_found
+from controlplane.operation.operation import Area, procedure
+from controlplane.operation.permissions import WRITING
 from controlplane.storage.support_tables import SupportLink
-from controlplane.support.access import Standing, standing_of
+from controlplane.support import routes
 from controlplane.support.channels import channels
 from controlplane.support.links import confirmed_links, find_link, record_of, state_of
 from controlplane.support.messages import (
@@ -23,11 +36,19 @@ from controlplane.support.messages import (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The organizations whose links a caller may see, and those that it may link."""
+
+    visible: Collection[str]
+    linkable: Collection[str]
+
+
 def contact(context: RequestContext, _body: None) -> Contact:
-    """Return how support is reached, and which of its channels the caller's organizations have
-    linked. A call has no body."""
-    standing = standing_of(context.session, context.caller)
-    links = confirmed_links(context.session, standing.sees)
+    """Return the channels of support, and the confirmed links of the caller's organizations. A call
+    has no body."""
+    access = _access_of(context.session, context.caller)
+    links = confirmed_links(context.session, access.visible)
     return Contact(
         channels=tuple(
             SupportChannel(kind=each.kind, address=each.address, hours=each.hours)
@@ -38,14 +59,13 @@ def contact(context: RequestContext, _body: None) -> Contact:
 
 
 def inspect(context: RequestContext, body: TokenRequest) -> Inspection:
-    """Return what a token would link or has linked, and for which organizations the caller may
-    confirm it."""
-    standing = standing_of(context.session, context.caller)
+    """Return the link of a token, and the organizations for which the caller may confirm it."""
+    access = _access_of(context.session, context.caller)
     link = find_link(context.session, body.token)
-    if link is None or not _may_see(link, standing):
+    if link is None or not _may_see(link, access):
         raise not_found("token")
     record = record_of(link, context.now)
-    choices = standing.speaks_for if record.state == "waiting" else ()
+    choices = access.linkable if record.state == "waiting" else ()
     names = names_of_organizations(context.session, choices)
     return Inspection(
         **dict(record),
@@ -54,10 +74,10 @@ def inspect(context: RequestContext, body: TokenRequest) -> Inspection:
 
 
 def confirm(context: RequestContext, body: ConfirmRequest) -> Link:
-    """Link an organization with what support asked for. The same again gets the same reply;
-    another organization is refused."""
-    standing = standing_of(context.session, context.caller)
-    if body.organization_id not in standing.speaks_for:
+    """Confirm the link of a token for an organization. A repeated call gets the same reply; another
+    organization is refused."""
+    access = _access_of(context.session, context.caller)
+    if body.organization_id not in access.linkable:
         raise manager_needed()
     link = find_link(context.session, body.token, lock=True)
     if link is None:
@@ -71,18 +91,17 @@ def confirm(context: RequestContext, body: ConfirmRequest) -> Link:
     elif state == "expired":
         raise _expired()
     elif state == "disconnected" or link.organization_id != body.organization_id:
-        raise conflict("token_used", "the token was used: ask support for another one")
+        raise conflict("token_used", "the token was already used: ask support for a new one")
     return record_of(link, context.now)
 
 
 def disconnect(context: RequestContext, body: TokenRequest) -> Link:
-    """End what a token linked, or decline what it would link. The same again gets the same
-    reply."""
-    standing = standing_of(context.session, context.caller)
+    """End or decline the link of a token. A repeated call gets the same reply."""
+    access = _access_of(context.session, context.caller)
     link = find_link(context.session, body.token, lock=True)
-    if link is None or not _may_see(link, standing):
+    if link is None or not _may_see(link, access):
         raise not_found("token")
-    if not _may_end(link, standing):
+    if not _may_end(link, access):
         raise manager_needed()
     if state_of(link, context.now) == "expired":
         raise _expired()
@@ -96,15 +115,49 @@ def _subject(link: SupportLink) -> Subject:
     return Subject("support_link", str(link.id), link.channel)
 
 
-def _may_see(link: SupportLink, standing: Standing) -> bool:
-    return link.organization_id is None or link.organization_id in standing.sees
+def _may_see(link: SupportLink, access: Access) -> bool:
+    return link.organization_id is None or link.organization_id in access.visible
 
 
-def _may_end(link: SupportLink, standing: Standing) -> bool:
+def _may_end(link: SupportLink, access: Access) -> bool:
     if link.organization_id is None:
-        return bool(standing.speaks_for)
-    return link.organization_id in standing.speaks_for
+        return bool(access.linkable)
+    return link.organization_id in access.linkable
 
 
 def _expired() -> Refusal:
-    return conflict("token_expired", "the token ran out: ask support for another one")
+    return conflict("token_expired", "the token has expired: ask support for a new one")
+
+
+def _access_of(session: Session, caller: Caller) -> Access:
+    """Return the access of a caller. A signed-in user has access to all of their organizations,
+    because the operations of support name the organization."""
+    if caller.kind == "session" and caller.owner_id is not None:
+        members = memberships(session, caller.owner_id)
+        linkable = (each for each in members if each.role in WRITING and not each.locations)
+        return Access(
+            tuple(each.organization_id for each in members),
+            tuple(each.organization_id for each in linkable),
+        )
+    own = (caller.organization_id,)
+    return Access(own, own if caller.can_write and not caller.locations else ())
+
+
+_ENDING: Final = frozenset({"manager_needed", "token_not_found", "token_expired"})
+
+SUPPORT: Final = Area(
+    "support",
+    "Channels of support, and their links with organizations.",
+    (
+        procedure(routes.CONTACT, contact),
+        procedure(routes.INSPECT, inspect, refusals={"token_not_found"}),
+        procedure(
+            routes.CONFIRM,
+            confirm,
+            writes=True,
+            judges_role=True,
+            refusals=_ENDING | {"token_used"},
+        ),
+        procedure(routes.DISCONNECT, disconnect, writes=True, judges_role=True, refusals=_ENDING),
+    ),
+)

@@ -1,4 +1,4 @@
-"""Where the operations of support live: paths below the service's base address."""
+"""Paths of the operations of support, below the base address of the service."""
 
 from typing import Final
 

@@ -1,29 +1,55 @@
-"""Admission of a call: method, credential, limits, permission and media type."""
+"""Admission of a call: method, credential, limits, permission, media type and body."""
 
+import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
-from controlplane.accounts.key_store import recognise
 from controlplane.accounts.oauth.secrets import hash_secret, parse_access_token
-from controlplane.operation.api_keys import parse_bearer
+from controlplane.operation.bodies import parse_body
+from controlplane.operation.body_reader import LARGE_BYTES
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import (
     Refusal,
+    body_too_large,
     read_only_key,
     session_needed,
     unauthenticated,
 )
-from controlplane.operation.permissions import of_access_token
+from controlplane.operation.permissions import of_access_token, of_key
 from controlplane.web.accounts.cookies import signed_in
 from controlplane.web.core import Core
 
 Authenticate = Callable[[Core, Request, bool], Awaitable[Caller]]
 """Returns the caller of a request, given whether it writes. Raises the refusal of a missing or
 invalid credential."""
+Parsed = TypeVar("Parsed")
 POST: Final = ("POST",)
+ADDRESS_MAX: Final = 64
+_BEARER: Final = re.compile(r"Bearer +(\S+)", re.IGNORECASE)
+_API_KEY: Final = re.compile(r"vck_[A-Za-z0-9_-]{43}")
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """An ASGI endpoint that sends the response of a function."""
+
+    core: Core
+    respond: Callable[[Core, Request], Awaitable[Response]]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self.respond(self.core, Request(scope, receive))
+        await response(scope, receive, send)
+
+
+# ---------------------------------------------------------------------------- credentials
 
 
 async def by_key_or_session(core: Core, request: Request, writes: bool) -> Caller:
@@ -51,6 +77,42 @@ async def by_key_or_token(core: Core, request: Request, _writes: bool) -> Caller
     if caller is None:
         raise unauthenticated()
     return caller
+
+
+def parse_bearer(header: str | None) -> str | None:
+    """Return the API key in an ``Authorization`` header (RFC 6750), or None if there is none."""
+    match = _BEARER.fullmatch((header or "").strip())
+    if match is None or _API_KEY.fullmatch(match[1]) is None:
+        return None
+    return match[1]
+
+
+async def _by_key(core: Core, key: str) -> Caller:
+    caller = core.keys.find(key)
+    if caller is None:
+        caller = await core.read(lambda session: of_key(session, key))
+        if caller is None:
+            raise unauthenticated()
+        core.keys.keep(key, caller)
+    core.keys.note_use(caller.key_id, core.clock())
+    return caller
+
+
+def address_of(core: Core, request: Request) -> str:
+    """Return the address of the client. Behind a trusted proxy, return the one that it reports.
+
+    Only the last address of ``X-Forwarded-For`` was added by the proxy. A client can write the
+    others.
+    """
+    # A socket for both families writes IPv4 as ::ffff:192.0.2.1.
+    peer = (request.client.host if request.client else "").removeprefix("::ffff:")
+    if peer in core.settings.trusted_proxies:
+        seen = ",".join(request.headers.getlist("x-forwarded-for")).rpartition(",")[2].strip()
+        return seen[:ADDRESS_MAX] or peer
+    return peer
+
+
+# ---------------------------------------------------------------------------- admission
 
 
 async def admit(
@@ -100,22 +162,72 @@ def require_method(request: Request, *methods: str) -> None:
 
 
 def require_json(headers: Mapping[str, str]) -> None:
+    require_media_type(headers, "application/json")
+
+
+def require_media_type(headers: Mapping[str, str], required: str) -> None:
     media_type = headers.get("content-type", "").split(";")[0].strip().lower()
-    if media_type != "application/json":
+    if media_type != required:
         raise Refusal(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             "invalid_request",
-            "the body must be application/json",
-            headers={"Accept-Post": "application/json"},
+            f"the body must be {required}",
+            headers={"Accept-Post": required},
         )
 
 
-async def _by_key(core: Core, key: str) -> Caller:
-    caller = core.keys.find(key)
-    if caller is None:
-        caller = await core.read(lambda session: recognise(session, key))
-        if caller is None:
-            raise unauthenticated()
-        core.keys.keep(key, caller)
-    core.keys.note_use(caller.key_id, core.clock())
-    return caller
+# ---------------------------------------------------------------------------- bodies
+
+
+async def read_body(core: Core, request: Request, limit_bytes: int | None = None) -> bytes:
+    """Return the body of a request.
+
+    Args:
+        limit_bytes: default: the limit for callers with a credential.
+
+    Raises:
+        Refusal: the body is too large or arrives too slowly.
+    """
+    limit = limit_bytes or core.settings.body_limit_bytes
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared[:20]) > limit:
+        raise body_too_large(limit)
+    body = bytearray()
+    try:
+        async with asyncio.timeout(core.settings.body_timeout_s):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > limit:
+                    raise body_too_large(limit)
+    except TimeoutError:
+        raise Refusal(
+            HTTPStatus.REQUEST_TIMEOUT,
+            "body_timeout",
+            f"the body did not arrive within {core.settings.body_timeout_s:g} s",
+            headers={"Connection": "close"},
+        ) from None
+    return bytes(body)
+
+
+async def read_model(core: Core, request: Request, caller: Caller, model: type[Parsed]) -> Parsed:
+    """Return the JSON body of a request as ``model``. Raises the refusal of a wrong one."""
+    body = await read_body(core, request)
+    parse = await parser_of(core, caller, partial(parse_body, model), body)
+    parsed: Parsed = parse()
+    return parsed
+
+
+async def parser_of(
+    core: Core, caller: Caller, parse: Callable[[bytes], Any], body: bytes
+) -> Callable[[], Any]:
+    """Return a function that returns the parsed body, or raises the refusal of a wrong one.
+
+    A large body is parsed by a process of its own before, and its caller is charged for the time.
+    """
+    if len(body) <= LARGE_BYTES:
+        return partial(parse, body)
+    parsed, took_s = await core.body_reader.read(parse, body)
+    core.fairness.charge(caller, took_s)
+    if isinstance(parsed, Refusal):
+        raise parsed
+    return lambda: parsed

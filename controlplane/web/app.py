@@ -1,4 +1,4 @@
-"""The ASGI application: which path leads where."""
+"""The ASGI application: the endpoint of each path."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -13,20 +13,17 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
-from controlplane.accounts.oauth.metadata import is_oauth
-from controlplane.operation.errors import MEDIA_TYPE, Refusal, problem_body, unavailable
+from controlplane.accounts.oauth.metadata import RESOURCE_PATH
+from controlplane.operation.errors import Refusal, unavailable
 from controlplane.operation.operation import Operation, Procedure
 from controlplane.remote_control.registry import HEARTBEAT, ON_COMMANDS
-from controlplane.retail.routes import is_retail
 from controlplane.web.accounts.joining import joining_routes
 from controlplane.web.accounts.own_password import own_password_routes
 from controlplane.web.accounts.sign_in import sign_in_routes
-from controlplane.web.admission import require_method
+from controlplane.web.admission import Handler, require_method
 from controlplane.web.agent_protocol.endpoint import agent_protocol_routes
-from controlplane.web.agent_protocol.refusals import PATH as AGENT_PROTOCOL
-from controlplane.web.agent_protocol.refusals import refusal_reply
 from controlplane.web.background import background
 from controlplane.web.commands import CommandsEndpoint
 from controlplane.web.console import console_routes
@@ -35,12 +32,10 @@ from controlplane.web.core import Core
 from controlplane.web.heartbeat import HeartbeatEndpoint
 from controlplane.web.middleware import CallMiddleware
 from controlplane.web.oauth.endpoints import oauth_routes
-from controlplane.web.oauth.refusals import oauth_problem
-from controlplane.web.openapi.areas import AREAS, OPERATIONS
-from controlplane.web.openapi.document import document_bytes
+from controlplane.web.openapi.interfaces import AREAS, FACADE, OPERATIONS, DocumentEndpoint
 from controlplane.web.pipeline import Endpoint
-from controlplane.web.retail.endpoint import retail_routes
-from controlplane.web.retail.problems import retail_problem
+from controlplane.web.problems import reply_to
+from controlplane.web.retail import retail_routes
 
 READY_WITHIN_S = 2
 
@@ -57,9 +52,9 @@ def build_app(core: Core) -> Starlette:
             core.close()
 
     routes = [
-        # Looked through in this order: what is called most comes first.
+        # Paths are compared in this order: the most frequent calls come first.
         *(Route(each.path, _endpoint(core, each)) for each in sorted(OPERATIONS, key=_rarity)),
-        Route("/openapi.json", DocumentEndpoint()),
+        Route("/openapi.json", DocumentEndpoint(FACADE)),
         *sign_in_routes(core),
         *joining_routes(core),
         *own_password_routes(core),
@@ -69,19 +64,19 @@ def build_app(core: Core) -> Starlette:
         *retail_routes(core),
         *agent_protocol_routes(core),
         Route("/healthz", _healthz),
-        Route("/readyz", ReadyEndpoint(core)),
+        Route("/readyz", Handler(core, _readyz)),
     ]
-    guard = Middleware(
+    middleware = Middleware(
         CallMiddleware,
         clock=core.clock,
         delay_s=core.settings.refusal_delay_s,
         names=_names(routes),
         tell=core.metrics.answered,
-        answer=_problem,
+        answer=reply_to,
     )
     app = Starlette(
         routes=routes,
-        middleware=[guard],
+        middleware=[middleware],
         exception_handlers={HTTPException: _refuse},
         lifespan=lifespan,
     )
@@ -93,7 +88,7 @@ def build_app(core: Core) -> Starlette:
 def _names(routes: Iterable[Route]) -> dict[str, str]:
     """Return what metrics and logs call each path."""
     names = {each.path: f"{area.name}.{each.name}" for area in AREAS for each in area.operations}
-    names[AGENT_PROTOCOL] = "callMcp"
+    names[RESOURCE_PATH] = "callMcp"
     for route in routes:
         is_page = route.path == "/" or "." in route.path.rpartition("/")[2]
         plain = "console.page" if is_page else route.path.strip("/.").replace("/", ".")
@@ -110,48 +105,21 @@ def _endpoint(core: Core, operation: Operation) -> ASGIApp:
     return Endpoint(core, operation)
 
 
-class DocumentEndpoint:
-    """Serves the OpenAPI document, to anybody: it holds nothing but the interface."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        require_method(Request(scope, receive), "GET", "HEAD")
-        headers = {"Cache-Control": "public, max-age=300"}
-        response = Response(document_bytes(), media_type="application/json", headers=headers)
-        await response(scope, receive, send)
-
-
 def _rarity(operation: Operation) -> bool:
     return operation.path not in {HEARTBEAT.path, ON_COMMANDS.path}
 
 
-class ReadyEndpoint:
-    """Tells whether a call would be served: the database answers, and no end was asked for."""
-
-    def __init__(self, core: Core) -> None:
-        self._core = core
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        require_method(Request(scope, receive), "GET", "HEAD")
-        if self._core.feeds.is_closed:
-            raise unavailable("the service is being stopped")
-        try:
-            async with asyncio.timeout(READY_WITHIN_S):
-                await self._core.read(lambda session: session.execute(text("SELECT 1")))
-        except (SQLAlchemyError, TimeoutError) as error:
-            raise unavailable("the database does not answer") from error
-        await PlainTextResponse("ready\n")(scope, receive, send)
-
-
-def _problem(refusal: Refusal, path: str, trace_id: str) -> Response:
-    """Refuse in the words of the interface that was called."""
-    if is_retail(path):
-        return retail_problem(refusal, path, trace_id)
-    if is_oauth(path):
-        return oauth_problem(refusal, path)
-    if path == AGENT_PROTOCOL:
-        return refusal_reply(refusal)
-    body = problem_body(refusal, path=path, trace_id=trace_id)
-    return Response(body, refusal.status, refusal.headers, MEDIA_TYPE)
+async def _readyz(core: Core, request: Request) -> Response:
+    """Reply whether the service accepts calls: it is not stopping, and the database answers."""
+    require_method(request, "GET", "HEAD")
+    if core.feeds.is_closed:
+        raise unavailable("the service is being stopped")
+    try:
+        async with asyncio.timeout(READY_WITHIN_S):
+            await core.read(lambda session: session.execute(text("SELECT 1")))
+    except (SQLAlchemyError, TimeoutError) as error:
+        raise unavailable("the database does not answer") from error
+    return PlainTextResponse("ready\n")
 
 
 async def _healthz(_request: Request) -> Response:

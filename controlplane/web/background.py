@@ -1,4 +1,4 @@
-"""The loops beside the calls: the sweep, who is heard, what other processes changed, webhooks."""
+"""Periodic tasks: expiry, liveness, changes by other processes, retention, webhooks."""
 
 import asyncio
 import logging
@@ -16,13 +16,11 @@ from controlplane.accounts.key_store import note_uses, revoked_keys
 from controlplane.alerts.evaluation import look
 from controlplane.audit.retention import delete_old_entries
 from controlplane.devices.forgetting import forget_old
-from controlplane.devices.liveness import note_silence
 from controlplane.devices.overview.summaries import sum_up_old
 from controlplane.devices.requests.delivery import keys_with_new_requests
 from controlplane.operation.permissions import versions
 from controlplane.pending_requests.dispatch import DispatchResult, dispatch_due, has_due
-from controlplane.remote_control.retention import delete_old
-from controlplane.remote_control.sweep import sweep
+from controlplane.remote_control.retention import delete_old, sweep
 from controlplane.retail.credentials import clients
 from controlplane.settings import Settings
 from controlplane.storage.notifications import listen, publish
@@ -32,18 +30,18 @@ from controlplane.web.webhooks.sending import Outbox, send_due, webhook_client
 from controlplane.web.webhooks.tracker import Tracker
 
 log = logging.getLogger("controlplane.web.background")
-CHANGES_LOOKED_AT = timedelta(seconds=30)
-"""Long enough for a slow transaction and for clocks of other machines that are a little off."""
+CHANGES_LOOKBACK = timedelta(seconds=30)
+"""Covers slow transactions, and small differences between the clocks of machines."""
 
 FORGOTTEN_EVERY_S = 3600.0
 SUMMED_UP_EVERY_S = 1.0
 SUMMED_UP_AGAIN_S = 3600.0
-"""A program of an older release may still run beside this one, on PostgreSQL."""
+"""On PostgreSQL, a program of an older release may still run at the same time."""
 
 
 @asynccontextmanager
 async def background(core: Core) -> AsyncIterator[None]:
-    """Run the loops for as long as the context lasts."""
+    """Run the periodic tasks as long as the context lasts."""
     async with AsyncExitStack() as stack:
         tasks = [
             _start("sweep", core.settings.sweep_interval_s, lambda: _sweep(core)),
@@ -59,10 +57,10 @@ async def background(core: Core) -> AsyncIterator[None]:
             tasks.append(_start("retention", interval_s, lambda: _delete_old(core, keep)))
         notifier = Notifier()
         if notifier.watchdog_s:
-            tasks.append(_start("watchdog", notifier.watchdog_s / 4, partial(_be_alive, notifier)))
+            tasks.append(_start("watchdog", notifier.watchdog_s / 4, partial(_ping, notifier)))
         if core.postgresql is not None:
-            hearing = listen(core.postgresql, core.name, core.feeds.notify)
-            tasks.append(asyncio.create_task(hearing, name="notifications"))
+            listener = listen(core.postgresql, core.name, core.feeds.notify)
+            tasks.append(asyncio.create_task(listener, name="notifications"))
         for outbox in _outboxes(core.settings):
             tasks.append(await _start_outbox(core, stack, outbox))
         try:
@@ -102,36 +100,40 @@ async def _repeat(name: str, interval_s: float, work: Callable[[], Awaitable[obj
         try:
             await work()
         except Exception:
-            # The boundary of a loop: one bad turn (a database away, say) must not end it.
-            log.exception("%s failed, next turn in %g s", name, interval_s)
+            # The boundary of a task: one failure, for example of the database, must not end it.
+            log.exception("%s failed, next attempt in %g s", name, interval_s)
         await asyncio.sleep(interval_s)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a look found: the keys that are revoked, the versions of what people may do, and the
-    keys whose devices were asked for something."""
+class Changes:
+    """Changes by other processes.
+
+    Attributes:
+        revoked: API keys that are revoked.
+        versions: versions of the permissions of users.
+        requested: API keys whose devices have new requests.
+        has_pending: whether pending requests can be dispatched.
+    """
 
     revoked: frozenset[UUID]
     versions: Mapping[UUID, int]
-    asked: tuple[UUID, ...]
-    has_wishes: bool
+    requested: tuple[UUID, ...]
+    has_pending: bool
 
 
 async def poll_changes(core: Core) -> None:
-    """Find what other processes on this database did, and write down which keys were used.
+    """Apply changes by other processes on this database, and store which keys were used.
 
-    Part of it is who may no longer do what they did: their keys, sessions and streams.
-
-    It finds what was not told: an SQLite database has no notices, and one of PostgreSQL's may be
-    lost with a connection.
+    This ends the streams of revoked keys and of users whose permissions changed. It also finds
+    changes without a notification: SQLite has none, and PostgreSQL's can be lost with a connection.
     """
     now, settings = core.clock(), core.settings
-    looked_at_s, since = core.keys.now_s(), now - CHANGES_LOOKED_AT
+    polled_at_s, since = core.keys.now_s(), now - CHANGES_LOOKBACK
     owners = core.keys.owners().union(core.streams.owners())
 
-    def work(session: Session) -> Found:
-        return Found(
+    def work(session: Session) -> Changes:
+        return Changes(
             revoked_keys(session) | clients.revoked_keys(session),
             versions(session, owners),
             keys_with_new_requests(session, since),
@@ -139,34 +141,34 @@ async def poll_changes(core: Core) -> None:
         )
 
     found = await core.read(work)
-    core.keys.forget(found.revoked, found.versions, looked_at_s)
+    core.keys.forget(found.revoked, found.versions, polled_at_s)
     changed = core.streams.changed(found.versions)
-    core.feeds.notify((*found.revoked, *changed, *found.asked, *core.feeds.cut))
+    core.feeds.notify((*found.revoked, *changed, *found.requested, *core.feeds.cut))
     if changed:
         core.console_feeds.poll_again()
     uses = core.keys.take_uses()
     if uses:
         await core.write(lambda session: note_uses(session, uses))
-    if found.has_wishes:
+    if found.has_pending:
         await dispatch_pending_requests(core)
 
 
 async def dispatch_pending_requests(core: Core) -> None:
-    """Ask the devices that are back for what was wished of them."""
+    """Send the pending requests of devices that are online again."""
     now = core.clock()
 
     def work(session: Session) -> DispatchResult:
-        granted = dispatch_due(session, now, core.settings)
-        publish(session, granted.woken, core.name)
-        return granted
+        result = dispatch_due(session, now, core.settings)
+        publish(session, result.woken, core.name)
+        return result
 
-    granted = await core.write(work)
-    core.feeds.notify(granted.woken)
-    for organization_id, positions in granted.changed.items():
+    result = await core.write(work)
+    core.feeds.notify(result.woken)
+    for organization_id, positions in result.changed.items():
         core.console_feeds.notify(organization_id, positions, is_reordered=False)
 
 
-async def _be_alive(notifier: Notifier) -> None:
+async def _ping(notifier: Notifier) -> None:
     notifier.alive()
 
 
@@ -178,17 +180,10 @@ async def _sweep(core: Core) -> None:
 
 
 async def watch_fleet(core: Core) -> None:
-    """Look who is heard, and tell of what that means."""
+    """Update the liveness of devices, and evaluate the alert rules."""
     now = core.clock()
     seen = await core.write(lambda session: look(session, now, core.settings))
     _notify_consoles(core, seen.moved)
-
-
-async def mark_offline(core: Core) -> None:
-    """Note which devices were heard until now and are no more, or have to be heard again."""
-    now, window = core.clock(), core.settings.offline_window
-    moved = await core.write(lambda session: note_silence(session, now, window))
-    _notify_consoles(core, moved)
 
 
 def _notify_consoles(core: Core, moved: Mapping[str, set[int]]) -> None:
@@ -202,25 +197,27 @@ async def _forget_old(core: Core) -> None:
 
 
 async def _sum_up_old(core: Core) -> None:
-    done = 0
-    while reports := await core.write(sum_up_old):
-        done += reports
-        await asyncio.sleep(SUMMED_UP_EVERY_S)
-    if done:
-        log.info("summed up %d reports of an older release", done)
+    if count := await _in_steps(core, sum_up_old, pause_s=SUMMED_UP_EVERY_S):
+        log.info("summarized %d reports of an older release", count)
 
 
 async def _delete_old_entries(core: Core) -> None:
-    keep, deleted = timedelta(seconds=core.settings.keep_audit_s), 0
-    while rows := await core.write(lambda session: delete_old_entries(session, core.clock(), keep)):
-        deleted += rows
-    if deleted:
-        log.info("deleted %d lines of the audit log older than %s", deleted, keep)
+    keep = timedelta(seconds=core.settings.keep_audit_s)
+    if count := await _in_steps(
+        core, lambda session: delete_old_entries(session, core.clock(), keep)
+    ):
+        log.info("deleted %d entries of the audit log older than %s", count, keep)
 
 
 async def _delete_old(core: Core, keep: timedelta) -> None:
-    deleted = 0
-    while rows := await core.write(lambda session: delete_old(session, core.clock(), keep)):
-        deleted += rows
-    if deleted:
-        log.info("deleted %d reports and requests older than %s", deleted, keep)
+    if count := await _in_steps(core, lambda session: delete_old(session, core.clock(), keep)):
+        log.info("deleted %d reports and requests older than %s", count, keep)
+
+
+async def _in_steps(core: Core, step: Callable[[Session], int], *, pause_s: float = 0.0) -> int:
+    """Run small transactions until one has nothing left to do. Return the number of rows."""
+    total = 0
+    while count := await core.write(step):
+        total += count
+        await asyncio.sleep(pause_s)
+    return total

@@ -17,8 +17,7 @@ from agent.wire.device_operations import Command, EmptyRequest
 from controlplane.devices.event_stream import EventStream
 from controlplane.devices.requests.command_feeds import CommandStream
 from controlplane.devices.requests.delivery import CommandList, waiting_commands
-from controlplane.web.admission import admit
-from controlplane.web.bodies import read_model
+from controlplane.web.admission import admit, read_model
 from controlplane.web.core import Core
 
 RECONNECT_MIN_MS = 3000

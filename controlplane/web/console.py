@@ -1,10 +1,10 @@
-"""The web console: its static files, and a report rendered as a page for its frame."""
+"""The web console: its static files, and reports as a page or as CSV."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from importlib.resources import files
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import StringConstraints
 from sqlalchemy import select
@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from agent.presentation.page.html import report_page, style_hash
 from agent.presentation.report_csv import report_csv, tables_of
-from agent.wire.base import Exact
+from agent.wire.base import Exact, Model
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
 from agent.wire.payloads.by_kind import ReportPayload
 from controlplane.devices.overview.records import ReportTableRequest
@@ -25,56 +25,32 @@ from controlplane.operation.bodies import parse_body
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal, invalid_field
 from controlplane.storage.tables import Report
-from controlplane.web.admission import admit, require_json, require_method
-from controlplane.web.bodies import read_body, read_model
+from controlplane.web.admission import (
+    Handler,
+    admit,
+    read_body,
+    read_model,
+    require_json,
+    require_method,
+)
 from controlplane.web.core import Core
 from controlplane.web.pipeline import run
 
 MEDIA_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
-PAGES = {
-    "/": "index.html",
-    "/console/console.css": "console.css",
-    "/console/watching.css": "watching.css",
-    "/console/figures.css": "figures.css",
-    "/console/accounts.css": "accounts.css",
-    "/console/signing_in.js": "signing_in.js",
-    "/console/routes.js": "routes.js",
-    "/console/joining.js": "joining.js",
-    "/console/accounts.js": "accounts.js",
-    "/console/profile.js": "profile.js",
-    "/console/members.js": "members.js",
-    "/console/audit.js": "audit.js",
-    "/console/support.js": "support.js",
-    "/console/forms.js": "forms.js",
-    "/console/oauth.css": "oauth.css",
-    "/console/figures.js": "figures.js",
-    "/console/venue.js": "venue.js",
-    "/console/venue_parts.js": "venue_parts.js",
-    "/console/charts.js": "charts.js",
-    "/console/amounts.js": "amounts.js",
-    "/console/wishes.js": "wishes.js",
-    "/console/strip.js": "strip.js",
-    "/console/main.js": "main.js",
-    "/console/facade.js": "facade.js",
-    "/console/elements.js": "elements.js",
-    "/console/devices.js": "devices.js",
-    "/console/device_names.js": "device_names.js",
-    "/console/device.js": "device.js",
-    "/console/home.js": "home.js",
-    "/console/asking.js": "asking.js",
-    "/console/saving.js": "saving.js",
-    "/console/report.js": "report.js",
-    "/console/changes.js": "changes.js",
-    "/console/announcing.js": "announcing.js",
-    "/console/dialogs.js": "dialogs.js",
-}
+SCRIPTS_AND_STYLES = sorted(
+    each.name
+    for each in files("controlplane.console").iterdir()
+    if each.name.endswith((".css", ".js"))
+)
+PAGES = {"/": "index.html"} | {f"/console/{name}": name for name in SCRIPTS_AND_STYLES}
+"""The files of the console by path."""
 FRAMED_POLICY = "sandbox; default-src 'none'; style-src {style}; frame-ancestors 'none'"
 
 
 def console_policy() -> str:
     """Return the Content Security Policy of the console.
 
-    A report's frame inherits it (HTML, 7.4.3), so the one style sheet of reports is named too.
+    The frame of a report inherits it (HTML, 7.4.3), so it also permits the style sheet of reports.
     """
     return (
         "default-src 'none'; script-src 'self'; connect-src 'self'; img-src data:; "
@@ -96,9 +72,9 @@ def console_routes(core: Core) -> list[Route]:
             Route(path, Page(_content(name), _media_type(name), headers))
             for path, name in PAGES.items()
         ),
-        Route("/console/report", ReportPageEndpoint(core)),
-        Route("/console/report-table", ReportTableEndpoint(core)),
-        Route("/console/sign-in", SignInEndpoint(core)),
+        Route("/console/report", Handler(core, report_as_page)),
+        Route("/console/report-table", Handler(core, report_as_table)),
+        Route("/console/sign-in", Handler(core, sign_in)),
     ]
 
 
@@ -116,74 +92,56 @@ class Page:
         await response(scope, receive, send)
 
 
-class ReportPageEndpoint:
-    """Takes the body of `reportDetail` and answers with the report as HTML."""
-
-    def __init__(self, core: Core) -> None:
-        self._core = core
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        caller = await admit(self._core, request, writes=False)
-        body = await read_model(self._core, request, caller, ReportDetailRequest)
-        page = await run(
-            self._core, caller, lambda context: _page_of(context, body), str, writes=False
-        )
-        policy = FRAMED_POLICY.format(style=style_hash())
-        response = Response(
-            page, media_type="text/html", headers={"Content-Security-Policy": policy}
-        )
-        await response(scope, receive, send)
+async def report_as_page(core: Core, request: Request) -> Response:
+    """Take the body of `reportDetail` and return the report as HTML."""
+    page = await _read(core, request, ReportDetailRequest, _page_of)
+    policy = FRAMED_POLICY.format(style=style_hash())
+    headers = {"Content-Security-Policy": policy}
+    return Response(page, media_type="text/html", headers=headers)
 
 
-class ReportTableEndpoint:
-    """Takes a report and the name of one of its tables, and answers with CSV for a spreadsheet.
+async def report_as_table(core: Core, request: Request) -> Response:
+    """Take a report and the name of one of its tables. Return the table as CSV.
 
-    It begins with a byte order mark: without one Excel reads UTF-8 as the system's old code page.
+    The CSV begins with a byte order mark: without one, Excel reads UTF-8 as a legacy code page.
     """
+    table = await _read(core, request, ReportTableRequest, _table_of)
+    return Response(table.encode("utf-8-sig"), media_type="text/csv; charset=utf-8")
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        caller = await admit(self._core, request, writes=False)
-        body = await read_model(self._core, request, caller, ReportTableRequest)
-        table = await run(
-            self._core, caller, lambda context: _table_of(context, body), str, writes=False
-        )
-        response = Response(table.encode("utf-8-sig"), media_type="text/csv; charset=utf-8")
-        await response(scope, receive, send)
+async def _read(
+    core: Core,
+    request: Request,
+    model: type[Model],
+    work: Callable[[RequestContext, Any], str],
+) -> str:
+    caller = await admit(core, request, writes=False)
+    body = await read_model(core, request, caller, model)
+    return await run(core, caller, work, str, parse=lambda: body, writes=False)
 
 
 SIGN_IN_MAX_BYTES = 1024
-"""It holds one code, and comes from anybody."""
+"""The body has one code, and no credential is required."""
 
 
 class SignInRequest(Exact):
     code: Annotated[str, StringConstraints(max_length=64)]
 
 
-class SignInEndpoint:
-    """Takes the code of a link and answers with the API key, once."""
-
-    def __init__(self, core: Core) -> None:
-        self._core = core
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        require_method(request, "POST")
-        require_json(request.headers)
-        body = parse_body(SignInRequest, await read_body(self._core, request, SIGN_IN_MAX_BYTES))
-        key = self._core.sign_in_links.take(body.code)
-        if key is None:
-            reason = "the link was used already, or is none of this service"
-            raise Refusal(HTTPStatus.NOT_FOUND, "link_not_found", reason)
-        await JSONResponse({"key": key})(scope, receive, send)
+async def sign_in(core: Core, request: Request) -> Response:
+    """Return the API key for the code of a sign-in link, once."""
+    require_method(request, "POST")
+    require_json(request.headers)
+    body = parse_body(SignInRequest, await read_body(core, request, SIGN_IN_MAX_BYTES))
+    key = core.sign_in_links.take(body.code)
+    if key is None:
+        reason = "the link is unknown or was already used: request a new one"
+        raise Refusal(HTTPStatus.NOT_FOUND, "link_not_found", reason)
+    return JSONResponse({"key": key})
 
 
 def _page_of(context: RequestContext, body: ReportDetailRequest) -> str:
-    """Return the report as a page, with what changed since the one before."""
+    """Return the report as a page, with the changes since the previous report."""
     payload = _payload_of(read_report(context, body))
     report = context.session.scalars(select(Report).where(Report.id == body.report_id)).one()
     earlier = earlier_than(context, report)
@@ -194,7 +152,7 @@ def _table_of(context: RequestContext, body: ReportTableRequest) -> str:
     payload = _payload_of(read_report(context, ReportDetailRequest(report_id=body.report_id)))
     tables = tables_of(payload)
     if body.table not in tables:
-        raise invalid_field("table", f"is none of {', '.join(tables)}")
+        raise invalid_field("table", f"must be one of {', '.join(tables)}")
     return report_csv(payload, body.table)
 
 

@@ -10,36 +10,23 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from agent.wire.operator_operations import DeviceDetailRequest
 from controlplane.accounts.audit_operations import audit_operations
 from controlplane.accounts.members.operations import member_operations
 from controlplane.accounts.profile import profile_operations
-from controlplane.analytics.venue_list import VenuesReply, VenuesRequest, venue_list
+from controlplane.analytics.venue_list import venue_list
 from controlplane.devices.overview.console_feeds import ConsoleStream
 from controlplane.devices.overview.device import device
 from controlplane.devices.overview.home import summary
 from controlplane.devices.overview.listing import overview, visible
 from controlplane.devices.overview.records import (
     ChangesRequest,
-    DeviceReply,
-    OverviewReply,
-    OverviewRequest,
-    SummaryReply,
-    SummaryRequest,
 )
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.operation.operation import procedure
 from controlplane.pending_requests.creation import cancel, create
-from controlplane.pending_requests.records import (
-    CancelPendingReply,
-    CancelPendingRequest,
-    CreatePendingReply,
-    CreatePendingRequest,
-)
 from controlplane.storage.tables import Device
-from controlplane.web.admission import admit
-from controlplane.web.bodies import read_model
+from controlplane.web.admission import admit, read_model
 from controlplane.web.commands import KEEP_ALIVE, OPENING, RECONNECT_MIN_MS, send_events
 from controlplane.web.core import Core
 from controlplane.web.pipeline import Endpoint
@@ -48,20 +35,19 @@ PREFIX: Final = "/console/api/"
 
 
 def console_api_routes(core: Core) -> list[Route]:
-    detail = partial(device, core.changes)
-    procedures = (
-        procedure(PREFIX + "overview", OverviewRequest, OverviewReply, overview),
-        procedure(PREFIX + "summary", SummaryRequest, SummaryReply, summary),
-        procedure(PREFIX + "wish", CreatePendingRequest, CreatePendingReply, create, writes=True),
-        procedure(
-            PREFIX + "wish-cancel", CancelPendingRequest, CancelPendingReply, cancel, writes=True
-        ),
-        procedure(PREFIX + "venues", VenuesRequest, VenuesReply, venue_list),
-        procedure(PREFIX + "device", DeviceDetailRequest, DeviceReply, detail),
+    operations = (
+        procedure(PREFIX + "overview", overview),
+        procedure(PREFIX + "summary", summary),
+        procedure(PREFIX + "wish", create, writes=True),
+        procedure(PREFIX + "wish-cancel", cancel, writes=True),
+        procedure(PREFIX + "venues", venue_list),
+        procedure(PREFIX + "device", partial(device, core.changes)),
+        *profile_operations(),
+        *member_operations(),
+        *audit_operations(),
     )
-    accounts = (*profile_operations(), *member_operations(), *audit_operations())
     return [
-        *(Route(each.path, Endpoint(core, each)) for each in (*procedures, *accounts)),
+        *(Route(each.path, Endpoint(core, each)) for each in operations),
         Route(PREFIX + "changes", ChangesEndpoint(core)),
     ]
 

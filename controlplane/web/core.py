@@ -1,11 +1,11 @@
-"""What every endpoint shares: the database in worker threads, the limits, the keys, the streams."""
+"""The state that every endpoint shares: database threads, limits, keys and streams."""
 
 import asyncio
 import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Literal, TypeVar
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -23,22 +23,60 @@ from controlplane.devices.requests.command_feeds import CommandFeeds
 from controlplane.devices.requests.delivery import waiting_by_key
 from controlplane.operation.body_reader import BodyReader
 from controlplane.operation.errors import unavailable
-from controlplane.operation.fairness import Fairness
-from controlplane.operation.rate_limit import RateLimit
+from controlplane.operation.fairness import Fairness, RateLimit
+from controlplane.retail.credentials import signing_keys
+from controlplane.retail.credentials.signing_keys import SigningKeys
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
-from controlplane.storage.transactions import Transactions
 from controlplane.web.observability.metrics import Metrics
-from controlplane.web.signing_keys import CachedSigningKeys
 
 Result = TypeVar("Result")
+Work = Callable[[Session], Result]
 SIGN_INS_PER_S = 1.0
 SIGN_INS_BURST = 30
-"""Tries to sign in from one address: beyond them the database is not even asked who failed."""
+"""Attempts to sign in from one address. Further attempts do not reach the database."""
+
+
+class Transactions:
+    """The two kinds of transaction, for one job. Each transaction is measured.
+
+    ``queued_s`` is the time at which the job was queued, by `time.perf_counter`.
+    """
+
+    def __init__(self, database: Database, metrics: Metrics, queued_s: float) -> None:
+        self._database = database
+        self._metrics = metrics
+        self._queued_s = queued_s
+
+    def read(self, work: Work[Result]) -> Result:
+        return self._measured("read", self._database.read, work)
+
+    def write(self, work: Work[Result]) -> Result:
+        return self._measured("write", self._database.write, work)
+
+    def _measured(
+        self,
+        kind: Literal["read", "write"],
+        transact: Callable[[Work[Result]], Result],
+        work: Work[Result],
+    ) -> Result:
+        begun_s: list[float] = []
+
+        def begin(session: Session) -> Result:
+            begun_s.append(time.perf_counter())
+            return work(session)
+
+        try:
+            return transact(begin)
+        finally:
+            ended_s = time.perf_counter()
+            first_s = begun_s[0] if begun_s else ended_s
+            waited_s, took_s = first_s - self._queued_s, ended_s - first_s
+            self._metrics.transacted(kind, waited_s, took_s, len(begun_s))
 
 
 class Core:
-    """Owns its threads; ``close`` ends them. The database is the caller's."""
+    """Owns its threads; ``close`` ends them. The database belongs to the caller."""
 
     def __init__(
         self,
@@ -49,14 +87,17 @@ class Core:
         monotonic: Callable[[], float] = time.monotonic,
         thread_time: Callable[[], float] = time.thread_time,
     ) -> None:
-        """``monotonic`` and ``thread_time`` return seconds: limits and caches are measured by the
-        first, what a call takes of the processor by the second."""
+        """
+        Args:
+            monotonic: returns seconds, for limits and caches.
+            thread_time: returns seconds of processor time of the current thread.
+        """
         self.settings = settings
         self.clock = clock
         self.monotonic = monotonic
         self.thread_time = thread_time
         self.feeds = CommandFeeds(self._waiting)
-        self._console_looks = ConsolePoller(settings)
+        self._console_poller = ConsolePoller(settings)
         self.console_feeds = ConsoleFeeds(self._shown)
         self.changes = RememberedChanges()
         self.keys = KeyCache(settings.key_cached_s, monotonic)
@@ -68,9 +109,10 @@ class Core:
         self.metrics = Metrics()
         self.postgresql = database.postgresql
         self.name = secrets.token_hex(8)
-        """Tells this service from others on the same database."""
+        """Distinguishes this service from others on the same database."""
         self.body_reader = BodyReader()
-        self.signing_keys = CachedSigningKeys(self)
+        self._signing_keys: SigningKeys | None = None
+        self._signing_keys_read_at_s = 0.0
         self._database = database
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")
 
@@ -81,14 +123,24 @@ class Core:
         return await self.run(lambda transactions: transactions.write(work))
 
     async def run(self, job: Callable[[Transactions], Result]) -> Result:
-        """Run ``job`` in a thread: what it does before its transaction holds up no other."""
+        """Run ``job`` in a thread. Its work before the transaction delays no other transaction."""
         loop = asyncio.get_running_loop()
-        observe = self.metrics.transacted
-        transactions = Transactions(self._database, observe, time.perf_counter())
+        transactions = Transactions(self._database, self.metrics, time.perf_counter())
         try:
             return await loop.run_in_executor(self._threads, job, transactions)
         except DatabaseBusyError as error:
             raise unavailable(str(error)) from error
+
+    async def signing_keys(self) -> SigningKeys:
+        """Return the keys in use, as of the last few seconds. Creates them at the first call."""
+        now_s, keys = self.monotonic(), self._signing_keys
+        if keys is None or now_s - self._signing_keys_read_at_s >= self.settings.key_cached_s:
+            keys = await self.read(signing_keys.load)
+            if keys is None:
+                now = self.clock()
+                keys = await self.write(lambda session: signing_keys.create(session, now))
+            self._signing_keys, self._signing_keys_read_at_s = keys, now_s
+        return keys
 
     def close(self) -> None:
         self.close_feeds()
@@ -108,5 +160,5 @@ class Core:
     async def _shown(
         self, changed: Collection[int], shown: Collection[int], key_ids: Collection[UUID]
     ) -> Seen:
-        now, look = self.clock(), self._console_looks.look
-        return await self.read(lambda session: look(session, now, changed, shown, key_ids))
+        now, poll = self.clock(), self._console_poller.look
+        return await self.read(lambda session: poll(session, now, changed, shown, key_ids))

@@ -16,8 +16,7 @@ from controlplane.remote_control.heartbeats import (
     store_heartbeats,
 )
 from controlplane.storage.notifications import publish
-from controlplane.web.admission import admit
-from controlplane.web.bodies import read_model
+from controlplane.web.admission import admit, read_model
 from controlplane.web.core import Core
 
 BATCH_MAX = 256

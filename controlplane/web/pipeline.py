@@ -7,6 +7,7 @@ differ in how they authenticate and in what their envelope is.
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from sqlalchemy.orm import Session
@@ -14,21 +15,31 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from agent.wire import codec
+from agent.wire.base import Model
 from agent.wire.codec import encode
+from agent.wire.validation import ValidationError
+from controlplane.operation.bodies import refusal_of
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import validation_error
 from controlplane.operation.operation import Procedure
 from controlplane.storage.notifications import publish
-from controlplane.storage.transactions import Transactions
-from controlplane.web.accounts.cookies import address_of
-from controlplane.web.admission import Authenticate, admit, by_key_or_session
-from controlplane.web.bodies import parse, read_body
-from controlplane.web.core import Core
+from controlplane.web.admission import (
+    Authenticate,
+    address_of,
+    admit,
+    by_key_or_session,
+    parser_of,
+    read_body,
+)
+from controlplane.web.core import Core, Transactions
 
 Result = TypeVar("Result")
 DEPRECATED_SINCE_S: Final = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp())
 """RFC 9745: seconds since 1970. The contract names no date; this is the date of the first release
 that served these operations."""
+WRONG_PARAMETER: Final = "a parameter does not fit the contract"
 PAGE_MAX: Final = 200
 """Largest page size that a caller may ask for."""
 _MAX_PAGE_SIZE: Final = re.compile(r"(?:odata\.)?maxpagesize\s*=\s*\"?0*([1-9][0-9]{0,8})\"?", re.I)
@@ -45,36 +56,39 @@ class Endpoint:
         authenticate: Authenticate = by_key_or_session,
     ) -> None:
         self._core = core
-        self._operations: dict[str, Procedure] = {each.method: each for each in operations}
-        self._authenticate = authenticate
+        self._operations = {each.method: each for each in operations}
+        self._admit = {
+            each.method: partial(
+                admit,
+                core,
+                authenticate=authenticate,
+                methods=[other.method for other in operations],
+                writes=each.writes,
+                of_person=each.of_person,
+                judges_role=each.judges_role,
+                has_body=each.has_body,
+            )
+            for each in operations
+        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         core, request = self._core, Request(scope, receive)
-        # Another method is refused by `admit`, whichever operation is named.
-        row = self._operations.get(request.method) or next(iter(self._operations.values()))
-        caller = await admit(
-            core,
-            request,
-            authenticate=self._authenticate,
-            methods=self._operations,
-            writes=row.writes,
-            of_person=row.of_person,
-            judges_role=row.judges_role,
-            has_body=row.has_body,
-        )
+        # `admit` refuses other methods, whichever operation is named.
+        method = request.method if request.method in self._operations else next(iter(self._admit))
+        row = self._operations[method]
+        caller = await self._admit[method](request)
         with core.fairness.call(caller):
-            if row.method == "POST":
+            if method == "POST":
                 body = await read_body(core, request)
-                arguments = await parse(core, caller, row.parse, body)
+                parse = await parser_of(core, caller, row.parse, body)
             else:
-                arguments = row.parse_parameters(
-                    request.path_params, request.query_params.multi_items()
-                )
+                parse = partial(parse_parameters, row.body, request)
             content = await run(
                 core,
                 caller,
-                lambda context: row.run(context, arguments),
+                row.run,
                 encode,
+                parse=parse,
                 writes=row.writes,
                 page_size=preferred_page_size(request.headers.getlist("prefer")),
                 address=address_of(core, request),
@@ -91,9 +105,10 @@ class Endpoint:
 async def run(
     core: Core,
     caller: Caller,
-    work: Callable[[RequestContext], Any],
+    work: Callable[[RequestContext, Any], Any],
     finish: Callable[[Any], Result],
     *,
+    parse: Callable[[], Any],
     writes: bool,
     renew: Callable[[Session, Caller, datetime], Caller] | None = None,
     free_s: float | None = None,
@@ -102,16 +117,18 @@ async def run(
 ) -> Result:
     """Run ``work`` in one transaction; return what ``finish`` makes of its result after the commit.
 
-    Streams are notified after the commit.
+    Everything except waiting happens in a thread. Streams are notified after the commit.
 
     Args:
+        parse: returns the argument of ``work``, before the transaction begins.
         renew: looks the caller up again inside the transaction.
         free_s: processor seconds that are not charged to the caller. Default: nothing is charged.
     """
-    now, keys = core.clock(), await core.signing_keys.get()
+    now, keys = core.clock(), await core.signing_keys()
 
     def job(transactions: Transactions) -> tuple[Result, RequestContext, float]:
         began_s = core.thread_time()
+        arguments = parse()
 
         def transact(session: Session) -> tuple[Any, RequestContext]:
             context = RequestContext(
@@ -123,7 +140,7 @@ async def run(
                 page_size,
                 address,
             )
-            result = work(context)
+            result = work(context, arguments)
             publish(session, context.woken, core.name)
             return result, context
 
@@ -141,6 +158,21 @@ async def run(
         caller.organization_id, context.changed, is_reordered=context.is_reordered
     )
     return finished
+
+
+def parse_parameters(model: type[Model] | None, request: Request) -> Any:
+    """Return the parameters in path and query as ``model``. Raises the refusal of wrong ones."""
+    values = dict(request.path_params)
+    for name, value in request.query_params.multi_items():
+        if name in values:
+            raise validation_error({name[:128]: ("must be given once",)}, WRONG_PARAMETER)
+        values[name] = value
+    assert model is not None  # noqa: S101 - every GET has a model of its parameters
+    try:
+        return codec.validate(values, model)
+    except ValidationError as error:
+        errors = refusal_of(error.issues).errors or {}
+        raise validation_error(errors, WRONG_PARAMETER) from None
 
 
 def deprecation_headers(successor: str | None) -> dict[str, str]:

@@ -39,23 +39,12 @@ JOIN_PATH: Final = "/#/join/"
 
 def member_operations() -> tuple[Procedure, ...]:
     return (
-        procedure(PREFIX, MembersRequest, MembersReply, members, of_person=True),
-        procedure(
-            f"{PREFIX}/change", MemberChangeRequest, MemberChangeReply, change,
-            writes=True, of_person=True,
-        ),
-        procedure(
-            f"{PREFIX}/remove", MemberRemoveRequest, MemberRemoveReply, remove,
-            writes=True, of_person=True,
-        ),
-        procedure(
-            f"{PREFIX}/invite", InviteRequest, InviteReply, invite, writes=True, of_person=True
-        ),
-        procedure(
-            f"{PREFIX}/revoke-invitation", InvitationRevokeRequest, InvitationRevokeReply,
-            revoke_invitation, writes=True, of_person=True,
-        ),
-    )  # fmt: skip
+        procedure(PREFIX, members, of_person=True),
+        procedure(f"{PREFIX}/change", change, writes=True, of_person=True),
+        procedure(f"{PREFIX}/remove", remove, writes=True, of_person=True),
+        procedure(f"{PREFIX}/invite", invite, writes=True, of_person=True),
+        procedure(f"{PREFIX}/revoke-invitation", revoke_invitation, writes=True, of_person=True),
+    )
 
 
 def members(context: RequestContext, _body: MembersRequest) -> MembersReply:

@@ -46,12 +46,9 @@ class GrantEndReply(Tolerant):
 
 def grant_operations(prefix: str) -> tuple[Procedure, ...]:
     return (
-        procedure(f"{prefix}/grants", GrantsRequest, GrantsReply, list_grants, of_person=True),
-        procedure(
-            f"{prefix}/end-grant", GrantEndRequest, GrantEndReply, end_grant,
-            writes=True, of_person=True,
-        ),
-    )  # fmt: skip
+        procedure(f"{prefix}/grants", list_grants, of_person=True),
+        procedure(f"{prefix}/end-grant", end_grant, writes=True, of_person=True),
+    )
 
 
 def list_grants(context: RequestContext, _body: GrantsRequest) -> GrantsReply:

@@ -1,4 +1,4 @@
-"""business_context: who is asking, about which locations, and for which days there are sales."""
+"""business_context: the organization, the credential, its locations, and the days with sales."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ from pydantic import Field
 from sqlalchemy import func, select
 
 from agent.wire.base import Array, Exact, Timestamp, Tolerant
-from controlplane.agent_protocol.tools.tool import Tool, ToolContext
+from controlplane.agent_protocol.tools.tool import ToolContext, tool
 from controlplane.analytics.question import visible_places
 from controlplane.figures.local_time import date_of
 from controlplane.storage.merchant.merchant_tables import Location, Organization
@@ -14,7 +14,7 @@ from controlplane.storage.merchant.rollup_tables import DayRollup
 
 
 class BusinessContextArguments(Exact):
-    """Nothing is asked for."""
+    """There are no arguments."""
 
 
 class OrganizationContext(Tolerant):
@@ -25,7 +25,7 @@ class OrganizationContext(Tolerant):
 class Credential(Tolerant):
     kind: Literal["apiKey", "oauthToken"]
     read_only: bool
-    all_locations: bool = Field(description="false: the credential is cut to some locations")
+    all_locations: bool = Field(description="false: the credential is restricted to some locations")
 
 
 class LocationContext(Tolerant):
@@ -33,8 +33,10 @@ class LocationContext(Tolerant):
     name: str
     currency: str
     time_zone: str
-    fell_back_to_utc: bool = Field(description="true: it has no valid time zone, days are UTC's")
-    local_time: str = Field(description="what its clocks show now")
+    fell_back_to_utc: bool = Field(
+        description="true: it has no valid time zone, so days are in UTC"
+    )
+    local_time: str = Field(description="current local time")
 
 
 class DataSpan(Tolerant):
@@ -44,11 +46,11 @@ class DataSpan(Tolerant):
 
 class BusinessContext(Tolerant):
     organization: OrganizationContext
-    role: str | None = Field(description="null: an API key of the organization, of no member")
+    role: str | None = Field(description="null: an API key of the organization without an owner")
     credential: Credential
     locations: Array[LocationContext]
     now: Timestamp
-    data_span: DataSpan | None = Field(description="first and last local day with any movement")
+    data_span: DataSpan | None = Field(description="first and last local day with sales or refunds")
 
 
 def business_context(
@@ -56,16 +58,11 @@ def business_context(
 ) -> tuple[str, BusinessContext]:
     caller = context.caller
     places = visible_places(context)
-    names = {
-        row.position: row.name
-        for row in context.session.execute(
-            select(Location.position, Location.name).where(
-                Location.position.in_([place.position for place in places])
-            )
-        )
-    }
+    positions = [place.position for place in places]
+    query = select(Location.position, Location.name).where(Location.position.in_(positions))
+    names = {row.position: row.name for row in context.session.execute(query)}
     organization = context.session.get(Organization, caller.organization_id)
-    span = _span(context, [place.position for place in places])
+    span = _span(context, positions)
     result = BusinessContext(
         organization=OrganizationContext(
             organization_id=caller.organization_id,
@@ -105,12 +102,9 @@ def _span(context: ToolContext, positions: list[int]) -> DataSpan | None:
     return DataSpan(from_date=date_of(first).isoformat(), to_date=date_of(last).isoformat())
 
 
-BUSINESS_CONTEXT = Tool(
-    "business_context",
-    "Business context",
-    "Who you are here: organization, credential, the locations you may ask about with their time"
-    " zones and currencies, the time now, and for which days there are sales. Call it first.",
-    BusinessContextArguments,
-    BusinessContext,
+BUSINESS_CONTEXT = tool(
     business_context,
+    "Business context",
+    "Your organization and credential, the locations that you have access to with their time zones"
+    " and currencies, the current time, and the days with sales. Call this tool first.",
 )

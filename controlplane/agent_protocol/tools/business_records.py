@@ -1,12 +1,11 @@
-"""read_business_records: the rows behind the figures, a page at a time, the newest first."""
+"""read_business_records: pages of the rows behind the figures, newest first."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sqlalchemy import Select, select
 
-from controlplane.agent_protocol.tools.paging import Order, page
 from controlplane.agent_protocol.tools.record_models import (
     BusinessRecords,
     Dataset,
@@ -17,38 +16,44 @@ from controlplane.agent_protocol.tools.record_models import (
     RecordFilters,
 )
 from controlplane.agent_protocol.tools.sale_records import refund_records, sale_records
-from controlplane.agent_protocol.tools.scope import named_places
-from controlplane.agent_protocol.tools.tool import Tool, ToolContext, ToolError
+from controlplane.agent_protocol.tools.tool import ToolContext, ToolError, named_places, tool
 from controlplane.devices.records import device_records, report_summary, request_record
 from controlplane.devices.requests import lifecycle
 from controlplane.figures.financial import Place
+from controlplane.operation.paging import Order, listing_of, page
 from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale
 from controlplane.storage.merchant.sales_tables import Refund, Sale
 from controlplane.storage.tables import Device, Report, Request
 
-Show = Callable[[ToolContext, Sequence[Any], Mapping[int, str]], Iterable[Record]]
-"""Makes records of rows; takes the ids of locations by position."""
+Records = Callable[[ToolContext, Sequence[Any], Mapping[int, str]], Iterable[Record]]
+"""Returns the records of rows. Takes the ids of locations by position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a dataset comes from. ``moment`` is what from and to are about; ``location`` is the
-    column that holds a location's id, or its position where ``by_position``."""
+    """The source of a dataset.
+
+    Attributes:
+        location: the column with the position of a location, or with its id.
+        time: the column that ``from`` and ``to`` filter.
+        by_position: whether ``location`` has a position.
+        with_none: whether all callers may see rows without a location.
+        columns: the columns of further filters, by name.
+    """
 
     table: Any
-    show: Show
+    records: Records
     location: Any
     order: Order
-    moment: Any = None
+    time: Any = None
     by_position: bool = True
     with_none: bool = False
-    """Rows without a location are everybody's."""
-    columns: Mapping[str, Any] | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def filters(self) -> tuple[str, ...]:
-        moments = ("from", "to") if self.moment is not None else ()
-        return ("locations", *moments, *(self.columns or ()))
+        times = ("from", "to") if self.time is not None else ()
+        return ("locations", *times, *self.columns)
 
 
 def read_business_records(
@@ -60,8 +65,11 @@ def read_business_records(
     places = named_places(context, filters.locations) if source.by_position else []
     ids = {place.position: place.location_id for place in places}
     query = _query(context, source, filters, places)
-    rows, cursor = page(context, query, source.order, asked, asked.limit)
-    shown = tuple(source.show(context, rows, ids))
+    listing = listing_of(context, type(asked).__name__, asked)
+    rows, cursor = page(
+        context, query, source.order, listing, cursor=asked.cursor, limit=asked.limit
+    )
+    shown = tuple(source.records(context, rows, ids))
     more = "; more with nextCursor" if cursor else ""
     answer = BusinessRecords(dataset=asked.dataset, rows=shown, next_cursor=cursor)
     return f"Rows of {asked.dataset}: {len(shown)}{more}.", answer
@@ -90,10 +98,10 @@ def _query(
         is_shared = source.with_none and filters.locations is None
         query = query.where(within | source.location.is_(None) if is_shared else within)
     if filters.since is not None:
-        query = query.where(source.moment >= filters.since)
+        query = query.where(source.time >= filters.since)
     if filters.until is not None:
-        query = query.where(source.moment < filters.until)
-    for name, column in (source.columns or {}).items():
+        query = query.where(source.time < filters.until)
+    for name, column in source.columns.items():
         value = getattr(filters, _FIELDS[name])
         if value is not None:
             query = query.where(column.in_(_matching(context, name, value)))
@@ -101,7 +109,7 @@ def _query(
 
 
 def _location_ids(context: ToolContext, filters: RecordFilters) -> Sequence[str]:
-    """Return ids of locations: devices may stand where the merchant sells nothing."""
+    """Return ids of locations. Devices can be at locations without sales."""
     if filters.locations is None:
         return sorted(context.caller.locations)
     for location_id in filters.locations:
@@ -110,7 +118,7 @@ def _location_ids(context: ToolContext, filters: RecordFilters) -> Sequence[str]
 
 
 def _matching(context: ToolContext, name: str, value: Any) -> Any:
-    """Return what a column must hold for a filter's value."""
+    """Return the permitted values of a column for the value of a filter."""
     if name != "employeeId":
         return [value]
     return select(Employee.position).where(
@@ -125,7 +133,7 @@ _FIELDS: Final = {
     "instanceId": "instance_id",
 }
 
-# ---------------------------------------------------------------------------- showing
+# ---------------------------------------------------------------------------- records
 
 
 def _employees(
@@ -159,7 +167,7 @@ def _devices(context: ToolContext, rows: Sequence[Device], _ids: Any) -> Iterabl
 
 def _requests(context: ToolContext, rows: Sequence[Request], _ids: Any) -> Iterable[Record]:
     for row in rows:
-        # As the facade shows it: what is due is expired, the sweep writes it down.
+        # As in the facade, a due request is shown as expired before the sweep stores it.
         if lifecycle.is_due(row.status, row.expires_at, context.now):
             context.session.expunge(row)
             row.status = lifecycle.move(row.status, "expire")
@@ -176,7 +184,7 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
         Sale,
         sale_records,
         Sale.location,
-        Order(Sale.position, Sale.initiated_at),
+        Order(Sale.position, Sale.initiated_at, is_descending=True),
         Sale.initiated_at,
         columns={
             "paymentType": Sale.payment_type,
@@ -188,7 +196,7 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
         Refund,
         refund_records,
         Refund.location,
-        Order(Refund.position),
+        Order(Refund.position, is_descending=True),
         Refund.refunded_at,
         columns={"paymentType": Refund.payment_type, "employeeId": Refund.employee},
     ),
@@ -196,7 +204,7 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
         Employee,
         _employees,
         Employee.location,
-        Order(Employee.position, is_newest_first=False),
+        Order(Employee.position),
         with_none=True,
         columns={"status": Employee.status},
     ),
@@ -204,14 +212,14 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
         PointOfSale,
         _points_of_sale,
         PointOfSale.location,
-        Order(PointOfSale.position, is_newest_first=False),
+        Order(PointOfSale.position),
         columns={"status": PointOfSale.status},
     ),
     "devices": Source(
         Device,
         _devices,
         Device.location_id,
-        Order(Device.position, is_newest_first=False),
+        Order(Device.position),
         by_position=False,
         columns={"instanceId": Device.instance_id},
     ),
@@ -219,7 +227,7 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
         Request,
         _requests,
         Request.location_id,
-        Order(Request.position),
+        Order(Request.position, is_descending=True),
         Request.created_at,
         by_position=False,
         columns={"instanceId": Request.instance_id},
@@ -228,20 +236,17 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
         Report,
         _reports,
         Report.location_id,
-        Order(Report.position),
+        Order(Report.position, is_descending=True),
         Report.created_at,
         by_position=False,
         columns={"instanceId": Report.instance_id},
     ),
 }
 
-READ_BUSINESS_RECORDS = Tool(
-    "read_business_records",
-    "Business records",
-    "The rows behind the figures, a page at a time: sales with their lines, refunds, employees,"
-    " points of sale, devices, and the requests and reports of devices. What happens comes newest"
-    " first. For sums use query_sales.",
-    ReadBusinessRecordsArguments,
-    BusinessRecords,
+READ_BUSINESS_RECORDS = tool(
     read_business_records,
+    "Business records",
+    "Pages of the rows behind the figures: sales with their lines, refunds, employees, points of"
+    " sale, devices, and the requests and reports of devices. Events are listed newest first. For"
+    " sums use query_sales.",
 )

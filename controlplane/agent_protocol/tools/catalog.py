@@ -1,4 +1,4 @@
-"""read_catalog and set_catalog_availability: what a merchant offers, and whether it does now."""
+"""read_catalog and set_catalog_availability: the goods of a merchant and their availability."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,17 +10,17 @@ from sqlalchemy import or_, select
 
 from agent.wire.base import Absent, Array, Exact, Tolerant, Uuid
 from agent.wire.text import Cursor, Utf16Length
-from controlplane.agent_protocol.tools.paging import Order, page
-from controlplane.agent_protocol.tools.tool import Tool, ToolContext, ToolError
+from controlplane.agent_protocol.tools.tool import ToolContext, ToolError, tool
 from controlplane.figures.records import Cents
 from controlplane.operation.errors import not_found
+from controlplane.operation.paging import Order, listing_of, page
 from controlplane.storage.merchant.catalog_tables import Category, Good, GoodCode, GoodVariation
 from controlplane.storage.merchant.merchant_tables import UnitOfMeasure
 
 GOODS_MAX: Final = 100
 GOODS_USUAL: Final = 20
 NAMED_MAX: Final = 20
-"""Categories that a mistake names."""
+"""Categories that an error message lists."""
 SearchText = Annotated[str, Utf16Length(128, 1)]
 Availability = Literal["active", "inactive"]
 Text = str | None
@@ -33,7 +33,7 @@ class ReadCatalogArguments(Exact):
     category: Absent[SearchText] = Field(default=None, description="a category's id or name")
     status: Absent[Literal["active", "inactive", "unknown"]] = None
     cursor: Absent[Cursor] = Field(
-        default=None, description="nextCursor of the call before, with the same arguments"
+        default=None, description="nextCursor of the previous call, with the same arguments"
     )
     limit: Annotated[int, Field(ge=1, le=GOODS_MAX)] = GOODS_USUAL
 
@@ -47,7 +47,7 @@ class VariationRow(Tolerant):
     variation_id: Uuid
     name: str | None
     status: str
-    price_cents: Cents | None = Field(description="null: asked for at the sale")
+    price_cents: Cents | None = Field(description="null: entered at the sale")
     currency: str | None
     codes: Array[CodeRow]
 
@@ -76,8 +76,10 @@ def read_catalog(context: ToolContext, asked: ReadCatalogArguments) -> tuple[str
         query = query.where(Good.category_id.in_(_categories(context, asked.category)))
     if asked.search is not None:
         query = query.where(_found_by(asked.search))
-    order = Order(Good.position, is_newest_first=False)
-    rows, cursor = page(context, query, order, asked, asked.limit)
+    listing = listing_of(context, type(asked).__name__, asked)
+    rows, cursor = page(
+        context, query, Order(Good.position), listing, cursor=asked.cursor, limit=asked.limit
+    )
     answer = Catalog(rows=tuple(_shown(context, rows)), next_cursor=cursor)
     more = "; more with nextCursor" if cursor else ""
     return f"Goods: {len(answer.rows)}{more}.", answer
@@ -98,7 +100,7 @@ def _found_by(search: str) -> Any:
 
 
 def _categories(context: ToolContext, named: str) -> list[UUID]:
-    """Return the ids of the categories that are meant. Raises what tells a model the names."""
+    """Return the ids of categories by id or name. Raises ToolError with the known names."""
     query = select(Category.id, Category.name).where(
         Category.organization_id == context.caller.organization_id
     )
@@ -115,7 +117,7 @@ def _categories(context: ToolContext, named: str) -> list[UUID]:
 
 
 def _shown(context: ToolContext, rows: Sequence[Good]) -> Iterator[GoodRow]:
-    """Yield goods with all that belongs to them, by one question for each kind of it."""
+    """Yield goods with their parts, by one query for each kind of part."""
     session = context.session
     variations = _variations(context, [row.id for row in rows])
     wanted = {row.category_id for row in rows if row.category_id}
@@ -169,21 +171,21 @@ def _variations(context: ToolContext, goods: Sequence[UUID]) -> Mapping[UUID, li
 class SetCatalogAvailabilityArguments(Exact):
     good_id: Uuid
     variation_id: Absent[Uuid] = Field(
-        default=None, description="one variation of the good; the good itself where left out"
+        default=None, description="one variation of the good; default: the good itself"
     )
     status: Availability
 
 
 class StatusSeen(Tolerant):
     good_status: str
-    variation_status: str | None = Field(description="null: no variation was named")
+    variation_status: str | None = Field(description="null: variationId was not given")
 
 
 class AvailabilityChange(Tolerant):
     good_id: Uuid
     variation_id: Uuid | None
     name: str
-    changed: bool = Field(description="false: it was so before")
+    changed: bool = Field(description="false: it had this status before")
     before: StatusSeen
     after: StatusSeen
 
@@ -193,8 +195,8 @@ def set_catalog_availability(
 ) -> tuple[str, AvailabilityChange]:
     if context.caller.locations:
         raise ToolError(
-            "The catalog is that of all locations, and this API key is cut to some: it needs one"
-            " for all locations."
+            "The catalog belongs to all locations, and this API key is restricted to some of them."
+            " Use an API key for all locations."
         )
     good = _locked(
         context,
@@ -240,23 +242,17 @@ def _seen(good: Good, variation: GoodVariation | None) -> StatusSeen:
     )
 
 
-READ_CATALOG = Tool(
-    "read_catalog",
-    "Catalog",
-    "Goods with their variations, prices, codes and whether they are offered, a page at a time;"
-    " searched by name or code, category and status.",
-    ReadCatalogArguments,
-    Catalog,
+READ_CATALOG = tool(
     read_catalog,
+    "Catalog",
+    "Pages of goods with their variations, prices, codes and availability; filtered by name or"
+    " code, category and status.",
 )
-SET_CATALOG_AVAILABILITY = Tool(
-    "set_catalog_availability",
-    "Set availability",
-    "Offers a good, or one variation of it, or takes it off the offer: status active or inactive."
-    " Answers with the status before and after; the same call again changes nothing. Needs an API"
-    " key with a write grant.",
-    SetCatalogAvailabilityArguments,
-    AvailabilityChange,
+SET_CATALOG_AVAILABILITY = tool(
     set_catalog_availability,
+    "Set availability",
+    "Sets the status of a good, or of one of its variations, to active or inactive. Returns the"
+    " status before and after. A repeated call changes nothing. Needs an API key with a write"
+    " grant.",
     writes=True,
 )

@@ -1,4 +1,4 @@
-"""describe_business_data: what can be asked for, made of the models that answer it."""
+"""describe_business_data: the datasets, described by the models of their rows."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -25,7 +25,7 @@ from controlplane.agent_protocol.tools.record_models import (
     SaleRecord,
 )
 from controlplane.agent_protocol.tools.sales_groups import METRICS, NOT_BESIDE, GroupBy
-from controlplane.agent_protocol.tools.tool import Tool, ToolContext, schema_of
+from controlplane.agent_protocol.tools.tool import ToolContext, schema_of, tool
 
 DatasetName = Literal[
     "salesFigures", "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests",
@@ -35,7 +35,7 @@ Json = dict[str, Any]
 
 
 class DescribeBusinessDataArguments(Exact):
-    dataset: Absent[DatasetName] = Field(default=None, description="all where left out")
+    dataset: Absent[DatasetName] = Field(default=None, description="default: all")
 
 
 class FieldDescription(Tolerant):
@@ -46,7 +46,7 @@ class FieldDescription(Tolerant):
 
 class Grouping(Tolerant):
     name: str
-    not_beside: Array[str] = Field(description="cannot be grouped by in the same call")
+    not_beside: Array[str] = Field(description="groupings that cannot be combined with it")
 
 
 class MetricDescription(Tolerant):
@@ -105,7 +105,7 @@ _FIGURES_EXAMPLES: Final = (
       "limit": 10}),
     ("How did each location do in October, day by day?",
      {"from": "2026-10-01", "to": "2026-10-31", "groupBy": ["location", "day"], "limit": 500}),
-    ("At which hours is the place busy?",
+    ("At which hours is the venue busy?",
      {"period": "thisMonth", "groupBy": ["weekday", "hour"], "metrics": ["saleCount"],
       "limit": 200}),
 )  # fmt: skip
@@ -129,8 +129,8 @@ def _described(name: DatasetName) -> DatasetDescription:
             for each in (GroupBy.__args__ if is_figures else ())  # type: ignore[attr-defined]
         ),
         metrics=tuple(
-            MetricDescription(name=each, description=said)
-            for each, said in (METRICS.items() if is_figures else ())
+            MetricDescription(name=each, description=text)
+            for each, text in (METRICS.items() if is_figures else ())
         ),
         examples=tuple(Example(question=asks, arguments=args) for asks, args in _examples(name)),
     )
@@ -158,44 +158,41 @@ def _examples(name: DatasetName) -> tuple[tuple[str, Json], ...]:
 
 
 def _fields(row: type[BaseModel]) -> Iterator[FieldDescription]:
-    """Yield an object's fields, those of inner objects dotted."""
+    """Yield the fields of an object. The names of fields of inner objects have dots."""
     schema = schema_of(row, "serialization")
     yield from _of_object(schema, schema.get("$defs", {}), "")
 
 
 def _of_object(schema: Json, definitions: Json, prefix: str) -> Iterator[FieldDescription]:
-    for name, told in schema.get("properties", {}).items():
-        kind, inner = _type(told, definitions)
-        said = told.get("description")
-        yield FieldDescription(name=f"{prefix}{name}", type=kind, description=said)
+    for name, field in schema.get("properties", {}).items():
+        kind, inner = _type(field, definitions)
+        text = field.get("description")
+        yield FieldDescription(name=f"{prefix}{name}", type=kind, description=text)
         if inner is not None:
             yield from _of_object(inner, definitions, f"{prefix}{name}.")
 
 
-def _type(told: Json, definitions: Json) -> tuple[str, Json | None]:
-    """Return a type in words, and the schema of the object that is in it."""
-    if "$ref" in told:
-        told = definitions[told["$ref"].rpartition("/")[2]]
-    if "anyOf" in told:
-        parts = [_type(each, definitions) for each in told["anyOf"]]
+def _type(field: Json, definitions: Json) -> tuple[str, Json | None]:
+    """Return the name of a type, and the schema of the object in it."""
+    if "$ref" in field:
+        field = definitions[field["$ref"].rpartition("/")[2]]
+    if "anyOf" in field:
+        parts = [_type(each, definitions) for each in field["anyOf"]]
         words = list(dict.fromkeys(word for word, _ in parts))
         inner = next((each for _, each in parts if each is not None), None)
         return " or ".join(words), inner
-    if "enum" in told or "const" in told:
-        return "one of " + ", ".join(map(str, told.get("enum", [told.get("const")]))), None
-    if told.get("type") == "array":
-        word, inner = _type(told.get("items", {}), definitions)
+    if "enum" in field or "const" in field:
+        return "one of " + ", ".join(map(str, field.get("enum", [field.get("const")]))), None
+    if field.get("type") == "array":
+        word, inner = _type(field.get("items", {}), definitions)
         return f"list of {word}", inner
-    kind = str(told.get("format") or told.get("type", "any"))
-    return kind, told if "properties" in told else None
+    kind = str(field.get("format") or field.get("type", "any"))
+    return kind, field if "properties" in field else None
 
 
-DESCRIBE_BUSINESS_DATA = Tool(
-    "describe_business_data",
-    "What can be asked",
+DESCRIBE_BUSINESS_DATA = tool(
+    describe_business_data,
+    "Datasets",
     "Datasets with their fields, types, filters, groupings, metrics and examples of arguments, and"
     " which tool reads each.",
-    DescribeBusinessDataArguments,
-    BusinessDataDescription,
-    describe_business_data,
 )

@@ -1,4 +1,4 @@
-"""read_merchant_data: how a merchant is set up, a section at a time."""
+"""read_merchant_data: the configuration of a merchant, by section."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
@@ -15,7 +15,7 @@ from controlplane.agent_protocol.tools.record_models import (
     PointOfSaleRecord,
     ReadBusinessRecordsArguments,
 )
-from controlplane.agent_protocol.tools.tool import Tool, ToolContext
+from controlplane.agent_protocol.tools.tool import ToolContext, tool
 from controlplane.analytics.question import visible_places
 from controlplane.storage.merchant.merchant_tables import (
     FeeItem,
@@ -41,7 +41,9 @@ class LocationRow(Tolerant):
     location_id: str
     name: str
     currency: str
-    time_zone: str | None = Field(description="as set up; null or no IANA name: days are UTC's")
+    time_zone: str | None = Field(
+        description="as configured; without a valid IANA name, days are in UTC"
+    )
 
 
 class FeeRow(Tolerant):
@@ -137,7 +139,7 @@ def _by_name(context: ToolContext, table: Any) -> list[Any]:
 
 
 def _records(dataset: Dataset) -> Callable[[ToolContext], list[Any]]:
-    """Read all pages of a dataset, as far as they are shown."""
+    """Return a function that reads the pages of a dataset, up to `ROWS_MAX` rows."""
 
     def read(context: ToolContext) -> list[Any]:
         rows: list[Any] = []
@@ -163,12 +165,9 @@ _SECTIONS: Final[Mapping[Section, Callable[[ToolContext], list[Any]]]] = {
     "employees": _records("employees"),
 }
 
-READ_MERCHANT_DATA = Tool(
-    "read_merchant_data",
-    "Merchant data",
-    "How the merchant is set up: organization, locations, fees and taxes, units of measure, payment"
-    " methods, points of sale, employees.",
-    ReadMerchantDataArguments,
-    MerchantData,
+READ_MERCHANT_DATA = tool(
     read_merchant_data,
+    "Merchant data",
+    "The configuration of the merchant: organization, locations, fees and taxes, units of measure,"
+    " payment methods, points of sale, employees.",
 )

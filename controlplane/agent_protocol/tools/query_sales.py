@@ -1,4 +1,4 @@
-"""query_sales: figures of a period, grouped. It reads the sums that the dashboard reads."""
+"""query_sales: grouped figures of a period, from the same sums as the dashboard."""
 
 from functools import partial
 from typing import Annotated, Any, Final, Literal
@@ -17,8 +17,13 @@ from controlplane.agent_protocol.tools.sales_groups import (
     Metric,
     base_of,
 )
-from controlplane.agent_protocol.tools.scope import LOCATIONS_MAX, named_places
-from controlplane.agent_protocol.tools.tool import Tool, ToolContext, ToolError
+from controlplane.agent_protocol.tools.tool import (
+    LOCATIONS_MAX,
+    ToolContext,
+    ToolError,
+    named_places,
+    tool,
+)
 from controlplane.analytics.messages import FullDate
 from controlplane.analytics.parts import figures_part
 from controlplane.analytics.question import Question, days_of
@@ -35,22 +40,22 @@ GroupValue = str | int | None
 
 class QuerySalesArguments(Exact):
     locations: Absent[Annotated[tuple[NonEmptyText, ...], MaxItems(LOCATIONS_MAX)]] = Field(
-        default=None, description="ids of locations; all that you may see where left out"
+        default=None, description="ids of locations; default: all that you have access to"
     )
     period: Absent[Literal["today", "yesterday", "last7", "thisMonth"]] = Field(
-        default=None, description="local days; today where neither period nor from and to are given"
+        default=None, description="local days; default without from and to: today"
     )
     first: Absent[FullDate] = Field(
         default=None, alias="from", description="first local day, YYYY-MM-DD; with to"
     )
     last: Absent[FullDate] = Field(
-        default=None, alias="to", description="last local day, included; at most 92 days"
+        default=None, alias="to", description="last local day, inclusive; at most 92 days"
     )
     group_by: Absent[Annotated[tuple[GroupBy, ...], MaxItems(GROUPS_MAX)]] = Field(
-        default=None, description="at most two; one row of each currency where left out"
+        default=None, description="at most two; default: one row for each currency"
     )
     metrics: Absent[Annotated[tuple[Metric, ...], MaxItems(len(METRICS))]] = Field(
-        default=None, description="netCents, saleCents, saleCount and more where left out"
+        default=None, description="default: netCents, saleCents, saleCount and others"
     )
     limit: Annotated[int, Field(ge=1, le=ROWS_MAX)] = ROWS_USUAL
 
@@ -61,9 +66,9 @@ class SalesRow(Tolerant):
         description="by groupBy: a local date, hour 0-23, weekday 1-7 (1 Monday) or an id;"
         " null: not known"
     )
-    label: str | None = Field(description="the group's name, where it has one")
+    label: str | None = Field(description="name of the group, if it has one")
     metrics: dict[str, Number | None] = Field(
-        description="by metric; null: cannot be known, or nothing to divide by"
+        description="by metric; null: not known, or a division by zero"
     )
 
 
@@ -74,10 +79,10 @@ class SalesTotal(Tolerant):
 
 
 class SalesAnswer(Tolerant):
-    """Rows over days begin with the first, others with the greatest net."""
+    """Rows are in the order of time, or else by net, greatest first."""
 
     rows: Array[SalesRow]
-    omitted_count: Count = Field(description="rows beyond limit")
+    omitted_count: Count = Field(description="rows beyond the limit")
     totals: Array[SalesTotal] = Field(description="of the whole period, by currency")
     windows: Array[Window]
 
@@ -95,7 +100,7 @@ def query_sales(context: ToolContext, asked: QuerySalesArguments) -> tuple[str, 
         totals=_totals(question, metrics),
         windows=question.windows,
     )
-    return _said(answer), answer
+    return _summary(answer), answer
 
 
 def _question(context: ToolContext, asked: QuerySalesArguments) -> Question:
@@ -112,11 +117,11 @@ def _question(context: ToolContext, asked: QuerySalesArguments) -> Question:
 def _metrics(groups: tuple[GroupBy, ...], asked: tuple[Metric, ...] | None) -> tuple[Metric, ...]:
     base = base_of(groups)
     if asked is None:
-        return base.usual
+        return base.default
     if strange := [each for each in asked if each not in base.metrics]:
         raise ToolError(
-            f"{', '.join(strange)} cannot be told by {' and '.join(groups) or 'nothing'}."
-            f" Metrics that can: {', '.join(base.metrics)}."
+            f"{', '.join(strange)} cannot be grouped by {' and '.join(groups) or 'nothing'}."
+            f" Supported metrics: {', '.join(base.metrics)}."
         )
     return tuple(dict.fromkeys(asked))
 
@@ -135,47 +140,42 @@ def _totals(question: Question, metrics: tuple[Metric, ...]) -> tuple[SalesTotal
 
 
 def _place(groups: tuple[GroupBy, ...], group: Group) -> tuple[Any, ...]:
-    """What has an order of its own stands in it, the rest by its net."""
+    """Return the sort key of a row: by time if it is grouped by time, then by net."""
     times = [group.key[name] for name in groups if name in BY_TIME]
     return group.currency, times, -group.net, repr(group.key)
 
 
 def _row(group: Group, groups: tuple[GroupBy, ...], metrics: tuple[Metric, ...]) -> SalesRow:
-    told = group.tell()
+    values = group.metrics()
     return SalesRow(
         currency=group.currency,
         group={name: group.key[name] for name in groups},
         label=group.label,
-        metrics={name: told[name] for name in metrics},
+        metrics={name: values[name] for name in metrics},
     )
 
 
-def _said(answer: SalesAnswer) -> str:
+def _summary(answer: SalesAnswer) -> str:
     net = [
         f"{each.currency} {each.metrics['netCents']} net minor units"
         for each in answer.totals
         if "netCents" in each.metrics
     ]
-    more = f", {answer.omitted_count} more left out" if answer.omitted_count else ""
+    more = f", {answer.omitted_count} more omitted" if answer.omitted_count else ""
     incomplete = [
         each.currency
         for each in answer.totals
         if not (each.coverage.sales_complete and each.coverage.refunds_complete)
     ]
-    warning = f" Not everything is known of {', '.join(incomplete)}: see coverage." * bool(
-        incomplete
-    )
+    warning = f" Data of {', '.join(incomplete)} is incomplete: see coverage." * bool(incomplete)
     total = f" Total: {'; '.join(net)}." if net else ""
     return f"Rows: {len(answer.rows)}{more}.{total}{warning}"
 
 
-QUERY_SALES = Tool(
-    "query_sales",
+QUERY_SALES = tool(
+    query_sales,
     "Sales figures",
     "Figures of completed sales and refunds over local days, grouped by up to two of day, hour,"
     " weekday, location, paymentType, item, category, employee: the figures of the dashboard."
-    " coverage counts what could not be known. describe_business_data says what each metric is.",
-    QuerySalesArguments,
-    SalesAnswer,
-    query_sales,
+    " coverage counts incomplete data. describe_business_data describes the metrics.",
 )

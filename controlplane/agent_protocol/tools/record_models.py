@@ -1,4 +1,4 @@
-"""What read_business_records takes and answers."""
+"""The arguments and records of read_business_records."""
 
 from typing import Annotated, Final, Literal
 
@@ -7,7 +7,7 @@ from pydantic import Field
 from agent.wire.base import Absent, Array, Exact, MaxItems, Timestamp, Tolerant, Uuid
 from agent.wire.operator_operations import Device, RemoteRequest, ReportSummary
 from agent.wire.text import Cursor, NonEmptyText
-from controlplane.agent_protocol.tools.scope import LOCATIONS_MAX
+from controlplane.agent_protocol.tools.tool import LOCATIONS_MAX
 from controlplane.figures.records import Cents
 from controlplane.merchant.sales import PaymentType
 
@@ -21,13 +21,13 @@ Dataset = Literal[
 
 class RecordFilters(Exact):
     locations: Absent[Annotated[tuple[NonEmptyText, ...], MaxItems(LOCATIONS_MAX)]] = Field(
-        default=None, description="ids of locations; all that you may see where left out"
+        default=None, description="ids of locations; default: all that you have access to"
     )
     since: Absent[Timestamp] = Field(
-        default=None, alias="from", description="a moment with its offset, included"
+        default=None, alias="from", description="a time with its offset, inclusive"
     )
     until: Absent[Timestamp] = Field(
-        default=None, alias="to", description="a moment with its offset, excluded"
+        default=None, alias="to", description="a time with its offset, exclusive"
     )
     payment_type: Absent[PaymentType] = None
     employee_id: Absent[NonEmptyText] = None
@@ -39,7 +39,7 @@ class ReadBusinessRecordsArguments(Exact):
     dataset: Dataset
     filters: Absent[RecordFilters] = None
     cursor: Absent[Cursor] = Field(
-        default=None, description="nextCursor of the call before, with the same arguments"
+        default=None, description="nextCursor of the previous call, with the same arguments"
     )
     limit: Annotated[int, Field(ge=1, le=RECORDS_MAX)] = RECORDS_USUAL
 
@@ -52,14 +52,14 @@ class LineRecord(Tolerant):
     quantity_unit: str | None
     unit_price_cents: Cents
     discount_cents: Cents = Field(description="the line's own and its share of the sale's")
-    total_cents: Cents = Field(description="what was paid for it, tax included")
+    total_cents: Cents = Field(description="paid amount, tax included")
 
 
 class SaleRecord(Tolerant):
     sale_id: Uuid
     number: str
     ticket_number: str
-    status: str = Field(description="completed, or unknown: an order that nobody could resolve")
+    status: str = Field(description="completed, or unknown for an unresolved order")
     initiated_at: Timestamp
     location_id: str
     point_of_sale_id: str | None
@@ -73,17 +73,17 @@ class SaleRecord(Tolerant):
     tip_cents: Cents
     payment_type: str
     payment_method_name: str | None
-    lines: Array[LineRecord] | None = Field(description="null: nothing tells what was sold")
+    lines: Array[LineRecord] | None = Field(description="null: not known")
 
 
 class RefundRecord(Tolerant):
     refund_id: Uuid
     sale_id: Uuid | None
-    refunded_at: Timestamp | None = Field(description="null: nobody wrote down when")
+    refunded_at: Timestamp | None = Field(description="null: not known")
     location_id: str
     employee_id: str | None
     currency: str
-    refund_cents: Cents = Field(description="goods; all of it where components are not known")
+    refund_cents: Cents = Field(description="goods; the whole refund if components are not known")
     refunded_fee_cents: Cents
     refund_tip_cents: Cents
     components_known: bool
@@ -96,7 +96,7 @@ class EmployeeRecord(Tolerant):
     name: str
     role: str
     status: str
-    location_id: str | None = Field(description="null: of no one location")
+    location_id: str | None = Field(description="null: of no single location")
 
 
 class PointOfSaleRecord(Tolerant):

@@ -1,6 +1,6 @@
-"""The seven tools, in the order in which they are listed."""
+"""The seven tools, in the order of their listing."""
 
-from typing import Any, Final
+from typing import Final
 
 from controlplane.agent_protocol.tools.business_context import BUSINESS_CONTEXT
 from controlplane.agent_protocol.tools.business_records import READ_BUSINESS_RECORDS
@@ -10,7 +10,7 @@ from controlplane.agent_protocol.tools.merchant_data import READ_MERCHANT_DATA
 from controlplane.agent_protocol.tools.query_sales import QUERY_SALES
 from controlplane.agent_protocol.tools.tool import Tool
 
-TOOLS: Final[dict[str, Tool[Any]]] = {
+TOOLS: Final[dict[str, Tool]] = {
     tool.name: tool
     for tool in (
         BUSINESS_CONTEXT,

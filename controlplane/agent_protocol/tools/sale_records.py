@@ -1,4 +1,4 @@
-"""Sales and refunds as records, with what belongs to them by one question for each kind of it."""
+"""Records of sales and refunds, by one query for each kind of related row."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

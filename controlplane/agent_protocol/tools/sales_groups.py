@@ -1,7 +1,6 @@
-"""Sums, grouped: of days, of hours, of articles, and of employees.
+"""Grouped sums of days, hours, articles and employees.
 
-Each row of sums goes through the pure functions that make the dashboard's figures, buckets and
-items, so that a group of all is what they show.
+The sums go through the same pure functions as the figures, buckets and items of the dashboard.
 """
 
 from collections import defaultdict
@@ -42,21 +41,21 @@ METRICS: Final[Mapping[Metric, str]] = {
     "saleCents": "gross less discounts, tax included",
     "grossCents": "list price × quantity, tax included",
     "discountCents": "discounts of lines and of whole sales",
-    "refundCents": "goods given back, by the moment of the refund",
+    "refundCents": "returned goods, by the time of the refund",
     "saleCount": "completed sales",
     "refundCount": "refunds",
     "averageSaleCents": "saleCents ÷ saleCount",
     "averageItemsPerSale": "pieces ÷ saleCount",
-    "refundAmountCents": "all money that went back: goods, fee and tip",
-    "municipalityFeeCents": "fee beside the sales",
-    "refundedFeeCents": "fee given back",
-    "refundTipCents": "tips given back",
+    "refundAmountCents": "refunded money: goods, fee and tip",
+    "municipalityFeeCents": "fee in addition to the sales",
+    "refundedFeeCents": "refunded fee",
+    "refundTipCents": "refunded tips",
     "knownVatCents": "tax of lines and refunds whose tax is known",
     "vatCents": "the same, null unless all of it is known",
     "netWithoutVatCents": "netCents less vatCents",
-    "tradingRevenueCents": "sales less what was ever given back of them, at the sale's hour",
+    "tradingRevenueCents": "sales less their refunds, at the hour of the sale",
     "quantityMilli": "quantity sold, in thousandths of the unit",
-    "refundedQuantityMilli": "quantity given back, in thousandths of the unit",
+    "refundedQuantityMilli": "returned quantity, in thousandths of the unit",
     "lineCount": "lines of sales",
 }
 BY_TIME: Final = ("day", "weekday", "hour")
@@ -79,10 +78,10 @@ _SUMMED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What can be told, and what is told unasked."""
+    """The metrics of a kind of grouping, and those that are returned by default."""
 
     metrics: tuple[Metric, ...]
-    usual: tuple[Metric, ...]
+    default: tuple[Metric, ...]
 
 
 _DAYS: Final = Base(_FIGURES, ("netCents", "saleCents", "saleCount", "averageSaleCents"))
@@ -100,18 +99,18 @@ _ARTICLES: Final = Base(
 
 @dataclass(slots=True)
 class Group:
-    """One row. ``key`` is by what is grouped by; ``tell`` makes the metrics, if it is shown."""
+    """One row. ``key`` has the values by grouping. ``metrics`` computes the metrics."""
 
     currency: str
     key: Mapping[str, Any]
     net: int
-    tell: Callable[[], Mapping[str, Any]]
+    metrics: Callable[[], Mapping[str, Any]]
     label: str | None = None
 
 
 @dataclass(slots=True)
 class Names:
-    """What groups are called, by what they are grouped by."""
+    """The names of groups, by grouping."""
 
     of: dict[str, dict[Any, str]] = field(default_factory=dict)
 
@@ -121,11 +120,11 @@ class Names:
 
 
 def base_of(groups: Sequence[GroupBy]) -> Base:
-    """Return what can be told of these groups. Raises ToolError where they do not go together."""
+    """Return the metrics of groupings. Raises ToolError if they cannot be combined."""
     for each in groups:
         if clash := [other for other in groups if other in NOT_BESIDE.get(each, ())]:
             raise ToolError(
-                f"{each} cannot be grouped together with {clash[0]}: ask twice, once by each."
+                f"{each} cannot be combined with {clash[0]}: make one call for each of them."
             )
     if "hour" in groups:
         return _HOURS
@@ -133,7 +132,7 @@ def base_of(groups: Sequence[GroupBy]) -> Base:
 
 
 def groups_of(question: Question, context: ToolContext, groups: Sequence[GroupBy]) -> list[Group]:
-    """Return the groups with any movement, in no order."""
+    """Return the groups with sales or refunds, in no order."""
     ids = {place.position: place.location_id for place in question.places}
     if "hour" in groups:
         found = _by_hour(question, groups)
@@ -160,8 +159,8 @@ def _by_day(
     else:
         rows = question.reader.days(question.stretches, columns)
     sums: defaultdict[tuple[Any, ...], DaySums] = defaultdict(DaySums)
-    for currency, told, part in rows:
-        key = (currency, *_key(groups, told, ids))
+    for currency, values, part in rows:
+        key = (currency, *_key(groups, values, ids))
         sums[key] = plus(sums[key], part)
     return [
         Group(key[0], dict(zip(groups, key[1:], strict=True)), part.net, partial(_figures, part))
@@ -174,26 +173,26 @@ def _figures(sums: DaySums) -> Mapping[str, Any]:
 
 
 def _columns(groups: Iterable[GroupBy]) -> tuple[str, ...]:
-    """Return the columns of the rollups that tell the groups."""
+    """Return the columns of the rollups for the groupings."""
     of = {"day": "day", "weekday": "day", "location": "location", "paymentType": "payment_type",
           "employee": "employee"}  # fmt: skip
     return tuple(dict.fromkeys(of[each] for each in groups if each in of))
 
 
 def _key(
-    groups: Iterable[GroupBy], told: Mapping[str, Any], ids: Mapping[int, str]
+    groups: Iterable[GroupBy], values: Mapping[str, Any], ids: Mapping[int, str]
 ) -> tuple[Any, ...]:
-    return tuple(_value(each, told, ids) for each in groups if each not in BY_ARTICLE)
+    return tuple(_value(each, values, ids) for each in groups if each not in BY_ARTICLE)
 
 
-def _value(group: GroupBy, told: Mapping[str, Any], ids: Mapping[int, str]) -> Any:
+def _value(group: GroupBy, values: Mapping[str, Any], ids: Mapping[int, str]) -> Any:
     if group == "day":
-        return date_of(told["day"]).isoformat()
+        return date_of(values["day"]).isoformat()
     if group == "weekday":
-        return date_of(told["day"]).isoweekday()
+        return date_of(values["day"]).isoweekday()
     if group == "location":
-        return ids[told["location"]]
-    return told["payment_type" if group == "paymentType" else group]
+        return ids[values["location"]]
+    return values["payment_type" if group == "paymentType" else group]
 
 
 # ---------------------------------------------------------------------------- hours
@@ -208,14 +207,17 @@ def _by_hour(question: Question, groups: Sequence[GroupBy]) -> list[Group]:
             known = sums.setdefault(key, dict.fromkeys(_SUMMED, 0))
             for name in _SUMMED:
                 known[name] += bucket[name]
-    for told in sums.values():
-        told["saleCents"] = told["grossCents"] - told["discountCents"]
-        told["averageSaleCents"] = ratio(told["saleCents"], told["saleCount"])
+    for values in sums.values():
+        values["saleCents"] = values["grossCents"] - values["discountCents"]
+        values["averageSaleCents"] = ratio(values["saleCents"], values["saleCount"])
     return [
         Group(
-            key[0], dict(zip(groups, key[1:], strict=True)), told["netCents"], partial(dict, told)
+            key[0],
+            dict(zip(groups, key[1:], strict=True)),
+            values["netCents"],
+            partial(dict, values),
         )
-        for key, told in sums.items()
+        for key, values in sums.items()
     ]
 
 
@@ -238,9 +240,9 @@ def _by_article(
     columns = _columns(groups)
     sums: defaultdict[tuple[Any, ...], dict[int, ItemSums]] = defaultdict(dict)
     if columns:
-        for currency, told, added in question.reader.item_days(question.stretches, columns):
-            known = sums[currency, *_key(groups, told, ids)]
-            known[told["snapshot"]] = plus(known.get(told["snapshot"], ItemSums()), added)
+        for currency, values, added in question.reader.item_days(question.stretches, columns):
+            known = sums[currency, *_key(groups, values, ids)]
+            known[values["snapshot"]] = plus(known.get(values["snapshot"], ItemSums()), added)
     else:
         for currency, whole in question.reader.items(question.stretches).items():
             sums[(currency,)] = whole
@@ -266,7 +268,7 @@ def _item(ranked: Ranked) -> Mapping[str, Any]:
 def _split(
     part: Mapping[int, ItemSums], categories: Mapping[int, str | None], *, is_split: bool
 ) -> Iterable[tuple[str | None, Mapping[int, ItemSums]]]:
-    """Give the sums of each category, or all of them."""
+    """Return the sums of each category, or all of them."""
     if not is_split:
         return [(None, part)]
     found: defaultdict[str | None, dict[int, ItemSums]] = defaultdict(dict)

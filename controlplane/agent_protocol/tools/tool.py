@@ -1,45 +1,71 @@
-"""What a tool is: its arguments, its result, and the function between the two."""
+"""Tools: a function with a model of its arguments and a model of its result."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter
 
 from agent.wire.base import Exact, Tolerant
-from agent.wire.codec import to_plain
+from controlplane.analytics.question import place, visible_places
+from controlplane.figures.financial import Place
 from controlplane.operation.context import RequestContext
 
-Arguments = TypeVar("Arguments", bound=Exact)
 Json = dict[str, Any]
 ToolContext = RequestContext
+LOCATIONS_MAX = 100
+"""Maximum number of locations in one call."""
 
 
 class ToolError(Exception):
-    """What a model gets to read instead of a result: it says what to change."""
+    """Sent to the model instead of a result. The text names what to change."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tool(Generic[Arguments]):
+class Tool:
     """``run`` returns a short text and the result, within one transaction."""
 
     name: str
     title: str
     description: str
-    arguments: type[Arguments]
-    result: type[Tolerant]
-    run: Callable[[ToolContext, Arguments], tuple[str, Tolerant]]
+    arguments: type[Exact]
+    run: Callable[[ToolContext, Any], tuple[str, Tolerant]]
+    input_schema: Json
+    output_schema: Json
     writes: bool = False
-    input_schema: Json = field(init=False)
-    output_schema: Json = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "input_schema", schema_of(self.arguments, "validation"))
-        object.__setattr__(self, "output_schema", schema_of(self.result, "serialization"))
 
-    def answer(self, context: ToolContext, asked: Arguments) -> tuple[str, Json]:
-        text, result = self.run(context, asked)
-        return text, to_plain(result)
+def tool(
+    run: Callable[[ToolContext, Any], tuple[str, Tolerant]],
+    title: str,
+    description: str,
+    *,
+    writes: bool = False,
+) -> Tool:
+    """Return the tool of a function. Its annotations name the models of arguments and result."""
+    hints = get_type_hints(run)
+    _, result = get_args(hints.pop("return"))
+    arguments = list(hints.values())[-1]
+    return Tool(
+        run.__name__,
+        title,
+        description,
+        arguments,
+        run,
+        schema_of(arguments, "validation"),
+        schema_of(result, "serialization"),
+        writes,
+    )
+
+
+def named_places(context: ToolContext, named: Sequence[str] | None) -> list[Place]:
+    """Return the named locations, each once, or all that the caller has access to.
+
+    Raises the refusal of a location that the caller has no access to.
+    """
+    if named is None:
+        return visible_places(context)
+    return [place(context, location_id) for location_id in dict.fromkeys(named)]
 
 
 def schema_of(model: type[BaseModel], mode: Any) -> Json:

@@ -22,7 +22,7 @@ def strip_lines(client: OperationsClient, instance_id: UUID) -> tuple[str, ...]:
     """Return the lines to show: none where the service is another than ours."""
     try:
         body = DeviceDetailRequest(instance_id=instance_id)
-        presence = client.ask_own(PATH, body, Shown).presence
+        presence = client.post(PATH, body, Shown).presence
     except CommandError:
         return ()
     first, last = presence.days[0].date, presence.days[-1].date

@@ -34,7 +34,7 @@ def create(options: argparse.Namespace) -> int:
             is_sure=options.yes or count <= CONFIRM_ABOVE,
         )
         replies = [
-            client.ask_own(
+            client.post(
                 PATH,
                 CreatePendingRequest(
                     kind=options.kind, until=until, instance_ids=tuple(meant[at : at + DEVICES_MAX])

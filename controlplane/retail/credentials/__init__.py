@@ -1,1 +1,1 @@
-"""What a client of the retail API proves itself with: API keys, tokens, and what signs them."""
+"""Credentials of the retail API: API keys, tokens and signing keys."""

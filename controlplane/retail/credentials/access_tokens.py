@@ -1,6 +1,6 @@
 """Access tokens of the retail API: JWTs signed with Ed25519 (RFC 7519, RFC 8037).
 
-They are good for the retail API alone: ``aud`` says so, and no credential of the facade is one.
+They are valid for the retail API only, by ``aud``. The facade does not accept them.
 """
 
 from collections.abc import Mapping
@@ -21,18 +21,18 @@ _CLAIMS: Final = ("iss", "aud", "sub", "iat", "exp", "jti")
 
 
 class InvalidTokenError(Exception):
-    """Not a token that is good here and now."""
+    """The token is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessTokens:
-    """``signing`` are the keys in use by id, of which the one named ``current`` signs."""
+    """``signing`` has the keys in use by id. ``current`` is the id of the key that signs."""
 
     current: str
     signing: Mapping[str, Ed25519PrivateKey]
 
     def issue(self, key_id: UUID, now: datetime) -> str:
-        """Return a token for the client with an API key, good for `ACCESS_TOKEN_S` seconds."""
+        """Return a token for the client with an API key, valid for `ACCESS_TOKEN_S` seconds."""
         claims = {
             "iss": ISSUER,
             "aud": AUDIENCE,
@@ -56,7 +56,7 @@ class AccessTokens:
                 algorithms=[ALGORITHM],
                 audience=AUDIENCE,
                 issuer=ISSUER,
-                # Judged below, by the service's clock.
+                # Checked below, with the clock of the service.
                 options={
                     "require": list(_CLAIMS),
                     "verify_exp": False,

@@ -1,8 +1,8 @@
 """The clients of the retail API in the database: their API keys and refresh tokens.
 
-An API key is a permanent secret of one company with one role; a refresh token stands for it for
-30 days and is used once (contract: Authentication; RFC 9700, section 4.14.2). Both are stored as
-hashes: they are 256 and more random bits, and nothing to guess.
+An API key is a permanent secret of one company. A refresh token replaces it for 30 days and is used
+once (contract: Authentication; RFC 9700, section 4.14.2). Both are stored as plain hashes, because
+they have at least 256 random bits.
 """
 
 import re
@@ -18,8 +18,8 @@ from uuid import UUID
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from controlplane.operation.api_keys import hash_key
 from controlplane.operation.caller import Caller
+from controlplane.operation.permissions import hash_key
 from controlplane.storage.merchant.retail_tables import RefreshToken, RetailKey
 
 Environment = Literal["live", "test"]
@@ -32,7 +32,7 @@ _ALPHABET: Final = string.ascii_letters + string.digits
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a client gets: access for the API key with ``key_id``, and a token to get it again."""
+    """Access for the client with the API key ``key_id``, and the token that renews it."""
 
     key_id: UUID
     refresh_token: str
@@ -47,7 +47,7 @@ def create_key(
     can_write: bool,
     now: datetime,
 ) -> tuple[UUID, str]:
-    """Return the id and the key itself, which is kept nowhere."""
+    """Return the id and the key itself, which is not stored."""
     secret = "".join(secrets.choice(_ALPHABET) for _ in range(SECRET_LENGTH))
     key = f"venue_{environment}_{secret}"
     row = RetailKey(
@@ -68,7 +68,10 @@ def list_keys(session: Session) -> Sequence[RetailKey]:
 
 
 def revoke_key(session: Session, key_id: UUID, now: datetime) -> bool:
-    """Return whether there is such a key. Its access tokens end within seconds, the others now."""
+    """Revoke a key. Return whether it exists.
+
+    Refresh tokens end at once, access tokens within seconds.
+    """
     row = session.get(RetailKey, key_id)
     if row is None:
         return False
@@ -83,7 +86,7 @@ def revoked_keys(session: Session) -> frozenset[UUID]:
 
 
 def caller_of(session: Session, key_id: UUID) -> Caller | None:
-    """Return whom an API key stands for, or None if it is unknown or revoked."""
+    """Return the caller of an API key, or None if the key is unknown or revoked."""
     row = session.get(RetailKey, key_id)
     if row is None or row.revoked_at is not None:
         return None
@@ -91,7 +94,7 @@ def caller_of(session: Session, key_id: UUID) -> Caller | None:
 
 
 def exchange(session: Session, api_key: str, now: datetime) -> Grant | None:
-    """Begin a family of refresh tokens for an API key; None if the key is unknown or revoked."""
+    """Return access for an API key, or None if the key is unknown or revoked."""
     if not _KEY.fullmatch(api_key):
         return None
     query = select(RetailKey.id).where(
@@ -102,8 +105,10 @@ def exchange(session: Session, api_key: str, now: datetime) -> Grant | None:
 
 
 def refresh(session: Session, refresh_token: str, now: datetime) -> Grant | None:
-    """Use a refresh token; None if it is not good. One that comes again ends its whole family:
-    somebody has a copy, and it cannot be told who.
+    """Return access for a refresh token, or None if the token is not valid.
+
+    A second use ends all tokens that descend from the same API key exchange, because one of the two
+    users has a stolen copy.
     """
     query = select(RefreshToken).where(RefreshToken.secret_hash == hash_key(refresh_token))
     row = session.scalars(query.with_for_update()).first()

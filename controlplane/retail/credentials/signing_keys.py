@@ -1,4 +1,4 @@
-"""The keys that the service signs with: access tokens by Ed25519, cursors by HMAC-SHA256."""
+"""The signing keys of the service: Ed25519 for access tokens, HMAC-SHA256 for cursors."""
 
 import secrets
 import uuid
@@ -26,7 +26,7 @@ class SigningKeys:
 
 
 def load(session: Session) -> SigningKeys | None:
-    """Return the keys in use; None while there is not one for each purpose."""
+    """Return the keys in use, or None if a purpose has no key."""
     query = select(SigningKey).where(SigningKey.retired_at.is_(None))
     rows = session.scalars(query.order_by(SigningKey.created_at, SigningKey.id)).all()
     newest = {row.purpose: row for row in rows}
@@ -42,7 +42,7 @@ def load(session: Session) -> SigningKeys | None:
 
 
 def create(session: Session, now: datetime) -> SigningKeys:
-    """Make the keys that are missing, and return those in use."""
+    """Create missing keys, and return the keys in use."""
     query = select(SigningKey.purpose).where(SigningKey.retired_at.is_(None))
     for purpose in set(PURPOSES) - set(session.scalars(query)):
         session.add(_new(purpose, now))
@@ -53,7 +53,7 @@ def create(session: Session, now: datetime) -> SigningKeys:
 
 
 def rotate(session: Session, now: datetime) -> UUID:
-    """Retire what signs access tokens: all that were issued before are refused within seconds."""
+    """Rotate the signing key. Existing access tokens are refused within seconds."""
     in_use = (SigningKey.purpose == "access tokens", SigningKey.retired_at.is_(None))
     session.execute(update(SigningKey).where(*in_use).values(retired_at=now))
     row = _new("access tokens", now)

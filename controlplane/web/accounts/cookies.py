@@ -20,7 +20,6 @@ from controlplane.web.core import Core
 NAME: Final = "venue.session_token"
 SECURE_PREFIX: Final = "__Secure-"
 """Browsers take such a cookie over TLS only (RFC 6265bis, 4.1.3.1)."""
-ADDRESS_MAX: Final = 64
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
@@ -72,19 +71,6 @@ def require_own_origin(core: Core, request: Request, *, is_needed: bool) -> None
             "foreign_origin",
             "a call with the session cookie must come from this service's own pages",
         )
-
-
-def address_of(core: Core, request: Request) -> str:
-    """Return whose address it is: behind a proxy that was named the one that the proxy saw.
-
-    Of ``X-Forwarded-For`` only the last is the proxy's own; a caller may write the others.
-    """
-    # A socket for both families writes IPv4 as ::ffff:192.0.2.1.
-    peer = (request.client.host if request.client else "").removeprefix("::ffff:")
-    if peer in core.settings.trusted_proxies:
-        seen = ",".join(request.headers.getlist("x-forwarded-for")).rpartition(",")[2].strip()
-        return seen[:ADDRESS_MAX] or peer
-    return peer
 
 
 def _is_own(core: Core, request: Request, origin: str) -> bool:

@@ -1,10 +1,10 @@
 """``POST /api/auth/sign-in/email`` and ``/api/auth/sign-out``.
 
-An unknown address and a wrong password are answered alike, after the same work. Each sign-in makes
-a session of its own and ends the one that the browser had, so that nobody can be given a session
-beforehand.
+An unknown address and a wrong password get the same reply, after the same work. Each sign-in
+creates a session and ends the previous one of the browser, which prevents session fixation.
 """
 
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 from uuid import UUID, uuid4
@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
+from agent.wire.base import Message
 from agent.wire.codec import encode
 from controlplane.accounts import sessions, throttle
 from controlplane.accounts.messages import (
@@ -42,8 +42,13 @@ from controlplane.operation.errors import Refusal
 from controlplane.operation.fairness import spread
 from controlplane.storage.account_tables import User
 from controlplane.web.accounts import cookies
-from controlplane.web.admission import require_json, require_method
-from controlplane.web.bodies import read_body
+from controlplane.web.admission import (
+    Handler,
+    address_of,
+    read_body,
+    require_json,
+    require_method,
+)
 from controlplane.web.core import Core
 
 SIGN_IN: Final = "/api/auth/sign-in/email"
@@ -52,80 +57,122 @@ BODY_MAX_BYTES: Final = 4096
 
 
 def sign_in_routes(core: Core) -> list[Route]:
-    return [Route(SIGN_IN, SignInEndpoint(core)), Route(SIGN_OUT, SignOutEndpoint(core))]
+    return [
+        Route(SIGN_IN, Handler(core, sign_in_by_email)),
+        Route(SIGN_OUT, Handler(core, sign_out)),
+    ]
 
 
-class SignInEndpoint:
-    def __init__(self, core: Core) -> None:
-        self._core = core
+async def sign_in_by_email(core: Core, request: Request) -> Response:
+    """Create a session for an e-mail address and a password."""
+    admit_stranger(core, request)
+    body = parse_body(SignInRequest, await read_body(core, request, BODY_MAX_BYTES))
+    token, reply = await SignIn(core, request).sign_in(body)
+    return reply_with_cookie(core, request, reply, token)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        core, request = self._core, Request(scope, receive)
-        require_method(request, "POST")
-        require_json(request.headers)
-        cookies.require_own_origin(core, request, is_needed=False)
-        self.count(request)
-        asked = parse_body(SignInRequest, await read_body(core, request, BODY_MAX_BYTES))
-        token, reply = await self.sign_in(request, asked)
-        response = Response(encode(reply), media_type="application/json")
-        response.headers["set-cookie"] = cookies.cookie(core, request, token)
-        await response(scope, receive, send)
 
-    def count(self, request: Request) -> None:
-        """Count a try of this address. Raises the refusal of one too many."""
-        if wait_s := self._core.sign_ins.take(cookies.address_of(self._core, request)):
-            raise too_many_tries(spread(wait_s))
+async def sign_out(core: Core, request: Request) -> Response:
+    """End the session, if there is one. The reply is the same."""
+    require_method(request, "POST")
+    require_json(request.headers)
+    cookies.require_own_origin(core, request, is_needed=True)
+    parse_body(SignOutRequest, await read_body(core, request, BODY_MAX_BYTES))
+    token, now = cookies.token_of(core, request), core.clock()
+    if token is not None:
+        address = address_of(core, request)
 
-    async def sign_in(self, request: Request, asked: SignInRequest) -> tuple[str, SignInReply]:
-        """Return the token of a new session, and what is told of it. Raises the refusal."""
-        address = cookies.address_of(self._core, request)
-        tried = await self._begin(asked.email, address)
-        user = await self._identify(asked.email, asked.password)
+        def work(session: Session) -> None:
+            found = permissions.of_session(session, sessions.hash_token(token), now)
+            if found is not None:
+                event = Event("session.sign_out", Subject("session", str(found[0].key_id)))
+                note_call(session, found[0], event, address=address, now=now)
+            sessions.end_by_token(session, token)
+
+        await core.write(work)
+    return reply_with_cookie(core, request, SignedOut(signed_out=True), "")
+
+
+def admit_stranger(core: Core, request: Request) -> str:
+    """Return the address of a caller without a credential. Raises the refusal."""
+    require_method(request, "POST")
+    require_json(request.headers)
+    cookies.require_own_origin(core, request, is_needed=False)
+    return count_attempt(core, request)
+
+
+def count_attempt(core: Core, request: Request) -> str:
+    """Count an attempt to sign in, and return its address. Raises the refusal at the limit."""
+    address = address_of(core, request)
+    if wait_s := core.sign_ins.take(address):
+        raise too_many_attempts(spread(wait_s))
+    return address
+
+
+async def begin_attempt(core: Core, email: str, address: str) -> Try:
+    """Record an attempt to use the password of ``email``. Raises the refusal at the limit."""
+    now = core.clock()
+    attempt = await core.write(lambda session: throttle.begin(session, email, address, now))
+    if attempt.wait_s:
+        raise too_many_attempts(attempt.wait_s)
+    return attempt
+
+
+def reply_with_cookie(core: Core, request: Request, reply: Message, token: str) -> Response:
+    """Return a reply that sets the session cookie, or deletes it if ``token`` is empty."""
+    headers = {"set-cookie": cookies.cookie(core, request, token)}
+    return Response(encode(reply), headers=headers, media_type="application/json")
+
+
+@dataclass(frozen=True, slots=True)
+class SignIn:
+    """One attempt to sign in."""
+
+    core: Core
+    request: Request
+
+    async def sign_in(self, body: SignInRequest) -> tuple[str, SignInReply]:
+        """Return the token of a new session, and the reply. Raises the refusal."""
+        address = address_of(self.core, self.request)
+        attempt = await begin_attempt(self.core, body.email, address)
+        user = await self._identify(body.email, body.password)
         try:
             if user is None:
                 raise sign_in_failed()
-            return await self._open(request, user, asked.password, tried)
+            return await self._open(user, body.password, attempt)
         except Refusal as refusal:
-            await self._note_refused(asked.email, address, refusal.detail)
+            await self._note_refused(body.email, address, refusal.detail)
             raise
 
-    async def _begin(self, email: str, address: str) -> Try:
-        now = self._core.clock()
-        tried = await self._core.write(lambda session: throttle.begin(session, email, address, now))
-        if tried.wait_s:
-            raise too_many_tries(tried.wait_s)
-        return tried
-
     async def _identify(self, email: str, password: str) -> User | None:
-        user = await self._core.read(lambda session: find_user(session, email))
+        user = await self.core.read(lambda session: find_user(session, email))
         known = None if user is None else user.password_hash
-        is_right = await self._core.passwords.verify(known, password)
+        is_right = await self.core.passwords.verify(known, password)
         return user if is_right else None
 
     async def _note_refused(self, email: str, address: str, reason: str) -> None:
-        """Who is nobody costs the same questions, and is not named: people type passwords where an
-        address is asked for. One too many is not noted: strangers would fill the log.
+        """Add an attempt to the audit log.
+
+        An unknown address takes the same queries. It is not logged, because users type passwords
+        into the wrong field. Attempts beyond the limit are not logged, because they would fill it.
         """
-        now = self._core.clock()
+        now = self.core.clock()
 
         def work(session: Session) -> None:
             user = find_user(session, email)
-            nobody = Actor("unknown", None, "", address=address)
-            actor = nobody if user is None else person(user, address=address)
+            unknown = Actor("unknown", None, "", address=address)
+            actor = unknown if user is None else person(user, address=address)
             found = memberships(session, uuid4() if user is None else user.id)
             event = Event("session.sign_in", Subject("session", ""), reason, "refused")
             organization_id = found[0].organization_id if found else None
             note(session, actor, event, organization_id=organization_id, now=now)
 
-        await self._core.write(work)
+        await self.core.write(work)
 
-    async def _open(
-        self, request: Request, user: User, password: str, tried: Try
-    ) -> tuple[str, SignInReply]:
-        core, now = self._core, self._core.clock()
+    async def _open(self, user: User, password: str, attempt: Try) -> tuple[str, SignInReply]:
+        core, request, now = self.core, self.request, self.core.clock()
         old = cookies.token_of(core, request)
         agent = request.headers.get("user-agent", "")
-        address = cookies.address_of(core, request)
+        address = address_of(core, request)
         verified = user.password_hash
         better = (
             await core.passwords.hash(password) if core.passwords.is_outdated(verified) else None
@@ -134,8 +181,8 @@ class SignInEndpoint:
         def work(session: Session) -> tuple[str, SignInReply]:
             row = session.get(User, user.id, with_for_update=True)
             if row is None or row.password_hash != verified:
-                raise sign_in_failed()  # it is another one since
-            throttle.succeed(session, tried)
+                raise sign_in_failed()  # it was changed in the meantime
+            throttle.succeed(session, attempt)
             row.password_hash = better or verified
             if old is not None:
                 sessions.end_by_token(session, old)
@@ -156,37 +203,8 @@ class SignInEndpoint:
         return await core.write(work)
 
 
-class SignOutEndpoint:
-    """Ends the session, if there is one; the reply is the same."""
-
-    def __init__(self, core: Core) -> None:
-        self._core = core
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        core, request = self._core, Request(scope, receive)
-        require_method(request, "POST")
-        require_json(request.headers)
-        cookies.require_own_origin(core, request, is_needed=True)
-        parse_body(SignOutRequest, await read_body(core, request, BODY_MAX_BYTES))
-        token = cookies.token_of(core, request)
-        if token is not None:
-            address = cookies.address_of(core, request)
-            await core.write(lambda session: self._end(session, token, address))
-        response = Response(encode(SignedOut(signed_out=True)), media_type="application/json")
-        response.headers["set-cookie"] = cookies.cookie(core, request, "")
-        await response(scope, receive, send)
-
-    def _end(self, session: Session, token: str, address: str) -> None:
-        now = self._core.clock()
-        found = permissions.of_session(session, sessions.hash_token(token), now)
-        if found is not None:
-            event = Event("session.sign_out", Subject("session", str(found[0].key_id)))
-            note_call(session, found[0], event, address=address, now=now)
-        sessions.end_by_token(session, token)
-
-
 def sign_in_failed() -> Refusal:
-    """The same for an unknown address and a wrong password."""
+    """Return the refusal for an unknown address as well as for a wrong password."""
     return Refusal(
         HTTPStatus.UNAUTHORIZED,
         "sign_in_failed",
@@ -195,17 +213,17 @@ def sign_in_failed() -> Refusal:
     )
 
 
-def too_many_tries(wait_s: int) -> Refusal:
+def too_many_attempts(wait_s: int) -> Refusal:
     return Refusal(
         HTTPStatus.TOO_MANY_REQUESTS,
         "too_many_sign_ins",
-        f"too many failed tries to sign in, wait {wait_s} s",
+        f"too many failed attempts to sign in: wait {wait_s} s",
         headers={"Retry-After": str(wait_s)},
     )
 
 
 def _first_organization(session: Session, user_id: UUID) -> str:
-    """A session is of one organization at a time: the oldest, until another is chosen."""
+    """Return the oldest organization of a user. The user can choose another one later."""
     for each in memberships(session, user_id):
         return each.organization_id
     raise Refusal(

@@ -1,12 +1,13 @@
-"""Requests to the official SDK's dispatch and back. Loaded with the first call: it is large.
+"""Passes requests to the official SDK, and runs the tools. Imported at the first call: it is large.
 
-The SDK's own HTTP server is not used: it opens streams, answers JSON-RPC errors with 4xx and takes
-envelopes that the contract refuses (docs/adr/0042-agent-protocol.md).
+The HTTP server of the SDK is not used: it opens streams, answers JSON-RPC errors with 4xx and
+accepts envelopes that the contract refuses (docs/adr/0042-agent-protocol.md).
 """
 
-import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 import anyio
@@ -27,33 +28,38 @@ from mcp.shared.message import MessageMetadata
 from mcp.shared.transport_context import TransportContext
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
+from sqlalchemy.orm import Session
 
 from agent import __version__
+from agent.wire import codec, validation
+from agent.wire.codec import to_plain
 from controlplane.agent_protocol.tools.registry import TOOLS
 from controlplane.agent_protocol.tools.tool import Tool, ToolError
-from controlplane.web.agent_protocol.calls import Call
-from controlplane.web.agent_protocol.envelope import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    Id,
-    Json,
-    RpcError,
-    RpcRequest,
-)
+from controlplane.operation.caller import Caller
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import Refusal, unauthenticated
+from controlplane.operation.permissions import callers
+from controlplane.web.agent_protocol.envelope import INVALID_PARAMS, Id, Json, RpcError, RpcRequest
+from controlplane.web.core import Core
+from controlplane.web.pipeline import run
 
-log = logging.getLogger(__name__)
-UNTOLD_VERSION: Final = "2025-03-26"
-"""What a request without ``MCP-Protocol-Version`` speaks (MCP 2025-06-18, transports)."""
+DEFAULT_VERSION: Final = "2025-03-26"
+"""Version of a request without ``MCP-Protocol-Version`` (MCP 2025-06-18, transports)."""
+ISSUES_MAX: Final = 8
+FREE_S: Final = 0.25
+"""Processor seconds of a call that are not charged to its key. Most calls take a tenth of it."""
+HIDDEN: Final = "there is no such thing, or this credential has no access to it"
 INSTRUCTIONS: Final = """\
-Figures and records of one merchant. Begin with business_context: it tells which locations you may \
-ask about and for which days there are sales. describe_business_data lists datasets, groupings and \
+Figures and records of one merchant. Begin with business_context: it lists the locations that you \
+have access to and the days with sales. describe_business_data lists datasets, groupings and \
 metrics with examples. Money is in minor units of the row's currency; days and hours are local to \
 each location. Only set_catalog_availability changes anything."""
+RunTool = Callable[[Tool, Json], Awaitable[tuple[str, Json]]]
 
 
 @dataclass(slots=True)
 class OneReply:
-    """The SDK's view of one request: there is no way back to the client but the reply."""
+    """The SDK's view of one request. Only the reply reaches the client."""
 
     request_id: Id
     transport: TransportContext
@@ -77,15 +83,20 @@ class OneReply:
         """Nothing is sent."""
 
 
-async def answer(request: RpcRequest, lines: Sequence[tuple[str, str]], call: Call) -> Json:
-    """Return the result. ``lines`` are the headers, their names in lower case.
+async def answer(request: RpcRequest, lines: Sequence[tuple[str, str]], run_tool: RunTool) -> Json:
+    """Return the result of a request.
 
-    Raises RpcError, and a refusal where the credential has ended.
+    Args:
+        lines: the headers, with names in lower case.
+
+    Raises:
+        RpcError: the request is wrong.
+        Refusal: the credential has ended.
     """
-    assert request.request_id is not None  # noqa: S101 - a notification has no answer
+    assert request.request_id is not None  # noqa: S101 - a notification has no reply
     if (repeated := find_duplicated_routing_header(lines)) is not None:
         raise RpcError(types.HEADER_MISMATCH, f"the header {repeated} must be given once")
-    # White space around a value is none of it (RFC 9110, section 5.5); uvicorn keeps what follows.
+    # RFC 9110, section 5.5: white space around a value is not part of it. uvicorn keeps the end.
     headers = {name: value.strip(" \t") for name, value in lines}
     transport = TransportContext(kind="streamable-http", can_send_request=False, headers=headers)
     context = OneReply(request.request_id, transport)
@@ -96,27 +107,27 @@ async def answer(request: RpcRequest, lines: Sequence[tuple[str, str]], call: Ca
             request.method,
             request.params,
             connection=_connection(request, headers),
-            lifespan_state=call,
+            lifespan_state=run_tool,
         )
     except MCPError as error:
         raise RpcError(error.code, error.message, error.data) from None
     except ValidationError:
         raise RpcError(
-            INVALID_PARAMS, f"the params do not fit what {request.method[:64]} takes"
+            INVALID_PARAMS, f"the params of {request.method[:64]} are not valid"
         ) from None
 
 
 def _connection(request: RpcRequest, headers: Mapping[str, str]) -> Connection:
-    """Return the state of a connection as this request alone tells it."""
-    told = headers.get(MCP_PROTOCOL_VERSION_HEADER)
+    """Return the state of a connection, from this request alone."""
+    version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
     meta = (request.params or {}).get("_meta", {})
     is_enveloped = types.PROTOCOL_VERSION_META_KEY in meta
-    if not is_enveloped and (told is None or told in HANDSHAKE_PROTOCOL_VERSIONS):
-        return Connection.from_envelope(told or UNTOLD_VERSION, None, None)
-    if not is_enveloped and told not in KNOWN_PROTOCOL_VERSIONS:
-        versions = {"supported": list(KNOWN_PROTOCOL_VERSIONS), "requested": told}
+    if not is_enveloped and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS):
+        return Connection.from_envelope(version or DEFAULT_VERSION, None, None)
+    if not is_enveloped and version not in KNOWN_PROTOCOL_VERSIONS:
+        versions = {"supported": list(KNOWN_PROTOCOL_VERSIONS), "requested": version}
         raise RpcError(
-            types.UNSUPPORTED_PROTOCOL_VERSION, "the protocol version is not served", versions
+            types.UNSUPPORTED_PROTOCOL_VERSION, "the protocol version is not supported", versions
         )
     body = {
         "jsonrpc": "2.0",
@@ -132,8 +143,77 @@ def _connection(request: RpcRequest, headers: Mapping[str, str]) -> Connection:
     )
 
 
+async def run_tool(core: Core, caller: Caller, tool: Tool, arguments: Json) -> tuple[str, Json]:
+    """Return a short text and the structured result.
+
+    Raises:
+        ToolError: a model can correct the call.
+        RpcError: it cannot.
+        Refusal: the credential has ended.
+    """
+
+    def work(context: RequestContext, parsed: Any) -> tuple[str, Json]:
+        if tool.writes and not context.caller.can_write:
+            raise RpcError(
+                INVALID_PARAMS,
+                f"{tool.name} needs an API key with a write grant, and this credential is"
+                " read-only. Ask the merchant for such a key.",
+            )
+        text, result = tool.run(context, parsed)
+        return text, to_plain(result)
+
+    try:
+        return await run(
+            core,
+            caller,
+            work,
+            tuple,
+            parse=partial(read_arguments, tool, arguments),
+            writes=tool.writes,
+            renew=_renewed,
+            free_s=FREE_S,
+        )
+    except Refusal as refusal:
+        raise _rpc_error(refusal) from None
+
+
+def read_arguments(tool: Tool, arguments: Json) -> Any:
+    """Return the arguments as the tool's model. Raises ToolError."""
+    try:
+        return codec.validate(arguments, tool.arguments)
+    except validation.ValidationError as error:
+        issues = [
+            f"{issue.where or 'arguments'} {issue.reason}" for issue in error.issues[:ISSUES_MAX]
+        ]
+        known = ", ".join(tool.input_schema.get("properties", {})) or "none"
+        raise ToolError(f"{'; '.join(issues)}. {tool.name} takes: {known}.") from None
+
+
+def _renewed(session: Session, caller: Caller, now: datetime) -> Caller:
+    """Return what the caller may do now. Raises the refusal of a credential that has ended."""
+    found = callers(session, (caller.key_id,), now).get(caller.key_id)
+    if found is None:
+        raise unauthenticated()
+    return found
+
+
+def _rpc_error(refusal: Refusal) -> Exception:
+    """Return the error that the caller of a tool gets instead of a refusal."""
+    if refusal.code == "foreign_location" or refusal.code.endswith("_not_found"):
+        return RpcError(INVALID_PARAMS, HIDDEN)
+    if refusal.errors is not None:
+        fields = "; ".join(f"{name} {' and '.join(why)}" for name, why in refusal.errors.items())
+        return ToolError(f"{fields}. Change the named arguments and call again.")
+    if refusal.code == "invalid_cursor":
+        return ToolError(
+            "The cursor belongs to a call with other arguments, or is older than 24 hours."
+            " Leave cursor out to start from the beginning."
+        )
+    return refusal
+
+
 async def _list_tools(
-    _context: ServerRequestContext[Call], params: types.PaginatedRequestParams | None
+    _context: ServerRequestContext[RunTool], params: types.PaginatedRequestParams | None
 ) -> types.ListToolsResult:
     if params is not None and params.cursor is not None:
         raise MCPError(INVALID_PARAMS, "all tools are on one page: leave cursor out")
@@ -141,17 +221,17 @@ async def _list_tools(
 
 
 async def _call_tool(
-    context: ServerRequestContext[Call], params: types.CallToolRequestParams
+    context: ServerRequestContext[RunTool], params: types.CallToolRequestParams
 ) -> types.CallToolResult:
     tool = TOOLS.get(params.name)
     if tool is None:
         names = ", ".join(TOOLS)
         raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:64]!r}: call {names}")
     try:
-        text, structured = await context.lifespan_context.run(tool, params.arguments or {})
+        text, structured = await context.lifespan_context(tool, params.arguments or {})
     except ToolError as error:
-        said = types.TextContent(type="text", text=str(error))
-        return types.CallToolResult(content=[said], is_error=True)
+        message = types.TextContent(type="text", text=str(error))
+        return types.CallToolResult(content=[message], is_error=True)
     except RpcError as error:
         raise MCPError(error.code, error.message, error.data) from None
     return types.CallToolResult(
@@ -159,7 +239,7 @@ async def _call_tool(
     )
 
 
-def _described(tool: Tool[Any]) -> types.Tool:
+def _described(tool: Tool) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,
@@ -175,7 +255,7 @@ def _described(tool: Tool[Any]) -> types.Tool:
     )
 
 
-_SERVER: Final[Server[Call]] = Server(
+_SERVER: Final[Server[RunTool]] = Server(
     "venue-control",
     version=__version__,
     title="Venue control",
@@ -183,10 +263,3 @@ _SERVER: Final[Server[Call]] = Server(
     on_list_tools=_list_tools,
     on_call_tool=_call_tool,
 )
-
-
-def internal_error(request_id: Id, trace_id: str) -> RpcError:
-    """Return what a caller learns of a fault of ours; the log has the rest."""
-    log.exception("trace_id=%s the call failed", trace_id, extra={"trace_id": trace_id})
-    message = "the service failed to answer; the trace id names the entry in its log"
-    return RpcError(INTERNAL_ERROR, message, {"traceId": trace_id}, request_id)

@@ -1,5 +1,11 @@
-"""``POST /api/mcp/v1``: one request in, one JSON reply out, nothing kept between two."""
+"""``POST /api/mcp/v1``: one request, one JSON reply. No state is kept between requests.
 
+Until JSON-RPC begins, refusals are ``{"error": …}`` (contract: Errors).
+"""
+
+import logging
+import re
+from functools import partial
 from http import HTTPStatus
 from types import ModuleType
 from typing import Final
@@ -7,92 +13,139 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
+from controlplane.accounts.oauth.metadata import RESOURCE_METADATA, RESOURCE_PATH
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal
-from controlplane.web.admission import admit, by_key_or_token, require_method
-from controlplane.web.agent_protocol.calls import Call
+from controlplane.web.admission import Handler, admit, by_key_or_token, read_body, require_method
 from controlplane.web.agent_protocol.envelope import (
+    INTERNAL_ERROR,
     RpcError,
     RpcRequest,
     read_request,
     write_error,
     write_result,
 )
-from controlplane.web.agent_protocol.refusals import (
-    PATH,
-    require_no_web_page,
-    unauthorized,
-)
-from controlplane.web.bodies import read_body
 from controlplane.web.core import Core
 
+log = logging.getLogger(__name__)
 BODY_MAX_BYTES: Final = 65_536
-"""What a tool takes is a thousandth of it."""
+"""A thousand times as much as the arguments of a usual call."""
+METADATA_PATH: Final = RESOURCE_METADATA + RESOURCE_PATH
+"""Path of the metadata of the resource (RFC 9728)."""
+_HOST: Final = re.compile(r"[A-Za-z0-9.\-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?")
+_LOOPBACK: Final = re.compile(
+    r"https?://(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?", re.IGNORECASE
+)
 
 
 def agent_protocol_routes(core: Core) -> list[Route]:
-    return [Route(PATH, AgentProtocolEndpoint(core))]
+    return [Route(RESOURCE_PATH, Handler(core, AgentProtocol().call))]
 
 
-class AgentProtocolEndpoint:
-    """An ASGI endpoint."""
+class AgentProtocol:
+    """The function of the endpoint, and the module that it imports at the first call."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._dispatch: ModuleType | None = None
+    _dispatch: ModuleType | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
+    async def call(self, core: Core, request: Request) -> Response:
+        """Answer one JSON-RPC request."""
         require_method(request, "POST")
         require_no_web_page(request)
         try:
-            caller = await admit(self._core, request, authenticate=by_key_or_token, writes=False)
-            with self._core.fairness.call(caller):
-                limit = min(BODY_MAX_BYTES, self._core.settings.body_limit_bytes)
-                body = await read_body(self._core, request, limit)
-                response = await self._answer(request, caller, body)
+            caller = await admit(core, request, authenticate=by_key_or_token, writes=False)
+            with core.fairness.call(caller):
+                limit = min(BODY_MAX_BYTES, core.settings.body_limit_bytes)
+                body = await read_body(core, request, limit)
+                return await self._answer(core, request, caller, body)
         except Refusal as refusal:
             if refusal.status == HTTPStatus.UNAUTHORIZED:
-                raise unauthorized(request, self._core.settings.origin) from None
+                raise _unauthorized(request, core.settings.origin) from None
             raise
-        await response(scope, receive, send)
 
-    async def _answer(self, request: Request, caller: Caller, body: bytes) -> Response:
+    async def _answer(self, core: Core, request: Request, caller: Caller, body: bytes) -> Response:
         try:
-            asked = read_request(body)
-            if asked.request_id is None:
+            call = read_request(body)
+            if call.request_id is None:
                 return Response(status_code=HTTPStatus.ACCEPTED)
-            content = await self._result(asked, Call(self._core, caller), request)
+            content = await self._result(core, request, caller, call)
         except RpcError as error:
             content = write_error(error)
         return Response(content, media_type="application/json")
 
-    async def _result(self, asked: RpcRequest, call: Call, request: Request) -> bytes:
-        """Return the reply. Raises RpcError that names the request."""
-        assert asked.request_id is not None  # noqa: S101 - a notification has no answer
-        dispatch = self._dispatch or await self._load()
+    async def _result(
+        self, core: Core, request: Request, caller: Caller, call: RpcRequest
+    ) -> bytes:
+        """Return the reply. Raises RpcError with the id of the request."""
+        assert call.request_id is not None  # noqa: S101 - a notification has no reply
         try:
-            result = await dispatch.answer(asked, request.headers.items(), call)
-            return write_result(asked.request_id, result)
+            dispatch = self._dispatch or await self._load(core)
+            result = await dispatch.answer(
+                call, request.headers.items(), partial(dispatch.run_tool, core, caller)
+            )
+            return write_result(call.request_id, result)
         except RpcError as error:
-            error.request_id = asked.request_id
+            error.request_id = call.request_id
             raise
         except Refusal:
             raise
-        except Exception:  # noqa: BLE001 - the boundary: told as JSON-RPC has it, and logged
+        except Exception:
+            # The boundary: the caller gets a trace id, and the log has the rest.
             trace_id = request.state.trace_id
-            raise dispatch.internal_error(asked.request_id, trace_id) from None
+            log.exception("trace_id=%s the call failed", trace_id, extra={"trace_id": trace_id})
+            message = "the service failed to answer; the trace id names the entry in its log"
+            data = {"traceId": trace_id}
+            raise RpcError(INTERNAL_ERROR, message, data, call.request_id) from None
 
-    async def _load(self) -> ModuleType:
-        """Load the SDK beside the event loop: it takes half a second, which heartbeats must not
-        wait for."""
+    async def _load(self, core: Core) -> ModuleType:
+        """Import the module that uses the official SDK.
+
+        It takes half a second. It happens in a thread, so that heartbeats do not wait for it.
+        """
 
         def load(_transactions: object) -> ModuleType:
             from controlplane.web.agent_protocol import dispatch
 
             return dispatch
 
-        self._dispatch = await self._core.run(load)
+        self._dispatch = await core.run(load)
         return self._dispatch
+
+
+def _unauthorized(request: Request, origin: str | None) -> Refusal:
+    """Return the refusal that names the metadata of the resource (RFC 9728, section 5.1).
+
+    ``origin`` is `Settings.origin`.
+    """
+    metadata = f"{origin or _origin_of(request)}{METADATA_PATH}"
+    return Refusal(
+        HTTPStatus.UNAUTHORIZED,
+        "unauthenticated",
+        "a valid bearer credential is needed: Authorization: Bearer <API key or OAuth token>",
+        headers={"WWW-Authenticate": f'Bearer resource_metadata="{metadata}"'},
+    )
+
+
+def _origin_of(request: Request) -> str:
+    """Return the origin that the caller used.
+
+    A caller that sends a wrong origin, or a wrong scheme of a proxy, misleads only itself.
+    """
+    host = request.headers.get("host", "")
+    if not _HOST.fullmatch(host):
+        host = "localhost"
+    is_tls = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", ""))
+    return f"{'https' if is_tls else 'http'}://{host}"
+
+
+def require_no_web_page(request: Request) -> None:
+    """Refuse calls from web pages, except from pages on this machine.
+
+    Otherwise DNS rebinding would let a page reach a service on loopback (MCP, Streamable HTTP,
+    security warning). Browsers send the origin of the page. Agents send none.
+    """
+    origin = request.headers.get("origin")
+    if origin is not None and not _LOOPBACK.fullmatch(origin):
+        raise Refusal(
+            HTTPStatus.FORBIDDEN, "foreign_origin", "web pages of other origins are not served here"
+        )

@@ -1,15 +1,20 @@
-"""The JSON-RPC envelope, as strictly as the contract has it (contract: JSON-RPC envelope).
+"""The JSON-RPC envelope, as strict as the contract (contract: JSON-RPC envelope).
 
-A request has ``jsonrpc``, ``id``, ``method`` and maybe ``params``, and no other key; a
-notification is the same without ``id``. What is neither is answered with an error, whose ``id`` is
-left out where the request's cannot be told.
+A request has ``jsonrpc``, ``id``, ``method`` and optionally ``params``, and no other key. A
+notification is the same without ``id``. Everything else is answered with an error. The error has no
+``id`` if the request has no valid one.
 """
 
 import json
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
+from pydantic import Field, StringConstraints
+
+from agent.wire import codec
+from agent.wire.base import Absent, Exact, Model
 from agent.wire.limits import INTEGER_MAX
+from agent.wire.validation import ValidationError
 from controlplane.operation.bodies import parse_any_json
 from controlplane.operation.errors import Refusal
 
@@ -17,18 +22,46 @@ PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
-KEYS: Final = frozenset({"jsonrpc", "id", "method", "params"})
 NOTIFICATIONS: Final = "notifications/"
-RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
 DEPTH_MAX: Final = 32
-"""Lists and objects within each other. Arguments of a tool have three."""
+"""Nested lists and objects. The arguments of a tool have three levels."""
 
 Json = dict[str, Any]
-Id = str | int
+Id = str | Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
+
+
+class RelatedTask(Model):
+    task_id: str = Field(alias="taskId")
+
+
+class Meta(Model):
+    progress_token: Absent[Id] = Field(default=None, alias="progressToken")
+    related_task: Absent[RelatedTask] = Field(
+        default=None, alias="io.modelcontextprotocol/related-task"
+    )
+
+
+class Params(Model):
+    meta: Absent[Meta] = Field(default=None, alias="_meta")
+
+
+class Named(Model):
+    """The id alone, for errors of a request that is wrong otherwise."""
+
+    id: Absent[Id] = None
+
+
+class Envelope(Exact):
+    """A request or a notification. The SDK validates the rest of ``params``."""
+
+    jsonrpc: Literal["2.0"]
+    id: Absent[Id] = None
+    method: Annotated[str, StringConstraints(min_length=1)]
+    params: Absent[Params] = None
 
 
 class RpcError(Exception):
-    """A JSON-RPC error. ``request_id`` None: it is not known which request it answers."""
+    """A JSON-RPC error. ``request_id`` is None if the id of the request is not known."""
 
     def __init__(
         self, code: int, message: str, data: Any = None, request_id: Id | None = None
@@ -42,7 +75,7 @@ class RpcError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RpcRequest:
-    """``request_id`` None: a notification, which nobody waits for."""
+    """``request_id`` is None for a notification, which gets no reply."""
 
     request_id: Id | None
     method: str
@@ -56,22 +89,14 @@ def read_request(body: bytes) -> RpcRequest:
     except Refusal as refusal:
         raise RpcError(PARSE_ERROR, refusal.detail) from None
     if isinstance(value, list):
-        raise _invalid("a batch is not served: send one request at a time")
+        raise RpcError(INVALID_REQUEST, "batches are not supported: send one request at a time")
     if not isinstance(value, dict):
-        raise _invalid("the body must be one JSON-RPC request object")
-    request_id = value.get("id") if is_id(value.get("id")) else None
+        raise RpcError(INVALID_REQUEST, "the body must be one JSON-RPC request object")
     try:
         return _read(value)
     except RpcError as error:
-        error.request_id = request_id
+        error.request_id = _id_of(value)
         raise
-
-
-def is_id(value: object) -> bool:
-    """Tell whether ``value`` is a string or an integer of the contract's range."""
-    if isinstance(value, str):
-        return _is_text(value)
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= INTEGER_MAX
 
 
 def write_result(request_id: Id, result: Json) -> bytes:
@@ -79,52 +104,38 @@ def write_result(request_id: Id, result: Json) -> bytes:
 
 
 def write_error(error: RpcError) -> bytes:
-    """Return the reply that says what went wrong."""
-    said: Json = {"code": error.code, "message": error.message}
+    """Return the reply for an error."""
+    described: Json = {"code": error.code, "message": error.message}
     if error.data is not None:
-        said["data"] = error.data
-    answered = {} if error.request_id is None else {"id": error.request_id}
-    return _encode({"jsonrpc": "2.0", **answered, "error": said})
+        described["data"] = error.data
+    named = {} if error.request_id is None else {"id": error.request_id}
+    return _encode({"jsonrpc": "2.0", **named, "error": described})
 
 
 def _read(value: Json) -> RpcRequest:
-    if unknown := sorted(set(value) - KEYS):
-        names = ", ".join(repr(name[:32]) for name in unknown[:4])
-        raise _invalid(f"no other keys than jsonrpc, id, method and params are served: {names}")
-    if value.get("jsonrpc") != "2.0":
-        raise _invalid('jsonrpc must be "2.0"')
-    if "id" in value and not is_id(value["id"]):
-        raise _invalid(f"id must be a string or an integer from -{INTEGER_MAX} to {INTEGER_MAX}")
-    method = value.get("method")
-    if not isinstance(method, str) or not method:
-        raise _invalid("method must be a string")
-    if "id" not in value and not method.startswith(NOTIFICATIONS):
-        raise _invalid(f"id is missing: only methods that begin with {NOTIFICATIONS} go without")
+    if not _is_text(value):
+        raise RpcError(INVALID_REQUEST, "strings must not contain a lone surrogate")
+    try:
+        envelope = codec.validate(value, Envelope)
+    except ValidationError as error:
+        places = [each.where for each in error.issues]
+        is_of_meta = all(each.startswith("params._meta") for each in places)
+        message = f"{error.where[:64] or 'the request'} {error.reason}"
+        raise RpcError(INVALID_PARAMS if is_of_meta else INVALID_REQUEST, message) from None
+    if envelope.id is None and not envelope.method.startswith(NOTIFICATIONS):
+        message = f"id is missing: only methods that begin with {NOTIFICATIONS} have none"
+        raise RpcError(INVALID_REQUEST, message)
     params = value.get("params")
-    if "params" in value:
-        if not isinstance(params, dict):
-            raise _invalid("params must be an object")
-        _require_shallow(params)
-        _check_meta(params)
-    if not _is_text([method, params]):
-        raise _invalid("no text may hold half of a surrogate pair")
-    return RpcRequest(value.get("id"), method, params)
+    _require_shallow(params or {})
+    return RpcRequest(envelope.id, envelope.method, params)
 
 
-def _check_meta(params: Json) -> None:
-    if "_meta" not in params:
-        return
-    meta = params["_meta"]
-    if not isinstance(meta, dict):
-        raise RpcError(INVALID_PARAMS, "params._meta must be an object")
-    if "progressToken" in meta and not is_id(meta["progressToken"]):
-        raise RpcError(INVALID_PARAMS, "params._meta.progressToken must be a string or an integer")
-    if RELATED_TASK in meta:
-        task = meta[RELATED_TASK]
-        if not isinstance(task, dict) or not isinstance(task.get("taskId"), str):
-            raise RpcError(
-                INVALID_PARAMS, f"params._meta.{RELATED_TASK} must be {{taskId: string}}"
-            )
+def _id_of(value: Json) -> Id | None:
+    try:
+        found = codec.validate(value, Named).id
+    except ValidationError:
+        return None
+    return found if _is_text(found) else None
 
 
 def _require_shallow(params: Json) -> None:
@@ -142,16 +153,12 @@ def _require_shallow(params: Json) -> None:
 
 
 def _is_text(value: Any) -> bool:
-    """Tell whether UTF-8 can carry every text in ``value``: JSON can spell what it cannot."""
+    """Return whether all strings in ``value`` can be encoded. JSON can escape lone surrogates."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _invalid(message: str) -> RpcError:
-    return RpcError(INVALID_REQUEST, message)
 
 
 def _encode(value: Json) -> bytes:

@@ -1,46 +1,59 @@
-"""The OpenAPI 3.1 document, made of the rows of every area.
+"""OpenAPI 3.1 documents, generated from the operations of an interface.
 
-The schemas are pydantic's own, of the models that read bodies and write replies; refusals are
-`application/problem+json` (RFC 9457), with the codes that each operation can give.
+The schemas are those of the models that read bodies and write replies. Refusals are
+`application/problem+json` (RFC 9457), with the codes with which each operation can refuse.
 """
 
-import functools
-import json
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from agent import __version__
+from pydantic import Field
+
 from agent.wire.base import Absent, Array, Tolerant
-from agent.wire.payloads.application import ApplicationPayload
-from agent.wire.payloads.network import NetworkPayload
+from agent.wire.problem import MEDIA_TYPE
 from controlplane.operation.operation import Area, Operation
-from controlplane.web.accounts.cookies import NAME, SECURE_PREFIX
-from controlplane.web.openapi.areas import AREAS
-from controlplane.web.openapi.replies import COMPONENT_HEADERS, headers_of, refusal
-from controlplane.web.openapi.schemas import Json, SchemaOf, json_schemas, markdown, readable
+from controlplane.web.openapi.schemas import (
+    REFERENCES,
+    Json,
+    Key,
+    SchemaOf,
+    json_schemas,
+    markdown,
+    readable,
+)
 
-PAGE_SIZE: Final = {
+_WORDS: Final = {
+    400: "A parameter or the body is not what the operation takes.",
+    401: "There is no valid API key, nor a session.",
+    403: "The API key or session may not do this.",
+    404: "There is no such thing, or it is another organization's.",
+    408: "The body came too slowly.",
+    409: "It cannot be done as things are now.",
+    413: "The body is too large.",
+    415: "The body is not `application/json`.",
+    429: "Too many calls.",
+    500: "The service failed; its log knows more under the trace id.",
+    503: "The database is busy, or too many streams are open.",
+}
+_PAGE_SIZE: Final = {
     "name": "Prefer",
     "in": "header",
     "description": "`maxpagesize=N`: how many records a page should have (OData 4.01, RFC 7240).",
     "schema": {"type": "string"},
 }
-
-VERSION: Final = "v1"
-"""The contract's version of the interface."""
-SCHEME: Final = "apiKey"
-COOKIE_SCHEME: Final = "sessionCookie"
-SECURE_COOKIE_SCHEME: Final = "secureSessionCookie"
-
-_DESCRIPTION: Final = f"""\
-The reference service of the venue agent, {__version__}.
-
-Every operation is a `POST` with a JSON object, `support.contact` with nothing, and answers 200 with
-JSON, or refuses with a problem (RFC 9457) whose `code` says why. Lengths of strings are counted in
-UTF-16 code units, as JavaScript does: a character outside the Basic Multilingual Plane is two. A
-key that is not listed is refused; one that is optional is left out, never null. An object must not
-name a key twice.
-"""
+_COMPONENT_HEADERS: Final[Json] = {
+    "TraceId": {
+        "description": "Names the call in the service's log.",
+        "required": True,
+        "schema": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+    },
+    "RetryAfter": {
+        "description": "Seconds to wait.",
+        "required": True,
+        "schema": {"type": "integer", "minimum": 1},
+    },
+}
 _DEPRECATION: Final[Json] = {
     "Deprecation": {
         "description": "Since when, as `@` and seconds since 1970 (RFC 9745).",
@@ -53,121 +66,195 @@ _DEPRECATION: Final[Json] = {
         "schema": {"type": "string"},
     },
 }
+_HEADERS: Final[dict[int, Json]] = {
+    401: {"WWW-Authenticate": {"required": True, "schema": {"type": "string"}}},
+    415: {"Accept-Post": {"required": True, "schema": {"type": "string"}}},
+    429: {"Retry-After": {"$ref": "#/components/headers/RetryAfter"}},
+    503: {"Retry-After": {"$ref": "#/components/headers/RetryAfter"}},
+}
 
 
 class Problem(Tolerant):
-    """Why a call was refused."""
+    """Why a call was refused. ``errors`` names fields. ``reason`` explains a conflict."""
 
     title: str
     type: str
     instance: str
+    trace_id: str = Field(alias="trace_id")
     status: int
-    code: str
     detail: str
+    code: Absent[str] = None
+    reason: Absent[str] = None
     errors: Absent[dict[str, Array[str]]] = None
 
 
-@functools.cache
-def document_bytes() -> bytes:
-    """Return the document of this service as JSON."""
-    return json.dumps(document(AREAS), ensure_ascii=False, separators=(",", ":")).encode()
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Interface:
+    """An interface with a document of its own.
+
+    Attributes:
+        security: the security schemes by name; any one of them is enough.
+        models: further models that components of the document refer to.
+        components: further schemas by name.
+        words: descriptions of statuses that differ from the usual ones.
+        empty: statuses whose replies have no body.
+        code_of: returns the code that a reply has for a status and the code of the refusal.
+        reasons: values of ``reason`` by code.
+    """
+
+    title: str
+    version: str
+    description: str
+    areas: Sequence[Area]
+    security: Json
+    models: Collection[type[Any]] = ()
+    components: Json = field(default_factory=dict)
+    words: Mapping[int, str] = field(default_factory=dict)
+    empty: Collection[int] = ()
+    code_of: Callable[[int, str], str | None] = lambda _status, code: code
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def operations(self) -> Iterator[Operation]:
+        return (each for area in self.areas for each in area.operations)
 
 
-def document(areas: Iterable[Area]) -> Json:
-    """Return the document of these areas."""
-    areas = tuple(areas)
-    schemas, components = _schemas([each for area in areas for each in area.operations])
+def document(interface: Interface) -> Json:
+    """Return the document of an interface."""
+    schemas, components = _schemas(interface)
+    paths: Json = {}
+    for area in interface.areas:
+        for each in area.operations:
+            described = _operation(interface, area, each, schemas)
+            paths.setdefault(each.path, {})[each.method.lower()] = described
+    tags = [{"name": each.name, "description": each.description} for each in interface.areas]
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": "Venue control",
-            "version": VERSION,
-            "description": _DESCRIPTION,
+            "title": interface.title,
+            "version": interface.version,
+            "description": interface.description,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
-        "tags": [{"name": area.name, "description": area.description} for area in areas],
-        "security": [{SCHEME: []}, {COOKIE_SCHEME: []}, {SECURE_COOKIE_SCHEME: []}],
-        "paths": {
-            each.path: {"post": _operation(area, each, schemas)}
-            for area in areas
-            for each in area.operations
-        },
+        "tags": [each for each in tags if each["name"]],
+        "security": [{each: []} for each in interface.security],
+        "paths": paths,
         "components": {
             "schemas": components,
-            "headers": COMPONENT_HEADERS,
-            "securitySchemes": {
-                SCHEME: {
-                    "type": "http",
-                    "scheme": "bearer",
-                    "description": "An API key. It reads; some operations need one with a write"
-                    " grant, and each sees its organization and locations only.",
-                },
-                COOKIE_SCHEME: _cookie(NAME, "in plain HTTP"),
-                SECURE_COOKIE_SCHEME: _cookie(SECURE_PREFIX + NAME, "over TLS"),
-            },
+            "headers": _COMPONENT_HEADERS,
+            "securitySchemes": interface.security,
         },
     }
 
 
-def _cookie(name: str, where: str) -> Json:
-    return {
-        "type": "apiKey",
-        "in": "cookie",
-        "name": name,
-        "description": f"The session of who is signed in, {where}. Who changes anything with it"
-        " has to say by `Origin` that the call comes from this service's own pages.",
-    }
-
-
-def _schemas(operations: list[Operation]) -> tuple[dict[tuple[str, str], Json], Json]:
-    """Return the schemas of bodies and replies by path and mode, and what they refer to."""
-    wanted = [
-        *(SchemaOf((each.path, "body"), each.body) for each in operations if each.body),
-        *(SchemaOf((each.path, "reply"), each.reply, is_reply=True) for each in operations),
-        *(
-            SchemaOf(("", each.__name__), each)
-            for each in (NetworkPayload, ApplicationPayload, Problem)
-        ),
-    ]
-    schemas, components = json_schemas(wanted)
+def _schemas(interface: Interface) -> tuple[dict[Key, Json], Json]:
+    """Return the schemas of bodies and replies by path and mode, and the components."""
+    operations = list(interface.operations)
+    models: list[type[Any]] = [Problem, *interface.models]
+    wanted = [SchemaOf(("", each.__name__), each) for each in models]
     for each in operations:
-        if each.body_schema is not None:
-            name = schemas[each.path, "body"]["$ref"].rpartition("/")[2]
-            components[name] = each.body_schema(components[name])
+        if each.body is not None:
+            wanted.append(SchemaOf((each.path, f"{each.method} body"), each.body))
+        wanted.append(SchemaOf((each.path, f"{each.method} reply"), each.reply, is_reply=True))
+    schemas, components = json_schemas(wanted)
+    components |= interface.components
+    for each in operations:
+        if each.body is not None:
+            key = (each.path, f"{each.method} body")
+            name = schemas[key]["$ref"].rpartition("/")[2]
+            if each.body_schema is not None:
+                components[name] = each.body_schema(components[name])
+            if each.method == "GET":  # Its parameters are listed in the operation.
+                schemas[key] = components[name]
+    for each in operations:
+        if each.method == "GET" and each.body is not None:
+            components.pop(each.body.__name__, None)
     return schemas, {name: readable(schema) for name, schema in sorted(components.items())}
 
 
-def _operation(area: Area, operation: Operation, schemas: dict[tuple[str, str], Json]) -> Json:
+def _operation(
+    interface: Interface, area: Area, operation: Operation, schemas: Mapping[Key, Json]
+) -> Json:
     description = markdown(" ".join(operation.description.split()))
     grant = "Needs a write grant." if operation.writes else "Reads only."
-    content: Json = {"application/json": {"schema": schemas[operation.path, "reply"]}}
+    if operation.is_public:
+        grant = "Needs no credential."
+    content: Json = {
+        "application/json": {"schema": schemas[operation.path, f"{operation.method} reply"]}
+    }
     if operation.events:
         content["text/event-stream"] = {
             "schema": {"type": "string", "description": operation.events}
         }
-    headers = headers_of(200) | (_DEPRECATION if operation.successor else {})
-    return {
-        "operationId": f"{area.name}.{operation.name}",
-        **({"deprecated": True} if operation.successor else {}),
-        "tags": [area.name],
+    headers = _headers_of(200) | (_DEPRECATION if operation.successor else {})
+    described: Json = {
+        "operationId": f"{area.name}.{operation.name}".lstrip("."),
         "summary": description.partition(". ")[0].rstrip("."),
-        "description": f"{description} {grant}".strip(),
-        "parameters": [PAGE_SIZE] if _is_paged(operation) else [],
-        **({"requestBody": _body(schemas[operation.path, "body"])} if operation.body else {}),
+        "description": f"{description} {grant}",
+        "parameters": [_PAGE_SIZE] if operation.is_paged else [],
         "responses": {
-            "200": {"description": "Done.", "headers": headers, "content": content},
+            str(operation.status.value): {
+                "description": "Done.",
+                "headers": headers,
+                "content": content,
+            },
             **{
-                str(status): refusal(status, codes)
-                for status, codes in sorted(operation.codes().items())
+                str(status): _refusal(interface, status, codes)
+                for status, codes in operation.codes().items()
             },
         },
     }
+    if area.name:
+        described["tags"] = [area.name]
+    if operation.successor:
+        described["deprecated"] = True
+    if operation.is_public:
+        described["security"] = []
+    if operation.body is not None:
+        body = schemas[operation.path, f"{operation.method} body"]
+        if operation.has_body:
+            body_content = {"application/json": {"schema": body}}
+            described["requestBody"] = {"required": True, "content": body_content}
+        else:
+            described["parameters"] = list(_parameters(operation.path, body))
+    return described
 
 
-def _is_paged(operation: Operation) -> bool:
-    return operation.body is not None and "cursor" in operation.body.model_fields
+def _parameters(path: str, model: Json) -> Iterator[Json]:
+    """Yield the parameters of a GET, by the schema of its model."""
+    for name, schema in model["properties"].items():
+        is_in_path = f"{{{name}}}" in path
+        yield {
+            "name": name,
+            "in": "path" if is_in_path else "query",
+            "required": is_in_path or name in model.get("required", ()),
+            "schema": schema,
+        }
 
 
-def _body(schema: Json) -> Json:
-    return {"required": True, "content": {"application/json": {"schema": schema}}}
+def _refusal(interface: Interface, status: int, codes: Iterable[str]) -> Json:
+    """Return the description of a refusal with one of ``codes``, or without a code."""
+    words = interface.words.get(status, _WORDS[status])
+    if status in interface.empty:
+        return {"description": words, "headers": _headers_of(status)}
+    sent = sorted({code for each in codes if (code := interface.code_of(status, each))})
+    properties: Json = {
+        "status": {"const": status},
+        "code": {"enum": sent} if sent else False,
+    }
+    for code in interface.reasons.keys() & set(sent):
+        properties["reason"] = {"const": interface.reasons[code]}
+    narrowed = {"properties": properties, **({"required": ["code"]} if sent else {})}
+    named = f"Codes: {', '.join(f'`{code}`' for code in sent)}." if sent else "No code."
+    schema = {"allOf": [{"$ref": REFERENCES.format(model=Problem.__name__)}, narrowed]}
+    return {
+        "description": f"{words} {named}",
+        "headers": _headers_of(status),
+        "content": {MEDIA_TYPE: {"schema": schema}},
+    }
+
+
+def _headers_of(status: int) -> Json:
+    """Return the headers of every reply with this status."""
+    return {"Trace-Id": {"$ref": "#/components/headers/TraceId"}, **_HEADERS.get(status, {})}

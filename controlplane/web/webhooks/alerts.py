@@ -1,4 +1,4 @@
-"""The outbox of notices: sent in order, signed, and again until the webhook has taken them.
+"""The outbox of alert notifications: in order, signed, and repeated until they are accepted.
 
 Headers and signature are those of Standard Webhooks (standardwebhooks.com, specification 1.0.0).
 """
@@ -64,7 +64,7 @@ class NoticeOutbox:
         return row.status
 
     def count(self, metrics: Metrics, result: TrackerResult) -> None:
-        """No metric tells of notices yet."""
+        """There is no metric for notifications."""
 
     def _claim(self, row: NoticeDelivery, now: datetime) -> Claim:
         row.attempts += 1
@@ -87,7 +87,7 @@ def signature(secret: bytes, message_id: str, timestamp: str, content: bytes) ->
 
 
 def read_secret(text: str) -> bytes:
-    """Return the bytes of ``whsec_`` and Base64. Raises ValueError in words for a person."""
+    """Return the bytes of ``whsec_`` and Base64. Raises ValueError with a text for users."""
     try:
         secret = base64.b64decode(text.strip().removeprefix(SECRET_PREFIX), validate=True)
     except (binascii.Error, ValueError) as error:

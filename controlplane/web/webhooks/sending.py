@@ -1,8 +1,8 @@
-"""Sends what is due to a webhook, a bounded number of times.
+"""Sends due messages to a webhook, a bounded number of times.
 
-What is sent is claimed first: the attempt is counted and its next turn fixed in one transaction. So
-neither a crash nor a second process on the same database sends without end. What is to be sent, and
-where that is kept, is an outbox's own.
+A message is claimed first: one transaction counts the attempt and sets the time of the next one.
+Neither a crash nor a second process on the same database can then repeat it without end. An outbox
+defines the messages and where they are stored.
 """
 
 import asyncio
@@ -29,8 +29,12 @@ BACKOFF_MAX_S = 600
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One attempt to send. ``id`` is the same at each one, and goes out as ``Idempotency-Key``;
-    ``key`` is by what the outbox knows it."""
+    """One attempt to send a message.
+
+    Attributes:
+        id: the same in each attempt, sent as ``Idempotency-Key``.
+        key: the key of the message in its outbox.
+    """
 
     id: str
     key: UUID
@@ -40,7 +44,7 @@ class Claim:
 
 
 class Outbox(Protocol):
-    """Where it is kept what a webhook has to be sent."""
+    """The messages for one webhook."""
 
     @property
     def name(self) -> str: ...
@@ -49,13 +53,13 @@ class Outbox(Protocol):
     def url(self) -> str: ...
 
     def claim(self, session: Session, now: datetime) -> Sequence[Claim]:
-        """Return what is due, at most ``BATCH``, each attempt counted."""
+        """Return at most ``BATCH`` due messages, and count the attempts."""
 
     def conclude(self, session: Session, claim: Claim, now: datetime, *, is_sent: bool) -> str:
-        """Write down how the attempt ended. Returns the status from now on."""
+        """Store the result of an attempt. Return the new status of the message."""
 
     def count(self, metrics: Metrics, result: TrackerResult) -> None:
-        """Count the attempt, where that is measured."""
+        """Count the attempt in the metrics, if there is one for this outbox."""
 
 
 @asynccontextmanager
@@ -63,14 +67,14 @@ async def webhook_client(url: str, timeout_s: float) -> AsyncIterator[httpx2.Asy
     async with httpx2.AsyncClient(
         timeout=timeout_s,
         follow_redirects=False,
-        # The environment's proxy could not reach this machine's own loopback.
+        # A proxy of the environment could not reach loopback of this machine.
         trust_env=not is_loopback_url(url),
     ) as client:
         yield client
 
 
 async def send_due(core: Core, client: httpx2.AsyncClient, outbox: Outbox) -> int:
-    """Send what is due, at most ``BATCH``. Returns how many were tried."""
+    """Send at most ``BATCH`` due messages. Return the number of attempts."""
     now = core.clock()
     claims = await core.write(lambda session: outbox.claim(session, now))
     async with asyncio.TaskGroup() as tasks:
@@ -103,7 +107,7 @@ async def _send(core: Core, client: httpx2.AsyncClient, outbox: Outbox, claim: C
 
 
 async def _post(outbox: Outbox, client: httpx2.AsyncClient, claim: Claim) -> str:
-    """Return why it failed, or nothing. The answer's body is not read: nobody bounds it."""
+    """Return the reason of a failure, or "". The body of the reply is not read: it has no bound."""
     headers = {"Content-Type": "application/json", "Idempotency-Key": claim.id, **claim.headers}
     try:
         async with client.stream(

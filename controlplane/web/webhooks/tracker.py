@@ -1,6 +1,6 @@
-"""Tells a webhook of each report, a bounded number of times.
+"""The tracker: a webhook that receives an event for each report.
 
-What is sent names the report and does not hold it; who wants it calls `reportDetail`.
+An event does not contain the report. Receivers get it with `reportDetail`.
 """
 
 from collections.abc import Sequence
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-import httpx2
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -17,13 +16,12 @@ from agent.wire.codec import encode
 from agent.wire.vocabulary import FailureReason, Kind, Outcome, TrackerStatus
 from controlplane.settings import Settings
 from controlplane.storage.tables import Report
-from controlplane.web.core import Core
 from controlplane.web.observability.metrics import Metrics, TrackerResult
-from controlplane.web.webhooks.sending import BATCH, Claim, backoff_s, send_due
+from controlplane.web.webhooks.sending import BATCH, Claim, backoff_s
 
 
 class Event(Message):
-    """The webhook's body. ``event_id`` is the same at each attempt (also ``Idempotency-Key``)."""
+    """The body for the webhook. Each attempt has the same ``event_id`` and ``Idempotency-Key``."""
 
     event_id: str
     report_id: UUID
@@ -38,14 +36,9 @@ class Event(Message):
     created_at: datetime
 
 
-async def report_due(core: Core, client: httpx2.AsyncClient) -> int:
-    """Tell of what is due. Returns how many were tried."""
-    return await send_due(core, client, Tracker(core.settings))
-
-
 @dataclass(frozen=True, slots=True)
 class Tracker:
-    """The outbox that the table of reports is."""
+    """The outbox of the tracker: the table of reports."""
 
     settings: Settings
     name: str = "tracker"
@@ -95,19 +88,9 @@ class Tracker:
 
 
 def _event(report: Report) -> Event:
-    return Event(
-        event_id=report.tracker_event_id,
-        report_id=report.id,
-        request_id=report.request_id,
-        instance_id=report.instance_id,
-        organization_id=report.organization_id,
-        location_id=report.location_id,
-        kind=report.kind,
-        outcome=report.outcome,
-        failure_reason=report.failure_reason,
-        payload_hash=report.payload_hash,
-        created_at=report.created_at,
-    )
+    names = Event.model_fields.keys() - {"event_id", "report_id"}
+    values = {name: getattr(report, name) for name in names}
+    return Event(event_id=report.tracker_event_id, report_id=report.id, **values)
 
 
 def _settle(report: Report, status: TrackerStatus, now: datetime) -> None:

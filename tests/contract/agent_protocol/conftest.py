@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import uvicorn
 
+from controlplane.accounts.oauth.metadata import RESOURCE_PATH as PATH
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import Plan
 from controlplane.server import bind, url_of
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
-from controlplane.web.agent_protocol.refusals import PATH
 from controlplane.web.app import build_app
 from controlplane.web.core import Core
 from tests.contract.agent_protocol.served import Served

@@ -8,8 +8,7 @@ from typing import Any, Final
 import httpx2
 import jsonschema_rs
 
-from controlplane.web.openapi.document import document_bytes
-from controlplane.web.retail.document import document_bytes as retail_document_bytes
+from controlplane.web.openapi.interfaces import RETAIL_API, document_bytes
 
 Json = dict[str, Any]
 
@@ -22,7 +21,7 @@ def document() -> Json:
 
 @functools.cache
 def retail_document() -> Json:
-    read: Json = json.loads(retail_document_bytes())
+    read: Json = json.loads(document_bytes(RETAIL_API))
     return read
 
 

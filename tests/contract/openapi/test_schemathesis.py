@@ -25,7 +25,7 @@ from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import ORGANIZATION, Plan
 from controlplane.storage.database import Database
 from controlplane.support.links import make_link
-from controlplane.web.openapi.areas import OPERATIONS
+from controlplane.web.openapi.interfaces import OPERATIONS
 from tests.paths import ROOT
 from tests.sizes import amount
 from tests.unit.controlplane.test_process import Process, run, start, stop

@@ -10,7 +10,7 @@ from controlplane.operation.operation import Operation
 from controlplane.retail import routes as retail
 from controlplane.retail.registry import OPERATIONS as RETAIL
 from controlplane.support import routes as support
-from controlplane.web.openapi.areas import OPERATIONS
+from controlplane.web.openapi.interfaces import OPERATIONS
 from tests.contract.service.calls import agents
 from tests.contract.service.proven.tables import proofs
 from tests.paths import ROOT

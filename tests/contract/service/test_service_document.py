@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from controlplane.web.openapi.areas import OPERATIONS
+from controlplane.web.openapi.interfaces import OPERATIONS
 from tests.contract.service.calls.recorder import Recorder
 from tests.contract.service.document import PATH, operations, written
 from tests.contract.service.examples import recorded

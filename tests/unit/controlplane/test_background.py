@@ -80,5 +80,5 @@ async def test_a_loop_outlives_a_bad_turn(caplog: pytest.LogCaptureFixture) -> N
             await again.wait()
     finally:
         core.close()
-    assert "sweep failed, next turn in 0.01 s" in caplog.text
+    assert "sweep failed, next attempt in 0.01 s" in caplog.text
     assert not [task for task in asyncio.all_tasks() if task.get_name() == "sweep"]

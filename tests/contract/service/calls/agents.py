@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from controlplane.web.agent_protocol.refusals import PATH
+from controlplane.accounts.oauth.metadata import RESOURCE_PATH as PATH
 from tests.contract.service.calls.recorder import NEVER, Json, Recorder
 
 TOOL: Final = "tool "

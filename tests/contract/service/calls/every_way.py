@@ -12,7 +12,8 @@ import httpx2
 
 from agent.wire import routes
 from controlplane.settings import Settings
-from controlplane.web.webhooks.tracker import report_due
+from controlplane.web.webhooks.sending import send_due
+from controlplane.web.webhooks.tracker import Tracker
 from tests.contract.service.calls.recorder import Recorder
 from tests.fakes.contract_schema import (
     APPLICATION_PAYLOAD,
@@ -130,7 +131,7 @@ async def _tracked(service: RunningService) -> None:
             await _shown(device, body)
             transport = httpx2.MockTransport(lambda _: httpx2.Response(answer))  # noqa: B023
             async with httpx2.AsyncClient(transport=transport) as http:
-                await report_due(service.core, http)
+                await send_due(service.core, http, Tracker(service.core.settings))
         await _shown(device, body)
 
 

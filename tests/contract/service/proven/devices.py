@@ -70,7 +70,7 @@ DEVICES: Final = (
                 "`onCommands` (its shape is ours)",
                 EXAMPLE,
                 DELIVERY + "test_a_request_is_delivered_until_it_runs",
-                UNIT + "http/test_commands_stream.py::"
+                UNIT + "web/test_commands_stream.py::"
                 "test_what_waits_comes_first_and_what_is_new_at_once",
             ),
             row(
@@ -98,7 +98,7 @@ DEVICES: Final = (
             ),
             row(
                 "those four read, the other eight run an action",
-                UNIT + "http/test_auth.py::"
+                UNIT + "web/test_auth.py::"
                 "test_only_the_reading_operations_of_the_contract_need_no_write_grant",
                 READING,
             ),
@@ -165,7 +165,7 @@ DEVICES: Final = (
             _field("`reportDetail.reportId`, `revoke.instanceId`: UUID, required"),
             row(
                 "no other field is asked",
-                UNIT + "http/test_auth.py::test_every_operation_refuses_keys_it_does_not_know",
+                UNIT + "web/test_auth.py::test_every_operation_refuses_keys_it_does_not_know",
                 REMOTE + "test_fields.py::test_every_field_is_here",
             ),
         ),

@@ -5,7 +5,7 @@ from typing import Final
 from tests.contract.service.proven.devices import EDGES, PAYLOAD_EDGES
 from tests.contract.service.proven.rows import PROOFS, UNIT, Table, row, silent
 
-AUTH: Final = UNIT + "http/test_auth.py::"
+AUTH: Final = UNIT + "web/test_auth.py::"
 SIGN_IN: Final = UNIT + "accounts/test_sign_in.py::"
 SESSION: Final = UNIT + "accounts/test_facade.py::"
 PROFILE: Final = UNIT + "accounts/test_profile.py::"

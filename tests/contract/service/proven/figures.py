@@ -46,8 +46,8 @@ FIGURES: Final = (
             ),
             row(
                 "`POST` only, 200 with a JSON body, an object asked",
-                UNIT + "http/test_auth.py::test_only_post_is_served",
-                UNIT + "http/test_auth.py::test_every_operation_needs_an_object",
+                UNIT + "web/test_auth.py::test_only_post_is_served",
+                UNIT + "web/test_auth.py::test_every_operation_needs_an_object",
             ),
         ),
     ),
@@ -80,7 +80,7 @@ FIGURES: Final = (
             ),
             row(
                 "the pulses take `locationId` alone",
-                UNIT + "http/test_auth.py::test_every_operation_refuses_keys_it_does_not_know",
+                UNIT + "web/test_auth.py::test_every_operation_refuses_keys_it_does_not_know",
                 UNIT + "analytics/test_schema.py::test_bodies_are_judged_too",
             ),
         ),

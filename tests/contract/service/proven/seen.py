@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import httpx2
 
-from controlplane.web.agent_protocol.refusals import PATH as AGENT_PROTOCOL
+from controlplane.accounts.oauth.metadata import RESOURCE_PATH as AGENT_PROTOCOL
 from tests.fakes import contract_schema as payloads
 from tests.fakes import figures_schema as figures
 from tests.fakes import retail_schema as retail

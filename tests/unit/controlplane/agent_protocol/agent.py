@@ -7,8 +7,8 @@ from typing import Any
 import httpx2
 from jsonschema import Draft202012Validator
 
+from controlplane.accounts.oauth.metadata import RESOURCE_PATH as PATH
 from controlplane.agent_protocol.tools.registry import TOOLS
-from controlplane.web.agent_protocol.refusals import PATH
 from tests.unit.controlplane.running_service import RunningService
 
 Json = dict[str, Any]

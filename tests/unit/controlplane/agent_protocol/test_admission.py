@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from controlplane.accounts.key_store import revoke_key
+from controlplane.accounts.oauth.metadata import RESOURCE_PATH as PATH
 from controlplane.agent_protocol.tools.registry import TOOLS
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.tables import ApiKey
-from controlplane.web.agent_protocol import calls
-from controlplane.web.agent_protocol.refusals import PATH
+from controlplane.web.agent_protocol import dispatch
 from tests.unit.controlplane.accounts.people import make_person, remove
 from tests.unit.controlplane.accounts.test_live_permissions import own_key
 from tests.unit.controlplane.agent_protocol.agent import Agent
@@ -84,13 +84,13 @@ async def test_who_asks_too_often_waits(bounded: Agent) -> None:
 
 async def test_what_takes_long_is_charged_for(loaded: Database) -> None:
     settings = Settings(processing_share=0.1, processing_burst_s=1, refusal_delay_s=0)
-    times_s = itertools.count(step=calls.FREE_S)  # each call takes what is free
+    times_s = itertools.count(step=dispatch.FREE_S)  # each call takes what is free
     clock = FakeClock()
     async with beside(loaded, settings, clock, thread_time=lambda: next(times_s)) as service:
         agent = Agent(service)
         for _ in range(3):
             await agent.call("business_context")
-        times_s = itertools.count(step=calls.FREE_S + 2)
+        times_s = itertools.count(step=dispatch.FREE_S + 2)
         await agent.call("business_context")
         refused = await agent.send(PING)
         assert (refused.status_code, list(refused.json())) == (429, ["error"])
@@ -114,7 +114,7 @@ async def test_a_fault_of_ours_is_told_as_json_rpc_has_it(
     def fail(*_words: object) -> None:
         raise ZeroDivisionError("secret")
 
-    monkeypatch.setattr(calls, "read_arguments", fail)
+    monkeypatch.setattr(dispatch, "read_arguments", fail)
     error = await agent.refused("business_context")
     assert (error["code"], list(error["data"])) == (-32603, ["traceId"])
     assert "secret" not in json.dumps(error)

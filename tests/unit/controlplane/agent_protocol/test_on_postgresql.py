@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
+from agent.wire.codec import to_plain
 from controlplane.agent_protocol.tools.registry import TOOLS
 from controlplane.agent_protocol.tools.sales_groups import NOT_BESIDE, GroupBy
 from controlplane.agent_protocol.tools.tool import ToolContext
@@ -16,7 +17,7 @@ from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import ORGANIZATION, Plan
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
-from controlplane.web.agent_protocol.calls import read_arguments
+from controlplane.web.agent_protocol.dispatch import read_arguments
 from tests.postgresql import new_database
 from tests.unit.controlplane.running_service import FakeClock
 
@@ -52,7 +53,9 @@ def answers(database: Database) -> list[dict[str, Any]]:
         asked = read_arguments(TOOLS[tool], arguments)
 
         def work(session: Any) -> dict[str, Any]:
-            return TOOLS[tool].answer(ToolContext(session, caller, NOW, Settings(), KEY), asked)[1]
+            context = ToolContext(session, caller, NOW, Settings(), KEY)
+            found: dict[str, Any] = to_plain(TOOLS[tool].run(context, asked)[1])
+            return found
 
         return (database.write if TOOLS[tool].writes else database.read)(work)
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.web.agent_protocol.refusals import METADATA_PATH, PATH
+from controlplane.accounts.oauth.metadata import RESOURCE_PATH as PATH
+from controlplane.web.agent_protocol.endpoint import METADATA_PATH
 from tests.unit.controlplane.agent_protocol.agent import Agent
 
 HELLO = {

@@ -14,9 +14,10 @@ from agent.wire.codec import decode, encode
 from agent.wire.operator_operations import ListDevicesReply, ReportDetailRequest
 from controlplane.cli.main import build_parser, main
 from controlplane.cli.serve import settings_of
+from controlplane.client.calls import REPLY_MAX_BYTES
 from controlplane.client.connection import connect, read_key
 from controlplane.client.errors import CommandError, UsageError
-from controlplane.client.operations import PAGES_MAX, REPLY_MAX_BYTES, OperationsClient
+from controlplane.client.operations import PAGES_MAX, OperationsClient
 from controlplane.client.refusals import DETAIL_MAX, refusal
 from controlplane.client.waiting import Patience
 from tests.unit.controlplane.cli.without_library import run_without

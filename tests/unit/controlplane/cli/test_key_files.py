@@ -12,7 +12,7 @@ from controlplane.accounts import key_store
 from controlplane.cli import key_files, keys
 from controlplane.cli.main import main
 from controlplane.client.errors import CommandError
-from controlplane.operation.api_keys import hash_key
+from controlplane.operation.permissions import hash_key
 from controlplane.storage.database import Database
 from controlplane.storage.tables import ApiKey
 

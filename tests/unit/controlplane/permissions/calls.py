@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from controlplane.accounts.members.operations import PREFIX as MEMBERS
+from controlplane.accounts.oauth.metadata import RESOURCE_PATH as AGENT_PROTOCOL
 from controlplane.agent_protocol.tools.registry import TOOLS
 from controlplane.analytics import routes as figures
 from controlplane.retail import routes as retail
 from controlplane.retail.registry import OPERATIONS as RETAIL
-from controlplane.web.agent_protocol.refusals import PATH as AGENT_PROTOCOL
 from controlplane.web.console_api import PREFIX as CONSOLE
-from controlplane.web.openapi.areas import AREAS
+from controlplane.web.openapi.interfaces import AREAS
 from tests.unit.controlplane.permissions.rows import (
     CONSOLE_CALLS,
     DEVICE_CALLS,

@@ -16,9 +16,9 @@ from sqlalchemy.orm import Session
 from agent.wire import routes
 from controlplane.accounts import users
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.oauth.metadata import RESOURCE_PATH as AGENT_PROTOCOL
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
-from controlplane.web.agent_protocol.refusals import PATH as AGENT_PROTOCOL
 from controlplane.web.console_api import PREFIX
 from tests.unit.controlplane.permissions.credentials import Headers, Maker, bearer, cookie
 from tests.unit.controlplane.permissions.world import OTHER_ORGANIZATION, Enroller

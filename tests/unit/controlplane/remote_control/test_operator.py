@@ -10,7 +10,7 @@ from agent.wire import routes
 from agent.wire.codec import validate
 from agent.wire.limits import CURSOR_MAX
 from agent.wire.operator_operations import DeviceDetailReply, ListDevicesReply
-from controlplane.remote_control.sweep import sweep
+from controlplane.remote_control.retention import sweep
 from controlplane.settings import Settings
 from controlplane.web.pipeline import PAGE_MAX
 from tests.unit.controlplane.running_service import RunningService

@@ -9,7 +9,7 @@ import pytest
 from agent.wire import routes
 from agent.wire.codec import decode, encode
 from agent.wire.device_operations import EnrollmentRecord
-from controlplane.remote_control.sweep import sweep
+from controlplane.remote_control.retention import sweep
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.unit.controlplane.running_service import RunningService
 

@@ -11,7 +11,7 @@ import pytest
 from agent.wire import routes
 from agent.wire.codec import decode, encode
 from agent.wire.operator_operations import ReportDetail
-from controlplane.remote_control.canonical import canonical_json
+from controlplane.remote_control.submission import canonical_json
 from tests.fixtures.payloads import application_snapshot, hostile_network, small_venue
 from tests.unit.controlplane.running_service import RunningService
 

@@ -9,8 +9,8 @@ import pytest
 
 from agent.wire import routes
 from controlplane.settings import Settings
-from controlplane.web.webhooks.sending import BATCH, backoff_s
-from controlplane.web.webhooks.tracker import report_due
+from controlplane.web.webhooks.sending import BATCH, backoff_s, send_due
+from controlplane.web.webhooks.tracker import Tracker
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
@@ -61,9 +61,9 @@ async def test_a_report_is_told_once(service: RunningService) -> None:
     device, report_id = await submitted(service)
     webhook = Webhook(204)
     async with client(webhook) as http:
-        assert await report_due(service.core, http) == 1
+        assert await send_due(service.core, http, Tracker(service.core.settings)) == 1
         service.clock.advance(86400)
-        assert await report_due(service.core, http) == 0
+        assert await send_due(service.core, http, Tracker(service.core.settings)) == 0
     assert await tracked(device, report_id) == ("sent", 1)
     (request,) = webhook.received
     event = json.loads(request.content)
@@ -78,14 +78,14 @@ async def test_a_failure_is_tried_again_later_with_the_same_event(service: Runni
     device, report_id = await submitted(service)
     webhook = Webhook(500, httpx2.ConnectError("refused"), 200)
     async with client(webhook) as http:
-        await report_due(service.core, http)
-        assert await report_due(service.core, http) == 0
+        await send_due(service.core, http, Tracker(service.core.settings))
+        assert await send_due(service.core, http, Tracker(service.core.settings)) == 0
         assert await tracked(device, report_id) == ("pending", 1)
         service.clock.advance(backoff_s(1))
-        await report_due(service.core, http)
+        await send_due(service.core, http, Tracker(service.core.settings))
         assert await tracked(device, report_id) == ("pending", 2)
         service.clock.advance(backoff_s(2))
-        await report_due(service.core, http)
+        await send_due(service.core, http, Tracker(service.core.settings))
     assert await tracked(device, report_id) == ("sent", 3)
     assert len({request.headers["idempotency-key"] for request in webhook.received}) == 1
 
@@ -95,7 +95,7 @@ async def test_attempts_are_bounded(service: RunningService) -> None:
     webhook = Webhook(503)
     async with client(webhook) as http:
         for _ in range(6):
-            await report_due(service.core, http)
+            await send_due(service.core, http, Tracker(service.core.settings))
             service.clock.advance(3600)
     assert await tracked(device, report_id) == ("failed", 3)
     assert len(webhook.received) == 3
@@ -110,11 +110,11 @@ async def test_an_attempt_cut_off_by_a_crash_counts(service: RunningService) -> 
     async with client(crash) as http:  # type: ignore[arg-type]
         for _ in range(3):
             with pytest.raises(ExceptionGroup):
-                await report_due(service.core, http)
+                await send_due(service.core, http, Tracker(service.core.settings))
             service.clock.advance(3600)
     assert await tracked(device, report_id) == ("pending", 3)
     async with client(Webhook(200)) as http:
-        assert await report_due(service.core, http) == 0
+        assert await send_due(service.core, http, Tracker(service.core.settings)) == 0
     assert await tracked(device, report_id) == ("failed", 3)
 
 
@@ -123,8 +123,8 @@ async def test_reports_are_told_in_bounded_batches(service: RunningService) -> N
     for _ in range(BATCH + 1):
         await device.submit()
     async with client(Webhook(200)) as http:
-        assert await report_due(service.core, http) == BATCH
-        assert await report_due(service.core, http) == 1
+        assert await send_due(service.core, http, Tracker(service.core.settings)) == BATCH
+        assert await send_due(service.core, http, Tracker(service.core.settings)) == 1
 
 
 def test_waits_grow_to_a_bound() -> None:

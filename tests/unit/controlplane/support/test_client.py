@@ -53,5 +53,5 @@ def walk(client: OperationsClient, token: str) -> None:
     ended = client.support_disconnect(body)
     assert client.support_disconnect(body) == ended
     assert client.support_contact().links == ()
-    with pytest.raises(CommandError, match="ask support for another"):
+    with pytest.raises(CommandError, match="ask support for a new one"):
         client.support_confirm(home)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.accounts import users
-from controlplane.web.openapi.areas import OPERATIONS
+from controlplane.web.openapi.interfaces import OPERATIONS
 from tests.unit.controlplane.accounts.oauth.program import (
     BASE,
     ISSUER,

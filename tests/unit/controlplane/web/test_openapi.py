@@ -2,13 +2,12 @@
 
 import pytest
 
-from controlplane.web.openapi.document import document_bytes
-from controlplane.web.retail.document import document_bytes as retail_document_bytes
+from controlplane.web.openapi.interfaces import RETAIL_API, document_bytes
 from tests.unit.controlplane.running_service import RunningService
 
 DOCUMENTS = [
     ("/openapi.json", document_bytes()),
-    ("/api/v1/openapi.json", retail_document_bytes()),
+    ("/api/v1/openapi.json", document_bytes(RETAIL_API)),
 ]
 
 

@@ -21,10 +21,10 @@ from controlplane.analytics.registry import ANALYTICS, REPORTS
 from controlplane.remote_control.registry import REMOTE_CONTROL
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
-from controlplane.support.registry import SUPPORT
+from controlplane.support.operations import SUPPORT
 from controlplane.web.app import build_app
 from controlplane.web.core import Core
-from controlplane.web.openapi.areas import OPERATIONS
+from controlplane.web.openapi.interfaces import OPERATIONS
 from tests import sizes
 from tests.unit.controlplane.running_service import FakeClock, RunningService, running_service
 

@@ -11,8 +11,8 @@ from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal
 from controlplane.operation.fairness import Fairness, spread
 from controlplane.settings import Settings
-from tests.unit.controlplane.http.test_rate_limit import Monotonic
 from tests.unit.controlplane.running_service import RunningService
+from tests.unit.controlplane.web.test_rate_limit import Monotonic
 
 
 def caller(organization_id: str = "org-0001") -> Caller:

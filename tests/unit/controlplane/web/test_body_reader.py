@@ -14,11 +14,11 @@ import pytest
 from controlplane.operation.body_reader import LARGE_BYTES, NICENESS, BodyReader
 from controlplane.operation.errors import Refusal
 from controlplane.settings import Settings
-from tests.unit.controlplane.http.body_parsers import die, niceness, own_pid, refuse, work
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import REPORT
 from tests.unit.controlplane.test_workers import is_running
+from tests.unit.controlplane.web.body_parsers import die, niceness, own_pid, refuse, work
 
 pytestmark = [
     pytest.mark.medium,
@@ -83,7 +83,7 @@ async def test_a_signal_to_the_whole_group_does_not_end_it(reader: BodyReader) -
 PARENT = """
 import asyncio, os
 from controlplane.operation.body_reader import BodyReader
-from tests.unit.controlplane.http.body_parsers import own_pid
+from tests.unit.controlplane.web.body_parsers import own_pid
 if __name__ == "__main__":
     async def main():
         print((await BodyReader().read(own_pid, b""))[0], flush=True)

@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from controlplane.operation.rate_limit import BUCKETS_MAX, RateLimit
+from controlplane.operation.fairness import BUCKETS_MAX, RateLimit
 
 
 class Monotonic:

@@ -115,7 +115,7 @@ async def test_an_unknown_table_is_refused_by_name(service: RunningService) -> N
     body = json.dumps({"reportId": report, "table": "hosts"})
     reply = await service.post("/console/report-table", body)
     assert reply.status_code == 400
-    assert "is none of facts" in reply.text
+    assert "must be one of facts" in reply.text
     stranger = service.make_key(locations=("elsewhere",))
     refused = await service.post("/console/report-table", body, api_key=stranger)
     assert refused.status_code == 403

@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 from agent.wire import routes
 from agent.wire.codec import encode
 from controlplane.accounts.key_store import revoke_key
+from controlplane.devices.liveness import note_silence
 from controlplane.devices.overview import console_feeds, summaries
 from controlplane.devices.overview import polling as module_of_looks
 from controlplane.devices.overview.console_feeds import ConsoleFeeds, Seen
@@ -28,8 +29,8 @@ from controlplane.devices.overview.summaries import Summary, summary_of
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.errors import Refusal, unavailable
 from controlplane.storage.tables import Device
-from controlplane.web.background import mark_offline
 from controlplane.web.console_api import ChangesEndpoint
+from controlplane.web.core import Core
 from tests.fixtures.payloads import bare_report, hostile_network, small_venue
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
@@ -38,6 +39,14 @@ BROKEN = json.loads(encode(small_venue()))
 WELL = json.loads(encode(bare_report()))
 CALLS = ("overview", "summary", "device", "changes")
 TIMEOUT_S = 300
+
+
+async def mark_offline(core: Core) -> None:
+    """Update the liveness of devices, without the alert rules."""
+    now, window = core.clock(), core.settings.offline_window
+    moved = await core.write(lambda session: note_silence(session, now, window))
+    for organization_id, positions in moved.items():
+        core.console_feeds.notify(organization_id, positions, is_reordered=True)
 
 
 async def ask(service: RunningService, call: str, key: str | None = None, **body: Any) -> Any:

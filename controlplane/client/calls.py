@@ -1,0 +1,75 @@
+"""Calls to a service over HTTP: waiting, repeating, and decoding of replies."""
+
+from typing import Any, TypeVar
+
+import httpx2
+
+from agent.presentation.plain_text import plain
+from agent.wire.base import Model
+from agent.wire.codec import decode
+from agent.wire.validation import ValidationError
+from controlplane.client.errors import CommandError
+from controlplane.client.refusals import UnexpectedReplyError, UnreachableError, refusal
+from controlplane.client.waiting import Patience
+
+REPLY_MAX_BYTES = 16 * 1024 * 1024
+HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "application/json",
+    "User-Agent": "venue-control",
+}
+Reply = TypeVar("Reply", bound=Model)
+
+
+class ServiceCalls:
+    """Calls one service. Errors are ``CommandError`` with a text for users.
+
+    After 429 and 503 a call waits and repeats, as long as ``patience`` permits. A call that must
+    not happen twice repeats only after 429, which guarantees that nothing was done.
+    """
+
+    def __init__(
+        self, http: httpx2.Client, patience: Patience | None = None, listed_by: str = "keys list"
+    ) -> None:
+        """``listed_by`` is the verb that lists the keys of this interface, for error messages."""
+        self._http = http
+        self._patience = patience or Patience()
+        self._listed_by = listed_by
+
+    def call(
+        self, method: str, path: str, reply: type[Reply], *, is_repeatable: bool, **request: Any
+    ) -> Reply:
+        """Return the reply of one call. ``request`` are arguments of `httpx2.Client.stream`."""
+        waits = self._patience.waits(is_repeatable=is_repeatable)
+        while True:
+            response, body = self._send(method, path, **request)
+            if response.is_success:
+                break
+            if not waits.wait(response.status_code, response.headers.get("Retry-After")):
+                raise refusal(response.status_code, body, self._listed_by)
+        try:
+            return decode(body, reply)
+        except ValidationError as error:
+            raise UnexpectedReplyError(
+                f"the service's reply does not fit the contract: {error}",
+                f"Is {self._http.base_url} the address of the service itself?",
+            ) from error
+
+    def _send(self, method: str, path: str, **request: Any) -> tuple[httpx2.Response, bytes]:
+        try:
+            with self._http.stream(method, path.lstrip("/"), **request) as response:
+                return response, _read_bounded(response)
+        except httpx2.HTTPError as error:
+            raise UnreachableError(
+                f"cannot reach {self._http.base_url}: {plain(str(error)) or type(error).__name__}",
+                "Is the service running? Set its address with --base-url or $VENUE_CONTROL_URL.",
+            ) from error
+
+
+def _read_bounded(response: httpx2.Response) -> bytes:
+    body = bytearray()
+    for chunk in response.iter_bytes():
+        body += chunk
+        if len(body) > REPLY_MAX_BYTES:
+            raise CommandError(f"the service's reply is larger than {REPLY_MAX_BYTES} bytes")
+    return bytes(body)

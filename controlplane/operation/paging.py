@@ -1,0 +1,79 @@
+"""Pages of rows, by cursors that name the last row of a page."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, and_, or_
+
+from agent.wire.base import Model
+from agent.wire.codec import to_plain
+from controlplane.operation.context import RequestContext
+from controlplane.operation.cursors import Place
+from controlplane.storage.merchant.columns import microseconds, moment_at
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The order of a listing: by ``column`` if there is one, then by ``position``.
+
+    Attributes:
+        value_at: returns the value of ``column`` in the row that a cursor names. Default: the
+            cursor has it, as a time.
+    """
+
+    position: Any
+    column: Any = None
+    is_descending: bool = False
+    value_at: Callable[[Place], Any] = lambda place: moment_at(place.value)
+
+    def after(self, place: Place) -> ColumnElement[bool]:
+        """Return the condition for the rows after ``place``."""
+        if self.column is None:
+            return self._beyond(self.position, place.position)
+        value = self.value_at(place)
+        is_same = and_(self.column == value, self._beyond(self.position, place.position))
+        # The bound alone is redundant. It lets the database begin in the index.
+        bound = self.column <= value if self.is_descending else self.column >= value
+        return and_(bound, or_(self._beyond(self.column, value), is_same))
+
+    def place_of(self, row: Any) -> Place:
+        value = None if self.column is None else getattr(row, self.column.key)
+        return Place(microseconds(value) if isinstance(value, datetime) else 0, row.position)
+
+    def _beyond(self, column: Any, value: Any) -> ColumnElement[bool]:
+        return column < value if self.is_descending else column > value  # type: ignore[no-any-return]
+
+
+def listing_of(context: RequestContext, name: str, arguments: Model) -> tuple[str, ...]:
+    """Return what a cursor depends on: the organization and all arguments except the page's own."""
+    plain = to_plain(arguments)
+    plain.pop("cursor", None)
+    plain.pop("limit", None)
+    return (context.caller.organization_id, name, json.dumps(plain, sort_keys=True))
+
+
+def page(
+    context: RequestContext,
+    query: Select[Any],
+    order: Order,
+    listing: tuple[str, ...],
+    *,
+    cursor: str | None,
+    limit: int,
+) -> tuple[Sequence[Any], str | None]:
+    """Return the rows of a page, and the cursor of the next page or None.
+
+    Args:
+        listing: everything that a cursor depends on, the organization first.
+    """
+    if cursor is not None:
+        query = query.where(order.after(context.cursors.read(listing, cursor)))
+    columns = [each for each in (order.column, order.position) if each is not None]
+    query = query.order_by(*(each.desc() if order.is_descending else each for each in columns))
+    rows: list[Any] = list(context.session.scalars(query.limit(limit + 1)))
+    if len(rows) <= limit:
+        return rows, None
+    return rows[:limit], context.cursors.write(listing, order.place_of(rows[limit - 1]))

@@ -1,0 +1,77 @@
+"""Requests of OAuth clients and of our pages: the issuer, the limits and the forms.
+
+The issuer is the configured origin (``--origin``), or else the origin of the request. Without TLS,
+OAuth is available on the same machine only.
+"""
+
+import ipaddress
+import re
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import parse_qsl, urlsplit
+
+from starlette.requests import Request
+
+from controlplane.accounts.oauth.asked import PARAMETERS_MAX
+from controlplane.accounts.throttle import network_of
+from controlplane.operation.errors import Refusal, invalid_request, rate_limited
+from controlplane.operation.fairness import RateLimit, spread
+from controlplane.web.admission import address_of, read_body, require_media_type
+from controlplane.web.core import Core
+
+FORM_MAX_BYTES: Final = 16_384
+"""The form of a page contains the parameters once more, escaped."""
+_HOST: Final = re.compile(r"[a-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9a-f:.]{2,45}\](:[0-9]{1,5})?")
+
+
+def issuer_of(core: Core, request: Request) -> str:
+    """Return the issuer (RFC 8414, section 2).
+
+    Raises:
+        Refusal: the connection is neither encrypted nor local.
+    """
+    origin = core.settings.origin or f"{request.url.scheme}://{request.headers.get('host', '')}"
+    origin = origin.lower()
+    if not _is_private(origin):
+        raise Refusal(
+            HTTPStatus.BAD_REQUEST,
+            "insecure_transport",
+            "OAuth needs https: start the service with --origin https://...",
+        )
+    return origin
+
+
+def count(core: Core, request: Request, limit: RateLimit) -> None:
+    """Count a call from an address. Raises the refusal if the limit is reached."""
+    if wait_s := limit.take(network_of(address_of(core, request))):
+        raise rate_limited(spread(wait_s))
+
+
+async def read_form(core: Core, request: Request) -> str:
+    """Return the body of a form. Raises the refusal."""
+    require_media_type(request.headers, "application/x-www-form-urlencoded")
+    body = await read_body(core, request, FORM_MAX_BYTES)
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        raise invalid_request("the body is not UTF-8") from None
+
+
+def fields_of(form: str) -> dict[str, str]:
+    """Return the fields of the form of one of our pages. The last of repeated fields is used."""
+    try:
+        return dict(parse_qsl(form, max_num_fields=PARAMETERS_MAX, errors="strict"))
+    except ValueError:
+        raise invalid_request("the form has too many fields, or is not UTF-8") from None
+
+
+def _is_private(origin: str) -> bool:
+    parts = urlsplit(origin) if _HOST.fullmatch(origin.partition("://")[2]) else None
+    if parts is None or not parts.hostname:
+        return False
+    if parts.scheme == "https" or parts.hostname == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(parts.hostname).is_loopback
+    except ValueError:
+        return False

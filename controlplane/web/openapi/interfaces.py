@@ -1,0 +1,120 @@
+"""The interfaces that have an OpenAPI document: the facade and the retail API.
+
+An area that is added to `AREAS` is served and documented.
+"""
+
+import json
+from functools import cache
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from agent import __version__
+from agent.wire.payloads.application import ApplicationPayload
+from agent.wire.payloads.network import NetworkPayload
+from controlplane.analytics.registry import ANALYTICS, REPORTS
+from controlplane.operation.operation import Area, Operation
+from controlplane.remote_control.registry import REMOTE_CONTROL
+from controlplane.retail.parts import DUPLICATE_EXTERNAL_ID
+from controlplane.retail.registry import RETAIL
+from controlplane.retail.routes import TOKENS
+from controlplane.retail.texts import FREE_VALUE, FREE_VALUE_SCHEMA
+from controlplane.support.operations import SUPPORT
+from controlplane.web.accounts.cookies import NAME, SECURE_PREFIX
+from controlplane.web.admission import require_method
+from controlplane.web.openapi.document import Interface, document
+from controlplane.web.openapi.schemas import Json
+from controlplane.web.problems import RETAIL_EMPTY, retail_code
+
+AREAS: Final[tuple[Area, ...]] = (REMOTE_CONTROL, SUPPORT, ANALYTICS, REPORTS)
+OPERATIONS: Final[tuple[Operation, ...]] = tuple(each for area in AREAS for each in area.operations)
+
+
+def _cookie(name: str, where: str) -> Json:
+    return {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": name,
+        "description": f"The session of a signed-in user, {where}. A call that changes anything"
+        " needs an `Origin` header that names this service.",
+    }
+
+
+FACADE: Final = Interface(
+    title="Venue control",
+    version="v1",
+    description=f"""\
+The reference service of the venue agent, {__version__}.
+
+Every operation is a `POST` with a JSON object; `support.contact` has no body. It answers 200 with
+JSON, or refuses with a problem (RFC 9457) that has a `code`. Lengths of strings are counted in
+UTF-16 code units, as in JavaScript: a character outside the Basic Multilingual Plane counts as two.
+Unknown keys are refused. Optional keys are left out, never null. An object must not contain a key
+twice.
+""",
+    areas=AREAS,
+    security={
+        "apiKey": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "An API key. It reads; some operations need a key with a write grant."
+            " A key has access to its organization and locations only.",
+        },
+        "sessionCookie": _cookie(NAME, "in plain HTTP"),
+        "secureSessionCookie": _cookie(SECURE_PREFIX + NAME, "over TLS"),
+    },
+    models=(NetworkPayload, ApplicationPayload),
+)
+RETAIL_API: Final = Interface(
+    title="Venue control: retail API",
+    version="1.0",
+    description=f"""\
+The retail API of the reference service of the venue agent, {__version__}.
+
+An API key is exchanged for an access token, which is bound to a company and to the grants of the
+key. Read operations are `GET`; unknown query parameters are refused. Refusals are problems
+(RFC 9457), except for 401, 403 and 404, which have no body. Lengths of strings are counted in
+characters.
+""",
+    areas=(RETAIL,),
+    security={
+        "accessToken": {
+            "type": "http",
+            "scheme": "bearer",
+            "bearerFormat": "JWT",
+            "description": f"An access token, of `POST {TOKENS}`.",
+        }
+    },
+    components={FREE_VALUE: FREE_VALUE_SCHEMA},
+    words={
+        401: "There is no valid access token, or the secret is not valid. No body.",
+        403: "The API key may not do this, or not in this company. No body.",
+        404: "There is no such thing, or it is another company's. No body.",
+        503: "The service cannot answer now.",
+    },
+    empty=RETAIL_EMPTY,
+    code_of=retail_code,
+    reasons={"existing_entity_conflict": DUPLICATE_EXTERNAL_ID},
+)
+
+
+class DocumentEndpoint:
+    """Serves a document. It requires no credential, because it describes only the interface."""
+
+    def __init__(self, interface: Interface) -> None:
+        self._interface = interface
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        require_method(Request(scope, receive), "GET", "HEAD")
+        headers = {"Cache-Control": "public, max-age=300"}
+        content = document_bytes(self._interface)
+        response = Response(content, media_type="application/json", headers=headers)
+        await response(scope, receive, send)
+
+
+@cache
+def document_bytes(interface: Interface = FACADE) -> bytes:
+    """Return the document of an interface as JSON."""
+    return json.dumps(document(interface), ensure_ascii=False, separators=(",", ":")).encode()

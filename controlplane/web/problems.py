@@ -1,0 +1,82 @@
+"""Replies for refusals, in the format of the interface that was called.
+
+The facade sends problems (RFC 9457). The retail API sends no body for 401, 403 and 404, otherwise a
+problem with the codes of its own contract. OAuth sends errors as RFC 6749, section 5.2 defines, or
+a page. The agent protocol sends ``{"error": …}`` until JSON-RPC begins.
+"""
+
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
+
+from starlette.responses import JSONResponse, Response
+
+from agent.wire.codec import encode
+from agent.wire.problem import MEDIA_TYPE, Problem
+from controlplane.accounts.oauth.metadata import PAGES, RESOURCE_PATH, is_oauth
+from controlplane.operation.errors import Refusal
+from controlplane.retail.routes import is_retail
+from controlplane.web.oauth.pages import refused_page
+
+TYPE_PREFIX: Final = "urn:venue-control:problem:"
+RETAIL_EMPTY: Final = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
+"""Statuses that the retail API sends without a body."""
+_RETAIL_CODES: Final = {
+    "validation_error",
+    "invalid_request",
+    "invalid_cursor",
+    "existing_entity_conflict",
+    "internal_server_error",
+}
+_RETAIL_CODE_OF: Final[Mapping[int, str | None]] = {429: "unexpected_error", 503: None}
+_OAUTH_ERRORS: Final[Mapping[int, str]] = {
+    429: "temporarily_unavailable",
+    503: "temporarily_unavailable",
+    500: "server_error",
+}
+_INDEX: Final = re.compile(r"\.(\d+)(?=\.|$)")
+
+
+def reply_to(refusal: Refusal, path: str, trace_id: str) -> Response:
+    """Return the reply for a refusal of a call to ``path``."""
+    if is_oauth(path):
+        return _oauth_reply(refusal, path)
+    if path == RESOURCE_PATH:
+        return JSONResponse({"error": refusal.detail}, refusal.status, refusal.headers)
+    if is_retail(path) and refusal.status in RETAIL_EMPTY:
+        return Response(status_code=refusal.status, headers=refusal.headers)
+    code: str | None = refusal.code
+    errors = refusal.errors
+    if is_retail(path):
+        code = retail_code(refusal.status, refusal.code)
+        errors = {_INDEX.sub(r"[\1]", name): each for name, each in (errors or {}).items()} or None
+    problem = Problem(
+        title=refusal.status.phrase,
+        type=TYPE_PREFIX + refusal.code,
+        instance=path,
+        trace_id=trace_id,
+        status=refusal.status.value,
+        code=code,
+        detail=refusal.detail,
+        reason=refusal.reason,
+        errors=None if errors is None else dict(errors),
+    )
+    return Response(encode(problem), refusal.status, refusal.headers, MEDIA_TYPE)
+
+
+def retail_code(status: int, code: str) -> str | None:
+    """Return the code that the retail API sends for a refusal, or None if it sends none."""
+    if status in _RETAIL_CODE_OF:
+        return _RETAIL_CODE_OF[status]
+    return code if code in _RETAIL_CODES else "invalid_request"
+
+
+def _oauth_reply(refusal: Refusal, path: str) -> Response:
+    if path in PAGES:
+        return refused_page(refusal.detail, refusal.status, refusal.headers)
+    body = {
+        "error": _OAUTH_ERRORS.get(refusal.status, "invalid_request"),
+        "error_description": refusal.detail,
+    }
+    return JSONResponse(body, refusal.status, refusal.headers)

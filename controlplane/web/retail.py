@@ -1,0 +1,99 @@
+"""The routes of the retail API, and its access tokens."""
+
+from functools import partial
+from typing import Final
+
+from sqlalchemy.orm import Session
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from agent.wire.codec import encode
+from controlplane.operation.bodies import parse_body
+from controlplane.operation.caller import Caller
+from controlplane.operation.errors import rate_limited, unauthenticated
+from controlplane.operation.fairness import RateLimit
+from controlplane.retail.credentials import clients
+from controlplane.retail.credentials.access_tokens import InvalidTokenError
+from controlplane.retail.credentials.clients import Grant
+from controlplane.retail.limits import ACCESS_TOKEN_S
+from controlplane.retail.models import RefreshRequest, TokenRequest, Tokens
+from controlplane.retail.registry import OPERATIONS
+from controlplane.retail.routes import DOCUMENT, REFRESH, TOKENS
+from controlplane.web.admission import Handler, read_body, require_json, require_method
+from controlplane.web.core import Core
+from controlplane.web.openapi.interfaces import RETAIL_API, DocumentEndpoint
+from controlplane.web.pipeline import Endpoint, by_path
+
+REALM: Final = "retail"
+BODY_MAX_BYTES: Final = 4096
+TOKENS_PER_S: Final = 5
+TOKENS_BURST: Final = 50
+"""Requests for tokens from one address, successful or not. A client needs one an hour."""
+
+
+def retail_routes(core: Core) -> list[Route]:
+    limit = RateLimit(TOKENS_PER_S, TOKENS_BURST, core.monotonic)
+    return [
+        Route(DOCUMENT, DocumentEndpoint(RETAIL_API)),
+        Route(TOKENS, Handler(core, partial(issue_tokens, limit, TokenRequest))),
+        Route(REFRESH, Handler(core, partial(issue_tokens, limit, RefreshRequest))),
+        *(
+            Route(path, Endpoint(core, *operations, authenticate=by_access_token))
+            for path, operations in by_path(OPERATIONS).items()
+        ),
+    ]
+
+
+async def by_access_token(core: Core, request: Request, _writes: bool) -> Caller:
+    """Authenticate with an access token of the retail API."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        raise unauthenticated(REALM)
+    try:
+        keys = await core.signing_keys()
+        key_id = keys.access_tokens.client(token.strip(), core.clock())
+    except InvalidTokenError:
+        raise unauthenticated(REALM) from None
+    cached_as = f"retail {key_id}"
+    caller = core.keys.find(cached_as)
+    if caller is None:
+        caller = await core.read(partial(clients.caller_of, key_id=key_id))
+        if caller is None:
+            raise unauthenticated(REALM)
+        core.keys.keep(cached_as, caller)
+    return caller
+
+
+async def issue_tokens(
+    limit: RateLimit,
+    model: type[TokenRequest] | type[RefreshRequest],
+    core: Core,
+    request: Request,
+) -> Response:
+    """Return an access token for an API key or a refresh token. No credential is required.
+
+    The refusal does not reveal why a secret is not valid.
+    """
+    require_method(request, "POST")
+    require_json(request.headers)
+    if wait_s := limit.take(request.client.host if request.client else ""):
+        raise rate_limited(wait_s)
+    body = parse_body(model, await read_body(core, request, BODY_MAX_BYTES))
+    now = core.clock()
+
+    def work(session: Session) -> Grant | None:
+        if isinstance(body, TokenRequest):
+            return clients.exchange(session, body.api_key, now)
+        return clients.refresh(session, body.refresh_token, now)
+
+    grant = await core.write(work)
+    if grant is None:
+        raise unauthenticated(REALM)
+    keys = await core.signing_keys()
+    tokens = Tokens(
+        access_token=keys.access_tokens.issue(grant.key_id, now),
+        expires_in=ACCESS_TOKEN_S,
+        refresh_token=grant.refresh_token,
+    )
+    return Response(encode(tokens), media_type="application/json")

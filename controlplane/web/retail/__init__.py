@@ -1,1 +1,0 @@
-"""HTTP endpoints of the retail API."""

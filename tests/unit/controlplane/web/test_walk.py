@@ -1,0 +1,121 @@
+"""How many modules of the service one call passes, from the HTTP protocol to the SQL.
+
+Functions that run are counted, up to the last SQL statement of the call. The service is warm: its
+modules are imported, and the credential is in the cache.
+"""
+
+import asyncio
+import json
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from types import FrameType
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+from uvicorn.server import ServerState
+
+import controlplane.web.agent_protocol.dispatch  # noqa: F401 - the first call would import it
+from agent.wire.routes import LIST_DEVICES
+from controlplane.accounts.oauth.metadata import RESOURCE_PATH
+from controlplane.retail.routes import GOODS
+from controlplane.web.app import build_app
+from controlplane.web.background import poll_changes
+from controlplane.web.protocol import bounded_protocol
+from tests.paths import ROOT
+from tests.unit.controlplane.retail.retailer import exchange, new_key
+from tests.unit.controlplane.running_service import RunningService
+
+MODULES_MAX = 15
+PACKAGE = f"{ROOT / 'controlplane'}/"
+CATALOG = {"name": "read_catalog", "arguments": {}}
+CALLS: dict[str, tuple[str, str, Any, str]] = {
+    "facade": ("POST", LIST_DEVICES, {}, "devices/reading.py"),
+    "retail API": ("GET", GOODS, None, "retail/catalog.py"),
+    "agent protocol": (
+        "POST",
+        RESOURCE_PATH,
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": CATALOG},
+        "agent_protocol/tools/catalog.py",
+    ),
+}
+"""Method, path and body of a call, and the module that answers it."""
+
+
+class Walk:
+    """The functions that ran, with ``SQL`` for each statement, in order."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+
+    def profile(self, frame: FrameType, kind: str, _argument: object) -> None:
+        if kind == "call" and frame.f_code.co_filename.startswith(PACKAGE):
+            self.steps.append(frame.f_code.co_filename.removeprefix(PACKAGE))
+
+    def note_statement(self, *_arguments: object) -> None:
+        self.steps.append("SQL")
+
+    @property
+    def modules(self) -> list[str]:
+        """The modules up to the last statement, each once."""
+        last = len(self.steps) - self.steps[::-1].index("SQL")
+        return list(dict.fromkeys(each for each in self.steps[:last] if each != "SQL"))
+
+
+@contextmanager
+def walked() -> Iterator[Walk]:
+    """Record the functions of this thread and of threads that start in the context."""
+    walk = Walk()
+    before = sys.getprofile()
+    threading.setprofile(walk.profile)
+    sys.setprofile(walk.profile)
+    event.listen(Engine, "before_cursor_execute", walk.note_statement)
+    try:
+        yield walk
+    finally:
+        event.remove(Engine, "before_cursor_execute", walk.note_statement)
+        sys.setprofile(before)
+        threading.setprofile(None)  # type: ignore[arg-type]  # the default
+
+
+@asynccontextmanager
+async def served(service: RunningService) -> AsyncIterator[httpx2.AsyncClient]:
+    """Serve over the protocol class of the service; give a client."""
+    app = build_app(service.core)
+    config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None)
+    config.load()
+    make: Callable[[], asyncio.Protocol] = partial(
+        bounded_protocol(), config=config, server_state=ServerState(), app_state={}
+    )
+    server = await asyncio.get_running_loop().create_server(make, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server, httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        yield client
+
+
+@pytest.mark.parametrize("interface", CALLS)
+async def test_a_call_passes_few_modules(service: RunningService, interface: str) -> None:
+    method, path, body, answers = CALLS[interface]
+    content = None if body is None else json.dumps(body)
+    # The threads of the service start in the context.
+    with walked() as walk:
+        credential = service.write_key
+        if interface == "retail API":
+            credential = (await exchange(service, new_key(service))).json()["access_token"]
+        await poll_changes(service.core)
+        headers = {"authorization": f"Bearer {credential}", "content-type": "application/json"}
+        async with served(service) as client:
+            for _ in range(2):
+                walk.steps.clear()
+                reply = await client.request(method, path, content=content, headers=headers)
+                assert reply.status_code == 200
+    print(f"{interface}: {len(walk.modules)} modules", *walk.modules, sep="\n  ")
+    assert walk.modules[0] == "web/protocol.py"
+    assert {"storage/database.py", answers} <= set(walk.modules)
+    assert len(walk.modules) <= MODULES_MAX
