@@ -13,7 +13,7 @@ from agent.wire.codec import encode
 from controlplane.accounts.audit_operations import record
 from controlplane.audit.messages import AuditRecord
 from controlplane.audit.reading import Wanted, entries
-from controlplane.cli.arguments.audit import SHOWN
+from controlplane.cli.arguments.database import AUDIT_SHOWN
 from controlplane.cli.keys import in_database, require_database
 
 COLUMNS: Final = tuple(AuditRecord.__pydantic_fields__)
@@ -35,7 +35,7 @@ def show(options: argparse.Namespace) -> int:
 def _records(session: Session, options: argparse.Namespace) -> list[AuditRecord]:
     since = None if options.since is None else options.since.first
     takes_all = options.json or options.csv or since is not None
-    limit = options.limit or (None if takes_all else SHOWN)
+    limit = options.limit or (None if takes_all else AUDIT_SHOWN)
     organization = None if options.of_nobody else options.organization
     wanted = Wanted(by=options.by, since=since)
     return [record(row) for row in entries(session, organization, wanted, limit)]

@@ -47,7 +47,7 @@ class Filters:
 def filters_of(options: argparse.Namespace) -> Filters:
     return Filters(
         locations=tuple(options.location),
-        state=options.state,
+        state=getattr(options, "state", None),  # an option of `devices` only
         platforms=tuple(options.platform),
         versions=tuple(options.app_version),
         other_versions=tuple(options.app_version_not),

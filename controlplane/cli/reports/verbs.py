@@ -13,7 +13,7 @@ from agent.wire.codec import encode_indented, to_plain
 from agent.wire.operator_operations import Device, ReportDetail, ReportDetailRequest, ReportSummary
 from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.vocabulary import Kind
-from controlplane.cli.arguments.facade import KINDS
+from controlplane.cli.arguments.client import KINDS
 from controlplane.cli.connection import client_of, device_of, record_named, report_of, reports_since
 from controlplane.cli.devices.filters import filters_of
 from controlplane.cli.reports.changes import against

@@ -9,7 +9,7 @@ from itertools import islice
 
 from agent.presentation.report_csv import Row, csv_of
 from agent.wire.codec import to_plain
-from controlplane.cli.arguments.retail import SALES_SHOWN
+from controlplane.cli.arguments.client import SALES_SHOWN
 from controlplane.cli.arguments.values import Moment
 from controlplane.cli.retail.connection import retail_client_of
 from controlplane.cli.screen.progress import Progress

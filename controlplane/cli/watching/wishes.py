@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from controlplane.cli.connection import client_of, device_of
@@ -25,7 +25,7 @@ CONFIRM_ABOVE = 20
 def create(options: argparse.Namespace) -> int:
     if options.wait or options.at_once or options.out:
         raise UsageError("--when-back waits at the service: leave --wait, --at-once and --out away")
-    until = datetime.now(UTC) + options.until
+    until = datetime.now(UTC) + timedelta(seconds=options.until)
     with client_of(options) as client:
         meant = _meant(options, client)
         count = len(meant)

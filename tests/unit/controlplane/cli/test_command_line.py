@@ -50,8 +50,11 @@ def test_without_the_services_libraries_the_way_to_them_is_said() -> None:
     done = run_without("sqlalchemy", "serve")
     assert done.returncode == 1
     said, advice = done.stderr.splitlines()
-    assert said.startswith("venue-control: this needs the service's own libraries, and sqlalchemy")
-    assert advice == "install them: pip install 'venue-agent[controlplane]'"
+    assert said == (
+        "venue-control: this command requires the libraries of the service, and sqlalchemy is"
+        " missing"
+    )
+    assert advice == "Install them: pip install 'venue-agent[controlplane]'"
 
 
 @pytest.mark.parametrize(
