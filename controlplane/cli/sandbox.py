@@ -5,21 +5,18 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import IO, TypeVar
 
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from controlplane.accounts import key_store
 from controlplane.audit.command_line import note_new_key, note_new_retail_key
-from controlplane.cli.chosen_database import chosen_database
-from controlplane.cli.errors import database_error
-from controlplane.cli.keys import in_database
+from controlplane.cli.chosen_database import in_database, opened
 from controlplane.client.connection import API_KEY, RETAIL_KEY
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
@@ -38,12 +35,10 @@ from controlplane.sandbox.standing import (
     standing_plan,
     standing_trade,
 )
-from controlplane.storage.database import Database, DatabaseBusyError, DatabaseVersionError
 from controlplane.storage.merchant.merchant_tables import Organization
 
 KEY_NAME = "sandbox"
 Result = TypeVar("Result")
-DATABASE_ERRORS = (SQLAlchemyError, DatabaseBusyError, DatabaseVersionError, OSError, ImportError)
 
 
 def load(options: argparse.Namespace) -> int:
@@ -67,7 +62,7 @@ def load(options: argparse.Namespace) -> int:
         return loaded, _make_keys(session, plan.organization_id, now)
 
     began_s = time.monotonic()
-    loaded, keys = _plainly(lambda: in_database(options.database, work))
+    loaded, keys = _plainly(lambda: in_database(options, work, may_create=True))
     took_s = time.monotonic() - began_s
     sys.stderr.write(
         f"\r{loaded.sales} sales and {loaded.refunds} refunds at {loaded.locations} locations, "
@@ -110,7 +105,7 @@ def _make_keys(session: Session, organization_id: str, now: datetime) -> _Keys:
 
 def run(options: argparse.Namespace) -> int:
     """Write what happens until Ctrl-C; a service on the same database shows it."""
-    with _open(options.database) as database:
+    with opened(options.database) as database:
         plan = _plainly(lambda: database.read(lambda s: standing_plan(s, options.organization)))
         going = database.read(lambda session: standing_trade(session, plan))
         since = _plainly(lambda: database.read(lambda s: last_moment(s, options.organization)))
@@ -127,7 +122,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def export(options: argparse.Namespace) -> int:
-    with _open(options.database) as database, _file(options.file, "w") as out:
+    with opened(options.database) as database, _file(options.file, "w") as out:
 
         def work(session: Session) -> None:
             if session.get(Organization, options.organization) is None:
@@ -141,14 +136,16 @@ def export(options: argparse.Namespace) -> int:
 
 def import_file(options: argparse.Namespace) -> int:
     with _file(options.file, "r") as lines:
-        counts = _plainly(lambda: in_database(options.database, lambda s: load_lines(s, lines)))
+        counts = _plainly(
+            lambda: in_database(options, lambda s: load_lines(s, lines), may_create=True)
+        )
     sys.stderr.write(", ".join(f"{count} {name}" for name, count in counts.items()) + "\n")
     return 0
 
 
 def rebuild_all(options: argparse.Namespace) -> int:
     """Return 1 where the sums that were kept told anything else than the rows."""
-    wrong = in_database(options.database, rebuild)
+    wrong = in_database(options, rebuild, may_create=True)
     for table, count in wrong.items():
         sys.stdout.write(f"{table}: {count} wrong\n")
     return int(any(wrong.values()))
@@ -182,22 +179,6 @@ def _plainly(work: Callable[[], Result]) -> Result:
         raise UsageError(str(error), "`venue-control sandbox load` makes one.") from error
     except FormatError as error:
         raise CommandError(f"this is no export of a sandbox: {error}") from error
-
-
-@contextmanager
-def _open(url: str | None) -> Iterator[Database]:
-    try:
-        chosen = chosen_database(url)
-        with chosen.as_its_owner(), closing(Database(chosen.url, connections=1)) as database:
-            yield database
-    except (
-        SQLAlchemyError,
-        DatabaseBusyError,
-        DatabaseVersionError,
-        OSError,
-        ImportError,
-    ) as error:
-        raise database_error(error) from error
 
 
 @contextmanager

@@ -12,14 +12,12 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from agent.wire.addresses import is_loopback, is_web_url
-from controlplane.cli.errors import database_error
+from controlplane.cli.chosen_database import DATABASE_ERRORS, database_error
 from controlplane.client.errors import UsageError
 from controlplane.server import announce, bind, serve, url_of
 from controlplane.settings import Settings
-from controlplane.storage.database import Database, DatabaseVersionError, sqlite_file
+from controlplane.storage.database import Database, sqlite_file
 from controlplane.storage.location import default_database
 from controlplane.web.observability.listener import MetricsListener
 from controlplane.web.observability.logs import set_up_logging
@@ -44,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
             )
         try:
             return _serve(options, settings, listener)
-        except (SQLAlchemyError, DatabaseVersionError, OSError, ImportError) as error:
+        except DATABASE_ERRORS as error:
             raise database_error(error) from error
 
 

@@ -52,7 +52,9 @@ def flag(name: str, text: str, **keywords: Any) -> Argument:
     return Argument((name,), {"action": "store_true", "help": text, **keywords})
 
 
-def option(name: str, metavar: str | None, text: str, **keywords: Any) -> Argument:
+def option(
+    name: str, metavar: str | tuple[str, ...] | None, text: str, **keywords: Any
+) -> Argument:
     """Return an option with a value. A default is appended to the help text."""
     if keywords.get("default") is not None and "default:" not in text:
         text += " (default: %(default)s)"

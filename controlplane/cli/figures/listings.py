@@ -7,20 +7,12 @@ from rich.text import Text
 
 from controlplane.analytics.messages import FinancialSummary
 from controlplane.cli.figures.coverage import notes_of
+from controlplane.cli.output import NONE
 from controlplane.cli.screen.money import amount_in_words
-from controlplane.cli.tables import (
-    Row,
-    console,
-    is_piped,
-    print_lines,
-    print_rows,
-    text_of,
-    width_of,
-)
+from controlplane.cli.tables import console, fits, is_piped, print_lines, print_rows, text_of
 from controlplane.figures.records import CurrencySummary, Figures, LocationFigures, Window
 
 UNKNOWN: Final = "not known"
-NONE: Final = "–"
 MONEY: Final[Sequence[tuple[str, Callable[[Figures], int | float | None]]]] = (
     ("gross", lambda each: each.gross_cents),
     ("discount", lambda each: each.discount_cents),
@@ -82,10 +74,10 @@ def _print_currency(
         print_lines(notes_of(figures.coverage, currency))
 
 
-def _print_beside(currency: str, rows: Sequence[Row]) -> None:
+def _print_beside(currency: str, rows: Sequence[tuple[str, ...]]) -> None:
     """Leave the change out where there is no room: it is what can be seen from the others."""
     headings: Sequence[str] = (currency, "now", "before", "change")
-    if not is_piped() and width_of(headings, rows) > console().width:
+    if not fits(headings, rows):
         headings, rows = headings[:-1], [row[:-1] for row in rows]
     print_rows(headings, rows, "")
 
@@ -127,7 +119,7 @@ def _change(now: float | None, before: float | None) -> str:
 def _print_locations(currency: str, locations: Sequence[LocationFigures]) -> None:
     rows = [
         (
-            text_of(each.location_id),
+            each.location_id,
             amount_in_words(each.figures.net_cents, currency),
             "" if each.share_percent is None else f"{each.share_percent:.1f} %",
             str(each.figures.sale_count),

@@ -12,15 +12,14 @@ from agent.presentation.tone import Tone
 from agent.wire.codec import encode_indented
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
 from controlplane.cli.devices.filters import place_of
+from controlplane.cli.output import NONE, status
 from controlplane.cli.requests.waiting import Asked
 from controlplane.cli.tables import (
     console,
-    ids_of,
     is_piped,
     print_note,
     print_rows,
     print_rows_with_sentences,
-    status_text,
     text_of,
 )
 from controlplane.client.errors import CommandError
@@ -63,14 +62,13 @@ def result_of(client: OperationsClient, asked: Asked) -> Result:
 
 
 def print_results(results: list[Result]) -> None:
-    """Print a row for each; a headline has a line of its own where there is no room beside."""
-    ids = ids_of(each.report.id for each in results if each.report)
+    """Print a row for each device. On a narrow terminal, its headline is on a line of its own."""
     rows = [
         (
-            text_of(each.asked.device.legacy_install_id),
-            text_of(place_of(each.asked.device)),
-            status_text(each.asked.status or "–"),
-            ids[each.report.id] if each.report else "–",
+            each.asked.device.legacy_install_id,
+            place_of(each.asked.device),
+            status(each.asked.status or NONE),
+            each.report.id if each.report else None,
         )
         for each in results
     ]

@@ -7,7 +7,7 @@ from typing import Final, Literal, get_args
 
 from agent.wire.operator_operations import Device
 from agent.wire.vocabulary import Kind
-from controlplane.cli.connection import record_named
+from controlplane.cli.connection import device_named
 from controlplane.cli.devices.filters import Filters, filters_of, state_of
 from controlplane.client.errors import CommandError, UsageError
 
@@ -64,7 +64,7 @@ def meant_by(options: argparse.Namespace, every: Sequence[Device]) -> list[Devic
     if options.instance:
         if options.all or not filters.is_any:
             raise UsageError("name devices, or choose them by --all or filters, not both")
-        return list(dict.fromkeys(record_named(each, every) for each in options.instance))
+        return list(dict.fromkeys(device_named(each, every) for each in options.instance))
     if options.all or not filters.is_any:
         return _filtered(filters, every)
     raise UsageError("whom to ask? Name devices, or say --location or --all")

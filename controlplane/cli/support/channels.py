@@ -1,12 +1,13 @@
-"""How support is reached, as merchants are told."""
+"""``venue-control support channels``: the contact details of support that merchants see."""
 
 import argparse
 import re
-import sys
+from functools import partial
 from typing import Final
 
-from controlplane.cli.keys import in_database, require_database
-from controlplane.cli.support.words import words
+from controlplane.cli.chosen_database import in_database
+from controlplane.cli.output import print_records
+from controlplane.cli.support.links import require_label
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.support.channels import CHANNELS_MAX, channels, remove_channel, set_channel
 
@@ -14,39 +15,38 @@ _KIND: Final = re.compile(r"[a-z][a-z0-9-]{0,31}")
 
 
 def list_all(options: argparse.Namespace) -> int:
-    require_database(options)
-    found = in_database(options.database, channels)
-    from controlplane.cli.support.listings import print_channels  # rich only where shown
-
-    print_channels(found)
+    print_records(
+        in_database(options, channels),
+        {
+            "kind": lambda each: each.kind,
+            "address": lambda each: each.address,
+            "hours": lambda each: each.hours,
+        },
+        "There are no channels. Add one: venue-control support channels set KIND ADDRESS",
+    )
     return 0
 
 
 def put(options: argparse.Namespace) -> int:
     kind, address = _named(options)
-    hours = None if options.hours is None else words(options.hours, "what --hours says")
-    require_database(options)
-    if not in_database(
-        options.database,
-        lambda session: set_channel(session, kind=kind, address=address, hours=hours),
-    ):
-        raise CommandError(f"there are {CHANNELS_MAX} channels: remove one first")
-    sys.stdout.write(f"{kind} {address}: {hours or 'hours are not said'}\n")
+    hours = None if options.hours is None else require_label(options.hours, "the text of --hours")
+    if not in_database(options, partial(set_channel, kind=kind, address=address, hours=hours)):
+        raise CommandError(f"there are {CHANNELS_MAX} channels, the maximum: remove one first")
+    print(f"{kind} {address}: {hours or 'no hours stated'}")
     return 0
 
 
 def remove(options: argparse.Namespace) -> int:
     kind, address = _named(options)
-    require_database(options)
-    if not in_database(
-        options.database, lambda session: remove_channel(session, kind=kind, address=address)
-    ):
-        raise CommandError(f"{kind} {address} is not on the list")
-    sys.stdout.write(f"removed {kind} {address}\n")
+    if not in_database(options, partial(remove_channel, kind=kind, address=address)):
+        raise CommandError(f"there is no channel {kind} {address}")
+    print(f"removed {kind} {address}")
     return 0
 
 
 def _named(options: argparse.Namespace) -> tuple[str, str]:
     if not _KIND.fullmatch(options.kind):
-        raise UsageError("a kind is one word of small letters, digits and -, as phone or email")
-    return options.kind, words(options.address, "an address")
+        raise UsageError(
+            "a kind is one word of lowercase letters, digits and -, such as phone or email"
+        )
+    return options.kind, require_label(options.address, "an address")

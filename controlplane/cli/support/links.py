@@ -1,70 +1,73 @@
-"""Support makes tokens, sees what became of them, and ends links."""
+"""``venue-control support link``, ``list`` and ``disconnect``."""
 
 import argparse
-import json
-import sys
-from collections.abc import Iterable
-from uuid import UUID
+from typing import Final
 
-from agent.wire.codec import to_plain
-from controlplane.cli.keys import in_database, require_database
-from controlplane.cli.support.words import words
+from controlplane.cli.chosen_database import in_database
+from controlplane.cli.matching import only_match
+from controlplane.cli.output import Styled, age, print_as, print_records, print_secret
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.support.links import all_links, end_link, make_link, record_of
-from controlplane.support.messages import Link
+from controlplane.support.messages import Link, LinkState
+
+LABEL_MAX: Final = 128
+_STYLES: Final[dict[LinkState, str]] = {"waiting": "cyan", "confirmed": "green"}
 
 
 def create(options: argparse.Namespace) -> int:
-    channel = words(options.channel, "a channel")
-    asked_by = words(options.asked_by, "a name")
-    require_database(options)
+    channel = require_label(options.channel, "a channel")
+    asked_by = require_label(options.asked_by, "a name")
     made = in_database(
-        options.database,
+        options,
         lambda session: make_link(session, channel=channel, asked_by=asked_by, now=system_clock()),
     )
-    sys.stdout.write(f"{made.token}\n")
-    sys.stdout.flush()
-    until = made.expires_at.strftime("%Y-%m-%d %H:%M")
-    sys.stderr.write(
-        f"It links {channel}, once, until {until} UTC. It is shown only now: hand it over.\n"
-    )
+    note = f"It links {channel} once, and expires at {made.expires_at:%Y-%m-%d %H:%M} UTC."
+    print_secret(made.token, f"{note} Hand it over now: it is shown once.")
     return 0
 
 
 def list_all(options: argparse.Namespace) -> int:
     found = _links(options)
-    if options.json:
-        sys.stdout.write(json.dumps([to_plain(each) for each in found], indent=2) + "\n")
-        return 0
-    from controlplane.cli.support.listings import print_links  # rich only where shown
-
-    print_links(found)
+    if not print_as(options, found):
+        print_records(
+            found,
+            {
+                "id": lambda link: link.id,
+                "channel": lambda link: link.channel,
+                "asked by": lambda link: link.asked_by,
+                "asked": lambda link: age(link.asked_at),
+                "state": lambda link: Styled(link.state, _STYLES.get(link.state, "dim")),
+                "organization": lambda link: link.organization_id or None,
+            },
+            "There are no links. `venue-control support link` creates a token for one.",
+        )
     return 0
 
 
 def end(options: argparse.Namespace) -> int:
-    link_id = _link_named(options.id, (each.id for each in _links(options)))
-    if not in_database(
-        options.database, lambda session: end_link(session, link_id, system_clock())
-    ):
-        raise CommandError(f"{link_id} is over already")
-    sys.stdout.write(f"disconnected {link_id}\n")
+    start = options.id.casefold()
+    found = {
+        each.id: each.id for each in _links(options) if start and str(each.id).startswith(start)
+    }
+    hint = "`venue-control support list` lists the links."
+    link_id = only_match(options.id, found, "link", hint, UsageError)
+    if not in_database(options, lambda session: end_link(session, link_id, system_clock())):
+        raise CommandError(f"the link {link_id} has ended already")
+    print(f"disconnected {link_id}")
     return 0
 
 
+def require_label(text: str, what: str) -> str:
+    """Return a text that merchants read, without space around it. Raises UsageError."""
+    label = text.strip()
+    if not 1 <= len(label) <= LABEL_MAX or not label.isprintable():
+        raise UsageError(f"{what} has 1 to {LABEL_MAX} printable characters")
+    return label
+
+
 def _links(options: argparse.Namespace) -> list[Link]:
-    require_database(options)
     now = system_clock()
     return in_database(
-        options.database, lambda session: [record_of(each, now) for each in all_links(session)]
+        options, lambda session: [record_of(each, now) for each in all_links(session)]
     )
-
-
-def _link_named(text: str, ids: Iterable[UUID]) -> UUID:
-    found = [each for each in ids if text and str(each).startswith(text.casefold())]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise UsageError(f"there is no link {text!r}", "`venue-control support list` lists them.")
-    raise UsageError(f"{text!r} may be any of {len(found)} links: {', '.join(map(str, found))}")

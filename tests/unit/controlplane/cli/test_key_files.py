@@ -163,6 +163,6 @@ def test_a_key_is_ended_by_its_name_its_last_four_or_the_start_of_its_id(
     assert main(["keys", "revoke", f"…{three.hint}"]) == 0
     assert main(["keys", "revoke", str(three.id)[:9].upper()]) == 0
     assert main(["keys", "revoke", "two"]) == 2
-    assert "may be any of 2 keys" in capsys.readouterr().err
+    assert "'two' matches 2 keys" in capsys.readouterr().err
     assert main(["keys", "revoke", "four"]) == 2
     assert [key.name for key in in_it(database) if key.revoked_at] == ["one", "three"]

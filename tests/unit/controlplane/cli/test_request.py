@@ -163,7 +163,7 @@ async def test_many_are_asked_only_when_it_is_meant(
         ("request network", "2: whom to ask?"),
         ("request x --all network", "2: name devices, or choose them by"),
         ("request --location nowhere network", "1: none of "),
-        ("request no-such-till y network", "1: no device is called 'no-such-till'"),
+        ("request no-such-till y network", "1: no device matches 'no-such-till'"),
     ],
 )
 async def test_a_wrong_choice_is_said(
