@@ -99,7 +99,9 @@ def test_channels_are_said_listed_and_taken_away(database: str, capsys: Capture)
     assert listed.index("phone") < listed.index("email")
     assert "removed" in told(capsys, *channels, "remove", "phone", "+971 4 123 4567")
     assert "phone" not in told(capsys, *channels, "list")
-    assert "there is no channel phone +9" in told(capsys, *channels, "remove", "phone", "+9", code=1)
+    assert "there is no channel phone +9" in told(
+        capsys, *channels, "remove", "phone", "+9", code=1
+    )
 
 
 @pytest.mark.parametrize(

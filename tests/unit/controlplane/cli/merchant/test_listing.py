@@ -75,7 +75,9 @@ def test_sales_of_some_days_in_another_order(capsys: pytest.CaptureFixture[str])
     assert found == sorted(found)
     assert {each.astimezone().day for each in found} == {10, 11}
     assert records(capsys, "sales", "--since", "2027-01-01") == []
-    assert told(capsys, "sales", "--since", "2027-01-01") == "No sale was completed in this period.\n"
+    assert (
+        told(capsys, "sales", "--since", "2027-01-01") == "No sale was completed in this period.\n"
+    )
 
 
 @pytest.mark.parametrize("name", ["goods", "categories", "uoms", "fees"])
