@@ -1,5 +1,5 @@
-"""Which tables hold an organization's data, in the order they are written, and how rows of them
-belong to it and to each other."""
+"""The tables with an organization's data, in the order in which they are written, and how their
+rows refer to the organization and to each other."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -44,9 +44,13 @@ ROLLUPS: Final = (HourRollup, DayRollup, UnitRollup, ItemDayRollup, ItemSpanRoll
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """``references`` names the columns that hold another table's positions. ``owner`` is a table
-    with an organization, and the columns, here and there, by which rows belong to it; None for a
-    table that names the organization itself."""
+    """A table.
+
+    Args:
+        references: Columns with positions of another table.
+        owner: A table with an organization, this table's column that refers to it, and the column
+            that is referred to. None if this table has an organization itself.
+    """
 
     table: Any
     references: dict[str, Any] = field(default_factory=dict)
@@ -109,7 +113,7 @@ CONTENTS: Final = (
 
 
 def clear(session: Session, organization_id: str) -> None:
-    """Delete all that belongs to the organization, and itself."""
+    """Delete the organization and all of its data."""
     places = select(Location.position).where(Location.organization_id == organization_id)
     for rollup in ROLLUPS:
         session.execute(delete(rollup).where(rollup.location.in_(places)))
