@@ -70,7 +70,8 @@ def find_catalog(session: Session, plan: Plan) -> Catalog:
     query = select(LineSnapshot.content_hash, LineSnapshot.position).where(
         LineSnapshot.organization_id == plan.organization_id
     )
-    return _CatalogBuilder(plan).catalog(dict(session.execute(query).tuples().all()))
+    positions = {row.content_hash: row.position for row in session.execute(query)}
+    return _CatalogBuilder(plan).catalog(positions)
 
 
 class _CatalogBuilder:

@@ -201,7 +201,7 @@ UNIT = {
         ([HEAD.replace("1,", "2,")], "line 1 is not the head"),
         ([HEAD, "[]"], "line 2 is not an object"),
         ([HEAD, "{"], "line 2 is not JSON"),
-        ([HEAD, '{"table": "api_keys"}'], "line 2 names no table"),
+        ([HEAD, '{"table": "api_keys"}'], "line 2 names an unknown table"),
         ([HEAD, json.dumps(UNIT | {"exponent": "0"})], "line 2: exponent"),
         ([HEAD, json.dumps(UNIT | {"more": 1})], "line 2: more"),
         ([HEAD, json.dumps({**UNIT, "id": "x"})], "line 2: id"),
