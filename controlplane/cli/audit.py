@@ -12,7 +12,7 @@ from controlplane.audit.messages import AuditRecord
 from controlplane.audit.reading import Wanted, entries
 from controlplane.cli.arguments.database import AUDIT_SHOWN
 from controlplane.cli.chosen_database import in_database
-from controlplane.cli.output import print_json, print_records, write_exactly
+from controlplane.cli.screen.output import print_json, print_records, write_exactly
 
 CSV_COLUMNS: Final = tuple(AuditRecord.__pydantic_fields__)
 

@@ -16,7 +16,7 @@ from controlplane.accounts.passwords import hashed, require_good
 from controlplane.accounts.users import NAME_MAX, find_user
 from controlplane.cli.chosen_database import add_audit_entry, in_database
 from controlplane.cli.keys import require_locations
-from controlplane.cli.output import print_records
+from controlplane.cli.screen.output import print_records
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.operation.audit_entries import Operation, granted, user_subject

@@ -161,7 +161,7 @@ COMMANDS: Final = (
         ),
     ),
     Command(
-        "locations set", "watching.locations:set_hours", "set the opening hours of a location",
+        "locations set", "locations:set_hours", "set the opening hours of a location",
         (
             option("--zone", "ZONE", "time zone, such as Europe/Riga", required=True),
             one_of(
@@ -174,7 +174,7 @@ COMMANDS: Final = (
         ),
     ),
     Command(
-        "locations name", "watching.locations:name", "name a location or its organization",
+        "locations name", "locations:name", "name a location or its organization",
         (
             positional("id", "locationId of the location", nargs="?"),
             positional("name", "name to show in lists and reports"),
@@ -187,7 +187,7 @@ COMMANDS: Final = (
         ),
     ),
     Command(
-        "locations quiet", "watching.locations:quiet", "start or end a maintenance window",
+        "locations quiet", "locations:quiet", "start or end a maintenance window",
         (
             option("--device", "INSTANCE", "instanceId of a device; the window is for it only"),
             one_of(
@@ -200,7 +200,7 @@ COMMANDS: Final = (
             _LOCATION_ID, _ORGANIZATION, DATABASE,
         ),
     ),
-    Command("locations list", "watching.locations:list_all",
+    Command("locations list", "locations:list_all",
             "list names, opening hours and maintenance windows", (_ORGANIZATION, DATABASE)),
     Command(
         "retail keys create", "retail.keys:create", "create a retail API key and print it",

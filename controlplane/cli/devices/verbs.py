@@ -13,9 +13,9 @@ from agent.wire.codec import encode_indented, to_plain
 from agent.wire.operator_operations import Device, DeviceDetailRequest, RevokeRequest
 from controlplane.cli.connection import client_of, device_of
 from controlplane.cli.devices.filters import filters_of, place_of, state_of
-from controlplane.cli.output import Cell, CsvColumns, age, print_as, print_records, status
-from controlplane.cli.screen.terminal import confirm
-from controlplane.cli.watching.strip import strip_lines
+from controlplane.cli.devices.timeline import timeline_lines
+from controlplane.cli.screen.confirmation import confirm
+from controlplane.cli.screen.output import Cell, CsvColumns, age, print_as, print_records, status
 from controlplane.client.operations import OperationsClient
 
 CUT = "There are more devices than this command reads."
@@ -54,7 +54,7 @@ def list_all(options: argparse.Namespace) -> int:
 
 def print_devices(devices: Sequence[Device], *, is_cut: bool, of: int | None = None) -> None:
     """Print a table of devices. ``of`` is their number before they were filtered."""
-    from controlplane.cli.tables import print_note  # rich only where shown
+    from controlplane.cli.screen.tables import print_note  # rich only where shown
 
     print_records(
         devices,
@@ -79,11 +79,15 @@ def show(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         instance_id = device_of(client, options.instance)
         detail = client.device(DeviceDetailRequest(instance_id=instance_id))
-        days = () if options.json else strip_lines(client, instance_id)
+        days = () if options.json else timeline_lines(client, instance_id)
     if options.json:
         print(encode_indented(detail))
         return 0
-    from controlplane.cli.tables import console, print_facts, print_lines  # rich only where shown
+    from controlplane.cli.screen.tables import (
+        console,
+        print_facts,
+        print_lines,
+    )  # rich only where shown
 
     print_facts(device_facts(detail.device))
     print_lines(days)

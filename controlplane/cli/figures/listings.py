@@ -7,9 +7,9 @@ from rich.text import Text
 
 from controlplane.analytics.messages import FinancialSummary
 from controlplane.cli.figures.coverage import notes_of
-from controlplane.cli.output import NONE
 from controlplane.cli.screen.money import amount_in_words
-from controlplane.cli.tables import console, fits, is_piped, print_lines, print_rows, text_of
+from controlplane.cli.screen.output import NONE
+from controlplane.cli.screen.tables import console, fits, is_piped, print_lines, print_rows, text_of
 from controlplane.figures.records import CurrencySummary, Figures, LocationFigures, Window
 
 UNKNOWN: Final = "not known"

@@ -71,7 +71,7 @@ def _print(changes: Changes) -> None:
 
     from agent.presentation.humanize import moment_in_words
     from agent.presentation.terminal.blocks import toned, words
-    from controlplane.cli.tables import console
+    from controlplane.cli.screen.tables import console
 
     to = console()
     to.print(words(f"Since {moment_in_words(changes.since)}:", "dim"))

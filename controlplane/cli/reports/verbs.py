@@ -15,8 +15,8 @@ from agent.wire.vocabulary import Kind
 from controlplane.cli.arguments.client import KINDS
 from controlplane.cli.connection import client_of, device_named, device_of, report_of, reports_since
 from controlplane.cli.devices.filters import filters_of, place_of
-from controlplane.cli.output import age, print_records, status, write_exactly
 from controlplane.cli.reports.changes import against
+from controlplane.cli.screen.output import age, print_records, status, write_exactly
 from controlplane.cli.screen.progress import Progress
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
@@ -125,7 +125,7 @@ def _write_csv(report: ReportDetail, table: str) -> None:
 def _show(report: ReportDetail) -> None:
     payload = _payload_of(report)
     from agent.presentation.terminal.report import report_view  # rich only where shown
-    from controlplane.cli.tables import console
+    from controlplane.cli.screen.tables import console
 
     console().print(report_view(payload))
 

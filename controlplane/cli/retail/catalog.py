@@ -7,7 +7,9 @@ from uuid import UUID
 
 from agent.wire.codec import encode_indented
 from controlplane.cli.matching import only_match
-from controlplane.cli.output import (
+from controlplane.cli.retail.connection import retail_client_of
+from controlplane.cli.screen.money import amount_in_words, minor_units, money_in_words
+from controlplane.cli.screen.output import (
     NONE,
     Cell,
     Columns,
@@ -16,8 +18,6 @@ from controlplane.cli.output import (
     print_csv,
     print_records,
 )
-from controlplane.cli.retail.connection import retail_client_of
-from controlplane.cli.screen.money import amount_in_words, minor_units, money_in_words
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import NotFoundError
 from controlplane.client.retail import RetailClient
@@ -151,7 +151,7 @@ def good(options: argparse.Namespace) -> int:
     if options.json:
         print(encode_indented(found))
         return 0
-    from controlplane.cli.tables import console, print_facts  # rich only where shown
+    from controlplane.cli.screen.tables import console, print_facts  # rich only where shown
 
     print_facts(_facts(found, category))
     console().print()

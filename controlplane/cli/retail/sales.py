@@ -9,9 +9,9 @@ from typing import Final
 
 from controlplane.cli.arguments.client import SALES_SHOWN
 from controlplane.cli.arguments.values import Moment
-from controlplane.cli.output import Columns, CsvColumns, print_as, print_records
 from controlplane.cli.retail.connection import retail_client_of
 from controlplane.cli.screen.money import minor_units, money_in_words
+from controlplane.cli.screen.output import Columns, CsvColumns, print_as, print_records
 from controlplane.cli.screen.progress import Progress
 from controlplane.client.errors import UsageError
 from controlplane.retail.limits import PAGE_SIZE
@@ -64,7 +64,7 @@ def list_all(options: argparse.Namespace) -> int:
 
 
 def _print(sales: Sequence[Sale], *, is_cut: bool) -> None:
-    from controlplane.cli.tables import print_note  # rich only where shown
+    from controlplane.cli.screen.tables import print_note  # rich only where shown
 
     print_records(sales, COLUMNS, "No sale was completed in this period.")
     if sales:

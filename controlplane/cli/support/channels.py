@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from controlplane.cli.chosen_database import in_database
-from controlplane.cli.output import print_records
+from controlplane.cli.screen.output import print_records
 from controlplane.cli.support.links import require_label
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.support.channels import CHANNELS_MAX, channels, remove_channel, set_channel

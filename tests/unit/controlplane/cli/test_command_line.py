@@ -70,7 +70,7 @@ def test_without_the_services_libraries_the_way_to_them_is_said() -> None:
         (["keys", "create", "--locations-file", "/nonexistent/x", "--out", "x"], "cannot read the"),
         (["report", "--api-key-file", "F"], "give either the id of a report"),
         (["report", INSTANCE, "--latest", "bar", "network"], "give either the id of a report"),
-        (["request", "bar", "network", "--out", "x"], "need --wait"),
+        (["request", "bar", "network", "--out", "x"], "require --wait"),
         (["keys", "create", "--location", ""], "a location id has"),
         (["keys", "list", "--database", "nosuch://x"], "cannot use the database"),
         (

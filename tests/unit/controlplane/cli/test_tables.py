@@ -9,7 +9,7 @@ import pytest
 from agent.wire.operator_operations import Device
 from controlplane.cli.connection import device_named
 from controlplane.cli.devices.verbs import device_facts, print_devices
-from controlplane.cli.tables import ids_of, print_facts, print_rows
+from controlplane.cli.screen.tables import ids_of, print_facts, print_rows
 from controlplane.client.errors import CommandError
 
 INSTANCE = UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")

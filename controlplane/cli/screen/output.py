@@ -62,7 +62,7 @@ def print_records(
     records: Sequence[Record], columns: Columns[Record], empty: str, title: str = ""
 ) -> None:
     """Print a table, or ``empty`` if there are no records."""
-    from controlplane.cli.tables import print_rows  # rich only where shown
+    from controlplane.cli.screen.tables import print_rows  # rich only where shown
 
     rows = [[value(each) for value in columns.values()] for each in records]
     print_rows(tuple(columns), rows, empty, title)
