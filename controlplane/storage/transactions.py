@@ -1,4 +1,4 @@
-"""The two kinds of transaction for one job, each told to who measures them."""
+"""Transactions whose duration is measured."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,7 @@ Work = Callable[[Session], Result]
 
 
 class Observer(Protocol):
-    """``tries`` is 0 where the work was never begun."""
+    """Receives each transaction. ``tries`` is 0 if the work did not start."""
 
     def __call__(
         self, kind: Literal["read", "write"], waited_s: float, took_s: float, tries: int
@@ -21,7 +21,7 @@ class Observer(Protocol):
 
 
 class Transactions:
-    """``asked_s`` is when the job was asked for, by `time.perf_counter`."""
+    """Runs transactions. ``asked_s`` is the time of the call, by `time.perf_counter`."""
 
     def __init__(self, database: Database, observe: Observer, asked_s: float) -> None:
         self._database = database

@@ -1,4 +1,4 @@
-"""The financial summary on a terminal: a table for each currency, and what is not known."""
+"""The financial summary on a terminal: a table for each currency, and notes about the data."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -12,7 +12,7 @@ from controlplane.cli.screen.output import NONE
 from controlplane.cli.screen.tables import console, fits, is_piped, print_lines, print_rows, text_of
 from controlplane.figures.records import CurrencySummary, Figures, LocationFigures, Window
 
-UNKNOWN: Final = "not known"
+UNKNOWN: Final = "unknown"
 MONEY: Final[Sequence[tuple[str, Callable[[Figures], int | float | None]]]] = (
     ("gross", lambda each: each.gross_cents),
     ("discount", lambda each: each.discount_cents),
@@ -23,14 +23,14 @@ MONEY: Final[Sequence[tuple[str, Callable[[Figures], int | float | None]]]] = (
     ("known VAT", lambda each: each.known_vat_cents),
     ("net without VAT", lambda each: each.net_without_vat_cents),
     ("municipality fee", lambda each: each.municipality_fee_cents),
-    ("fees given back", lambda each: each.refunded_fee_cents),
-    ("tips given back", lambda each: each.refund_tip_cents),
-    ("all given back", lambda each: each.refund_amount_cents),
+    ("refunded fees", lambda each: each.refunded_fee_cents),
+    ("refunded tips", lambda each: each.refund_tip_cents),
+    ("refunded in total", lambda each: each.refund_amount_cents),
     ("average sale", lambda each: each.average_sale_cents),
 )
 COUNTS: Final[Sequence[tuple[str, Callable[[Figures], int]]]] = (
-    ("count of sales", lambda each: each.sale_count),
-    ("count of refunds", lambda each: each.refund_count),
+    ("number of sales", lambda each: each.sale_count),
+    ("number of refunds", lambda each: each.refund_count),
 )
 
 
@@ -46,15 +46,15 @@ def print_summary(summary: FinancialSummary, *, is_first: bool) -> None:
         console().print(Text("Nothing was sold.", "dim"))
     zones = sorted({each.location_id for each in summary.current.windows if each.fell_back_to_utc})
     if zones:
-        print_lines([f"Counted by UTC, as no time zone is known: {', '.join(zones)}."])
+        print_lines([f"No known time zone, so days are in UTC: {', '.join(zones)}."])
 
 
 def print_heading(summary: FinancialSummary) -> None:
     windows = summary.current.windows
     places = [each.location_id for each in windows]
     where = places[0] if len(places) == 1 else f"{len(places)} locations"
-    said = f"{where}, {_days(windows)}; before it {_days(summary.previous.windows)}"
-    console().print(text_of(said), soft_wrap=is_piped())
+    line = f"{where}, {_days(windows)}; before: {_days(summary.previous.windows)}"
+    console().print(text_of(line), soft_wrap=is_piped())
 
 
 def _print_currency(
@@ -75,7 +75,7 @@ def _print_currency(
 
 
 def _print_beside(currency: str, rows: Sequence[tuple[str, ...]]) -> None:
-    """Leave the change out where there is no room: it is what can be seen from the others."""
+    """Print a table, without the column of changes if the terminal is too narrow."""
     headings: Sequence[str] = (currency, "now", "before", "change")
     if not fits(headings, rows):
         headings, rows = headings[:-1], [row[:-1] for row in rows]
@@ -105,7 +105,7 @@ def _count_row(
 
 
 def _unknown(name: str, figures: Figures | None) -> str:
-    """An average of nothing is none; what could not be worked out is not known."""
+    """Return a dash if there is no value, otherwise that the value is unknown."""
     return NONE if figures is None or name == "average sale" else UNKNOWN
 
 

@@ -1,4 +1,4 @@
-"""The client that the verbs of the retail API speak through."""
+"""The client of the commands of the retail API."""
 
 import argparse
 
@@ -8,6 +8,6 @@ from controlplane.client.waiting import Patience
 
 
 def retail_client_of(options: argparse.Namespace, progress: Progress | None = None) -> RetailClient:
-    """Return the client; what the service makes it wait for is shown. Raises UsageError."""
+    """Return the client. Waits that the service asks for are shown. Raises UsageError."""
     patience = Patience(on_wait=(progress or Progress()).waits)
     return connect(options.base_url, options.retail_key_file, patience=patience)

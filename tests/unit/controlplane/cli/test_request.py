@@ -265,10 +265,8 @@ async def test_ctrl_c_ends_the_waiting_and_says_what_goes_on(
         process.wait(TIMEOUT_S)
     assert process.returncode == 130
     # The service may have told of the second before its reply was here.
-    goes_on = (
-        r"(The request continues|2 requests continue) at the service until \d\d:\d\d at the latest"
-    )
-    assert re.search(goes_on, error)
+    continues = r"(The request continues|2 requests continue) at the service until \d\d:\d\d"
+    assert re.search(continues, error)
     assert "venue-control reports --since 1h" in error
     assert "Traceback" not in error
     assert re.search(r"(1 device: 1|2 devices: 2) queued\n$", out)

@@ -228,4 +228,4 @@ def test_an_origin_is_as_browsers_write_it(told: str, origin: str) -> None:
 )
 def test_what_is_no_origin_is_refused(told: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--origin", told, "--port", "0"]) == 2
-    assert "is no origin" in capsys.readouterr().err
+    assert "is not an origin" in capsys.readouterr().err
