@@ -10,9 +10,11 @@ from uuid import UUID
 from agent.wire.operator_operations import Device, DeviceDetailRequest, ReportSummary
 from controlplane.cli.matching import only_match
 from controlplane.cli.screen.progress import Progress
+from controlplane.client import retail
 from controlplane.client.connection import connect
 from controlplane.client.errors import UsageError
 from controlplane.client.operations import OperationsClient
+from controlplane.client.retail import RetailClient
 from controlplane.client.waiting import Patience
 
 ID_START_MIN = 4
@@ -29,6 +31,12 @@ def client_of(
     patience = Patience(on_wait=shown.waits)
     with connect(options.base_url, options.api_key_file, os.environ, patience) as client:
         yield client
+
+
+def retail_client_of(options: argparse.Namespace, progress: Progress | None = None) -> RetailClient:
+    """Return a client of the retail API. Raises UsageError."""
+    patience = Patience(on_wait=(progress or Progress()).waits)
+    return retail.connect(options.base_url, options.retail_key_file, patience=patience)
 
 
 def device_of(client: OperationsClient, text: str) -> UUID:

@@ -113,7 +113,8 @@ COMMANDS: Final = (
     Command("users list", "users:list_all", "list the members of an organization",
             (_ORGANIZATION, DATABASE)),
     Command(
-        "support link", "support.links:create", "create a token that links a channel, and print it",
+        "support link", "support.verbs:create_link",
+        "create a token that links a channel, and print it",
         (
             option("--channel", "TEXT", "name of the channel, shown to the merchant",
                    required=True),
@@ -123,23 +124,23 @@ COMMANDS: Final = (
         ),
         ('venue-control support link --channel "telegram @venue" --asked-by "Ada of support"',),
     ),
-    Command("support list", "support.links:list_all", "list links, newest first",
+    Command("support list", "support.verbs:list_links", "list links, newest first",
             (_JSON, DATABASE)),
     Command(
-        "support disconnect", "support.links:end", "end a link, or revoke an unused token",
+        "support disconnect", "support.verbs:disconnect", "end a link, or revoke an unused token",
         (positional("id", "id of the link or its first characters; see `support list`"), DATABASE),
     ),
-    Command("support channels list", "support.channels:list_all",
+    Command("support channels list", "support.verbs:list_channels",
             "list the contact details of support", (DATABASE,)),
     Command(
-        "support channels set", "support.channels:put", "add a channel or change its hours",
+        "support channels set", "support.verbs:set_channel", "add a channel or change its hours",
         (*_CHANNEL, option("--hours", "TEXT", "hours of support (default: not stated)"), DATABASE),
         (
             'venue-control support channels set phone "+971 4 123 4567" --hours "Mon-Fri 9-18"',
             "venue-control support channels set email support@example.com",
         ),
     ),
-    Command("support channels remove", "support.channels:remove", "remove a channel",
+    Command("support channels remove", "support.verbs:remove_channel", "remove a channel",
             (*_CHANNEL, DATABASE)),
     Command(
         "audit", "audit:show", "list requests and changes with their user or API key",

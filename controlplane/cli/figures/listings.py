@@ -1,16 +1,15 @@
 """The financial summary on a terminal: a table for each currency, and notes about the data."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from rich.text import Text
 
 from controlplane.analytics.messages import FinancialSummary
-from controlplane.cli.figures.coverage import notes_of
-from controlplane.cli.screen.money import amount_in_words
+from controlplane.cli.screen.money import amount_in_words, money_in_words
 from controlplane.cli.screen.output import NONE
 from controlplane.cli.screen.tables import console, fits, is_piped, print_lines, print_rows, text_of
-from controlplane.figures.records import CurrencySummary, Figures, LocationFigures, Window
+from controlplane.figures.records import Coverage, CurrencySummary, Figures, LocationFigures, Window
 
 UNKNOWN: Final = "unknown"
 MONEY: Final[Sequence[tuple[str, Callable[[Figures], int | float | None]]]] = (
@@ -134,3 +133,30 @@ def _days(windows: Sequence[Window]) -> str:
     first = min((each.from_date for each in windows), default="")
     last = max((each.to_date for each in windows), default="")
     return first if first == last else f"{first} to {last}"
+
+
+def notes_of(coverage: Coverage, currency: str) -> list[str]:
+    """Return a sentence for each kind of incomplete data; empty if everything is known."""
+    return list(_notes(coverage, currency))
+
+
+def _notes(coverage: Coverage, currency: str) -> Iterator[str]:
+    if count := coverage.missing_sale_snapshot_count:
+        amount = money_in_words(coverage.missing_sale_snapshot_cents, currency)
+        yield f"{_many(count, 'sale')} of {amount} without lines: included, but not by article."
+    if count := coverage.unresolved_imported_order_count:
+        amount = money_in_words(coverage.unresolved_imported_order_cents, currency)
+        yield f"{_many(count, 'unresolved order')} of {amount}: not included."
+    if count := coverage.sale_unknown_tax_line_count:
+        yield f"{_many(count, 'line')} of sales with an unknown tax."
+    if count := coverage.undated_refund_payment_count:
+        amount = money_in_words(coverage.undated_refund_cents, currency)
+        yield f"{_many(count, 'refund')} of {amount} without a date: not subtracted."
+    if count := coverage.refund_unknown_components_count:
+        yield f"{_many(count, 'refund')} with only the amount known: counted as goods."
+    if count := coverage.refund_unknown_tax_count:
+        yield f"{_many(count, 'refund')} with an unknown tax."
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

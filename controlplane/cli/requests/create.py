@@ -13,14 +13,12 @@ from controlplane.cli.devices.filters import state_of
 from controlplane.cli.requests import pending
 from controlplane.cli.requests.batch import DeviceRequest, RequestBatch
 from controlplane.cli.requests.selection import Selection, is_for_one, listed_devices, select
-from controlplane.cli.screen.confirmation import confirm
+from controlplane.cli.screen import confirmation
 from controlplane.cli.screen.output import age
 from controlplane.cli.screen.progress import Progress
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
 
-CONFIRM_ABOVE = 20
-"""Number of devices above which a confirmation is required."""
 EXIT_INTERRUPTED = 130
 
 
@@ -85,10 +83,8 @@ def _request_many(options: argparse.Namespace) -> int:
         if not selection.devices:
             raise CommandError("no device is left to request a report from")
         count = len(selection.devices)
-        confirm(
-            f"Request a {options.kind} report from {count} devices?",
-            is_sure=options.yes or count <= CONFIRM_ABOVE,
-        )
+        question = f"Request a {options.kind} report from {count} devices?"
+        confirmation.confirm(question, is_sure=options.yes or count <= confirmation.CONFIRM_ABOVE)
         return _run(client, progress, selection, options)
 
 

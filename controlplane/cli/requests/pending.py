@@ -7,7 +7,7 @@ from uuid import UUID
 
 from controlplane.cli.connection import client_of, device_of
 from controlplane.cli.requests.selection import is_for_one, listed_devices, meant_by
-from controlplane.cli.screen.confirmation import confirm
+from controlplane.cli.screen import confirmation
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
 from controlplane.pending_requests.records import (
@@ -17,8 +17,6 @@ from controlplane.pending_requests.records import (
 )
 
 PATH = "/console/api/wish"
-CONFIRM_ABOVE = 20
-"""Number of devices above which a confirmation is required."""
 
 
 def create(options: argparse.Namespace) -> int:
@@ -28,10 +26,8 @@ def create(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         instance_ids = _selected(options, client)
         count = len(instance_ids)
-        confirm(
-            f"Request a {options.kind} report from {count} devices when they are online?",
-            is_sure=options.yes or count <= CONFIRM_ABOVE,
-        )
+        question = f"Request a {options.kind} report from {count} devices when they are online?"
+        confirmation.confirm(question, is_sure=options.yes or count <= confirmation.CONFIRM_ABOVE)
         replies = [
             client.ask_own(
                 PATH,

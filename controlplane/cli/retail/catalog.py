@@ -1,19 +1,20 @@
 """``venue-control catalog``: goods, categories, units of measure and fees."""
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 from uuid import UUID
 
 from agent.wire.codec import encode_indented
+from controlplane.cli.connection import retail_client_of
 from controlplane.cli.matching import only_match
-from controlplane.cli.retail.connection import retail_client_of
 from controlplane.cli.screen.money import amount_in_words, minor_units, money_in_words
 from controlplane.cli.screen.output import (
     NONE,
     Cell,
     Columns,
     CsvColumns,
+    Record,
     print_as,
     print_csv,
     print_records,
@@ -103,45 +104,37 @@ FEES: Final[Columns[FeeItem]] = {
 
 
 def goods(options: argparse.Namespace) -> int:
+    if not options.csv:
+        return _list(options, RetailClient.goods, {}, GOODS, "There are no goods.")
     with retail_client_of(options) as client:
-        found = list(client.goods())
-    if options.csv:
-        print_csv(((good, each) for good in found for each in good.variations), GOODS_CSV)
-    elif not print_as(options, found):
-        print_records(found, GOODS, "There are no goods.")
+        print_csv(((good, each) for good in client.goods() for each in good.variations), GOODS_CSV)
     return 0
 
 
 def categories(options: argparse.Namespace) -> int:
-    with retail_client_of(options) as client:
+    names: dict[UUID, str] = {}
+
+    def fetch(client: RetailClient) -> Iterable[Category]:
         found = list(client.categories())
-    names = {each.id: each.name for each in found}
-    if not print_as(options, found, CATEGORIES_CSV):
-        columns: Columns[Category] = {
-            "category": lambda category: category.id,
-            "name": lambda category: category.name,
-            "within": lambda category: (
-                category.parent_id and names.get(category.parent_id, str(category.parent_id))
-            ),
-        }
-        print_records(found, columns, "There are no categories.")
-    return 0
+        names.update((each.id, each.name) for each in found)
+        return found
+
+    columns: Columns[Category] = {
+        "category": lambda category: category.id,
+        "name": lambda category: category.name,
+        "within": lambda category: (
+            category.parent_id and names.get(category.parent_id, str(category.parent_id))
+        ),
+    }
+    return _list(options, fetch, CATEGORIES_CSV, columns, "There are no categories.")
 
 
 def uoms(options: argparse.Namespace) -> int:
-    with retail_client_of(options) as client:
-        found = list(client.uoms())
-    if not print_as(options, found, UOMS_CSV):
-        print_records(found, UOMS, "There are no units.")
-    return 0
+    return _list(options, RetailClient.uoms, UOMS_CSV, UOMS, "There are no units.")
 
 
 def fees(options: argparse.Namespace) -> int:
-    with retail_client_of(options) as client:
-        found = list(client.fees())
-    if not print_as(options, found, FEES_CSV):
-        print_records(found, FEES, "There are no fees.")
-    return 0
+    return _list(options, RetailClient.fees, FEES_CSV, FEES, "There are no fees.")
 
 
 def good(options: argparse.Namespace) -> int:
@@ -156,6 +149,20 @@ def good(options: argparse.Namespace) -> int:
     print_facts(_facts(found, category))
     console().print()
     print_records(found.variations, VARIATIONS, "It has no variations.", "Variations")
+    return 0
+
+
+def _list(
+    options: argparse.Namespace,
+    fetch: Callable[[RetailClient], Iterable[Record]],
+    csv_columns: CsvColumns[Record],
+    columns: Columns[Record],
+    empty: str,
+) -> int:
+    with retail_client_of(options) as client:
+        found = list(fetch(client))
+    if not print_as(options, found, csv_columns):
+        print_records(found, columns, empty)
     return 0
 
 

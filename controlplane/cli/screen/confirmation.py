@@ -4,6 +4,9 @@ import sys
 
 from controlplane.client.errors import CommandError, UsageError
 
+CONFIRM_ABOVE = 20
+"""Number of devices above which a confirmation is required."""
+
 
 def confirm(question: str, *, is_sure: bool) -> None:
     """Ask at the terminal unless ``is_sure``. Raises CommandError without a yes."""

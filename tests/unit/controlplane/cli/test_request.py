@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from agent.wire import routes
 from controlplane.cli.main import main
-from controlplane.cli.requests import create
+from controlplane.cli.screen import confirmation
 from controlplane.clock import system_clock
 from controlplane.storage.database import Database
 from controlplane.storage.tables import Device
@@ -147,7 +147,7 @@ async def test_many_are_asked_only_when_it_is_meant(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(create, "CONFIRM_ABOVE", 1)
+    monkeypatch.setattr(confirmation, "CONFIRM_ABOVE", 1)
     devices = await venue(http, service, "many", 2)
     words = ["request", "--location", "many", "network"]
     assert await asyncio.to_thread(main, words) == 2

@@ -9,7 +9,7 @@ import pytest
 
 from agent.wire.codec import validate
 from controlplane.analytics.messages import FiguresQuery, LocationQuery, NarrowedQuery
-from controlplane.cli.figures.coverage import notes_of
+from controlplane.cli.figures.listings import notes_of
 from controlplane.cli.main import main
 from controlplane.cli.screen.money import amount_in_words
 from controlplane.client.connection import connect
@@ -97,8 +97,14 @@ def test_json_is_the_summary(client: OperationsClient, capsys: pytest.CaptureFix
     [
         ([], "no device is enrolled at a location with sales"),
         (["--location", "loc-0001", "--from", "2026-11-01"], "--from and --to require each other"),
-        (["--location", "loc-0001", "--period", "today", *DAYS], "use either --period, or --from and --to"),
-        (["--location", "loc-0001", "--location", "loc-0002", "--all"], "--all shows all locations"),
+        (
+            ["--location", "loc-0001", "--period", "today", *DAYS],
+            "use either --period, or --from and --to",
+        ),
+        (
+            ["--location", "loc-0001", "--location", "loc-0002", "--all"],
+            "--all shows all locations",
+        ),
         (["--location", ""], "the query is not valid: locationId"),
         (
             ["--location", "loc-0001", "--from", "2026-11-20", "--to", "2026-11-19"],
