@@ -17,7 +17,8 @@ from controlplane.audit.command_line import note_new_key
 from controlplane.cli.chosen_database import add_audit_entry, in_database
 from controlplane.cli.key_files import locations_in, plan, written
 from controlplane.cli.matching import only_match
-from controlplane.cli.screen.output import Columns, age, grant, print_records, print_secret
+from controlplane.cli.screen.cells import Columns, age, grant
+from controlplane.cli.screen.output import print_records, print_secret
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.operation.audit_entries import key_subject

@@ -14,8 +14,9 @@ from agent.wire.operator_operations import Device, DeviceDetailRequest, RevokeRe
 from controlplane.cli.connection import client_of, device_of
 from controlplane.cli.devices.filters import filters_of, place_of, state_of
 from controlplane.cli.devices.timeline import timeline_lines
+from controlplane.cli.screen.cells import Cell, age, status
 from controlplane.cli.screen.confirmation import confirm
-from controlplane.cli.screen.output import Cell, CsvColumns, age, print_as, print_records, status
+from controlplane.cli.screen.output import CsvColumns, print_as, print_records
 from controlplane.client.operations import OperationsClient
 
 CUT = "There are more devices than this command reads."

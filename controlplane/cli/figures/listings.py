@@ -6,8 +6,8 @@ from typing import Final
 from rich.text import Text
 
 from controlplane.analytics.messages import FinancialSummary
+from controlplane.cli.screen.cells import NONE
 from controlplane.cli.screen.money import amount_in_words, money_in_words
-from controlplane.cli.screen.output import NONE
 from controlplane.cli.screen.tables import console, fits, is_piped, print_lines, print_rows, text_of
 from controlplane.figures.records import Coverage, CurrencySummary, Figures, LocationFigures, Window
 

@@ -16,7 +16,8 @@ from controlplane.cli.arguments.client import KINDS
 from controlplane.cli.connection import client_of, device_named, device_of, report_of, reports_since
 from controlplane.cli.devices.filters import filters_of, place_of
 from controlplane.cli.reports.changes import against
-from controlplane.cli.screen.output import age, print_records, status, write_exactly
+from controlplane.cli.screen.cells import age, status
+from controlplane.cli.screen.output import print_records, write_exactly
 from controlplane.cli.screen.progress import Progress
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient

@@ -14,7 +14,7 @@ from controlplane.cli.requests import pending
 from controlplane.cli.requests.batch import DeviceRequest, RequestBatch
 from controlplane.cli.requests.selection import Selection, is_for_one, listed_devices, select
 from controlplane.cli.screen import confirmation
-from controlplane.cli.screen.output import age
+from controlplane.cli.screen.cells import age
 from controlplane.cli.screen.progress import Progress
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient

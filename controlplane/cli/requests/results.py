@@ -13,7 +13,7 @@ from agent.wire.codec import encode_indented
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
 from controlplane.cli.devices.filters import place_of
 from controlplane.cli.requests.batch import DeviceRequest
-from controlplane.cli.screen.output import NONE, status
+from controlplane.cli.screen.cells import NONE, status
 from controlplane.cli.screen.tables import (
     console,
     is_piped,

@@ -8,17 +8,9 @@ from uuid import UUID
 from agent.wire.codec import encode_indented
 from controlplane.cli.connection import retail_client_of
 from controlplane.cli.matching import only_match
+from controlplane.cli.screen.cells import NONE, Cell, Columns, Record
 from controlplane.cli.screen.money import amount_in_words, minor_units, money_in_words
-from controlplane.cli.screen.output import (
-    NONE,
-    Cell,
-    Columns,
-    CsvColumns,
-    Record,
-    print_as,
-    print_csv,
-    print_records,
-)
+from controlplane.cli.screen.output import CsvColumns, print_as, print_csv, print_records
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import NotFoundError
 from controlplane.client.retail import RetailClient

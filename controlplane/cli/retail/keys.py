@@ -9,7 +9,8 @@ from sqlalchemy.orm import Session
 from controlplane.audit.command_line import note_new_retail_key, retail_key_subject
 from controlplane.cli.chosen_database import add_audit_entry, in_database
 from controlplane.cli.keys import key_named
-from controlplane.cli.screen.output import grant, print_records, print_secret
+from controlplane.cli.screen.cells import grant
+from controlplane.cli.screen.output import print_records, print_secret
 from controlplane.client.errors import CommandError
 from controlplane.clock import system_clock
 from controlplane.operation.audit_entries import Subject

@@ -10,8 +10,9 @@ from typing import Final
 from controlplane.cli.arguments.client import SALES_SHOWN
 from controlplane.cli.arguments.values import Moment
 from controlplane.cli.connection import retail_client_of
+from controlplane.cli.screen.cells import Columns
 from controlplane.cli.screen.money import minor_units, money_in_words
-from controlplane.cli.screen.output import Columns, CsvColumns, print_as, print_records
+from controlplane.cli.screen.output import CsvColumns, print_as, print_records
 from controlplane.cli.screen.progress import Progress
 from controlplane.client.errors import UsageError
 from controlplane.retail.limits import PAGE_SIZE

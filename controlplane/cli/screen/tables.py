@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agent.presentation.plain_text import plain
-from controlplane.cli.screen.output import NONE, Cell, Styled
+from controlplane.cli.screen.cells import NONE, Cell, Styled
 
 TABLES_FROM = 72
 FREE_TEXT = frozenset(

@@ -7,7 +7,8 @@ from typing import Final
 
 from controlplane.cli.chosen_database import in_database
 from controlplane.cli.matching import only_match
-from controlplane.cli.screen.output import Styled, age, print_as, print_records, print_secret
+from controlplane.cli.screen.cells import Styled, age
+from controlplane.cli.screen.output import print_as, print_records, print_secret
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.support import channels
