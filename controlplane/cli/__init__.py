@@ -1,1 +1,1 @@
-"""The command line of the service: each verb takes its options, returns an exit code."""
+"""The command line of the service. Each command takes its options and returns an exit code."""

@@ -1,18 +1,37 @@
-"""Which database a verb works on, and as whom.
+"""Which database a command works on, as which user, and its errors.
 
-``--database``, else ``$VENUE_CONTROL_DATABASE``. Without either, root and the service's user mean
-the database of the service that is installed on this machine, and the others a file of their own.
+``--database``, otherwise ``$VENUE_CONTROL_DATABASE``. Without either, root and the service's user
+use the database of the service that is installed on this machine. Other users have a file of their
+own.
 """
 
+import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from typing import TypeVar
 
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from controlplane.client.errors import ClosedError, CommandError, UsageError
+from controlplane.clock import system_clock
+from controlplane.operation.audit_entries import COMMAND_LINE, Event, Operation, Subject, note
 from controlplane.service.account import as_the_service, uid_of_the_service
 from controlplane.service.places import OPTIONS
+from controlplane.storage.database import (
+    Database,
+    DatabaseBusyError,
+    DatabaseVersionError,
+    sqlite_file,
+)
 from controlplane.storage.location import ENVIRONMENT, default_database
+
+Result = TypeVar("Result")
+DATABASE_ERRORS = (SQLAlchemyError, DatabaseBusyError, DatabaseVersionError, OSError, ImportError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +57,72 @@ def chosen_database(named: str | None) -> ChosenDatabase:
             url = _database_of_the_service() or default_database({}, is_root=True)
             return ChosenDatabase(url, is_the_services=os.geteuid() == 0)
     return ChosenDatabase(default_database(os.environ))
+
+
+@contextlib.contextmanager
+def opened(url: str | None) -> Iterator[Database]:
+    """Open the chosen database as its owner. Raises CommandError."""
+    try:
+        chosen = chosen_database(url)
+        with chosen.as_its_owner(), closing(Database(chosen.url, connections=1)) as database:
+            yield database
+    except DATABASE_ERRORS as error:
+        raise database_error(error) from error
+
+
+def in_database(
+    options: argparse.Namespace, work: Callable[[Session], Result], *, may_create: bool = False
+) -> Result:
+    """Run ``work`` in one transaction and return its result.
+
+    Args:
+        may_create: Create an SQLite database that does not exist. Commands that only read do not:
+            an empty database would be taken for the service's.
+
+    Raises:
+        CommandError: The database does not exist or cannot be used.
+    """
+    if not may_create:
+        _require_database(options.database)
+    with opened(options.database) as database:
+        return database.write(work)
+
+
+def add_audit_entry(
+    session: Session,
+    operation: Operation,
+    subject: Subject,
+    detail: str = "",
+    *,
+    organization_id: str | None,
+) -> None:
+    """Add what the command line changed to the audit log."""
+    event = Event(operation, subject, detail)
+    note(session, COMMAND_LINE, event, organization_id=organization_id, now=system_clock())
+
+
+def database_error(error: Exception) -> CommandError:
+    """Return what to print about an error of the database."""
+    if isinstance(error, PermissionError):
+        return ClosedError(
+            f"this user cannot open the database {error.filename}",
+            "Run the command as its owner or as root, or use --database.",
+        )
+    reason = str(getattr(error, "orig", None) or error).splitlines()[0]
+    return UsageError(f"cannot use the database: {reason}", "--database takes a URL or a file.")
+
+
+def _require_database(named: str | None) -> None:
+    try:
+        file = sqlite_file(chosen_database(named).url)
+        is_missing = file is not None and not file.exists()
+    except (SQLAlchemyError, OSError) as error:
+        raise database_error(error) from error
+    if is_missing:
+        raise UsageError(
+            f"there is no database at {file}",
+            "`venue-control serve` or `keys create` creates one; --database selects another.",
+        )
 
 
 def _database_of_the_service() -> str | None:

@@ -1,4 +1,4 @@
-"""The client a verb speaks through, and devices and reports as people name them."""
+"""The client of a command, and the devices and reports that a user means."""
 
 import argparse
 import os
@@ -8,14 +8,17 @@ from contextlib import contextmanager
 from uuid import UUID
 
 from agent.wire.operator_operations import Device, DeviceDetailRequest, ReportSummary
+from controlplane.cli.matching import only_match
 from controlplane.cli.screen.progress import Progress
+from controlplane.client import retail
 from controlplane.client.connection import connect
-from controlplane.client.errors import CommandError, UsageError
+from controlplane.client.errors import UsageError
 from controlplane.client.operations import OperationsClient
+from controlplane.client.retail import RetailClient
 from controlplane.client.waiting import Patience
 
 ID_START_MIN = 4
-"""Characters of an id that may stand for it, where it must be looked for."""
+"""Shortest start of an id that is searched."""
 _ID_START = re.compile(rf"[0-9a-f-]{{{ID_START_MIN},36}}")
 
 
@@ -23,52 +26,45 @@ _ID_START = re.compile(rf"[0-9a-f-]{{{ID_START_MIN},36}}")
 def client_of(
     options: argparse.Namespace, progress: Progress | None = None
 ) -> Iterator[OperationsClient]:
-    """Open the client; what the service makes it wait for is shown."""
+    """Open the client. Waits that the service asks for are shown."""
     shown = progress or Progress()
     patience = Patience(on_wait=shown.waits)
     with connect(options.base_url, options.api_key_file, os.environ, patience) as client:
         yield client
 
 
-def device_of(client: OperationsClient, text: str) -> UUID:
-    """Return the device that is meant by its id, its name, or the first characters of its id.
+def retail_client_of(options: argparse.Namespace, progress: Progress | None = None) -> RetailClient:
+    """Return a client of the retail API. Raises UsageError."""
+    patience = Patience(on_wait=(progress or Progress()).waits)
+    return retail.connect(options.base_url, options.retail_key_file, patience=patience)
 
-    Raises CommandError unless it is exactly one.
-    """
+
+def device_of(client: OperationsClient, text: str) -> UUID:
+    """Return the device with this id, name or start of an id. Raises CommandError."""
     try:
         return UUID(text)
     except ValueError:
-        return device_named(text, client.devices()[0])
+        return device_named(text, client.devices()[0]).instance_id
 
 
-def device_named(text: str, devices: Sequence[Device]) -> UUID:
-    return record_named(text, devices).instance_id
-
-
-def record_named(text: str, devices: Sequence[Device]) -> Device:
+def device_named(text: str, devices: Sequence[Device]) -> Device:
+    """Return the only device with this name or start of an id. Raises CommandError."""
     word = text.casefold()
-    found = [device for device in devices if device.legacy_install_id.casefold() == word]
-    found += [
-        device
+    found = {
+        device.instance_id: device
         for device in devices
-        if word and str(device.instance_id).startswith(word) and device not in found
-    ]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise CommandError(
-            f"no device is called {text!r}, nor does an id begin with it",
-            "`venue-control devices --search WORDS` finds names, locations and ids.",
-        )
-    ids = ", ".join(str(device.instance_id) for device in found)
-    raise CommandError(f"{text!r} may be any of {len(found)} devices: {ids}")
+        if device.legacy_install_id.casefold() == word
+        or (word and str(device.instance_id).startswith(word))
+    }
+    hint = "`venue-control devices --search TEXT` searches names, locations and ids."
+    return only_match(text, found, "device", hint)
 
 
 def report_of(client: OperationsClient, text: str) -> UUID:
-    """Return the report that is meant by its id or the first characters of it.
+    """Return the report with this id or start of an id. Raises CommandError.
 
-    The contract finds a report by its whole id alone, so the newest of every device are looked
-    through. Raises CommandError unless it is exactly one.
+    The contract finds a report by its whole id only. The start of an id is searched among the
+    newest reports of every device.
     """
     try:
         return UUID(text)
@@ -76,34 +72,25 @@ def report_of(client: OperationsClient, text: str) -> UUID:
         start = text.casefold()
         if _ID_START.fullmatch(start) is None:
             raise UsageError(
-                f"{text!r} is not the id of a report: a UUID is needed, or its first"
-                f" {ID_START_MIN} characters or more",
-                "`venue-control reports` lists them.",
+                f"{text!r} is not the id of a report: use a UUID or at least its first"
+                f" {ID_START_MIN} characters",
+                "`venue-control reports` lists the reports.",
             ) from error
-    found: set[UUID] = set()
+    found: dict[UUID, UUID] = {}
     with Progress() as progress:
         devices = client.devices()[0]
         for number, device in enumerate(devices, 1):
-            progress.show(f"looking for report {start}: {number} of {len(devices)} devices")
-            body = DeviceDetailRequest(instance_id=device.instance_id)
-            newest = client.device(body).reports
-            found |= {each.report_id for each in newest if str(each.report_id).startswith(start)}
-    if len(found) == 1:
-        return found.pop()
-    if not found:
-        raise CommandError(
-            f"no report's id begins with {text!r} among the newest of each device",
-            "An older one is found by its whole id.",
-        )
-    raise CommandError(
-        f"{text!r} may be any of {len(found)} reports: " + ", ".join(map(str, sorted(found)))
-    )
+            progress.show(f"searching report {start}: {number} of {len(devices)} devices")
+            newest = client.device(DeviceDetailRequest(instance_id=device.instance_id)).reports
+            ids = (each.report_id for each in newest)
+            found |= {each: each for each in ids if str(each).startswith(start)}
+    return only_match(text, found, "report", "Use the whole id for a report that is not recent.")
 
 
 def reports_since(
     client: OperationsClient, instance_id: UUID, is_wanted: Callable[[ReportSummary], bool]
 ) -> Iterable[ReportSummary]:
-    """Yield a device's reports, the newest first, until one is not wanted any more."""
+    """Yield a device's reports, newest first, up to the first that is not wanted."""
     cursor: str | None = None
     while True:
         detail = client.device(DeviceDetailRequest(instance_id=instance_id, cursor=cursor))

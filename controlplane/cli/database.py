@@ -3,32 +3,17 @@
 import argparse
 import shutil
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from controlplane.cli.chosen_database import chosen_database
-from controlplane.cli.errors import database_error
+from controlplane.cli.chosen_database import DATABASE_ERRORS, chosen_database, database_error
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
-from controlplane.storage.backup import (
-    BackupError,
-    complete_or_absent,
-    snapshot,
-)
-from controlplane.storage.backup import (
-    restore as put_back,
-)
+from controlplane.storage import backup as backups
 from controlplane.storage.copy import NotEmptyError, copy_rows
-from controlplane.storage.database import (
-    Database,
-    DatabaseBusyError,
-    DatabaseVersionError,
-    parse_url,
-    sqlite_file,
-)
+from controlplane.storage.database import Database, parse_url, sqlite_file
 
 BYTES_OF_A_MEGABYTE = 1_000_000
 
@@ -38,20 +23,20 @@ def backup(options: argparse.Namespace) -> int:
     chosen = chosen_database(options.database)
     database = _sqlite(chosen.url, "pg_dump --format=custom")
     if not database.exists():
-        raise UsageError(f"there is no database at {database}", "--database names another.")
+        raise UsageError(f"there is no database at {database}", "--database selects another.")
     try:
-        # The file is made by whoever calls; the database is read as the user whose it is.
+        # The caller creates the file. The database is read as the user that owns it.
         with (
-            complete_or_absent(path) as out,
+            backups.complete_or_absent(path) as out,
             chosen.as_its_owner(),
-            snapshot(database) as whole,
+            backups.snapshot(database) as whole,
             whole.open("rb") as source,
         ):
             shutil.copyfileobj(source, out)
     except (OSError, sqlite3.Error) as error:
         raise CommandError(f"no backup was made: {_reason(error)}") from error
     size = path.stat().st_size / BYTES_OF_A_MEGABYTE
-    sys.stdout.write(f"wrote {path}, {size:.1f} MB: all that was answered before it began\n")
+    print(f"wrote {path}, {size:.1f} MB: everything committed before the backup began")
     return 0
 
 
@@ -60,14 +45,14 @@ def restore(options: argparse.Namespace) -> int:
     database = _sqlite(chosen.url, "pg_restore")
     try:
         with Path(options.file).open("rb") as source, chosen.as_its_owner():
-            kept = put_back(source, database, system_clock())
-    except BackupError as error:
+            kept = backups.restore(source, database, system_clock())
+    except backups.BackupError as error:
         raise UsageError(str(error), error.hint) from error
     except (OSError, sqlite3.Error) as error:
         raise CommandError(f"nothing was restored: {_reason(error)}") from error
-    sys.stdout.write(f"restored {database}\n")
+    print(f"restored {database}")
     if kept is not None:
-        sys.stdout.write(f"what was there is kept as {kept}\n")
+        print(f"the database from before is kept as {kept}")
     return 0
 
 
@@ -81,18 +66,16 @@ def copy(options: argparse.Namespace) -> int:
             closing(Database(options.target, connections=1)) as target,
         ):
             counts = copy_rows(
-                source, target, lambda name, rows: _say(f"{name:12} {rows:>9,} rows")
+                source, target, lambda name, rows: print(f"{name:12} {rows:>9,} rows")
             )
     except NotEmptyError as error:
         raise UsageError(
             f"nothing was copied: {error}",
-            "The target must be a database of its own, without keys and devices.",
+            "Use a target without keys and devices.",
         ) from error
-    except (
-        SQLAlchemyError, DatabaseBusyError, DatabaseVersionError, OSError, ImportError,
-    ) as error:  # fmt: skip
+    except DATABASE_ERRORS as error:
         raise database_error(error) from error
-    _say(f"copied {sum(counts.values()):,} rows; name the new database by --database")
+    print(f"copied {sum(counts.values()):,} rows; use --database to select the new database")
     return 0
 
 
@@ -101,7 +84,7 @@ def _sqlite(url: str, instead: str) -> Path:
     if file is None:
         kind = parse_url(url).get_backend_name()
         raise UsageError(
-            f"the database is {kind}'s, which has its own backups",
+            f"this command is for SQLite, and the database is on {kind}",
             f'Use {instead}: see "Backup" in docs/service-install.md.',
         )
     return file
@@ -118,7 +101,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return str(error)
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")

@@ -1,7 +1,7 @@
-"""``venue-control demo``: the whole loop on one machine, with real processes and real reports.
+"""``venue-control demo``: a service, an agent and their reports on one machine.
 
-A venue is played (``controlplane.demo``); this service on loopback, an agent enrolled at it, one
-request for each kind of report, and the reports as the service hands them out.
+The processes and reports are real; the venue is simulated (``controlplane.demo``). The service
+listens on loopback, the agent enrolls with it, and each kind of report is requested once.
 """
 
 import argparse
@@ -18,80 +18,76 @@ from agent.presentation.headline import headline_of
 from agent.presentation.page.html import report_page
 from agent.presentation.terminal.blocks import toned, words
 from agent.wire.codec import encode_indented
-from agent.wire.operator_operations import (
-    CreateRequestReply,
-    CreateRequestRequest,
-    Device,
-    ReportDetail,
-    ReportDetailRequest,
-)
+from agent.wire.operator_operations import Device, ReportDetail, ReportDetailRequest
 from agent.wire.vocabulary import Kind
-from controlplane.cli.requests.waiting import wait
-from controlplane.cli.tables import console
+from controlplane.cli.requests.batch import RequestBatch
+from controlplane.cli.screen.tables import console
 from controlplane.client.connection import connect
 from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
-from controlplane.demo.loop import MACHINE, start_agent, start_service
-from controlplane.demo.place import claimed
+from controlplane.demo.directory import claim_directory
+from controlplane.demo.environment import set_up_environment
 from controlplane.demo.processes import Processes
-from controlplane.demo.stage import set_up
+from controlplane.demo.programs import MACHINE, start_agent, start_service
 
 REPORT_POLL_S = 0.2
 FINDINGS_MAX = 3
-"""Shown of a report here; the pages have all."""
+"""Findings of a report that are shown. The pages have all."""
 KINDS: tuple[Kind, ...] = ("network", "application")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit 0 when both reports came back completed or partial."""
+    """Return 0 if both reports are completed or partial."""
     if getattr(sys, "frozen", False):
         raise CommandError(
-            "the demo is not in this package: it needs the agent beside the service",
-            "It is in the wheel and in a checkout: `make demo`.",
+            "the demo is not in this package: it requires the agent",
+            "Use the wheel, or `make demo` in a checkout.",
         )
     home = options.dir.absolute()
-    with claimed(home) as lock, Processes(home, lock) as processes:
+    with claim_directory(home) as lock, Processes(home, lock) as processes:
         try:
-            stage = set_up(processes, is_real=options.lan)
+            environment = set_up_environment(processes, is_real=options.lan)
         except OSError as error:
-            raise CommandError(f"the venue cannot be played: {error.strerror}") from error
-        _say(stage.said)
-        base_url, link = start_service(processes, stage)
+            raise CommandError(f"cannot simulate the venue: {error.strerror}") from error
+        _print(environment.description)
+        base_url, link = start_service(processes, environment)
         with connect(base_url, str(home / "api-key"), {}) as client:
-            device = start_agent(processes, stage, client, base_url)
-            _say(f"The service is on {base_url}, the agent enrolled there as {MACHINE}.")
+            device = start_agent(processes, environment, client, base_url)
+            _print(f"The service is at {base_url}. The agent has enrolled as {MACHINE}.")
             reports = reports_of(client, device)
         for report in reports:
             keep(report, home)
             _show(report)
         for kind in KINDS:
-            _say_whole(f"Page: {_short(home / f'{kind}.html')}")
+            print(f"Page: {_short(home / f'{kind}.html')}", flush=True)
         if options.keep:
-            _say("The console, signed in by this link, once. Ctrl-C ends it.")
-            _say_whole(link)
+            _print("Open the console with this link, which works once. Ctrl-C ends the demo.")
+            print(link, flush=True)
             _wait_for_ctrl_c()
         else:
-            _say("Service and agent end now; ARGS=--keep (--keep) leaves them and the console.")
+            _print(
+                "The service and the agent end now. Use --keep (ARGS=--keep) to keep them running."
+            )
     return 0 if {report.outcome for report in reports} <= {"completed", "partial"} else 1
 
 
 def reports_of(client: OperationsClient, device: Device) -> list[ReportDetail]:
-    """Ask for both reports as an operator would, at once; return them."""
+    """Request both reports at the same time, as an operator does, and return them."""
     began = time.monotonic()
-    asked = [
-        client.create_request(CreateRequestRequest(instance_id=device.instance_id, kind=kind))
-        for kind in KINDS
-    ]
-    reports = [_report(client, device, each) for each in asked]
-    _say(f"Both reports were asked for and came after {time.monotonic() - began:.1f} s.")
+    batches = [RequestBatch(client, kind, raises=True, poll_s=REPORT_POLL_S) for kind in KINDS]
+    for batch in batches:
+        batch.create([device])
+    reports = [_report(client, batch) for batch in batches]
+    _print(f"Both reports were requested and arrived after {time.monotonic() - began:.1f} s.")
     return reports
 
 
-def _report(client: OperationsClient, device: Device, asked: CreateRequestReply) -> ReportDetail:
-    request, report_ids = wait(client, device.instance_id, asked, poll_s=REPORT_POLL_S)
-    if not report_ids:
-        raise CommandError(f"no {request.kind} report came back: the request is {request.status}")
-    return client.report(ReportDetailRequest(report_id=report_ids[-1]))
+def _report(client: OperationsClient, batch: RequestBatch) -> ReportDetail:
+    batch.wait()
+    (request,) = batch.requests
+    if not request.report_ids:
+        raise CommandError(f"a request has no report: it is {request.status}")
+    return client.report(ReportDetailRequest(report_id=request.report_ids[-1]))
 
 
 def keep(report: ReportDetail, home: Path) -> None:
@@ -101,33 +97,33 @@ def keep(report: ReportDetail, home: Path) -> None:
 
 
 def _show(report: ReportDetail) -> None:
-    """Show what was measured, how it ended, and the worst of what was found."""
+    """Show the measurements of a report, its outcome and its most severe findings."""
     payload = report.payload
     if payload is None:
-        _say(f"The {report.kind} report {report.outcome}: {report.failure_reason}")
+        _print(f"The {report.kind} report {report.outcome}: {report.failure_reason}")
         return
     headline = headline_of(payload)
     facts = {fact.label: fact.value for fact in headline.facts}
     measured = [facts[label] for label in ("Took", "Found", "Facts") if label in facts]
     heading = Text.assemble((headline.title, "bold"), ": ", ", ".join(measured))
     console().print(heading)
-    _say_indented(toned(headline.outcome, headline.outcome_tone))
+    _print_indented(toned(headline.outcome, headline.outcome_tone))
     if not headline.findings:
-        _say_indented(toned(headline.verdict, headline.tone))
+        _print_indented(toned(headline.verdict, headline.tone))
     for finding in headline.findings[:FINDINGS_MAX]:
         sentence = Text.assemble(toned(finding.severity, finding.tone), f": {finding.sentences[0]}")
-        _say_indented(sentence)
+        _print_indented(sentence)
     shown = min(FINDINGS_MAX, len(headline.findings))
     if more := sum(each.count for each in headline.findings) - shown:
-        _say_indented(words(f"and {more} more, on its page", "dim"))
+        _print_indented(words(f"and {more} more on its page", "dim"))
 
 
-def _say_indented(text: Text) -> None:
+def _print_indented(text: Text) -> None:
     console().print(Padding(text, (0, 0, 0, 2), expand=False))
 
 
 def _short(path: Path) -> str:
-    """Return a path as one would type it here."""
+    """Return a path relative to the current directory, if it is below it."""
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 
@@ -137,11 +133,5 @@ def _wait_for_ctrl_c() -> None:
             time.sleep(3600)
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     console().print(Text(text))
-
-
-def _say_whole(line: str) -> None:
-    """Say what is copied as it is, however narrow the terminal."""
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()

@@ -1,7 +1,7 @@
-"""Keys for a rollout: a file for each machine, named by its location, and a list of them.
+"""Keys for a rollout: a file for each machine, named after its location, and a list of them.
 
-Everything is written beside the directory, forced to the disk, and moved to its name only when
-the keys are in the database: no key is good that is not in a file, and no half of them is left.
+All files are written and synced in a temporary directory, which gets its name once the keys are in
+the database. Each valid key is therefore in a file, and after a failure there are no files.
 """
 
 import os
@@ -19,6 +19,7 @@ from agent.presentation.report_csv import csv_of
 from controlplane.accounts import key_store
 from controlplane.accounts.key_store import NewKey
 from controlplane.client.errors import CommandError, UsageError
+from controlplane.storage.backup import sync_directory
 
 MANIFEST: Final = "manifest.csv"
 KEYS_MAX: Final = 10_000
@@ -34,7 +35,7 @@ class KeyFile:
 
 
 def locations_in(path: str | None) -> list[str]:
-    """Return the ids in a file: one on each line; empty lines and those with # do not count."""
+    """Return the ids in a file, one on each line. Empty lines and comments (#) are ignored."""
     if path is None:
         return []
     try:
@@ -44,23 +45,24 @@ def locations_in(path: str | None) -> list[str]:
         reason = getattr(error, "strerror", None) or "it is not text"
         raise UsageError(f"cannot read the locations from {path}: {reason}") from error
     if len(text) > LOCATIONS_FILE_MAX:
-        raise UsageError(f"{path} is no list of locations: it is larger than 4 MiB")
+        raise UsageError(f"{path} is larger than 4 MiB, the maximum for a list of locations")
     lines = (line.strip() for line in text.splitlines())
     found = [line for line in lines if line and not line.startswith("#")]
     if not found:
-        raise UsageError(f"there is no location in {path}")
+        raise UsageError(f"{path} has no location")
     return found
 
 
 def plan(locations: Sequence[str], count: int, prefix: str) -> list[KeyFile]:
-    """Return ``count`` keys for each location, each good there alone; without any, everywhere.
+    """Return ``count`` keys for each location, which are valid only there.
 
+    Without locations, the keys are valid at all locations.
     ``loc-0001`` has ``loc-0001-01.key``; its name in the list of keys is the same without the end.
     """
     places = list(dict.fromkeys(locations))
     total = max(1, len(places)) * count
     if total > KEYS_MAX:
-        raise UsageError(f"{total} keys are more than the {KEYS_MAX} that are made at once")
+        raise UsageError(f"{total} keys are more than the maximum of {KEYS_MAX}")
     digits = max(2, len(str(count)))
     files: list[KeyFile] = []
     for place in places or [""]:
@@ -72,19 +74,19 @@ def plan(locations: Sequence[str], count: int, prefix: str) -> list[KeyFile]:
     (most, times), *_ = Counter(each.file.casefold() for each in files).most_common(1)
     if times > 1:
         raise UsageError(
-            f"two locations would both have the file {most}: their ids differ only in characters"
-            " that no file name may have",
-            "Make their keys in two directories.",
+            f"two locations would have the file {most}: their ids differ only in characters that"
+            " file names cannot have",
+            "Create their keys in two directories.",
         )
     return files
 
 
 @contextmanager
 def written(directory: Path, files: Sequence[KeyFile]) -> Iterator[None]:
-    """Have the files on the disk while the body enters the keys, and give them their place then.
+    """Write the files to a temporary directory, and rename it after the body of the context.
 
-    Should the body fail, nothing is left. Raises CommandError; the directory must not be there
-    yet, or be empty.
+    If the body raises an error, the files are deleted. Raises CommandError if ``directory`` exists
+    and is not empty.
     """
     _require_new(directory)
     try:
@@ -105,10 +107,10 @@ def written(directory: Path, files: Sequence[KeyFile]) -> Iterator[None]:
         with suppress(FileNotFoundError):
             directory.rmdir()  # it is empty: Windows renames over no directory
         staging.rename(directory)
-        _sync(directory.parent)
+        sync_directory(directory.parent)
     except OSError as error:
         raise CommandError(
-            f"the keys are made, but {directory} cannot be: {error.strerror}",
+            f"the keys are created, but not {directory}: {error.strerror}",
             f"They are in {staging}: move it.",
         ) from error
 
@@ -119,10 +121,10 @@ def _require_new(directory: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise UsageError(f"{directory} is no directory to write to: {error.strerror}") from error
+        raise UsageError(f"{directory} is not a directory: {error.strerror}") from error
     if is_taken:
         raise UsageError(
-            f"{directory} is not empty, and no key is overwritten", "Name a new directory by --out."
+            f"{directory} is not empty, and keys are not overwritten", "Use a new directory."
         )
 
 
@@ -140,11 +142,11 @@ def _write_all(staging: Path, files: Sequence[KeyFile]) -> None:
         for each in files
     ]
     _write(staging / MANIFEST, csv_of(_COLUMNS, rows))
-    _sync(staging)
+    sync_directory(staging)
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a new file that only its owner may read, and force it to the disk."""
+    """Write a new file that only its owner can read, and sync it."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
     with open(handle, "wb") as file:  # noqa: PTH123 - a handle, not a path
         file.write(text.encode())
@@ -152,16 +154,5 @@ def _write(path: Path, text: str) -> None:
         os.fsync(file.fileno())
 
 
-def _sync(directory: Path) -> None:
-    """Force the names in a directory to the disk; Windows has no such call and needs none."""
-    if os.name != "posix":
-        return
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _cannot_write(directory: Path, error: OSError) -> CommandError:
-    return CommandError(f"no key was made: cannot write to {directory}: {error.strerror}")
+    return CommandError(f"no key was created: cannot write to {directory}: {error.strerror}")

@@ -1,49 +1,43 @@
-"""``venue-control sandbox``: a merchant to try the service with, made up in its database."""
+"""``venue-control sandbox``: a generated merchant in the database, to try the service."""
 
 import argparse
 import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO
 
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from controlplane.accounts import key_store
 from controlplane.audit.command_line import note_new_key, note_new_retail_key
-from controlplane.cli.chosen_database import chosen_database
-from controlplane.cli.errors import database_error
-from controlplane.cli.keys import in_database
+from controlplane.cli.chosen_database import in_database, opened
 from controlplane.client.connection import API_KEY, RETAIL_KEY
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.merchant.rebuild import rebuild
 from controlplane.retail.credentials import clients
 from controlplane.sandbox.contents import clear
+from controlplane.sandbox.continuing import (
+    NoSandboxError,
+    continue_sales,
+    last_sale_at,
+    stored_generator,
+    stored_plan,
+)
 from controlplane.sandbox.loading import Loaded, OccupiedError
 from controlplane.sandbox.loading import load as load_plan
 from controlplane.sandbox.ndjson import FormatError, load_lines
 from controlplane.sandbox.ndjson import export as export_lines
 from controlplane.sandbox.plan import Plan
-from controlplane.sandbox.standing import (
-    NoSandboxError,
-    go_on,
-    last_moment,
-    standing_plan,
-    standing_trade,
-)
-from controlplane.storage.database import Database, DatabaseBusyError, DatabaseVersionError
 from controlplane.storage.merchant.merchant_tables import Organization
 
 KEY_NAME = "sandbox"
-Result = TypeVar("Result")
-DATABASE_ERRORS = (SQLAlchemyError, DatabaseBusyError, DatabaseVersionError, OSError, ImportError)
 
 
 def load(options: argparse.Namespace) -> int:
@@ -67,12 +61,13 @@ def load(options: argparse.Namespace) -> int:
         return loaded, _make_keys(session, plan.organization_id, now)
 
     began_s = time.monotonic()
-    loaded, keys = _plainly(lambda: in_database(options.database, work))
+    with _as_command_errors():
+        loaded, keys = in_database(options, work, may_create=True)
     took_s = time.monotonic() - began_s
     sys.stderr.write(
-        f"\r{loaded.sales} sales and {loaded.refunds} refunds at {loaded.locations} locations, "
-        f"loc-0001 and on, in {took_s:.0f} s.\n"
-        "These keys may only read. They are shown only now: keep them.\n"
+        f"\r{loaded.sales} sales and {loaded.refunds} refunds at {loaded.locations} locations "
+        f"from loc-0001, in {took_s:.0f} s.\n"
+        "Access of these keys: read only. Save them: they are shown once.\n"
     )
     sys.stdout.write(
         f"export {API_KEY.variable}={keys.api_key}\nexport {RETAIL_KEY.variable}={keys.retail}\n"
@@ -81,7 +76,7 @@ def load(options: argparse.Namespace) -> int:
     named = f" --database {shlex.quote(options.database)}" if options.database else ""
     sys.stderr.write(
         f"Next: venue-control serve{named}\n"
-        "Then, with these lines set: venue-control sales\n"
+        "Then, with these variables: venue-control sales\n"
         "                            venue-control figures --location loc-0001 --all\n"
     )
     return 0
@@ -94,7 +89,7 @@ class _Keys:
 
 
 def _make_keys(session: Session, organization_id: str, now: datetime) -> _Keys:
-    """Make a key of each API, which may read and are shown to whoever loads."""
+    """Create a key of each API, with read access."""
     key_id, api_key = key_store.create_key(
         session, name=KEY_NAME, can_write=False, locations=(), now=now,
         organization_id=organization_id,
@@ -109,25 +104,26 @@ def _make_keys(session: Session, organization_id: str, now: datetime) -> _Keys:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write what happens until Ctrl-C; a service on the same database shows it."""
-    with _open(options.database) as database:
-        plan = _plainly(lambda: database.read(lambda s: standing_plan(s, options.organization)))
-        going = database.read(lambda session: standing_trade(session, plan))
-        since = _plainly(lambda: database.read(lambda s: last_moment(s, options.organization)))
+    """Generate sales until Ctrl-C. A service on the same database shows them."""
+    with opened(options.database) as database, _as_command_errors():
+        plan = database.read(lambda session: stored_plan(session, options.organization))
+        generator, venues = database.read(lambda session: stored_generator(session, plan))
+        since = database.read(lambda session: last_sale_at(session, options.organization))
         while True:
             now = system_clock()
-            written = database.write(partial(go_on, going=going, since=since, until=now))
+            sales, refunds = database.write(
+                partial(continue_sales, generator=generator, venues=venues, since=since, until=now)
+            )
             since = now
-            if any(written):
-                sys.stdout.write(f"{now:%H:%M:%S} {written[0]} sales, {written[1]} refunds\n")
-                sys.stdout.flush()
+            if sales or refunds:
+                print(f"{now:%H:%M:%S} {sales} sales, {refunds} refunds", flush=True)
             if options.once:
                 return 0
             time.sleep(options.every)
 
 
 def export(options: argparse.Namespace) -> int:
-    with _open(options.database) as database, _file(options.file, "w") as out:
+    with opened(options.database) as database, _file(options.file, "w") as out:
 
         def work(session: Session) -> None:
             if session.get(Organization, options.organization) is None:
@@ -140,17 +136,17 @@ def export(options: argparse.Namespace) -> int:
 
 
 def import_file(options: argparse.Namespace) -> int:
-    with _file(options.file, "r") as lines:
-        counts = _plainly(lambda: in_database(options.database, lambda s: load_lines(s, lines)))
+    with _file(options.file, "r") as lines, _as_command_errors():
+        counts = in_database(options, lambda s: load_lines(s, lines), may_create=True)
     sys.stderr.write(", ".join(f"{count} {name}" for name, count in counts.items()) + "\n")
     return 0
 
 
 def rebuild_all(options: argparse.Namespace) -> int:
-    """Return 1 where the sums that were kept told anything else than the rows."""
-    wrong = in_database(options.database, rebuild)
+    """Return 1 if a stored sum was wrong."""
+    wrong = in_database(options, rebuild, may_create=True)
     for table, count in wrong.items():
-        sys.stdout.write(f"{table}: {count} wrong\n")
+        print(f"{table}: {count} wrong")
     return int(any(wrong.values()))
 
 
@@ -159,7 +155,7 @@ def _make_room(session: Session, organization_id: str, *, replace: bool) -> None
     if there is None or not replace:
         return
     if there.sandbox is None:
-        raise CommandError(f"organization {organization_id} is no sandbox: it is not replaced")
+        raise CommandError(f"organization {organization_id} is not a sandbox and is not replaced")
     clear(session, organization_id)
     session.expunge_all()
 
@@ -173,31 +169,16 @@ def _progress(stream: IO[str]) -> Callable[[Loaded], None]:
     return show
 
 
-def _plainly(work: Callable[[], Result]) -> Result:
-    try:
-        return work()
-    except OccupiedError as error:
-        raise UsageError(str(error), "--replace makes a sandbox anew.") from error
-    except NoSandboxError as error:
-        raise UsageError(str(error), "`venue-control sandbox load` makes one.") from error
-    except FormatError as error:
-        raise CommandError(f"this is no export of a sandbox: {error}") from error
-
-
 @contextmanager
-def _open(url: str | None) -> Iterator[Database]:
+def _as_command_errors() -> Iterator[None]:
     try:
-        chosen = chosen_database(url)
-        with chosen.as_its_owner(), closing(Database(chosen.url, connections=1)) as database:
-            yield database
-    except (
-        SQLAlchemyError,
-        DatabaseBusyError,
-        DatabaseVersionError,
-        OSError,
-        ImportError,
-    ) as error:
-        raise database_error(error) from error
+        yield
+    except OccupiedError as error:
+        raise UsageError(str(error), "Use --replace to replace a sandbox.") from error
+    except NoSandboxError as error:
+        raise UsageError(str(error), "Create one: venue-control sandbox load") from error
+    except FormatError as error:
+        raise CommandError(f"the file is not an export of a sandbox: {error}") from error
 
 
 @contextmanager

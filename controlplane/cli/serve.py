@@ -1,4 +1,4 @@
-"""``venue-control serve``: run the service until it is told to stop."""
+"""``venue-control serve``: run the service until SIGTERM or SIGINT."""
 
 import argparse
 import ipaddress
@@ -12,21 +12,19 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from agent.wire.addresses import is_loopback, is_web_url
-from controlplane.cli.errors import database_error
+from controlplane.cli.chosen_database import DATABASE_ERRORS, database_error
 from controlplane.client.errors import UsageError
 from controlplane.server import announce, bind, serve, url_of
 from controlplane.settings import Settings
-from controlplane.storage.database import Database, DatabaseVersionError, sqlite_file
+from controlplane.storage.database import Database, sqlite_file
 from controlplane.storage.location import default_database
 from controlplane.web.observability.listener import MetricsListener
 from controlplane.web.observability.logs import set_up_logging
 from controlplane.workers import run_workers
 
 ORGANIZATION_KEYS = 100
-"""An organization may call as often as so many of its keys."""
+"""The rate limit of an organization is that of this number of its keys."""
 SECRET_MAX = 4096
 
 
@@ -39,12 +37,12 @@ def run(options: argparse.Namespace) -> int:
     with listener:
         if not is_loopback(listener.getsockname()[0]):
             sys.stderr.write(
-                f"warning: {url_of(listener)} is plain HTTP beyond this machine: "
-                "API keys travel in the clear unless TLS is put in front of it\n"
+                f"warning: {url_of(listener)} is plain HTTP and other machines can reach it."
+                " Use a proxy with TLS, otherwise API keys are sent unencrypted.\n"
             )
         try:
             return _serve(options, settings, listener)
-        except (SQLAlchemyError, DatabaseVersionError, OSError, ImportError) as error:
+        except DATABASE_ERRORS as error:
             raise database_error(error) from error
 
 
@@ -57,10 +55,10 @@ def _serve(options: argparse.Namespace, settings: Settings, listener: socket.soc
         return 0
     if sqlite_file(database) is not None:
         raise UsageError(
-            "several workers need PostgreSQL: one SQLite file has one writer",
-            "Name a database by --database postgresql+psycopg://…, or leave --workers out.",
+            "several workers require PostgreSQL: an SQLite file has only one writer",
+            "Use --database postgresql+psycopg://…, or omit --workers.",
         )
-    # What keeps a worker from starting is said here, once and in plain words.
+    # An error that prevents workers from starting is reported here, once.
     Database(database).close()
     set_up_logging(options.log_level, options.log_format)
     with _metrics_listener(options, listener) as metrics:
@@ -72,7 +70,7 @@ def _serve(options: argparse.Namespace, settings: Settings, listener: socket.soc
 def _metrics_listener(
     options: argparse.Namespace, listener: socket.socket
 ) -> Iterator[MetricsListener | None]:
-    """Listen where metrics are asked for. Workers get a directory in which they add them up."""
+    """Listen at --metrics. Several workers get a directory in which their metrics are summed."""
     if options.metrics is None:
         yield None
         return
@@ -83,21 +81,19 @@ def _metrics_listener(
         raise UsageError(f"cannot listen on {host} port {port} for metrics: {error}") from error
     with metrics, tempfile.TemporaryDirectory(prefix="venue-control-metrics-") as directory:
         if metrics.getsockname()[1] == listener.getsockname()[1]:
-            raise UsageError("--metrics needs a port of its own")
+            raise UsageError("--metrics requires a port other than --port")
         if not is_loopback(metrics.getsockname()[0]):
             sys.stderr.write(
-                f"warning: whoever reaches {url_of(metrics)} may read the metrics without a key\n"
+                f"warning: other machines can read the metrics at {url_of(metrics)} without a key\n"
             )
         yield MetricsListener(metrics, Path(directory) if options.workers > 1 else None)
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
-    tracker = options.tracker_url
-    if tracker is not None and not is_web_url(tracker):
-        raise UsageError(f"--tracker-url {tracker!r} is not an http or https address")
-    notify = options.notify_url
-    if notify is not None and not is_web_url(notify):
-        raise UsageError(f"--notify-url {notify!r} is not an http or https address")
+    """Return the settings of `serve`. Raises UsageError."""
+    for name, url in (("tracker", options.tracker_url), ("notify", options.notify_url)):
+        if url is not None and not is_web_url(url):
+            raise UsageError(f"--{name}-url {url!r} is not an http or https address")
     return Settings(
         origin=_origin(options.origin),
         trusted_proxies=_proxies(options.trusted_proxy),
@@ -114,29 +110,29 @@ def settings_of(options: argparse.Namespace) -> Settings:
         offline_after=options.offline_after,
         notice_hold_s=options.notify_after,
         notice_calm_s=options.notify_end_after,
-        notify_url=notify,
+        notify_url=options.notify_url,
         notify_secret=_secret(options),
-        tracker_url=tracker,
+        tracker_url=options.tracker_url,
         tracker_attempts_max=options.tracker_attempts,
     )
 
 
 def _origin(text: str | None) -> str | None:
-    """Return the origin as browsers write it (RFC 6454, 6.2)."""
+    """Return the origin as browsers send it (RFC 6454, 6.2)."""
     if text is None:
         return None
     parts = urlsplit(text) if is_web_url(text) else None
     if parts is None or not parts.netloc or parts.path not in {"", "/"} or "@" in parts.netloc:
-        raise UsageError(f"--origin {text!r} is no origin: https://venue.example is one")
+        raise UsageError(f"--origin {text!r} is not an origin such as https://venue.example")
     default = {"http": ":80", "https": ":443"}[parts.scheme]
     return f"{parts.scheme}://{parts.netloc.lower().removesuffix(default)}"
 
 
-def _proxies(told: Sequence[str]) -> frozenset[str]:
+def _proxies(addresses: Sequence[str]) -> frozenset[str]:
     try:
-        return frozenset(str(ipaddress.ip_address(each)) for each in told)
+        return frozenset(str(ipaddress.ip_address(each)) for each in addresses)
     except ValueError as error:
-        raise UsageError(f"--trusted-proxy needs an address: {error}") from error
+        raise UsageError(f"--trusted-proxy requires an IP address: {error}") from error
 
 
 def _secret(options: argparse.Namespace) -> bytes | None:
@@ -144,7 +140,7 @@ def _secret(options: argparse.Namespace) -> bytes | None:
     if file is None:
         return None
     if options.notify_url is None:
-        raise UsageError("--notify-secret-file needs --notify-url")
+        raise UsageError("--notify-secret-file requires --notify-url")
     from controlplane.web.webhooks.alerts import read_secret
 
     try:

@@ -1,4 +1,4 @@
-"""``venue-control service``: the service under systemd, installed, started, stopped and asked."""
+"""``venue-control service``: install, start and stop the service under systemd."""
 
 import argparse
 import sys
@@ -25,57 +25,52 @@ def install(options: argparse.Namespace) -> int:
         sys.stdout.write(unit_text(command_line()))
         sys.stdout.write(f"\n# {OPTIONS}\n{lines}")
         return 0
-    service = _changed_by_root()
+    service = _service_for_root()
     return install_and_start(service, lines, given=bool(words))
 
 
 def install_and_start(service: SystemdService, lines: str, *, given: bool) -> int:
-    """``given``: options were typed, which an options file that is there already overrules."""
-    taken = service.install(lines)
-    _say("installed: it starts at boot")
-    if taken:
-        _say(f"wrote {service.options}")
+    """``given``: the command line has options. An existing options file overrides them."""
+    is_written = service.install(lines)
+    print("installed: the service starts at boot")
+    if is_written:
+        print(f"wrote {service.options}")
     elif given:
-        _say(f"{service.options} was there already and is kept: edit it to change the options")
-    service.start()
-    _say(f"started: {service.state().detail}")
-    return 0
+        print(f"{service.options} exists and is kept: edit it to change the options")
+    return _start(service)
 
 
 def uninstall(options: argparse.Namespace) -> int:
-    service = _changed_by_root()
+    service = _service_for_root()
     service.uninstall()
-    _say("uninstalled: it is stopped and starts no more")
+    print("uninstalled: the service is stopped and does not start at boot")
     if not options.purge:
-        _say(f"kept: database in {service.state_directory}, options in {service.options.parent}")
+        print(f"kept: database in {service.state_directory}, options in {service.options.parent}")
         return 0
     service.purge()
-    _say("deleted: the SQLite database, the options and the user; a PostgreSQL database stays")
+    print("deleted: the SQLite database, the options and the user; a PostgreSQL database is kept")
     return 0
 
 
 def start(_options: argparse.Namespace) -> int:
-    service = _changed_by_root()
-    service.start()
-    _say(f"started: {service.state().detail}")
-    return 0
+    return _start(_service_for_root())
 
 
 def stop(_options: argparse.Namespace) -> int:
-    _changed_by_root().stop()
-    _say("stopped")
+    _service_for_root().stop()
+    print("stopped")
     return 0
 
 
 def status(_options: argparse.Namespace) -> int:
-    """Exit 0 when it runs, else 1."""
+    """Return 0 if the service runs, otherwise 1."""
     state = this_machines_service().state()
-    for line in in_words(state):
-        _say(line)
+    for line in describe(state):
+        print(line)
     return RUNNING if state.activity == "running" else NOT_RUNNING
 
 
-def in_words(state: ServiceState) -> list[str]:
+def describe(state: ServiceState) -> list[str]:
     if not state.is_installed:
         return ["service   not installed", "→ install it: sudo venue-control service install"]
     boot = "starts at boot" if state.starts_at_boot else "does not start at boot"
@@ -93,7 +88,7 @@ def in_words(state: ServiceState) -> list[str]:
 
 
 def options_file(words: list[str]) -> str:
-    """Return the text of a first options file. Raises UsageError where `serve` would."""
+    """Return the text of a new options file. Raises UsageError for options that `serve` refuses."""
     template = (RESOURCES / OPTIONS.name).read_text()
     if not words:
         return template
@@ -105,7 +100,7 @@ def options_file(words: list[str]) -> str:
 
 
 def _lines(words: list[str]) -> list[str]:
-    """Return an option with its value on each line."""
+    """Return each option with its value on a line."""
     lines: list[str] = []
     for word in words:
         if word.startswith("-"):
@@ -113,14 +108,16 @@ def _lines(words: list[str]) -> list[str]:
         elif lines and " " not in lines[-1] and "=" not in lines[-1]:
             lines[-1] += f" {word}"
         else:
-            raise UsageError(f"{word!r} is no option of `venue-control serve`")
+            raise UsageError(f"{word!r} is not an option of `venue-control serve`")
     return lines
 
 
-def _changed_by_root() -> SystemdService:
+def _start(service: SystemdService) -> int:
+    service.start()
+    print(f"started: {service.state().detail}")
+    return 0
+
+
+def _service_for_root() -> SystemdService:
     require_root()
     return this_machines_service()
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")

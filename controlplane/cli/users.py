@@ -1,6 +1,6 @@
-"""``venue-control users``: people and memberships, said directly in the database.
+"""``venue-control users``: users and memberships, changed directly in the database.
 
-A password is asked for or read from a file: a command line is seen by all on the machine.
+A password is read from a prompt or a file: other users of the machine can see a command line.
 """
 
 import argparse
@@ -13,18 +13,13 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts import users
 from controlplane.accounts.passwords import hashed, require_good
-from controlplane.accounts.users import NAME_MAX, Member, find_user
-from controlplane.cli.keys import in_database, require_database, require_locations
+from controlplane.accounts.users import NAME_MAX, find_user
+from controlplane.cli.chosen_database import add_audit_entry, in_database
+from controlplane.cli.keys import require_locations
+from controlplane.cli.screen.output import print_records
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
-from controlplane.operation.audit_entries import (
-    COMMAND_LINE,
-    Event,
-    Operation,
-    granted,
-    note,
-    user_subject,
-)
+from controlplane.operation.audit_entries import Operation, granted, user_subject
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import Membership, User
 
@@ -32,110 +27,102 @@ PASSWORD_FILE_MAX: Final = 4096
 
 
 def add(options: argparse.Namespace) -> int:
-    """Who is a member of another organization keeps their password."""
+    """Add a user. A member of another organization keeps the password."""
     email = _email(options)
     require_locations(options.location)
     name = options.name.strip() or email
     if len(name) > NAME_MAX or not name.isprintable():
         raise UsageError(f"a name has at most {NAME_MAX} printable characters")
-    is_known = in_database(options.database, lambda session: _is_known(session, options))
+    is_known = in_database(options, lambda session: _is_known(session, options), may_create=True)
     password_hash = "" if is_known else _new_password(options)
 
     def work(session: Session) -> None:
-        now = system_clock()
         user = find_user(session, email)
         if user is None:
             user = users.add_user(
-                session, email=email, name=name, password_hash=password_hash, now=now
+                session, email=email, name=name, password_hash=password_hash, now=system_clock()
             )
-        users.set_membership(
-            session,
-            user.id,
-            options.organization,
-            role=options.role,
-            locations=options.location,
-            now=now,
-        )
+        _set_membership(session, options, user, options.location)
         _note(session, options, "member.add", user, granted(options.role, options.location))
 
-    in_database(options.database, work)
-    places = ", ".join(options.location) or "every location"
-    sys.stdout.write(f"{email}: {options.role} of {options.organization}, at {places}\n")
+    in_database(options, work)
+    _print_role(options, options.location)
     if is_known:
-        sys.stderr.write("They were known already: their password is as it was.\n")
+        sys.stderr.write("The user exists already and keeps the password.\n")
     return 0
 
 
 def role(options: argparse.Namespace) -> int:
-    require_database(options)
     require_locations(options.location)
 
-    def work(session: Session) -> str:
+    def work(session: Session) -> list[str]:
         member = _member(session, options)
-        places = options.location or ([] if options.every_location else member.locations)
-        was = granted(member.role, member.locations)
-        users.set_membership(
-            session,
-            member.user_id,
-            options.organization,
-            role=options.role,
-            locations=places,
-            now=system_clock(),
-        )
+        locations = options.location or ([] if options.every_location else member.locations)
+        before = granted(member.role, member.locations)
         user = session.get_one(User, member.user_id)
-        _note(session, options, "member.change", user, f"{was} → {granted(options.role, places)}")
-        return ", ".join(places) or "every location"
+        _set_membership(session, options, user, locations)
+        after = granted(options.role, locations)
+        _note(session, options, "member.change", user, f"{before} → {after}")
+        return list(locations)
 
-    places = in_database(options.database, work)
-    sys.stdout.write(f"{_email(options)}: {options.role} of {options.organization}, at {places}\n")
+    _print_role(options, in_database(options, work))
     return 0
 
 
 def remove(options: argparse.Namespace) -> int:
-    require_database(options)
-
     def work(session: Session) -> None:
         member = _member(session, options)
         _note(session, options, "member.remove", session.get_one(User, member.user_id))
         users.remove_membership(session, member.user_id, options.organization, system_clock())
 
-    in_database(options.database, work)
-    sys.stdout.write(f"{_email(options)}: no longer a member of {options.organization}\n")
+    in_database(options, work)
+    print(f"{_email(options)}: no longer a member of {options.organization}")
     return 0
 
 
 def password(options: argparse.Namespace) -> int:
-    require_database(options)
-    in_database(options.database, lambda session: _user(session, options))
+    in_database(options, lambda session: _user(session, options))
     password_hash = _new_password(options)
 
     def work(session: Session) -> None:
         user = _user(session, options)
         users.set_password(session, user, password_hash)
         for each in users.memberships(session, user.id):
-            event = Event("password.change", user_subject(user), "signed out everywhere")
-            organization_id = each.organization_id
-            note(session, COMMAND_LINE, event, organization_id=organization_id, now=system_clock())
+            add_audit_entry(
+                session, "password.change", user_subject(user), "signed out everywhere",
+                organization_id=each.organization_id,
+            )  # fmt: skip
 
-    in_database(options.database, work)
-    sys.stdout.write(f"{_email(options)}: the password is another one, and they are signed out\n")
+    in_database(options, work)
+    print(f"{_email(options)}: the password is changed and all sessions have ended")
     return 0
 
 
 def list_all(options: argparse.Namespace) -> int:
-    require_database(options)
-    found = in_database(
-        options.database, lambda session: users.members(session, options.organization)
-    )
-    from controlplane.cli.tables import print_rows, text_of  # rich only where shown
-
-    rows = [_row(each) for each in found]
-    print_rows(
-        ("address", "name", "role", "locations"),
-        [tuple(text_of(each) for each in row) for row in rows],
-        "There is nobody. Add somebody: venue-control users add EMAIL --role owner",
+    print_records(
+        in_database(options, lambda session: users.members(session, options.organization)),
+        {
+            "address": lambda member: member.user.email,
+            "name": lambda member: member.user.name,
+            "role": lambda member: member.membership.role,
+            "locations": lambda member: ", ".join(member.membership.locations) or "all",
+        },
+        "There are no members. Add one: venue-control users add EMAIL --role owner",
     )
     return 0
+
+
+def _set_membership(
+    session: Session, options: argparse.Namespace, user: User, locations: list[str]
+) -> None:
+    users.set_membership(
+        session,
+        user.id,
+        options.organization,
+        role=options.role,
+        locations=locations,
+        now=system_clock(),
+    )
 
 
 def _note(
@@ -145,14 +132,13 @@ def _note(
     user: User,
     detail: str = "",
 ) -> None:
-    event = Event(operation, user_subject(user), detail)
-    organization_id = options.organization
-    note(session, COMMAND_LINE, event, organization_id=organization_id, now=system_clock())
+    subject, organization_id = user_subject(user), options.organization
+    add_audit_entry(session, operation, subject, detail, organization_id=organization_id)
 
 
-def _row(member: Member) -> tuple[str, ...]:
-    user, membership = member.user, member.membership
-    return user.email, user.name, membership.role, ", ".join(membership.locations) or "all"
+def _print_role(options: argparse.Namespace, locations: list[str]) -> None:
+    places = ", ".join(locations) or "all locations"
+    print(f"{_email(options)}: {options.role} of {options.organization}, {places}")
 
 
 def _email(options: argparse.Namespace) -> str:
@@ -167,7 +153,7 @@ def _is_known(session: Session, options: argparse.Namespace) -> bool:
     if user is not None and session.get(Membership, (user.id, options.organization)) is not None:
         raise UsageError(
             f"{user.email} is a member of {options.organization} already",
-            "`venue-control users role` changes what a member may do.",
+            "`venue-control users role` changes the role of a member.",
         )
     return user is not None
 
@@ -175,35 +161,35 @@ def _is_known(session: Session, options: argparse.Namespace) -> bool:
 def _user(session: Session, options: argparse.Namespace) -> User:
     user = find_user(session, options.email)
     if user is None:
-        raise CommandError(f"there is nobody with the address {options.email}")
+        raise CommandError(f"there is no user with the address {options.email}")
     return user
 
 
 def _member(session: Session, options: argparse.Namespace) -> Membership:
     found = session.get(Membership, (_user(session, options).id, options.organization))
     if found is None:
-        raise CommandError(f"{options.email} is no member of {options.organization}")
+        raise CommandError(f"{options.email} is not a member of {options.organization}")
     return found
 
 
 def _new_password(options: argparse.Namespace) -> str:
-    """Return the hash of a password that was told. Raises UsageError."""
-    told = _asked() if options.password_file is None else _read(options.password_file)
+    """Return the hash of the password from the prompt or the file. Raises UsageError."""
+    text = _prompt() if options.password_file is None else _read(options.password_file)
     try:
-        require_good(told)
+        require_good(text)
     except ValueError as error:
         raise UsageError(str(error)) from error
     settings = Settings()
-    return hashed(told, settings.argon2_memory_kib, settings.argon2_passes)
+    return hashed(text, settings.argon2_memory_kib, settings.argon2_passes)
 
 
-def _asked() -> str:
+def _prompt() -> str:
     if not sys.stdin.isatty():
-        raise UsageError("there is no terminal to ask for a password", "Use --password-file FILE.")
-    told = getpass.getpass("Password: ")
-    if getpass.getpass("Again: ") != told:
-        raise UsageError("the two are not the same")
-    return told
+        raise UsageError("there is no terminal for a password prompt", "Use --password-file FILE.")
+    first = getpass.getpass("Password: ")
+    if getpass.getpass("Again: ") != first:
+        raise UsageError("the two passwords differ")
+    return first
 
 
 def _read(file: str) -> str:

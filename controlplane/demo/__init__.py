@@ -1,1 +1,1 @@
-"""A venue to try the agent in: what is played, and how."""
+"""A simulated venue in which to try the agent."""

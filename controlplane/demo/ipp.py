@@ -1,4 +1,4 @@
-"""What printers and spoolers answer: IPP messages inside HTTP (RFC 8010, sections 3 and 4)."""
+"""Replies of printers and spoolers: IPP messages inside HTTP (RFC 8010, sections 3 and 4)."""
 
 import struct
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ Group = tuple[int, Iterable[Attribute]]
 
 
 def http_response(*groups: Group, status: int = OK) -> bytes:
-    """Return a whole reply; ``status`` is of IPP."""
+    """Return a complete HTTP reply. ``status`` is the IPP status."""
     body = response(*groups, status=status)
     head = f"HTTP/1.1 200 OK\r\nContent-Type: application/ipp\r\nContent-Length: {len(body)}\r\n"
     return head.encode() + b"Connection: close\r\n\r\n" + body

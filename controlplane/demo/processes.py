@@ -1,4 +1,4 @@
-"""The processes of a demo: each ends with it, however that ends."""
+"""The processes of a demo. They end when the demo ends or is killed."""
 
 import os
 import re
@@ -15,8 +15,8 @@ from controlplane.client.errors import CommandError
 START_WITHIN_S: Final = 30.0
 STOP_WITHIN_S: Final = 15.0
 POLL_S: Final = 0.05
-_TIED: Final = (sys.executable, "-I", "-m", "controlplane.demo.tied")
-"""Isolated: neither the current directory nor PYTHONPATH says what is run."""
+_CHILD: Final = (sys.executable, "-I", "-m", "controlplane.demo.child")
+"""Isolated: the current directory and PYTHONPATH cannot change what is run."""
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 Found = TypeVar("Found")
@@ -24,9 +24,9 @@ Process = subprocess.Popen[bytes]
 
 
 class Processes:
-    """Starts processes with their output in ``home``, and ends all of them at its own end.
+    """Starts processes with their output in ``home``, and ends them when the context ends.
 
-    ``inherited`` are descriptors that each of them gets.
+    Each process inherits the descriptors ``inherited``.
     """
 
     def __init__(self, home: Path, *inherited: int) -> None:
@@ -45,8 +45,8 @@ class Processes:
     def end(self, *names: str) -> None:
         ending = [self._started.pop(name) for name in names]
         for process in ending:
-            assert process.stdin is not None  # noqa: S101 - it was asked for
-            process.stdin.close()  # the word to stop, see tied.py
+            assert process.stdin is not None  # noqa: S101 - it is a pipe
+            process.stdin.close()  # child.py stops the process
         deadline = time.monotonic() + STOP_WITHIN_S
         for process in ending:
             try:
@@ -62,13 +62,13 @@ class Processes:
         inherited: Sequence[int] = (),
         environment: Mapping[str, str] = _NOTHING,
     ) -> Process:
-        """Run a module; what it says goes to ``name``.out and ``name``.log."""
-        # What configures an agent of this machine is not for that of the demo.
+        """Run a module. Its output goes to ``name``.out and its errors to ``name``.log."""
+        # The configuration of this machine's agent does not apply to the demo's.
         kept = {k: v for k, v in os.environ.items() if not k.startswith("VENUE_AGENT_")}
         output, log = self.home / f"{name}.out", self.home / f"{name}.log"
         with output.open("wb") as stdout, log.open("wb") as stderr:
             process = subprocess.Popen(
-                (*_TIED, *words),
+                (*_CHILD, *words),
                 stdin=subprocess.PIPE,
                 stdout=stdout,
                 stderr=stderr,
@@ -79,18 +79,18 @@ class Processes:
         self._started[name] = process
         return process
 
-    def said(self, name: str, process: Process, pattern: str) -> str:
-        """Wait for a line on stdout, return its group. Raises CommandError if it does not come."""
+    def wait_for_line(self, name: str, process: Process, pattern: str) -> str:
+        """Wait for a line of output and return its first group. Raises CommandError."""
         output, line = self.home / f"{name}.out", re.compile(rf"^{pattern}\n", re.MULTILINE)
         failure = f"the {name} did not start: see {self.home / name}.log"
-        return until(lambda: line.search(output.read_text()), process, failure)[1]
+        return wait_for(lambda: line.search(output.read_text()), process, failure)[1]
 
 
-def until(look: Callable[[], Found | None], process: Process, failure: str) -> Found:
-    """Return what ``look`` finds while ``process`` runs. Raises CommandError with ``failure``."""
+def wait_for(poll: Callable[[], Found | None], process: Process, failure: str) -> Found:
+    """Poll until there is a result. Raises CommandError with ``failure`` if the process ends."""
     deadline = time.monotonic() + START_WITHIN_S
     while time.monotonic() < deadline and process.poll() is None:
-        if (found := look()) is not None:
+        if (found := poll()) is not None:
             return found
         time.sleep(POLL_S)
     raise CommandError(failure)

@@ -1,9 +1,9 @@
-"""The service of the demo: like `venue-control serve`, and its console signed in by a link.
+"""The service of the demo: like `venue-control serve`, with a sign-in link for its console.
 
     python -m controlplane.demo.service DATABASE KEY_FILE [SOCKET]
 
-``SOCKET`` is the descriptor of one that is bound in the network of the terminal, where a browser
-is. Where this process is in another, it listens at the same address there, too.
+``SOCKET`` is the descriptor of a socket that is bound in the network of the terminal, where the
+browser runs. If this process is in another network, it listens at the same address there too.
 """
 
 import socket

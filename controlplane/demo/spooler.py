@@ -1,8 +1,8 @@
-"""A print spooler of the demo: it lists the venue's queues and their jobs, and prints nothing.
+"""The print spooler of the demo. It lists the venue's queues and their jobs, and prints nothing.
 
     python -m controlplane.demo.spooler lan|loopback SOCKET
 
-answers on a socket that listens already.
+``SOCKET`` is the descriptor of a listening socket.
 """
 
 import socket
@@ -19,7 +19,7 @@ from controlplane.demo.venue import QUEUES, QUEUES_WITHOUT_LAN, Queue
 GET_JOBS: Final = 0x000A
 CUPS_GET_PRINTERS: Final = 0x4002
 _PENDING: Final = 3  # job-state (RFC 8011, section 5.3.7)
-_QUESTION_MAX: Final = 65536
+_REQUEST_MAX: Final = 65536
 
 
 def printers(queues: Sequence[Queue]) -> Iterator[ipp.Group]:
@@ -42,7 +42,7 @@ def printers(queues: Sequence[Queue]) -> Iterator[ipp.Group]:
 
 
 def jobs(queues: Sequence[Queue], now: float) -> Iterator[ipp.Group]:
-    """Yield the jobs that wait; ``now`` is in seconds since 1970."""
+    """Yield the waiting jobs. ``now`` is in seconds since 1970."""
     for number, queue in enumerate(queues, 1):
         if queue.waiting_s:
             yield (
@@ -56,9 +56,9 @@ def jobs(queues: Sequence[Queue], now: float) -> Iterator[ipp.Group]:
             )
 
 
-def answer(question: bytes, queues: Sequence[Queue], now: float) -> bytes:
-    """Return the reply to an IPP request; one of an operation that is not played is empty."""
-    (operation,) = struct.unpack_from("!2xH", question.ljust(4, b"\0"))
+def answer(request: bytes, queues: Sequence[Queue], now: float) -> bytes:
+    """Return the reply to an IPP request. It is empty for an unsupported operation."""
+    (operation,) = struct.unpack_from("!2xH", request.ljust(4, b"\0"))
     if operation == CUPS_GET_PRINTERS:
         return ipp.response(*printers(queues))
     return ipp.response(*(jobs(queues, now) if operation == GET_JOBS else ()))
@@ -67,7 +67,7 @@ def answer(question: bytes, queues: Sequence[Queue], now: float) -> bytes:
 def _handler(queues: Sequence[Queue]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            size = min(int(self.headers.get("Content-Length", 0)), _QUESTION_MAX)
+            size = min(int(self.headers.get("Content-Length", 0)), _REQUEST_MAX)
             body = answer(self.rfile.read(size), queues, time.time())
             self.send_response(200)
             self.send_header("Content-Type", "application/ipp")
@@ -76,14 +76,14 @@ def _handler(queues: Sequence[Queue]) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - its name there
-            """Say nothing: what a collector asks is no news."""
+            """Log nothing: the requests of a collector are expected."""
 
     return Handler
 
 
 def main() -> None:
-    played, descriptor = sys.argv[1:]
-    handler = _handler(QUEUES if played == "lan" else QUEUES_WITHOUT_LAN)
+    network, descriptor = sys.argv[1:]
+    handler = _handler(QUEUES if network == "lan" else QUEUES_WITHOUT_LAN)
     with HTTPServer(("127.0.0.1", 0), handler, bind_and_activate=False) as server:
         server.socket.close()
         server.socket = socket.socket(fileno=int(descriptor))

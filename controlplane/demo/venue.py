@@ -1,6 +1,6 @@
-"""The venue that the demo plays: its LAN, its machine's print queues, and what is wrong there.
+"""The venue that the demo simulates: its LAN, the print queues of its till, and their problems.
 
-MAC addresses begin as those of the makers do, so that reports name them; nobody has the addresses.
+The MAC addresses have the makers' prefixes, so that reports show the makers. They are not in use.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _PRINTING: Final = "_pdl-datastream._tcp"
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A print queue of the venue's machine. ``waiting_s`` is the age of a job in it, 0 for none."""
+    """A print queue of the till. ``waiting_s`` is the age of its waiting job, 0 for no job."""
 
     name: str
     info: str
@@ -39,9 +39,13 @@ def _host(
 def _printer(number: int, mac: str, model: str, name: str, *reasons: str) -> LanHost:
     uuid = UUIDS[name]
     txt = (f"ty={model}", "rp=ipp/print", f"UUID={uuid}")
-    told = (f"printer-uuid=urn:uuid:{uuid}", f"printer-make-and-model={model}", "printer-state=3")
-    said = (f"printer-state-reasons={each}" for each in reasons or ("none",))
-    printer = IppPrinter("/ipp/print", (*told, *said))
+    described = (
+        f"printer-uuid=urn:uuid:{uuid}",
+        f"printer-make-and-model={model}",
+        "printer-state=3",
+    )
+    states = (f"printer-state-reasons={each}" for each in reasons or ("none",))
+    printer = IppPrinter("/ipp/print", (*described, *states))
     return LanHost(
         f"192.168.77.{number}", mac, (80, 515, 631, 9100), latency_ms=4.0, jitter_ms=3.0,
         hostname=name.lower(), title=model, ipp=(printer,),
@@ -106,4 +110,4 @@ QUEUES_WITHOUT_LAN: Final = (
         waiting_s=25 * 60,
     ),
 )  # fmt: skip
-"""Where only this machine is looked at, what is plugged in can be missed."""
+"""Without a LAN, a report can show problems of local printers only."""

@@ -1,12 +1,17 @@
-"""The sandbox's catalog: units, fees, categories, goods, and what lines of sales show of them."""
+"""The sandbox's catalog: units, fees, categories, goods, and the articles that lines of sales show.
+
+The plan determines every row. The rows of a stored catalog are therefore generated again, and only
+the positions of its articles are read.
+"""
 
 import hashlib
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from sqlalchemy import insert, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from controlplane.figures.money import milli
@@ -21,6 +26,7 @@ from controlplane.storage.merchant.catalog_tables import (
     LineSnapshot,
 )
 from controlplane.storage.merchant.merchant_tables import FeeItem, UnitOfMeasure
+from controlplane.storage.tables import Base
 
 UNITS: Final = (("Piece", "pcs", 0), ("Kilogram", "kg", 3), ("Litre", "l", 2))
 VAT: Final = (("VAT 5 %", 5_000), ("VAT 19 %", 19_000), ("Exempt", None))
@@ -32,11 +38,12 @@ DISHES: Final = ("Espresso", "Karak", "Croissant", "Fattoush", "Kofta", "Lemonad
 SIZES: Final = ("Small", "Large")
 CURRENCY: Final = "AED"
 CENT_STEP: Final = 25
+Row = TypeVar("Row", bound=Base)
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A thing that can be sold: its article, its price, and how much of it people buy."""
+    """An article for sale. ``weight`` is its share of the sales."""
 
     article: SoldArticle
     price: int
@@ -45,218 +52,174 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """``oddities``: sold by hand, with a tax nobody knows, or of no unit."""
+    """``irregular`` offers are typed in by hand, have an unknown tax or no unit."""
 
     offers: tuple[Offer, ...]
-    oddities: tuple[Offer, ...]
+    irregular: tuple[Offer, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
-    id: UUID
-    name: str
-    symbol: str
-    exponent: int
+def make_catalog(session: Session, plan: Plan) -> Catalog:
+    """Write the catalog and return it."""
+    session.add_all(_CatalogBuilder(plan).rows)
+    session.flush()
+    return find_catalog(session, plan)
 
 
-@dataclass(frozen=True, slots=True)
-class Fee:
-    id: UUID
-    name: str
-    percentage_milli: int | None
+def find_catalog(session: Session, plan: Plan) -> Catalog:
+    """Return the catalog that `make_catalog` wrote."""
+    query = select(LineSnapshot.content_hash, LineSnapshot.position).where(
+        LineSnapshot.organization_id == plan.organization_id
+    )
+    positions = {row.content_hash: row.position for row in session.execute(query)}
+    return _CatalogBuilder(plan).catalog(positions)
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What lines show of an article. ``good`` is the ids of good, variation and category."""
+class _CatalogBuilder:
+    """Generates the rows of a catalog, without a database."""
 
-    name: str
-    source: str
-    unit: Unit | None
-    fee: Fee | None
-    good: tuple[UUID | None, UUID | None, UUID | None] = (None, None, None)
-    codes: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Taxonomy:
-    """What goods are sorted by."""
-
-    units: list[Unit]
-    fees: list[Fee]
-    categories: list[UUID]
-
-
-class Shelf:
-    """Where the catalog is put. A standing one is only looked through: its snapshots are found."""
-
-    def __init__(self, session: Session, *, is_standing: bool = False) -> None:
-        self._session = session
-        self._is_standing = is_standing
-
-    def put(self, table: type[Any], *rows: dict[str, Any]) -> None:
-        if not self._is_standing:
-            self._session.execute(insert(table), list(rows))
-
-    def snapshot(self, values: dict[str, Any]) -> int:
-        """Return the position."""
-        if self._is_standing:
-            found = select(LineSnapshot.position).where(
-                LineSnapshot.organization_id == values["organization_id"],
-                LineSnapshot.content_hash == values["content_hash"],
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._own = {"organization_id": plan.organization_id}
+        self._dated = {**self._own, "created_at": plan.began, "updated_at": plan.began}
+        self._offers: list[tuple[LineSnapshot, int, int]] = []
+        self.rows: list[Base] = []
+        self._units = [
+            self._add(
+                UnitOfMeasure(
+                    id=plan.id_of("uom", symbol),
+                    name=name,
+                    symbol=symbol,
+                    exponent=exponent,
+                    **self._own,
+                )
             )
-            return self._session.execute(found).scalar_one()
-        made = insert(LineSnapshot).values(values).returning(LineSnapshot.position)
-        return self._session.execute(made).scalar_one()
-
-
-def make_catalog(shelf: Shelf, plan: Plan) -> Catalog:
-    units, fees = _units(shelf, plan), _fees(shelf, plan)
-    taxonomy = Taxonomy(units, fees, [_category(shelf, plan, name) for name in CATEGORIES])
-    offers: list[Offer] = []
-    for number in range(plan.goods):
-        offers += _good(shelf, plan, number, taxonomy)
-    by_hand = _snapshot(shelf, plan, Shown("Something else", "manual_input", units[0], fees[0]))
-    untaxed = _snapshot(shelf, plan, Shown("Imported article", "manual_input", units[0], None))
-    bare = _snapshot(shelf, plan, Shown("Open amount", "custom_amount", None, fees[0]))
-    return Catalog(
-        tuple(offers), (Offer(by_hand, 1500, 1), Offer(untaxed, 900, 1), Offer(bare, 2000, 1))
-    )
-
-
-def _units(shelf: Shelf, plan: Plan) -> list[Unit]:
-    units = [Unit(plan.id_of("uom", symbol), name, symbol, exp) for name, symbol, exp in UNITS]
-    shelf.put(UnitOfMeasure, *(
-        {"id": unit.id, "organization_id": plan.organization_id, "name": unit.name,
-         "symbol": unit.symbol, "exponent": unit.exponent}
-        for unit in units
-    ))  # fmt: skip
-    return units
-
-
-def _fees(shelf: Shelf, plan: Plan) -> list[Fee]:
-    fees = [Fee(plan.id_of("fee", name), name, milli) for name, milli in VAT]
-    municipality = Fee(plan.id_of("fee", "municipality"), "Municipality fee", MUNICIPALITY_MILLI)
-    shelf.put(FeeItem, *(
-        {"id": fee.id, "organization_id": plan.organization_id, "name": fee.name,
-         "kind": "municipality" if fee is municipality else "vat",
-         "percentage_milli": fee.percentage_milli}
-        for fee in (*fees, municipality)
-    ))  # fmt: skip
-    return fees
-
-
-def _category(shelf: Shelf, plan: Plan, name: str) -> UUID:
-    category_id = plan.id_of("category", name)
-    shelf.put(
-        Category,
-        {
-            "id": category_id,
-            "organization_id": plan.organization_id,
-            "name": name,
-            "parent_id": None,
-            "status": "active",
-            "external_data": None,
-            "created_at": plan.began,
-            "updated_at": plan.began,
-        },
-    )
-    return category_id
-
-
-def _good(shelf: Shelf, plan: Plan, number: int, taxonomy: Taxonomy) -> list[Offer]:
-    dice = plan.dice("good", number)
-    name = f"{WORDS[number % len(WORDS)]} {DISHES[number % len(DISHES)]}"
-    name += f" {number // len(DISHES) + 1}" if number >= len(DISHES) else ""
-    unit = dice.choices(taxonomy.units, (80, 15, 5))[0]
-    fee = dice.choices(taxonomy.fees, (80, 10, 10))[0]
-    good_id, category = plan.id_of("good", number), dice.choice([*taxonomy.categories, None])
-    external = {"id": f"erp-{plan.organization_id}-{number:05}"} if number % 5 == 0 else None
-    shelf.put(
-        Good,
-        {
-            "id": good_id,
-            "organization_id": plan.organization_id,
-            "name": name,
-            "description": f"{name}, as the house makes it." if number % 3 else None,
-            "status": "inactive" if number % 29 == 28 else "active",
-            "category_id": category,
-            "uom_id": unit.id,
-            "fee_item_id": fee.id,
-            "external_data": external,
-            "created_at": plan.began,
-            "updated_at": plan.began,
-        },
-    )
-    if external is not None:
-        shelf.put(
-            CatalogExternalId,
-            {
-                "organization_id": plan.organization_id,
-                "external_id": external["id"],
-                "kind": "good",
-                "entity_id": good_id,
-            },
+            for name, symbol, exponent in UNITS
+        ]
+        self._fees = [self._fee(name, name, "vat", percentage) for name, percentage in VAT]
+        self._fee("municipality", "Municipality fee", "municipality", MUNICIPALITY_MILLI)
+        self._categories = [
+            self._add(
+                Category(id=plan.id_of("category", name), name=name, status="active", **self._dated)
+            ).id
+            for name in CATEGORIES
+        ]
+        for number in range(plan.goods):
+            self._good(number)
+        piece, fee = self._units[0], self._fees[0]
+        self._irregular = (
+            (self._snapshot("Something else", "manual_input", piece, fee), 1500, 1),
+            (self._snapshot("Imported article", "manual_input", piece, None), 900, 1),
+            (self._snapshot("Open amount", "custom_amount", None, fee), 2000, 1),
         )
-    sizes = SIZES if unit.exponent == 0 and number % 4 == 0 else (None,)
-    price = dice.randrange(20, 240) * CENT_STEP
-    offers = []
-    for at, size in enumerate(sizes):
-        variation = plan.id_of("variation", number, at)
-        codes = [("sku", f"SKU-{number:05}-{at}"), ("ean_13", _ean13(dice))]
-        own_price = price * (at + 2) // 2
-        shelf.put(
-            GoodVariation,
-            {
-                "id": variation,
-                "good_id": good_id,
-                "number": at + 1,
-                "name": size,
-                "description": None,
-                "status": "active",
-                "price": own_price,
-                "currency": CURRENCY,
-                "image_url": None,
-                "external_data": None,
-            },
+
+    def catalog(self, positions: dict[str, int]) -> Catalog:
+        """Return what is for sale. ``positions`` are those of snapshots, by their hash."""
+
+        def offer(snapshot: LineSnapshot, price: int, weight: int) -> Offer:
+            article = SoldArticle(
+                positions[snapshot.content_hash],
+                snapshot.uom_symbol,
+                snapshot.exponent,
+                snapshot.percentage_milli,
+                has_known_tax=snapshot.fee_item_id is not None,
+            )
+            return Offer(article, price, weight)
+
+        offers, irregular = (
+            tuple(offer(*each) for each in drafts) for drafts in (self._offers, self._irregular)
         )
-        shelf.put(GoodCode, *(
-            {"variation_id": variation, "number": place, "type": kind, "value": value}
-            for place, (kind, value) in enumerate(codes, 1)
-        ))  # fmt: skip
-        shown = f"{name}, {size}" if size else name
-        article = _snapshot(
-            shelf,
-            plan,
-            Shown(shown, "catalog", unit, fee, (good_id, variation, category), tuple(codes)),
+        return Catalog(offers, irregular)
+
+    def _add(self, row: Row) -> Row:
+        self.rows.append(row)
+        return row
+
+    def _fee(self, subject: str, name: str, kind: str, percentage_milli: int | None) -> FeeItem:
+        fee = FeeItem(
+            id=self._plan.id_of("fee", subject),
+            name=name,
+            kind=kind,
+            percentage_milli=percentage_milli,
+            **self._own,
         )
-        offers.append(Offer(article, own_price, dice.randrange(1, 20)))
-    return offers
+        return self._add(fee)
+
+    def _good(self, number: int) -> None:
+        plan = self._plan
+        rng = plan.random_for("good", number)
+        name = f"{WORDS[number % len(WORDS)]} {DISHES[number % len(DISHES)]}"
+        name += f" {number // len(DISHES) + 1}" if number >= len(DISHES) else ""
+        unit = rng.choices(self._units, (80, 15, 5))[0]
+        fee = rng.choices(self._fees, (80, 10, 10))[0]
+        good_id, category = plan.id_of("good", number), rng.choice([*self._categories, None])
+        external_id = f"erp-{plan.organization_id}-{number:05}" if number % 5 == 0 else None
+        self._add(
+            Good(
+                id=good_id,
+                name=name,
+                description=f"{name}, as the house makes it." if number % 3 else None,
+                status="inactive" if number % 29 == 28 else "active",
+                category_id=category,
+                uom_id=unit.id,
+                fee_item_id=fee.id,
+                external_data=external_id and {"id": external_id},
+                **self._dated,
+            )
+        )
+        if external_id is not None:
+            self._add(
+                CatalogExternalId(
+                    external_id=external_id, kind="good", entity_id=good_id, **self._own
+                )
+            )
+        price = rng.randrange(20, 240) * CENT_STEP
+        for at, size in enumerate(SIZES if unit.exponent == 0 and number % 4 == 0 else (None,)):
+            variation_id, own_price = plan.id_of("variation", number, at), price * (at + 2) // 2
+            codes = [("sku", f"SKU-{number:05}-{at}"), ("ean_13", _ean13(rng))]
+            self._variation(
+                codes,
+                id=variation_id,
+                good_id=good_id,
+                number=at + 1,
+                name=size,
+                price=own_price,
+            )
+            shown = f"{name}, {size}" if size else name
+            ids = (good_id, variation_id, category)
+            snapshot = self._snapshot(shown, "catalog", unit, fee, ids=ids, codes=codes)
+            self._offers.append((snapshot, own_price, rng.randrange(1, 20)))
+
+    def _variation(self, codes: Sequence[tuple[str, str]], **columns: Any) -> None:
+        row = self._add(GoodVariation(status="active", currency=CURRENCY, **columns))
+        for number, (kind, value) in enumerate(codes, 1):
+            self._add(GoodCode(variation_id=row.id, number=number, type=kind, value=value))
+
+    def _snapshot(
+        self,
+        name: str,
+        source: str,
+        unit: UnitOfMeasure | None,
+        fee: FeeItem | None,
+        *,
+        ids: tuple[UUID | None, UUID | None, UUID | None] = (None, None, None),
+        codes: Sequence[tuple[str, str]] = (),
+    ) -> LineSnapshot:
+        """``ids`` are those of the good, the variation and the category."""
+        exponent = unit.exponent if unit else 0
+        values: dict[str, Any] = {
+            **self._own, "name": name, "source": source,
+            "good_id": ids[0], "variation_id": ids[1], "category_id": ids[2],
+            "codes": [list(code) for code in codes],
+            "uom_id": unit and unit.id, "uom_name": unit and unit.name,
+            "uom_symbol": unit and unit.symbol, "exponent": exponent,
+            "unit_milli": milli(1, exponent), "fee_item_id": fee and fee.id,
+            "fee_name": fee and fee.name, "percentage_milli": fee and fee.percentage_milli,
+        }  # fmt: skip
+        content_hash = hashlib.sha256(repr(sorted(values.items())).encode()).hexdigest()
+        return self._add(LineSnapshot(content_hash=content_hash, **values))
 
 
-def _snapshot(shelf: Shelf, plan: Plan, shown: Shown) -> SoldArticle:
-    unit, fee = shown.unit, shown.fee
-    exponent = unit.exponent if unit else 0
-    values: dict[str, Any] = {
-        "organization_id": plan.organization_id, "name": shown.name, "source": shown.source,
-        "good_id": shown.good[0], "variation_id": shown.good[1], "category_id": shown.good[2],
-        "codes": [list(code) for code in shown.codes],
-        "uom_id": unit and unit.id, "uom_name": unit and unit.name,
-        "uom_symbol": unit and unit.symbol, "exponent": exponent,
-        "unit_milli": milli(1, exponent), "fee_item_id": fee and fee.id,
-        "fee_name": fee and fee.name, "percentage_milli": fee and fee.percentage_milli,
-    }  # fmt: skip
-    values["content_hash"] = hashlib.sha256(repr(sorted(values.items())).encode()).hexdigest()
-    return SoldArticle(
-        shelf.snapshot(values),
-        values["uom_symbol"],
-        exponent,
-        values["percentage_milli"],
-        has_known_tax=fee is not None,
-    )
-
-
-def _ean13(dice: random.Random) -> str:
-    digits = [dice.randrange(10) for _ in range(12)]
+def _ean13(rng: random.Random) -> str:
+    digits = [rng.randrange(10) for _ in range(12)]
     odd, even = sum(digits[0::2]), sum(digits[1::2])
     return "".join(map(str, digits)) + str(-(odd + 3 * even) % 10)

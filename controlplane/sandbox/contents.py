@@ -1,5 +1,5 @@
-"""Which tables hold an organization's data, in the order they are written, and how rows of them
-belong to it and to each other."""
+"""The tables with an organization's data, in the order in which they are written, and how their
+rows refer to the organization and to each other."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -7,46 +7,29 @@ from typing import Any, Final, cast
 from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
-from controlplane.storage.merchant.catalog_tables import (
-    CatalogExternalId,
-    Category,
-    Good,
-    GoodCode,
-    GoodVariation,
-    LineSnapshot,
-)
-from controlplane.storage.merchant.merchant_tables import (
-    Employee,
-    FeeItem,
-    Location,
-    Organization,
-    PaymentMethod,
-    PointOfSale,
-    UnitOfMeasure,
-)
-from controlplane.storage.merchant.rollup_tables import (
-    DayRollup,
-    HourRollup,
-    ItemDayRollup,
-    ItemSpanRollup,
-    UnitRollup,
-)
-from controlplane.storage.merchant.sales_tables import (
-    Refund,
-    RefundLine,
-    Sale,
-    SaleLine,
-    SalePayment,
-)
+from controlplane.storage.merchant import catalog_tables as catalog
+from controlplane.storage.merchant import merchant_tables as merchant
+from controlplane.storage.merchant import rollup_tables as rollups
+from controlplane.storage.merchant import sales_tables as sales
 
-ROLLUPS: Final = (HourRollup, DayRollup, UnitRollup, ItemDayRollup, ItemSpanRollup)
+ROLLUPS: Final = (
+    rollups.HourRollup,
+    rollups.DayRollup,
+    rollups.UnitRollup,
+    rollups.ItemDayRollup,
+    rollups.ItemSpanRollup,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """``references`` names the columns that hold another table's positions. ``owner`` is a table
-    with an organization, and the columns, here and there, by which rows belong to it; None for a
-    table that names the organization itself."""
+    """A table.
+
+    Args:
+        references: Columns with positions of another table.
+        owner: A table with an organization, this table's column that refers to it, and the column
+            that is referred to. None if this table has an organization itself.
+    """
 
     table: Any
     references: dict[str, Any] = field(default_factory=dict)
@@ -58,12 +41,14 @@ class Content:
 
     def belongs(self, organization_id: str) -> ColumnElement[bool]:
         columns: Any = self.table
-        if self.table is GoodCode:
-            goods = select(Good.id).where(Good.organization_id == organization_id)
-            within = select(GoodVariation.id).where(GoodVariation.good_id.in_(goods))
-            return GoodCode.variation_id.in_(within)
+        if self.table is catalog.GoodCode:
+            goods = select(catalog.Good.id).where(catalog.Good.organization_id == organization_id)
+            within = select(catalog.GoodVariation.id).where(
+                catalog.GoodVariation.good_id.in_(goods)
+            )
+            return catalog.GoodCode.variation_id.in_(within)
         if self.owner is None:
-            own = columns.id if self.table is Organization else columns.organization_id
+            own = columns.id if self.table is merchant.Organization else columns.organization_id
             return cast(ColumnElement[bool], own == organization_id)
         owner, here, there = self.owner
         rows = select(getattr(owner, there)).where(owner.organization_id == organization_id)
@@ -71,46 +56,56 @@ class Content:
 
 
 CONTENTS: Final = (
-    Content(Organization),
-    Content(Location),
-    Content(Employee, {"location": Location}),
-    Content(PointOfSale, {"location": Location}),
-    Content(PaymentMethod),
-    Content(UnitOfMeasure),
-    Content(FeeItem),
-    Content(Category),
-    Content(Good),
-    Content(GoodVariation, owner=(Good, "good_id", "id")),
-    Content(GoodCode),
-    Content(CatalogExternalId),
-    Content(LineSnapshot),
+    Content(merchant.Organization),
+    Content(merchant.Location),
+    Content(merchant.Employee, {"location": merchant.Location}),
+    Content(merchant.PointOfSale, {"location": merchant.Location}),
+    Content(merchant.PaymentMethod),
+    Content(merchant.UnitOfMeasure),
+    Content(merchant.FeeItem),
+    Content(catalog.Category),
+    Content(catalog.Good),
+    Content(catalog.GoodVariation, owner=(catalog.Good, "good_id", "id")),
+    Content(catalog.GoodCode),
+    Content(catalog.CatalogExternalId),
+    Content(catalog.LineSnapshot),
     Content(
-        Sale,
+        sales.Sale,
         {
-            "location": Location,
-            "point_of_sale": PointOfSale,
-            "employee": Employee,
-            "payment_method": PaymentMethod,
+            "location": merchant.Location,
+            "point_of_sale": merchant.PointOfSale,
+            "employee": merchant.Employee,
+            "payment_method": merchant.PaymentMethod,
         },
     ),
-    Content(SaleLine, {"sale": Sale, "snapshot": LineSnapshot}, (Sale, "sale", "position")),
-    Content(SalePayment, {"sale": Sale, "method": PaymentMethod}, (Sale, "sale", "position")),
     Content(
-        Refund,
+        sales.SaleLine,
+        {"sale": sales.Sale, "snapshot": catalog.LineSnapshot},
+        (sales.Sale, "sale", "position"),
+    ),
+    Content(
+        sales.SalePayment,
+        {"sale": sales.Sale, "method": merchant.PaymentMethod},
+        (sales.Sale, "sale", "position"),
+    ),
+    Content(
+        sales.Refund,
         {
-            "sale": Sale,
-            "location": Location,
-            "employee": Employee,
-            "payment_method": PaymentMethod,
+            "sale": sales.Sale,
+            "location": merchant.Location,
+            "employee": merchant.Employee,
+            "payment_method": merchant.PaymentMethod,
         },
     ),
-    Content(RefundLine, {"refund": Refund}, (Refund, "refund", "position")),
+    Content(sales.RefundLine, {"refund": sales.Refund}, (sales.Refund, "refund", "position")),
 )
 
 
 def clear(session: Session, organization_id: str) -> None:
-    """Delete all that belongs to the organization, and itself."""
-    places = select(Location.position).where(Location.organization_id == organization_id)
+    """Delete the organization and all of its data."""
+    places = select(merchant.Location.position).where(
+        merchant.Location.organization_id == organization_id
+    )
     for rollup in ROLLUPS:
         session.execute(delete(rollup).where(rollup.location.in_(places)))
     for content in reversed(CONTENTS):

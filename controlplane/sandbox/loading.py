@@ -1,15 +1,14 @@
-"""Writes a sandbox into the database: places, catalog, every day's deals, then the rollups at once.
+"""Writes a sandbox to the database: places, catalog, the transactions of every day, then all sums.
 
-On an SQLite file the load waits for no disk: a load that is cut off leaves a file to be thrown away
-or loaded again, as nothing is committed before its end.
+It is one database transaction: a load that is interrupted writes nothing.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from controlplane.figures.local_time import Clock, hour_of
@@ -23,10 +22,10 @@ from controlplane.merchant.rows import (
     sale_row,
 )
 from controlplane.merchant.sales import LineRow, NewRefund, line_rows, money_of, refund_tax
-from controlplane.sandbox.catalog import Shelf, make_catalog
+from controlplane.sandbox.catalog import make_catalog
+from controlplane.sandbox.generator import DayGenerator, Transaction
 from controlplane.sandbox.places import Venue, make_places
 from controlplane.sandbox.plan import Plan
-from controlplane.sandbox.trade import Deal, Trade, trade
 from controlplane.storage.merchant.merchant_tables import Organization
 from controlplane.storage.merchant.sales_tables import (
     Refund,
@@ -35,7 +34,7 @@ from controlplane.storage.merchant.sales_tables import (
     SaleLine,
     SalePayment,
 )
-from controlplane.storage.statements import insert_rows
+from controlplane.storage.statements import advance_position, insert_rows
 
 BATCH: Final = 5_000
 TABLES: Final = (Sale, SaleLine, SalePayment, Refund, RefundLine)
@@ -58,43 +57,44 @@ def load(
     until: datetime,
     progress: Callable[[Loaded], None] = lambda _loaded: None,
 ) -> Loaded:
-    """Write what happened until that moment. Raises OccupiedError."""
+    """Write all transactions up to ``until``. Raises OccupiedError."""
     if session.get(Organization, plan.organization_id) is not None:
-        raise OccupiedError(f"organization {plan.organization_id} is there already")
-    venues, ways = make_places(session, plan)
-    catalog = make_catalog(Shelf(session), plan)
-    session.flush()
+        raise OccupiedError(f"organization {plan.organization_id} exists already")
+    venues, methods = make_places(session, plan)
+    generator = DayGenerator(plan, make_catalog(session, plan), methods)
     writer = BulkWriter(session)
     loaded = Loaded(locations=len(venues))
-    for deal, venue in _deals(trade(plan, catalog, ways), venues, until):
-        writer.write(deal, venue.clock)
+    for transaction, venue in _transactions(generator, venues, until):
+        writer.write(transaction, venue.clock)
         loaded.sales += 1
-        loaded.refunds += len(deal.refunds)
+        loaded.refunds += len(transaction.refunds)
         if loaded.sales % BATCH == 0:
             progress(loaded)
     writer.flush()
-    advance(session, "sales", "refunds")
+    for table in (Sale, Refund):
+        advance_position(session.connection(), table.__table__)
     rebuild(session)
     return loaded
 
 
-def _deals(trade: Trade, venues: Iterable[Venue], until: datetime) -> Iterator[tuple[Deal, Venue]]:
-    venues = list(venues)
-    # A day more: where it is tomorrow already, tomorrow's first sales have happened.
-    for day in range(trade.plan.first_day, trade.plan.last_day + 2):
+def _transactions(
+    generator: DayGenerator, venues: Sequence[Venue], until: datetime
+) -> Iterator[tuple[Transaction, Venue]]:
+    # One more day: east of UTC, sales of the next day have happened already.
+    for day in range(generator.plan.first_day, generator.plan.last_day + 2):
         for venue in venues:
-            for deal in trade.day(venue, day):
-                if deal.sale.initiated_at <= until:
-                    refunds = tuple(each for each in deal.refunds if known_at(each, until))
-                    yield replace(deal, refunds=refunds), venue
+            for transaction in generator.transactions(venue, day):
+                if transaction.sale.initiated_at <= until:
+                    refunds = (each for each in transaction.refunds if _is_due(each, until))
+                    yield replace(transaction, refunds=tuple(refunds)), venue
 
 
-def known_at(refund: NewRefund, moment: datetime) -> bool:
+def _is_due(refund: NewRefund, moment: datetime) -> bool:
     return refund.refunded_at is None or refund.refunded_at <= moment
 
 
 class BulkWriter:
-    """Writes deals in batches, without rollups, and numbers the rows itself."""
+    """Writes transactions in batches, without sums, and assigns the positions itself."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -102,18 +102,21 @@ class BulkWriter:
         self._refund = self._last(Refund)
         self._rows: dict[Any, list[Row]] = {table: [] for table in TABLES}
 
-    def write(self, deal: Deal, clock: Clock) -> None:
-        sale = deal.sale
+    def write(self, transaction: Transaction, clock: Clock) -> None:
+        sale = transaction.sale
         self._sale += 1
         lines = line_rows(sale)
-        changed = max((_made(each, deal) for each in deal.refunds), default=sale.initiated_at)
+        changed = max(
+            (_created_at(each, transaction) for each in transaction.refunds),
+            default=sale.initiated_at,
+        )
         hour = hour_of(sale.initiated_at, clock.zone)
         row = sale_row(sale, money_of(sale, lines), hour, sale.initiated_at, changed)
         self._rows[Sale].append((self._sale, *row))
         self._rows[SaleLine] += line_table_rows(self._sale, lines)
         self._rows[SalePayment] += payment_rows(self._sale, sale)
-        for refund in deal.refunds:
-            self._write_refund(replace(refund, sale=self._sale), deal, lines, clock)
+        for refund in transaction.refunds:
+            self._write_refund(replace(refund, sale=self._sale), transaction, lines, clock)
         if len(self._rows[Sale]) >= BATCH:
             self.flush()
 
@@ -123,14 +126,14 @@ class BulkWriter:
             rows.clear()
 
     def _write_refund(
-        self, refund: NewRefund, deal: Deal, lines: list[LineRow], clock: Clock
+        self, refund: NewRefund, transaction: Transaction, lines: list[LineRow], clock: Clock
     ) -> None:
         self._refund += 1
-        articles = {line.article.snapshot: line.article for line in deal.sale.lines or ()}
+        articles = {line.article.snapshot: line.article for line in transaction.sale.lines or ()}
         tax = refund_tax(refund, {line.number: line for line in lines}, articles)
         at = refund.refunded_at
         hour = None if at is None else hour_of(at, clock.zone)
-        row = refund_row(refund, deal.sale, tax, hour, _made(refund, deal))
+        row = refund_row(refund, transaction.sale, tax, hour, _created_at(refund, transaction))
         self._rows[Refund].append((self._refund, *row))
         self._rows[RefundLine] += refund_line_rows(self._refund, refund)
 
@@ -138,19 +141,5 @@ class BulkWriter:
         return self._session.execute(select(func.max(table.position))).scalar_one() or 0
 
 
-def _made(refund: NewRefund, deal: Deal) -> datetime:
-    return refund.refunded_at or deal.sale.initiated_at
-
-
-def advance(session: Session, *tables: str) -> None:
-    """Tell PostgreSQL which positions are taken; SQLite looks for itself."""
-    if session.get_bind().dialect.name != "postgresql":
-        return
-    for table in tables:
-        session.execute(
-            text(
-                "SELECT setval(pg_get_serial_sequence(:name, 'position'),"
-                f" (SELECT COALESCE(MAX(position), 1) FROM {table}))"
-            ),
-            {"name": table},
-        )
+def _created_at(refund: NewRefund, transaction: Transaction) -> datetime:
+    return refund.refunded_at or transaction.sale.initiated_at

@@ -1,7 +1,7 @@
-"""A sandbox as lines of JSON: a head, then each row as an object with its table's name.
+"""A sandbox as lines of JSON: a header, then each row as an object with the name of its table.
 
-Positions are those of the database it was read from; where it is written they are counted on from
-what is there. Local hours and rollups are not in it: they are worked out anew.
+Positions are those of the exported database; an import adds an offset to them. Local hours and sums
+are not exported: an import calculates them.
 """
 
 import json
@@ -23,25 +23,26 @@ from agent.wire.validation import ValidationError
 from controlplane.figures.local_time import clock_of, hour_of
 from controlplane.merchant.rebuild import rebuild
 from controlplane.sandbox.contents import CONTENTS, Content
-from controlplane.sandbox.loading import OccupiedError, advance
+from controlplane.sandbox.loading import OccupiedError
 from controlplane.storage.merchant.columns import Microseconds
 from controlplane.storage.merchant.merchant_tables import Location, Organization
 from controlplane.storage.merchant.sales_tables import Refund, Sale
+from controlplane.storage.statements import advance_position
 from controlplane.storage.tables import UtcDateTime
 
 FORMAT: Final = "venue-sandbox"
 VERSION: Final = 1
 BATCH: Final = 5_000
-WORKED_OUT: Final = "local_hour"
+CALCULATED: Final = "local_hour"
 MOMENTS: Final[Mapping[Any, str]] = {Sale: "initiated_at", Refund: "refunded_at"}
 
 
 class FormatError(Exception):
-    """A line is not one of an export; says which."""
+    """A line does not belong in an export."""
 
 
 def export(session: Session, organization_id: str) -> Iterator[str]:
-    """Give the lines of an organization, each with its newline."""
+    """Yield the lines of an organization, each with its newline."""
     head = {"format": FORMAT, "version": VERSION, "organization": organization_id}
     yield json.dumps(head) + "\n"
     for content in CONTENTS:
@@ -52,14 +53,16 @@ def export(session: Session, organization_id: str) -> Iterator[str]:
             .order_by(*content.table.__table__.primary_key)
         )
         for row in session.execute(query).yield_per(BATCH):
-            told = {column.name: _plain(row[at]) for at, column in enumerate(columns)}
-            yield json.dumps({"table": content.name, **told}, ensure_ascii=False) + "\n"
+            values = {column.name: _plain(row[at]) for at, column in enumerate(columns)}
+            yield json.dumps({"table": content.name, **values}, ensure_ascii=False) + "\n"
 
 
 def load_lines(session: Session, lines: Iterable[str]) -> dict[str, int]:
-    """Write an export. Returns how many rows of each table.
+    """Write an export to the database and return the number of rows of each table.
 
-    Raises FormatError, and OccupiedError where the organization or an id of it is there already.
+    Raises:
+        FormatError: A line does not belong in an export.
+        OccupiedError: The organization or one of its ids exists already.
     """
     return _Import(session).run(lines)
 
@@ -77,38 +80,39 @@ class _Import:
         waiting: list[dict[str, Any]] = []
         content: Content | None = None
         for number, line in enumerate(lines, 1):
-            told = _object(number, line)
+            values = _object(number, line)
             if number == 1:
-                self._begin(told)
+                self._begin(values)
                 continue
-            following = self._content(number, told)
+            following = self._content(number, values)
             if following is not content or len(waiting) >= BATCH:
                 self._write(content, waiting)
                 content, waiting = following, []
-            waiting.append(self._row(number, following, told))
+            waiting.append(self._row(number, following, values))
         self._write(content, waiting)
         if not self._counts.get("organizations"):
             raise FormatError("the file holds no organization")
-        advance(self._session, *(each.name for each in CONTENTS if _has_position(each)))
+        for each in CONTENTS:
+            advance_position(self._session.connection(), each.table.__table__)
         rebuild(self._session)
         return self._counts
 
     def _begin(self, head: dict[str, Any]) -> None:
         if head.get("format") != FORMAT or head.get("version") != VERSION:
-            raise FormatError(f"line 1 is not the head of a {FORMAT} file of version {VERSION}")
+            raise FormatError(f"line 1 is not the header of a {FORMAT} file of version {VERSION}")
         self._organization = str(head.get("organization"))
         if self._session.get(Organization, self._organization) is not None:
-            raise OccupiedError(f"organization {self._organization} is there already")
+            raise OccupiedError(f"organization {self._organization} exists already")
 
-    def _content(self, number: int, told: dict[str, Any]) -> Content:
-        content = self._by_name.get(str(told.pop("table", None)))
+    def _content(self, number: int, values: dict[str, Any]) -> Content:
+        content = self._by_name.get(str(values.pop("table", None)))
         if content is None:
-            raise FormatError(f"line {number} names no table of an export")
+            raise FormatError(f"line {number} names an unknown table")
         return content
 
-    def _row(self, number: int, content: Content, told: dict[str, Any]) -> dict[str, Any]:
+    def _row(self, number: int, content: Content, values: dict[str, Any]) -> dict[str, Any]:
         try:
-            row = codec.validate(told, _model(content)).model_dump()
+            row = codec.validate(values, _model(content)).model_dump()
         except ValidationError as error:
             raise FormatError(f"line {number}: {error}") from None
         own = row["id"] if content.table is Organization else row.get("organization_id")
@@ -122,7 +126,7 @@ class _Import:
         if content.table is Location:
             self._zones[row["position"]] = row["zone"]
         if content.table in MOMENTS:
-            row[WORKED_OUT] = self._hour(number, row, row[MOMENTS[content.table]])
+            row[CALCULATED] = self._hour(number, row, row[MOMENTS[content.table]])
         return row
 
     def _hour(self, number: int, row: dict[str, Any], moment: datetime | None) -> int | None:
@@ -138,7 +142,7 @@ class _Import:
         try:
             self._session.execute(insert(content.table.__table__), rows)
         except IntegrityError:
-            raise OccupiedError(f"some of the {content.name} are there already") from None
+            raise OccupiedError(f"some of the {content.name} exist already") from None
         self._counts[content.name] = self._counts.get(content.name, 0) + len(rows)
 
     def _last(self, content: Content) -> int:
@@ -149,7 +153,7 @@ class _Import:
 
 
 def _columns(content: Content) -> list[Column[Any]]:
-    return [each for each in content.table.__table__.columns if each.name != WORKED_OUT]
+    return [each for each in content.table.__table__.columns if each.name != CALCULATED]
 
 
 def _has_position(content: Content) -> bool:
@@ -158,12 +162,12 @@ def _has_position(content: Content) -> bool:
 
 def _object(number: int, line: str) -> dict[str, Any]:
     try:
-        told = codec.parse_json(line)
+        values = codec.parse_json(line)
     except ValidationError as error:
         raise FormatError(f"line {number} is not JSON: {error}") from None
-    if not isinstance(told, dict):
+    if not isinstance(values, dict):
         raise FormatError(f"line {number} is not an object")
-    return told
+    return values
 
 
 def _plain(value: Any) -> Any:

@@ -1,10 +1,9 @@
-"""The sandbox's locations, terminals, people and ways to pay."""
+"""The sandbox's locations, terminals, employees and payment methods."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import insert, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from controlplane.figures.local_time import Clock, clock_of
@@ -32,8 +31,9 @@ VENUES: Final = (
     ("Old Town Juice", "Mars/Olympus_Mons", "AED"),
     ("Palm Bakery", "Asia/Dubai", "AED"),
 )
-"""Name, zone, currency. Half and three-quarter hours, days of 23 and 25 hours, clocks set by half
-an hour, both ends of the calendar; one venue without a zone and one with a zone that is none."""
+"""Name, time zone, currency. The zones have offsets of half and three-quarter hours, days of 23 and
+25 hours, clock changes by half an hour, and both ends of the calendar. One venue has no zone, and
+one an unknown zone."""
 METHODS: Final[tuple[tuple[PaymentType, str], ...]] = (
     ("cash", "Cash"),
     ("card", "Visa"),
@@ -42,12 +42,12 @@ METHODS: Final[tuple[tuple[PaymentType, str], ...]] = (
     ("wallet", "Careem Pay"),
     ("other", "Gift voucher"),
 )
-PEOPLE: Final = ("Amira", "Bilal", "Carla", "Dmitri", "Elif", "Farid", "Grace", "Hamad")
+NAMES: Final = ("Amira", "Bilal", "Carla", "Dmitri", "Elif", "Farid", "Grace", "Hamad")
 
 
 @dataclass(frozen=True, slots=True)
 class Venue:
-    """A location as what is played there needs it; all but ``number`` are positions or values."""
+    """A location for which sales are generated. Integers but ``number`` are positions of rows."""
 
     number: int
     position: int
@@ -58,14 +58,15 @@ class Venue:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A way to pay."""
+class Method:
+    """A payment method."""
 
     position: int
     type: PaymentType
 
 
-def make_places(session: Session, plan: Plan) -> tuple[list[Venue], list[Way]]:
+def make_places(session: Session, plan: Plan) -> tuple[list[Venue], list[Method]]:
+    """Write the organization with its venues, and return them with the payment methods."""
     session.add(
         Organization(
             id=plan.organization_id,
@@ -74,22 +75,22 @@ def make_places(session: Session, plan: Plan) -> tuple[list[Venue], list[Way]]:
             created_at=plan.began,
         )
     )
-    ways = [
-        Way(_insert(session, PaymentMethod, {
-            "id": plan.id_of("method", name), "organization_id": plan.organization_id,
-            "type": kind, "name": name,
-        }), kind)
+    own = {"organization_id": plan.organization_id}
+    session.add_all(
+        PaymentMethod(id=plan.id_of("method", name), type=kind, name=name, **own)
         for kind, name in METHODS
-    ]  # fmt: skip
-    return [_venue(session, plan, number) for number in range(plan.locations)], ways
+    )
+    for number in range(plan.locations):
+        _add_venue(session, plan, number)
+    return find_places(session, plan)
 
 
-def find_places(session: Session, plan: Plan) -> tuple[list[Venue], list[Way]]:
-    """Return what `make_places` made, as it stands in the database."""
+def find_places(session: Session, plan: Plan) -> tuple[list[Venue], list[Method]]:
+    """Return what `make_places` wrote."""
 
-    def of(table: type[Any], *order: Any) -> list[Any]:
+    def of(table: type[Any], order: Any) -> list[Any]:
         query = select(table).where(table.organization_id == plan.organization_id)
-        return list(session.scalars(query.order_by(*order)))
+        return list(session.scalars(query.order_by(order)))
 
     tills, people = of(PointOfSale, PointOfSale.id), of(Employee, Employee.id)
     by_name = {method.name: method for method in of(PaymentMethod, PaymentMethod.position)}
@@ -104,41 +105,30 @@ def find_places(session: Session, plan: Plan) -> tuple[list[Venue], list[Way]]:
         )
         for number, location in enumerate(of(Location, Location.id))
     ]
-    return venues, [Way(by_name[name].position, kind) for kind, name in METHODS]
+    return venues, [Method(by_name[name].position, kind) for kind, name in METHODS]
 
 
 def location_id(number: int) -> str:
     return f"loc-{number + 1:04}"
 
 
-def _venue(session: Session, plan: Plan, number: int) -> Venue:
+def _add_venue(session: Session, plan: Plan, number: int) -> None:
     name, zone, currency = VENUES[number % len(VENUES)]
     turn = number // len(VENUES)
-    own = {"organization_id": plan.organization_id, "created_at": plan.began}
-    position = _insert(session, Location, own | {
-        "id": location_id(number), "name": f"{name} {turn + 1}" if turn else name, "zone": zone,
-        "currency": currency,
-    })  # fmt: skip
-    own |= {"updated_at": plan.began, "status": "active", "location": position}
-    terminals = [
-        _insert(session, PointOfSale, own | {
-            "id": f"pos-{number + 1:04}-{at + 1}", "name": f"Till {at + 1}"})
-        for at in range(TERMINALS)
-    ]  # fmt: skip
-    employees = [
-        _insert(session, Employee, own | {
-            "id": f"emp-{number + 1:04}-{at + 1}", "name": person,
-            "role": "manager" if at == 0 else "cashier"})
-        for at, person in enumerate(_people(number))
-    ]  # fmt: skip
-    return Venue(number, position, clock_of(zone), currency, tuple(terminals), tuple(employees))
-
-
-def _people(number: int) -> Iterator[str]:
+    own: dict[str, Any] = {"organization_id": plan.organization_id, "created_at": plan.began}
+    location = Location(
+        id=location_id(number),
+        name=f"{name} {turn + 1}" if turn else name,
+        zone=zone,
+        currency=currency,
+        **own,
+    )
+    session.add(location)
+    session.flush()
+    own |= {"updated_at": plan.began, "status": "active", "location": location.position}
+    for at in range(TERMINALS):
+        session.add(PointOfSale(id=f"pos-{number + 1:04}-{at + 1}", name=f"Till {at + 1}", **own))
     for at in range(EMPLOYEES):
-        yield PEOPLE[(number * EMPLOYEES + at) % len(PEOPLE)]
-
-
-def _insert(session: Session, table: type, values: dict[str, object]) -> int:
-    statement = insert(table).values(values).returning(table.position)  # type: ignore[attr-defined]
-    return int(session.execute(statement).scalar_one())
+        person = NAMES[(number * EMPLOYEES + at) % len(NAMES)]
+        role = "cashier" if at else "manager"
+        session.add(Employee(id=f"emp-{number + 1:04}-{at + 1}", name=person, role=role, **own))

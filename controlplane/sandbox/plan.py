@@ -1,4 +1,4 @@
-"""What a sandbox is made of, and its dice: the same plan gives the same merchant, row by row."""
+"""The parameters of a sandbox, and its random numbers: the same plan gives the same rows."""
 
 import random
 import uuid
@@ -17,7 +17,7 @@ NOISE_MAX: Final = (1 << 62) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """``sales_per_day`` is of a location. The days end with ``until``, which is included."""
+    """``sales_per_day`` is for each location. ``until`` is the last day."""
 
     seed: int = 1
     locations: int = 3
@@ -37,31 +37,31 @@ class Plan:
 
     @property
     def began(self) -> datetime:
-        """When the merchant's catalog was set up: a day before the first."""
+        """Return when the catalog was created: a day before the first day."""
         midnight = datetime.combine(self.until, datetime.min.time(), UTC)
         return midnight - timedelta(days=self.days + 1)
 
     def written(self) -> dict[str, Any]:
-        """Return the plan as the organization keeps it."""
+        """Return the plan as it is stored with the organization."""
         return asdict(self) | {"until": self.until.isoformat()}
 
     @classmethod
     def read(cls, written: dict[str, Any]) -> "Plan":
         return cls(**written | {"until": date.fromisoformat(written["until"])})
 
-    def dice(self, *subject: object) -> random.Random:
-        """Return dice of this subject's own: what is thrown elsewhere changes nothing here."""
-        name = "/".join(map(str, (self.organization_id, self.seed, *subject)))
-        return random.Random(name)  # noqa: S311 - play
+    def random_for(self, *subject: object) -> random.Random:
+        """Return the random numbers of a subject, which do not depend on those of others."""
+        return random.Random(self._name(subject))  # noqa: S311 - not for secrets
 
     def id_of(self, *subject: object) -> uuid.UUID:
-        name = "/".join(map(str, (self.organization_id, self.seed, *subject)))
-        return uuid.uuid5(NAMESPACE, name)
+        return uuid.uuid5(NAMESPACE, self._name(subject))
+
+    def _name(self, subject: tuple[object, ...]) -> str:
+        return "/".join(map(str, (self.organization_id, self.seed, *subject)))
 
 
-def id_at(moment: datetime, dice: random.Random) -> uuid.UUID:
-    """Return an id that sorts by its moment (RFC 9562, version 7), so that an index grows at its
-    end."""
-    milliseconds, noise = int(moment.timestamp() * 1000), dice.getrandbits(74)
+def id_at(moment: datetime, rng: random.Random) -> uuid.UUID:
+    """Return an id that sorts by its timestamp (RFC 9562, version 7): an index grows at its end."""
+    milliseconds, noise = int(moment.timestamp() * 1000), rng.getrandbits(74)
     high = milliseconds << 80 | VERSION_7 | (noise >> 62) << 64
     return uuid.UUID(int=high | VARIANT | noise & NOISE_MAX)

@@ -1,1 +1,1 @@
-"""The service installed on a machine: under systemd, as a user of its own."""
+"""The installation of the service under systemd, with a user of its own."""

@@ -1,8 +1,8 @@
-"""Root's verbs on the service's database go on as the service's user.
+"""Commands of root on the service's database run as the service's user.
 
-That user owns the database and its directory, and may have put anything there: as that user a link
-leads nowhere that it may not go anyway, what is made there the service can read, and PostgreSQL
-knows it by its name.
+That user owns the database and its directory, and could have replaced files by links. As that user,
+root cannot be led to other files, the service can read the created files, and PostgreSQL identifies
+the user by its name.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from controlplane.service.places import USER
 
 
 def uid_of_the_service() -> int | None:
-    """Return it; None where the service is not installed."""
+    """Return the id of the service's user, None if the service is not installed."""
     if sys.platform == "win32":
         return None
     import pwd
@@ -27,9 +27,9 @@ def uid_of_the_service() -> int | None:
 
 @contextlib.contextmanager
 def as_the_service() -> Iterator[None]:
-    """Be the service's user for as long as the context lasts; it is for root alone."""
+    """Run the body of the context as the service's user. Only root can use it."""
     if sys.platform == "win32":
-        raise OSError("there are no such users here")
+        raise OSError("Windows has no such users")
     import pwd
 
     account, groups = pwd.getpwnam(USER), os.getgroups()

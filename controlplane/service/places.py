@@ -1,4 +1,4 @@
-"""Where the installed service keeps its things, and whose they are."""
+"""The files and the user of the installed service."""
 
 from pathlib import Path
 from typing import Final
@@ -7,6 +7,6 @@ UNIT: Final = "venue-control.service"
 USER: Final = "venue-control"
 SYSUSERS: Final = "venue-control.sysusers"
 OPTIONS: Final = Path("/etc/venue-control/serve.conf")
-"""The options of `venue-control serve`, one a line."""
+"""The options of `venue-control serve`, one on each line."""
 STATE: Final = Path("/var/lib/venue-control")
 RESOURCES: Final = Path(__file__).parent

@@ -1,4 +1,4 @@
-"""The program that the service starts: which words, and whether others could change it."""
+"""The program of the service: its command line, and a check that other users cannot change it."""
 
 import stat
 import sys
@@ -10,27 +10,29 @@ from typing import Final
 from controlplane.client.errors import CommandError
 
 _HOMES: Final = (Path("/home"), Path("/root"))
-_ELSEWHERE: Final = "Install venue-control from its package, or into /opt as root."
+_FIX: Final = "Install venue-control from its package, or into /opt as root."
 
 
 def command_line() -> tuple[str, ...]:
-    """Return the words that start this very program."""
+    """Return the command line of this program."""
     if getattr(sys, "frozen", False):
         return (str(Path(sys.executable).resolve()),)
-    # Isolated (-I): neither the current directory nor PYTHONPATH says what is run as the service.
+    # Isolated (-I): the current directory and PYTHONPATH cannot change what the service runs.
     return (sys.executable, "-I", "-m", "controlplane")
 
 
 def require_safe_program(program: Path, owner: int) -> None:
-    """Raise CommandError where the service could not reach it, or others than root and ``owner``
-    could change what it runs: they would have all reports and keys."""
+    """Check that the service can reach its program, and that only root and ``owner`` can change it.
+
+    Other users who can change it would have access to all reports and keys. Raises CommandError.
+    """
     for path in (program, program.resolve()):
         if any(path.is_relative_to(home) for home in _HOMES):
             raise CommandError(
-                f"{path} lies in a home directory, which the service cannot reach", _ELSEWHERE
+                f"the service cannot reach {path}, which is in a home directory", _FIX
             )
-    if found := next(_open_to_others(program, owner), None):
-        raise CommandError(f"not installed: {found} may be changed by others than root", _ELSEWHERE)
+    if found := next(_writable_by_others(program, owner), None):
+        raise CommandError(f"not installed: other users than root can change {found}", _FIX)
 
 
 def quoted(word: str) -> str:
@@ -39,8 +41,8 @@ def quoted(word: str) -> str:
     return f'"{escaped}"' if escaped != word or " " in word else word
 
 
-def _open_to_others(program: Path, owner: int) -> Iterator[Path]:
-    """Yield what others could change of it, of where it imports from, and on the way."""
+def _writable_by_others(program: Path, owner: int) -> Iterator[Path]:
+    """Yield files that other users can change: the program, its modules and their directories."""
     if getattr(sys, "frozen", False):
         whole, imported = [program.resolve().parent], []
     else:
@@ -49,12 +51,14 @@ def _open_to_others(program: Path, owner: int) -> Iterator[Path]:
         imported = [Path(entry) for entry in sys.path if entry]
     present = {place.resolve() for place in (program, *whole, *imported) if place.exists()}
     ways = {way for place in present for way in (place, *place.parents)}
-    yield from (way for way in sorted(ways) if _is_open(way.lstat(), owner))
+    yield from (way for way in sorted(ways) if _is_writable_by_others(way.lstat(), owner))
     for directory in whole:
-        yield from (path for path in directory.rglob("*") if _is_open(path.lstat(), owner))
+        yield from (
+            path for path in directory.rglob("*") if _is_writable_by_others(path.lstat(), owner)
+        )
 
 
-def _is_open(status: stat_result, owner: int) -> bool:
+def _is_writable_by_others(status: stat_result, owner: int) -> bool:
     if status.st_uid not in {0, owner}:
         return True
     is_writable = bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))

@@ -1,4 +1,4 @@
-"""The service under systemd. Its unit comes with the Debian package, or is written here.
+"""The service under systemd. The Debian package has its unit, otherwise this module writes it.
 
 Source: systemctl(1) `show`, systemd.service(5), sysusers.d(5).
 """
@@ -18,13 +18,13 @@ from controlplane.service.places import OPTIONS, RESOURCES, STATE, SYSUSERS, UNI
 from controlplane.service.program import command_line, quoted, require_safe_program
 
 COMMAND_WITHIN_S: Final = 930
-"""Longer than the longest start that the unit allows."""
+"""Longer than the TimeoutStartSec of the unit."""
 _PACKAGED: Final = ("usr/lib/systemd/system", "lib/systemd/system")
 _OWN_UNIT: Final = f"etc/systemd/system/{UNIT}"
 _OWN_SYSUSERS: Final = "etc/sysusers.d/venue-control.conf"
 _PROPERTIES: Final = "LoadState,UnitFileState,ActiveState,MainPID,StatusText,NRestarts"
 _OPTIONS_MODE: Final = 0o640
-"""The options may hold a database's password."""
+"""The options may contain the password of a database."""
 _ACTIVITIES: Final = {
     "active": "running",
     "reloading": "running",
@@ -42,12 +42,12 @@ class Output:
 
 
 Run = Callable[..., Output]
-"""Runs a program to its end, given its words."""
+"""Runs a command line and waits for its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceState:
-    """``detail`` is what the service said of itself last; ``restarts`` those systemd made."""
+    """``detail`` is the status that the service reported. ``restarts`` are those by systemd."""
 
     is_installed: bool
     starts_at_boot: bool
@@ -58,8 +58,12 @@ class ServiceState:
 
 
 class SystemdService:
-    """``root`` is where the file system begins, ``owner`` whose files it may trust. All verbs but
-    `state` may be repeated, and raise CommandError."""
+    """Installs, starts and stops the service. All methods raise CommandError and can be repeated.
+
+    Args:
+        root: The root directory of the file system.
+        owner: The user, besides root, that may own the program.
+    """
 
     def __init__(
         self,
@@ -81,35 +85,37 @@ class SystemdService:
         return any((self._root / place / UNIT).exists() for place in _PACKAGED)
 
     def install(self, options: str) -> bool:
-        """Write what is not there yet, and have it start at boot. Tell whether ``options`` were
-        taken: those that are there are kept."""
-        self._refuse_what_is_half_there()
+        """Write the missing files and enable the start at boot.
+
+        Returns:
+            Whether ``options`` were written. An existing options file is kept.
+        """
+        self._require_consistent_units()
         if not self.is_packaged:
             require_safe_program(Path(self._command_line[0]), self._owner)
             sysusers = self._root / _OWN_SYSUSERS
-            is_new_user = _write_if_other(sysusers, (RESOURCES / SYSUSERS).read_text())
+            is_new_user = _write_if_different(sysusers, (RESOURCES / SYSUSERS).read_text())
             if is_new_user or self._account() is None:
                 self._checked("systemd-sysusers", str(sysusers))
-            if _write_if_other(self._root / _OWN_UNIT, unit_text(self._command_line)):
+            if _write_if_different(self._root / _OWN_UNIT, unit_text(self._command_line)):
                 self._checked("systemctl", "daemon-reload")
-        taken = not self.options.exists()
-        if taken:
+        is_written = not self.options.exists()
+        if is_written:
             self.options.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-            _write_if_other(self.options, options, _OPTIONS_MODE)
-        # root writes it, the service reads it.
+            _write_if_different(self.options, options, _OPTIONS_MODE)
+        # Root writes the file, and the service reads it.
         self._checked("chgrp", USER, str(self.options))
         self.options.chmod(_OPTIONS_MODE)
         self._checked("systemctl", "--quiet", "enable", UNIT)
-        return taken
+        return is_written
 
     def start(self) -> None:
         self._require_installed()
         output = self._run("systemctl", "start", UNIT)
         if output.code != 0:
             raise CommandError(
-                "the service does not start; its last words: "
-                + (self._last_words() or output.stderr.strip()),
-                f"Its options are in {self.options}; more: journalctl -u {UNIT} -n 50",
+                f"the service does not start: {self._last_error() or output.stderr.strip()}",
+                f"Check its options in {self.options} and its log: journalctl -u {UNIT} -n 50",
             )
 
     def stop(self) -> None:
@@ -117,7 +123,7 @@ class SystemdService:
             self._checked("systemctl", "stop", UNIT)
 
     def uninstall(self) -> None:
-        """Stop it and have it start no more; state and options stay."""
+        """Stop the service and disable the start at boot. State and options are kept."""
         if self.state().is_installed:
             self._checked("systemctl", "--quiet", "disable", "--now", UNIT)
             self._run("systemctl", "reset-failed", UNIT)
@@ -126,13 +132,13 @@ class SystemdService:
         for path in present:
             path.unlink()
             if path.name == Path(_OWN_SYSUSERS).name:
-                with contextlib.suppress(OSError):  # there may be things of others in it
+                with contextlib.suppress(OSError):  # it may have files of others
                     path.parent.rmdir()
         if present:
             self._checked("systemctl", "daemon-reload")
 
     def purge(self) -> None:
-        """Delete, after `uninstall`, state and options; and the user, where no package has it."""
+        """Delete state and options after `uninstall`, and the user if there is no package."""
         for directory in (self.state_directory, self.options.parent):
             shutil.rmtree(directory, ignore_errors=True)
         if not self.is_packaged and self._account() is not None:
@@ -140,89 +146,91 @@ class SystemdService:
 
     def state(self) -> ServiceState:
         output = self._checked("systemctl", "show", UNIT, f"--property={_PROPERTIES}")
-        said = dict(line.partition("=")[::2] for line in output.stdout.splitlines())
-        activity = _ACTIVITIES.get(said.get("ActiveState", ""), "stopped")
+        found = dict(line.partition("=")[::2] for line in output.stdout.splitlines())
+        activity = _ACTIVITIES.get(found.get("ActiveState", ""), "stopped")
         return ServiceState(
-            is_installed=said.get("LoadState") == "loaded",
-            starts_at_boot=said.get("UnitFileState") == "enabled",
+            is_installed=found.get("LoadState") == "loaded",
+            starts_at_boot=found.get("UnitFileState") == "enabled",
             activity=activity,
-            pid=int(said.get("MainPID") or 0),
-            detail=said.get("StatusText", "") if activity == "running" else "",
-            restarts=int(said.get("NRestarts") or 0),
+            pid=int(found.get("MainPID") or 0),
+            detail=found.get("StatusText", "") if activity == "running" else "",
+            restarts=int(found.get("NRestarts") or 0),
         )
 
-    def _refuse_what_is_half_there(self) -> None:
+    def _require_consistent_units(self) -> None:
         own = self._root / _OWN_UNIT
         if own.is_symlink():
             raise CommandError(
-                f"{own} is a link to {own.readlink()}: the unit is masked, or another's",
-                f"If nobody needs it: systemctl unmask {UNIT}, then install again.",
+                f"{own} is a link to {own.readlink()}: the unit is masked, or not this program's",
+                f"If it is not needed, run systemctl unmask {UNIT}, then install again.",
             )
         if own.exists() and self.is_packaged:
             raise CommandError(
-                f"{own} hides the unit of the Debian package: the two are half installed",
-                "Run `venue-control service uninstall`, which removes it, then install again.",
+                f"{own} hides the unit of the Debian package",
+                "Remove it with `venue-control service uninstall`, then install again.",
             )
         if own.exists() and not own.read_text().startswith(_first_line()):
             raise CommandError(
-                f"{own} is there and was not written by this command",
+                f"{own} exists and was not written by this command",
                 "Move it away, then install again.",
             )
 
     def _require_installed(self) -> None:
         if not self.state().is_installed:
             raise CommandError(
-                "the service is not installed", "Install it: venue-control service install"
+                "the service is not installed", "Install it with `venue-control service install`."
             )
 
     def _account(self) -> str | None:
         output = self._run("getent", "passwd", USER)
         return output.stdout if output.code == 0 else None
 
-    def _last_words(self) -> str:
+    def _last_error(self) -> str:
         output = self._run(
             "journalctl", "--lines=20", "--output=cat", "--quiet", "--no-pager",
             f"_SYSTEMD_UNIT={UNIT}",
         )  # fmt: skip
-        said = [line for line in output.stdout.splitlines() if line.startswith("venue-control")]
-        return said[-1].partition(": ")[2] if said else ""
+        lines = [line for line in output.stdout.splitlines() if line.startswith("venue-control")]
+        return lines[-1].partition(": ")[2] if lines else ""
 
     def _checked(self, *words: str) -> Output:
         output = self._run(*words)
         if output.code != 0:
             complaint = (output.stderr or output.stdout).strip().splitlines()
-            said = complaint[-1] if complaint else f"it ended with {output.code}"
-            raise CommandError(f"{' '.join(words)}: {said}")
+            reason = complaint[-1] if complaint else f"exit code {output.code}"
+            raise CommandError(f"{' '.join(words)}: {reason}")
         return output
 
 
 def unit_text(command: tuple[str, ...]) -> str:
-    """Return the unit that starts ``command`` in place of the packaged program."""
+    """Return the unit with ``command`` instead of the packaged program."""
     text = (RESOURCES / UNIT).read_text()
     words = " ".join(quoted(word) for word in command)
     return text.replace("ExecStart=/usr/bin/venue-control", f"ExecStart={words}", 1)
 
 
 def this_machines_service() -> SystemdService:
-    """Raises CommandError, in two lines, where there is no systemd."""
+    """Return the service of this machine. Raises CommandError if it does not run systemd."""
     # sd_booted(3): this directory exists exactly when systemd is the init system.
     if sys.platform != "linux" or not Path("/run/systemd/system").is_dir():
         raise CommandError(
-            "this machine was not started by systemd, and no other service manager is known here",
-            "Have its own start `venue-control serve`, as a user of its own, and again if it ends.",
+            "this machine does not run systemd, the only supported service manager",
+            "Configure your service manager to run `venue-control serve` and to restart it.",
         )
     return SystemdService(_run_here, command_line())
 
 
 def require_root() -> None:
     if os.geteuid() != 0:
-        raise ClosedError("changing the service needs root", "Run it again with sudo, or as root.")
+        raise ClosedError(
+            "changes of the service require root", "Run the command with sudo or as root."
+        )
 
 
 def _run_here(*words: str) -> Output:
     program = shutil.which(words[0], path="/usr/sbin:/usr/bin:/sbin:/bin")
     if program is None:
-        raise CommandError(f"this machine has no {words[0]}")
+        raise CommandError(f"{words[0]} is not installed")
     try:
         done = subprocess.run(
             (program, *words[1:]),
@@ -236,7 +244,7 @@ def _run_here(*words: str) -> Output:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise CommandError(f"{words[0]} did not end in {COMMAND_WITHIN_S} s") from None
+        raise CommandError(f"{words[0]} did not end within {COMMAND_WITHIN_S} s") from None
     return Output(done.returncode, done.stdout, done.stderr)
 
 
@@ -244,7 +252,7 @@ def _first_line() -> str:
     return (RESOURCES / UNIT).read_text().partition("\n")[0]
 
 
-def _write_if_other(path: Path, text: str, mode: int = 0o644) -> bool:
+def _write_if_different(path: Path, text: str, mode: int = 0o644) -> bool:
     if path.is_file() and path.read_text() == text:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)

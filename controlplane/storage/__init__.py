@@ -1,1 +1,1 @@
-"""The database: its tables, its transactions, and who is woken by a change."""
+"""The database: its tables, transactions, backups and messages between processes."""

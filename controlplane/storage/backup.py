@@ -1,4 +1,4 @@
-"""An SQLite database as one file: taken while others write, and put back.
+"""Backups of an SQLite database: created while others write, and restored.
 
 Source: https://www.sqlite.org/backup.html
 """
@@ -21,7 +21,7 @@ _LOCKED = "locked"
 
 
 class BackupError(Exception):
-    """``hint`` is what to do about it."""
+    """``hint`` says what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -30,11 +30,13 @@ class BackupError(Exception):
 
 @contextlib.contextmanager
 def snapshot(database: Path) -> Iterator[Path]:
-    """Give a whole copy of the database as it is now, in a file beside it that goes with the
-    context. Everything that was committed before is in it. Raises sqlite3.Error, OSError."""
+    """Yield a copy of the database, in a temporary file beside it.
+
+    It has everything that was committed before. Raises sqlite3.Error, OSError.
+    """
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=database.parent) as directory:
         copy = Path(directory) / "copy.db"
-        # One statement, one reading transaction: writers go on, and nothing is begun anew for them.
+        # One statement is one read transaction: writers continue, and the copy is not restarted.
         with closing(
             sqlite3.connect(f"{database.absolute().as_uri()}?mode=rw", uri=True)
         ) as reader:
@@ -44,10 +46,13 @@ def snapshot(database: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def complete_or_absent(path: Path) -> Iterator[BinaryIO]:
-    """Give a file that is at ``path``, readable by its owner, once the context ends well; without
-    it nothing is there. Raises FileExistsError: a backup is not replaced by another."""
+    """Yield a file that its owner can read, and that appears at ``path`` when the context ends.
+
+    After an error in the context, there is no file. Raises FileExistsError instead of replacing an
+    existing file.
+    """
     if os.path.lexists(path):
-        raise FileExistsError(f"{path} is there already")
+        raise FileExistsError(f"{path} exists already")
     part = path.with_name(f"{path.name}.part")
     file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -55,17 +60,20 @@ def complete_or_absent(path: Path) -> Iterator[BinaryIO]:
             yield out
             out.flush()
             os.fsync(out.fileno())
-        os.link(part, path)  # unlike a rename it replaces nothing
+        os.link(part, path)  # unlike a rename, it does not replace a file
     finally:
         part.unlink()
-    _sync_directory(path.parent)
+    sync_directory(path.parent)
 
 
 def restore(backup: BinaryIO, database: Path, now: datetime) -> Path | None:
-    """Make ``database`` what ``backup`` holds, in one transaction.
+    """Replace the content of ``database`` with that of ``backup``, in one transaction.
 
-    Returns where the database that was there is kept now. Raises BackupError, sqlite3.Error,
-    OSError.
+    Returns:
+        The copy of the replaced database, if there was one.
+
+    Raises:
+        BackupError, sqlite3.Error, OSError
     """
     database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".restore-", dir=database.parent) as directory:
@@ -86,21 +94,22 @@ def _require_our_database(source: sqlite3.Connection) -> None:
     try:
         (found,) = source.execute("PRAGMA integrity_check(1)").fetchone()
         if found != "ok":
-            raise BackupError(f"the backup is damaged: {found}", "Take an older one.")
+            raise BackupError(f"the backup is damaged: {found}", "Use an older one.")
         row = source.execute("SELECT version_num FROM alembic_version").fetchone()
     except sqlite3.DatabaseError as error:
         raise BackupError(
-            f"this is no backup of the service: {error}", "`venue-control backup FILE` makes one."
+            f"the file is not a backup of the service: {error}",
+            "`venue-control backup FILE` creates one.",
         ) from error
     if row is None or row[0] > HEAD:
         raise BackupError(
-            f"the backup has layout {row and row[0]}, this program knows {HEAD}",
-            "Install the release that wrote it, or a newer one.",
+            f"the backup has layout {row and row[0]}, and this program supports {HEAD}",
+            "Install the release that created the backup, or a newer one.",
         )
 
 
 def _require_alone(target: sqlite3.Connection) -> None:
-    """In WAL mode nobody gets the file alone for whom another has it open, idle or not."""
+    """Raise BackupError if another process has the database open. WAL mode detects it."""
     try:
         target.execute("PRAGMA locking_mode=EXCLUSIVE")
         target.execute("BEGIN EXCLUSIVE")
@@ -109,8 +118,8 @@ def _require_alone(target: sqlite3.Connection) -> None:
         if _LOCKED not in str(error):
             raise
         raise BackupError(
-            "the database is in use: a running service would go on with what it remembers",
-            "Stop it first: venue-control service stop",
+            "the database is in use, and a running service would continue with cached data",
+            "Stop the service first: venue-control service stop",
         ) from error
 
 
@@ -123,7 +132,8 @@ def _keep(target: sqlite3.Connection, database: Path, now: datetime) -> Path | N
     return kept
 
 
-def _sync_directory(path: Path) -> None:
+def sync_directory(path: Path) -> None:
+    """Force the names in a directory to the disk. Windows has no such call."""
     if os.name != "posix":
         return
     directory = os.open(path, os.O_RDONLY)

@@ -1,9 +1,9 @@
-"""All rows of one database into another, of either kind: from SQLite to PostgreSQL and back."""
+"""Copies all rows of a database to another one: from SQLite to PostgreSQL or back."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, func, insert, select, text
+from sqlalchemy import Connection, Table, delete, func, insert, select
 from sqlalchemy.orm import Session
 
 from controlplane.storage.account_tables import User
@@ -11,17 +11,18 @@ from controlplane.storage.database import Database
 from controlplane.storage.layout import Base
 from controlplane.storage.merchant.merchant_tables import Organization
 from controlplane.storage.merchant.retail_tables import RetailKey
+from controlplane.storage.statements import advance_position
 from controlplane.storage.support_tables import SupportChannel, SupportLink
 from controlplane.storage.tables import ApiKey, Device, Schema
 
 ROWS_AT_ONCE = 500
-"""Reports are up to 2 MiB each; most are of some 20 KiB."""
+"""A report has up to 2 MiB; most have about 20 KiB."""
 _NOT_COPIED = frozenset({Schema.__tablename__})
-"""The target has its own account of its layout."""
+"""The target has a row for its own layout."""
 
 
 class NotEmptyError(Exception):
-    """The target has keys, devices, a merchant or what support said already."""
+    """The target has keys, users, devices, a merchant or data of support."""
 
 
 def tables() -> tuple[Table, ...]:
@@ -29,24 +30,25 @@ def tables() -> tuple[Table, ...]:
 
 
 def copy_rows(
-    source: Database, target: Database, told: Callable[[str, int], None]
+    source: Database, target: Database, progress: Callable[[str, int], None]
 ) -> dict[str, int]:
     """Copy in one transaction and return the number of rows of each table.
 
-    ``told`` hears of each table when it is copied. Nothing is written where anything fails. Both
-    databases have this program's layout: opening them has seen to it. Raises NotEmptyError.
+    ``progress`` is called with each copied table and its number of rows. After a failure, nothing
+    is written. Both databases have the layout of this program, because opening them upgrades them.
+    Raises NotEmptyError.
     """
 
     def write(into: Session) -> dict[str, int]:
         connection = into.connection()
         _empty(connection)
-        return source.read(lambda session: _copy_all(session.connection(), connection, told))
+        return source.read(lambda session: _copy_all(session.connection(), connection, progress))
 
     return target.write(write)
 
 
 def _copy_all(
-    source: Connection, target: Connection, told: Callable[[str, int], None]
+    source: Connection, target: Connection, progress: Callable[[str, int], None]
 ) -> dict[str, int]:
     counts = {}
     for table in tables():
@@ -54,8 +56,8 @@ def _copy_all(
         for rows in _parts(source, table):
             target.execute(insert(table), rows)
             counts[table.name] += len(rows)
-        _count_on(target, table)
-        told(table.name, counts[table.name])
+        advance_position(target, table)
+        progress(table.name, counts[table.name])
     return counts
 
 
@@ -67,24 +69,10 @@ def _parts(source: Connection, table: Table) -> Iterator[list[dict[str, Any]]]:
 
 
 def _empty(target: Connection) -> None:
-    """Delete what a service writes down by itself; whatever people or devices made needs a key,
-    what was sold a merchant, and support needs neither."""
-    made = (ApiKey, RetailKey, User, Device, Organization, SupportLink, SupportChannel)
-    for table in (each.__table__ for each in made):
+    """Delete the rows that a service writes by itself. Raises NotEmptyError if there are others."""
+    tables_with_data = (ApiKey, RetailKey, User, Device, Organization, SupportLink, SupportChannel)
+    for table in (each.__table__ for each in tables_with_data):
         if count := target.execute(select(func.count()).select_from(table)).scalar():
-            raise NotEmptyError(f"{table.description} has {count} rows already")
+            raise NotEmptyError(f"{table.description} has {count} rows")
     for table in reversed(tables()):
         target.execute(delete(table))
-
-
-def _count_on(target: Connection, table: Table) -> None:
-    """Have PostgreSQL number the next row after the last one; SQLite looks by itself."""
-    column = table.autoincrement_column
-    if target.dialect.name != "postgresql" or column is None or column.name != "position":
-        return
-    newest = target.execute(select(func.max(column))).scalar()
-    if newest is not None:
-        target.execute(
-            text("SELECT setval(pg_get_serial_sequence(:table, :column), :newest)"),
-            {"table": table.name, "column": column.name, "newest": newest},
-        )

@@ -1,10 +1,11 @@
-"""The database: how it is opened, and the two kinds of transaction.
+"""Opens the database and runs transactions that read or write.
 
-Work is a function of a session. ``write`` runs it again when another writer got in between
-(two enrolments of one instance, say), so it must have no effect but on the session.
+A transaction is a function of a session. ``write`` repeats it after a conflict with another writer,
+such as two enrollments of one instance, so it must have no other effects.
 
-SQLite: WAL, synchronous=FULL (a device deletes its copy of a report once we say we have it),
-and BEGIN IMMEDIATE for writers, because a reader that turns writer cannot wait for the lock.
+SQLite uses WAL, synchronous=FULL (a device deletes its copy of a report once the service has
+confirmed it) and BEGIN IMMEDIATE for writers, because a reader that starts to write cannot wait for
+the lock.
 """
 
 import os
@@ -28,21 +29,25 @@ Result = TypeVar("Result")
 WRITE_ATTEMPTS = 4
 BUSY_TIMEOUT_S = 5
 LAYOUT_LOCK = 0x76656E7565
-"""Any number that nobody else takes: "venue"."""
+"""An arbitrary number that no other program uses: "venue"."""
 SQLITE_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
 SERIALIZATION_STATES = frozenset({"40001", "40P01"})
 """SQLSTATE serialization_failure and deadlock_detected (PostgreSQL, appendix A)."""
 
 
 class DatabaseBusyError(Exception):
-    """Others kept the database from being written for longer than we wait."""
+    """Other writers locked the database for longer than the maximum wait."""
 
 
 class Database:
-    """An open database with this version's tables. ``url`` is SQLAlchemy's, or a file's path."""
+    """An open database with the tables of this version.
+
+    Args:
+        url: A URL as SQLAlchemy has it, or the path of an SQLite file.
+    """
 
     postgresql: URL | None = None
-    """Where to listen for what other processes tell; None where they cannot."""
+    """Where to listen for messages of other processes; None on SQLite."""
 
     def __init__(self, url: str, *, connections: int = 8) -> None:
         parsed = parse_url(url)
@@ -54,7 +59,7 @@ class Database:
                 raise ArgumentError("an SQLite database needs the path of a file")
             _make_private(Path(parsed.database))
         self._engine = _open(parsed, connections)
-        # SQLite's own waiting is a poll with growing sleeps; within a process a lock is fairer.
+        # SQLite waits by polling with growing intervals. Within a process, a lock is fairer.
         self._turn: AbstractContextManager[object] = (
             threading.Lock() if self._is_sqlite else nullcontext()
         )
@@ -70,7 +75,7 @@ class Database:
             return work(session)
 
     def write(self, work: Callable[[Session], Result]) -> Result:
-        """Run ``work`` in a transaction and commit, or raise what it raised."""
+        """Run ``work`` in a transaction and commit it. Raises what ``work`` raises."""
         for attempt in range(1, WRITE_ATTEMPTS + 1):
             try:
                 return self._write_once(work)
@@ -95,20 +100,20 @@ class Database:
     def _make_tables(self) -> None:
         with self._writer.begin() as connection:
             if connection.dialect.name == "postgresql":
-                # Processes that start at once would otherwise create the same tables.
+                # Otherwise, processes that start together create the same tables.
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LAYOUT_LOCK})
             upgrade(connection)
 
 
 def parse_url(text: str) -> URL:
-    """Return the URL in ``text``; text without a scheme is the path of an SQLite file."""
+    """Return the URL in ``text``. Without a scheme, it is the path of an SQLite file."""
     if "://" in text:
         return make_url(text)
     return URL.create("sqlite", database=str(Path(text).expanduser()))
 
 
 def sqlite_file(text: str) -> Path | None:
-    """Return the file of an SQLite database; None for another kind."""
+    """Return the file of an SQLite database, None for other databases."""
     url = parse_url(text)
     is_file = url.get_backend_name() == "sqlite" and url.database
     return Path(url.database or "") if is_file else None
@@ -129,7 +134,7 @@ def _open(url: URL, connections: int) -> Engine:
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
-    # The driver's own idea of when to BEGIN is switched off: _begin_sqlite says it.
+    # The driver must not BEGIN by itself: _begin_sqlite does.
     connection.isolation_level = None
     for pragma in SQLITE_PRAGMAS:
         connection.execute(f"PRAGMA {pragma}").close()
@@ -149,6 +154,6 @@ def _is_collision(error: DBAPIError) -> bool:
 
 
 def _make_private(path: Path) -> None:
-    """Create the file so that only its owner reads it: it holds what the venues reported."""
+    """Create the file with access for its owner only: it has the reports of the venues."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))

@@ -1,4 +1,4 @@
-"""All tables of the service: importing this fills `Base.metadata`."""
+"""All tables of the service. Importing this module fills `Base.metadata`."""
 
 from controlplane.storage import (
     account_tables,

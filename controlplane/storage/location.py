@@ -1,4 +1,4 @@
-"""Where the database is when nobody says: a file of the user's own, or the system's for root."""
+"""The default database: a file of the user, or of the system for root."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ _FILE = "venue-control.db"
 
 
 def default_database(environment: Mapping[str, str], *, is_root: bool | None = None) -> str:
-    """Return a database URL or path. States go where XDG, Apple and Microsoft say they go."""
+    """Return a database URL or path. Directories are those of XDG, Apple and Microsoft."""
     if named := environment.get(ENVIRONMENT):
         return named
     home = Path(environment.get("HOME") or Path.home())

@@ -1,8 +1,8 @@
-"""Tells the other processes on one PostgreSQL which API keys have something new.
+"""Messages between the processes on one PostgreSQL: which API keys have new commands.
 
-LISTEN and NOTIFY (PostgreSQL, part VI, NOTIFY): told in the transaction, heard after its commit.
-What is sent while a connection is down is lost; the poll for changes (`web.background`) finds it
-some seconds later.
+They use LISTEN and NOTIFY (PostgreSQL, part VI, NOTIFY). PostgreSQL delivers a message after the
+commit of its transaction. A message is lost while the connection is down; the poll for changes
+(`web.background`) finds the commands some seconds later.
 """
 
 import asyncio
@@ -17,29 +17,35 @@ from sqlalchemy.orm import Session
 
 log = logging.getLogger("controlplane.storage.notifications")
 CHANNEL: Final = "venue_commands"
-KEYS_A_NOTICE: Final = 200
-"""A notice holds fewer than 8,000 bytes."""
+KEYS_PER_MESSAGE: Final = 200
+"""A message has fewer than 8,000 bytes."""
 RECONNECT_S: Final = 1.0
-"""At most; processes that lost the server together do not come back in step."""
+"""Maximum. The wait is random, so that the processes do not reconnect at the same time."""
 
 
 def publish(session: Session, key_ids: Iterable[UUID], sender: str) -> None:
-    """Tell of ``key_ids`` once the transaction is committed; nothing on another database.
+    """Send ``key_ids`` when the transaction is committed. On other databases, do nothing.
 
-    ``sender`` is a word without blanks that names the process: it has no need to hear its own.
+    Args:
+        sender: A word that names the process, so that it can ignore its own messages.
     """
     if session.get_bind().dialect.name != "postgresql":
         return
     keys = sorted(key_id.hex for key_id in key_ids)
-    for at in range(0, len(keys), KEYS_A_NOTICE):
-        words = (sender, *keys[at : at + KEYS_A_NOTICE])
+    for at in range(0, len(keys), KEYS_PER_MESSAGE):
+        words = (sender, *keys[at : at + KEYS_PER_MESSAGE])
         notice = {"channel": CHANNEL, "payload": " ".join(words)}
         session.execute(text("SELECT pg_notify(:channel, :payload)"), notice)
 
 
-async def listen(url: URL, sender: str, heard: Callable[[tuple[UUID, ...]], None]) -> None:
-    """Hear what others than ``sender`` tell, for ever."""
-    # Only who has PostgreSQL has its driver.
+async def listen(url: URL, sender: str, received: Callable[[tuple[UUID, ...]], None]) -> None:
+    """Receive the messages of other processes, without end.
+
+    Args:
+        sender: The name of this process.
+        received: Is called with the key ids of each message.
+    """
+    # The driver is installed for PostgreSQL only.
     import psycopg
 
     words = url.set(drivername="postgresql").render_as_string(hide_password=False)
@@ -48,19 +54,21 @@ async def listen(url: URL, sender: str, heard: Callable[[tuple[UUID, ...]], None
             async with await psycopg.AsyncConnection.connect(words, autocommit=True) as connection:
                 await connection.execute(f"LISTEN {CHANNEL}")
                 async for notice in connection.notifies():
-                    heard(read_notice(notice.payload, sender))
+                    received(read_notice(notice.payload, sender))
         except (psycopg.Error, OSError) as error:
-            log.warning("cannot hear the other processes: %s", str(error).splitlines()[0])
+            log.warning(
+                "cannot receive messages of the other processes: %s", str(error).splitlines()[0]
+            )
         await asyncio.sleep(random.uniform(0, RECONNECT_S))  # noqa: S311 - spreads, hides nothing
 
 
 def read_notice(payload: str, own: str) -> tuple[UUID, ...]:
-    """Return the keys that another process than ``own`` tells of."""
+    """Return the keys in a message; empty for a message of the process ``own``."""
     sender, *keys = payload.split(" ")
     if sender == own:
         return ()
     try:
         return tuple(UUID(key) for key in keys)
     except ValueError:
-        log.warning("a notice on %s is not ours: %.80r", CHANNEL, payload)
+        log.warning("unexpected message on %s: %.80r", CHANNEL, payload)
         return ()

@@ -1,11 +1,10 @@
-"""SQL for many rows at once, with the driver's own placeholders: a sale is written in a fraction
-of the time that it would take through the ORM."""
+"""SQL for many rows at once, with the driver's own placeholders, which is faster than the ORM."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Table, func, select, text
 from sqlalchemy.orm import Session
 
 Row = Sequence[Any]
@@ -17,14 +16,26 @@ def insert_rows(session: Session, table: Any, rows: Iterable[Row]) -> None:
 
 
 def insert_row(session: Session, table: Any, row: Row) -> int:
-    """Insert a row that has a value for each column but the first, its position; return that."""
+    """Insert a row without its first column, the position, and return the position."""
     sql = _insert_sql(table.__table__, _mark(session), skip=1) + " RETURNING position"
     return int(session.connection().exec_driver_sql(sql, tuple(row)).scalar_one())
 
 
 def add_to(session: Session, rollup: Any, rows: Iterable[Row]) -> None:
-    """Add the sums of these rows to those kept under the same keys."""
+    """Add the sums of these rows to the stored ones with the same keys."""
     _run(session, _add_sql(rollup.__table__, _mark(session)), rows)
+
+
+def advance_position(connection: Connection, table: Any) -> None:
+    """Make PostgreSQL number the next row after the last one. SQLite does so by itself."""
+    if connection.dialect.name != "postgresql" or "position" not in table.columns:
+        return
+    newest = connection.execute(select(func.max(table.columns.position))).scalar()
+    if newest is not None:
+        connection.execute(
+            text("SELECT setval(pg_get_serial_sequence(:table, 'position'), :newest)"),
+            {"table": table.name, "newest": newest},
+        )
 
 
 def _run(session: Session, sql: str, rows: Iterable[Row]) -> None:

@@ -1,1 +1,1 @@
-"""What there is to type: the verbs, their options and how a value is read."""
+"""The commands, their arguments and the parsers of values, without the service's libraries."""

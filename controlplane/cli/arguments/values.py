@@ -1,72 +1,95 @@
-"""Values as people type them, read or refused in words."""
+"""Values of options: each function reads a text or raises ArgumentTypeError."""
 
 import argparse
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from agent.wire.addresses import split_host_port
 
 DAYS_MAX: Final = 36_500
-_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_MOMENTS: Final = "must be as 7d, 2026-11-20 or 2026-11-20T09:30, from 1971 to 2999"
 YEARS: Final = range(1971, 3000)
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_DURATION: Final = re.compile(r"(\d{1,9})([mhd])", re.ASCII)
 _UNITS_S: Final = {"m": 60, "h": 3600, "d": 86_400}
+_MOMENTS: Final = (
+    f"must be such as 7d, 2026-11-20 or 2026-11-20T09:30, from {YEARS[0]} to {YEARS[-1]}"
+)
+
+Number = TypeVar("Number", int, float)
 
 
-def port(text: str) -> int:
-    number = int(text)
-    if not 0 <= number <= 65535:  # the 16 bits of a port
-        raise argparse.ArgumentTypeError("a port is 0 to 65535")
-    return number
+def within(kind: type[Number], lowest: Number, highest: Number) -> Callable[[str], Number]:
+    """Return a function that reads a number from ``lowest`` to ``highest``."""
+
+    def read(text: str) -> Number:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = lowest - 1
+        if not lowest <= number <= highest:  # false for NaN
+            noun = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"must be {noun} from {lowest} to {highest}")
+        return number
+
+    return read
+
+
+port: Final = within(int, 0, 65_535)
 
 
 def host_port(text: str) -> tuple[str, int]:
     host, number = split_host_port(text)
     if not host or not (number or "").isdecimal():
-        raise argparse.ArgumentTypeError("must be HOST:PORT, as 127.0.0.1:9470")
+        raise argparse.ArgumentTypeError("must be HOST:PORT, such as 127.0.0.1:9470")
     return host, port(number or "")
 
 
 def seconds(text: str) -> float:
     number = float(text)
-    if not 0 < number <= 366 * 86400:
-        raise argparse.ArgumentTypeError("must be more than 0 seconds, and at most a year")
+    if not 0 < number <= 366 * 86_400:
+        raise argparse.ArgumentTypeError("must be more than 0 seconds and at most a year")
     return number
 
 
-def days(text: str) -> float:
-    """Return the seconds of ``180d``."""
-    number, unit = text[:-1], text[-1:]
-    if unit != "d" or not _is_number(number) or not 1 <= int(number) <= DAYS_MAX:
-        raise argparse.ArgumentTypeError(f"must be days, 1d to {DAYS_MAX}d")
-    return int(number) * 86400.0
+def count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
 
 
-def age(text: str) -> float:
-    """Return the seconds of ``30m``, ``12h`` or ``7d``."""
-    number, unit_s = text[:-1], _UNITS_S.get(text[-1:], 0)
-    if not unit_s or not _is_number(number) or not 0 < int(number) * unit_s <= DAYS_MAX * 86_400:
-        raise argparse.ArgumentTypeError("must be minutes, hours or days: 30m, 12h, 7d")
-    return float(int(number) * unit_s)
+def duration(units: str = "mhd", days_max: int = DAYS_MAX) -> Callable[[str], float]:
+    """Return a function that reads a duration such as ``12h``, in seconds."""
+
+    def read(text: str) -> float:
+        found = _DURATION.fullmatch(text)
+        duration_s = int(found[1]) * _UNITS_S[found[2]] if found and found[2] in units else 0
+        if not 0 < duration_s <= days_max * 86_400:
+            examples = ", ".join(each for each in ("90m", "12h", "7d") if each[-1] in units)
+            raise argparse.ArgumentTypeError(f"must be such as {examples}, at most {days_max}d")
+        return float(duration_s)
+
+    return read
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What a person named: one moment, or the day from ``first`` to ``last``."""
+    """A point in time, or the day from ``first`` to ``last``."""
 
     first: datetime
     last: datetime
 
 
 def moment(text: str) -> Moment:
-    """Return the moment of ``7d`` (that long ago), a date, or a date with a time.
+    """Read ``7d`` (that long ago), a date, or a date with a time.
 
-    Without an offset, the clock is this machine's.
+    Without an offset, it is in this machine's time zone.
     """
-    if text[-1:] in _UNITS_S and _is_number(text[:-1]):
-        then = datetime.now(UTC) - timedelta(seconds=age(text))
+    if _DURATION.fullmatch(text):
+        then = datetime.now(UTC) - timedelta(seconds=duration()(text))
         return Moment(then, then)
     try:
         if _DATE.fullmatch(text):
@@ -84,29 +107,13 @@ def moment(text: str) -> Moment:
     return Moment(then, then)
 
 
-def full_date(text: str) -> date:
+def full_date(text: str, year_min: int = YEARS[0]) -> date:
     try:
         found = date.fromisoformat(text) if _DATE.fullmatch(text) else date.min
     except ValueError:
         found = date.min
-    if found.year not in YEARS:
-        raise argparse.ArgumentTypeError("must be a date such as 2026-11-20, from 1971 to 2999")
+    if not year_min <= found.year <= YEARS[-1]:
+        raise argparse.ArgumentTypeError(
+            f"must be a date such as 2026-11-20, from {year_min} to {YEARS[-1]}"
+        )
     return found
-
-
-def rate(text: str) -> float:
-    number = float(text)
-    if not 0 <= number <= 1e6:  # keeps inf and nan out
-        raise argparse.ArgumentTypeError("must be 0 to 1000000")
-    return number
-
-
-def count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return number
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 9

@@ -1,1 +1,1 @@
-"""``venue-control devices``, ``device`` and ``revoke``, and which devices are meant."""
+"""``venue-control devices``, ``device`` and ``revoke``, and the filters of devices."""

@@ -1,6 +1,6 @@
-"""Which devices are meant: by location, state, platform, version and words.
+"""Filters of devices: by location, state, platform, version and words.
 
-The contract's listing has no filter, so the whole of it is read and sifted here.
+The contract's list has no filters, so all devices are read and filtered here.
 """
 
 import argparse
@@ -15,7 +15,7 @@ State = Literal["online", "offline", "revoked"]
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Empty means any; several of a kind mean one of them; ``words`` must all be found."""
+    """A device must match one value of each kind, and all words. Empty filters match any device."""
 
     locations: tuple[str, ...] = ()
     state: State | None = None
@@ -47,7 +47,7 @@ class Filters:
 def filters_of(options: argparse.Namespace) -> Filters:
     return Filters(
         locations=tuple(options.location),
-        state=options.state,
+        state=getattr(options, "state", None),  # an option of `devices` only
         platforms=tuple(options.platform),
         versions=tuple(options.app_version),
         other_versions=tuple(options.app_version_not),

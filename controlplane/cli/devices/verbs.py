@@ -3,45 +3,76 @@
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import Final
 
 from agent.presentation.plain_text import plain
-from agent.presentation.report_csv import csv_of
 from agent.wire.codec import encode_indented, to_plain
 from agent.wire.operator_operations import Device, DeviceDetailRequest, RevokeRequest
 from controlplane.cli.connection import client_of, device_of
 from controlplane.cli.devices.filters import filters_of, place_of, state_of
-from controlplane.cli.screen.terminal import confirm, write_exactly
-from controlplane.cli.watching.strip import strip_lines
+from controlplane.cli.devices.timeline import timeline_lines
+from controlplane.cli.screen.cells import Cell, age, status
+from controlplane.cli.screen.confirmation import confirm
+from controlplane.cli.screen.output import CsvColumns, print_as, print_records
 from controlplane.client.operations import OperationsClient
 
-CSV_COLUMNS = (
-    "instanceId", "name", "state", "locationId", "locationName", "platform", "appVersion",
-    "lastSeenAt", "createdAt", "revokedAt", "capabilities", "bindingId", "userId",
-)  # fmt: skip
+CUT = "There are more devices than this command reads."
+VERSIONS_SHOWN = 4
+CSV: Final[CsvColumns[Device]] = {
+    "instanceId": lambda device: device.instance_id,
+    "name": lambda device: device.legacy_install_id,
+    "state": state_of,
+    "locationId": lambda device: device.location_id,
+    "locationName": lambda device: device.location_name,
+    "platform": lambda device: device.platform,
+    "appVersion": lambda device: device.app_version,
+    "lastSeenAt": lambda device: _moment(device.last_seen_at),
+    "createdAt": lambda device: _moment(device.created_at),
+    "revokedAt": lambda device: _moment(device.revoked_at),
+    "capabilities": lambda device: "; ".join(device.capabilities),
+    "bindingId": lambda device: device.binding_id,
+    "userId": lambda device: device.user_id,
+}
 
 
 def list_all(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         every, is_cut = client.devices()
     devices = filters_of(options).of(every)
-    if options.csv:
-        write_exactly(csv_of(CSV_COLUMNS, (_row(device) for device in devices)))
-    elif options.json:
-        records = [to_plain(device) for device in devices]
-        sys.stdout.write(json.dumps(records, indent=2) + "\n")
-    elif options.ndjson:
+    if options.ndjson:
         for device in devices:
-            sys.stdout.write(json.dumps(to_plain(device)) + "\n")
-    else:
-        from controlplane.cli.screen.listings import print_devices  # rich only where shown
-
+            print(json.dumps(to_plain(device)))
+    elif not print_as(options, devices, CSV):
         print_devices(devices, is_cut=is_cut, of=len(every))
         return 0
     if is_cut:
-        sys.stderr.write("There are more devices than could be read.\n")
+        sys.stderr.write(f"{CUT}\n")
     return 0
+
+
+def print_devices(devices: Sequence[Device], *, is_cut: bool, of: int | None = None) -> None:
+    """Print a table of devices. ``of`` is their number before they were filtered."""
+    from controlplane.cli.screen.tables import print_note  # rich only where shown
+
+    print_records(
+        devices,
+        {
+            "instance": lambda device: device.instance_id,
+            "name": lambda device: device.legacy_install_id,
+            "state": lambda device: status(state_of(device)),
+            "location": place_of,
+            "version": lambda device: device.app_version,
+            "seen": lambda device: age(device.last_seen_at),
+        },
+        f"None of {of} devices matches." if of else "No device has enrolled yet.",
+    )
+    if devices:
+        print_note(_summary(devices, of))
+    if is_cut:
+        print_note(CUT)
 
 
 def show(options: argparse.Namespace) -> int:
@@ -49,65 +80,103 @@ def show(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         instance_id = device_of(client, options.instance)
         detail = client.device(DeviceDetailRequest(instance_id=instance_id))
-        days = () if options.json else strip_lines(client, instance_id)
+        days = () if options.json else timeline_lines(client, instance_id)
     if options.json:
-        sys.stdout.write(encode_indented(detail) + "\n")
+        print(encode_indented(detail))
         return 0
-    from controlplane.cli import tables  # rich only where shown
-    from controlplane.cli.screen import listings
+    from controlplane.cli.screen.tables import (
+        console,
+        print_facts,
+        print_lines,
+    )  # rich only where shown
 
-    listings.print_device(detail.device)
-    tables.print_lines(days)
-    tables.console().print()
-    listings.print_requests(detail.requests)
-    tables.console().print()
-    listings.print_reports(detail.reports)
+    print_facts(device_facts(detail.device))
+    print_lines(days)
+    console().print()
+    print_records(
+        detail.requests,
+        {
+            "request": lambda request: request.id,
+            "kind": lambda request: request.kind,
+            "status": lambda request: status(request.status),
+            "created": lambda request: age(request.created_at),
+        },
+        "No requests.",
+        "Requests",
+    )
+    console().print()
+    print_records(
+        detail.reports,
+        {
+            "report": lambda report: report.report_id,
+            "kind": lambda report: report.kind,
+            "outcome": lambda report: status(report.outcome),
+            "tracker": lambda report: status(report.tracker_status),
+            "received": lambda report: age(report.created_at),
+        },
+        "No reports.",
+        "Reports",
+    )
     if detail.next_cursor is not None:
-        tables.console().print("\nOlder requests and reports are not shown.")
+        console().print("\nOlder requests and reports are not shown.")
     return 0
 
 
 def revoke(options: argparse.Namespace) -> int:
-    """Ask, as what follows needs somebody at the machine; then end the binding."""
+    """End the binding, after a confirmation: only a new enrollment on the machine reverts it."""
     with client_of(options) as client:
         body = RevokeRequest(instance_id=device_of(client, options.instance))
         if not options.yes:
-            _ask(client, body)
+            _confirm(client, body)
         client.revoke(body)
-    sys.stdout.write(f"revoked {body.instance_id}\n")
+    print(f"revoked {body.instance_id}")
     return 0
 
 
-def _ask(client: OperationsClient, body: RevokeRequest) -> None:
-    from controlplane.cli.tables import age
+def device_facts(device: Device) -> Iterable[tuple[str, Cell]]:
+    """Yield the names and values that `device` shows."""
+    yield "name", device.legacy_install_id
+    yield "instance", device.instance_id
+    yield "state", status(state_of(device))
+    yield "binding", device.binding_id
+    yield "location", place_of(device)
+    yield "organization", device.organization_name or device.organization_id
+    yield "platform", f"{device.platform}, agent {device.app_version or 'of unknown version'}"
+    yield "capabilities", ", ".join(device.capabilities) or "none"
+    moments = (
+        ("last seen", device.last_seen_at),
+        ("enrolled", device.created_at),
+        ("revoked", device.revoked_at),
+    )
+    for name, moment in moments:
+        if moment is not None:
+            yield name, f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
+
+def _confirm(client: OperationsClient, body: RevokeRequest) -> None:
     device = client.device(DeviceDetailRequest(instance_id=body.instance_id)).device
-    heard = age(device.last_seen_at, datetime.now(UTC))
     name = plain(device.legacy_install_id)
     sys.stderr.write(
-        f"{name} at {plain(place_of(device))}, {state_of(device)}, heard {heard} ago\n"
-        "Its requests expire, its agent is refused and stops, and it comes back only when it is\n"
-        "enrolled anew. Its reports stay.\n"
+        f"{name} at {plain(place_of(device))}, {state_of(device)},"
+        f" last seen {age(device.last_seen_at)} ago\n"
+        "Its requests expire and its agent stops. It returns only after a new enrollment. Its\n"
+        "reports are kept.\n"
     )
     confirm(f"Revoke {name}?", is_sure=False)
 
 
-def _row(device: Device) -> Sequence[str | None]:
-    return (
-        str(device.instance_id),
-        device.legacy_install_id,
-        state_of(device),
-        device.location_id,
-        device.location_name,
-        device.platform,
-        device.app_version,
-        _moment(device.last_seen_at),
-        _moment(device.created_at),
-        _moment(device.revoked_at),
-        "; ".join(device.capabilities),
-        str(device.binding_id),
-        device.user_id,
-    )
+def _summary(devices: Sequence[Device], of: int | None) -> str:
+    """Return ``3 of 12 devices: 2 online, 1 offline; versions: 0.2.0 2, 0.1.0 1``."""
+    total = f"{len(devices)} of {of}" if of and of > len(devices) else str(len(devices))
+    counts = Counter(state_of(device) for device in devices)
+    states = [f"{counts[state]} {state}" for state in ("online", "offline", "revoked")
+              if counts[state]]  # fmt: skip
+    versions = Counter(device.app_version or "unknown" for device in devices).most_common()
+    shown = [f"{version} {count}" for version, count in versions[:VERSIONS_SHOWN]]
+    if len(versions) > VERSIONS_SHOWN:
+        shown.append(f"{len(versions) - VERSIONS_SHOWN} more")
+    noun = "device" if total == "1" else "devices"
+    return f"{total} {noun}: {', '.join(states)}; versions: {', '.join(shown)}"
 
 
 def _moment(moment: datetime | None) -> str:

@@ -1,1 +1,1 @@
-"""What a merchant sold, in numbers, on a terminal."""
+"""``venue-control figures``: the sales figures of a merchant."""

@@ -1,26 +1,17 @@
-"""The financial summary on a terminal: a table for each currency, and what is not known."""
+"""The financial summary on a terminal: a table for each currency, and notes about the data."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from rich.text import Text
 
 from controlplane.analytics.messages import FinancialSummary
-from controlplane.cli.figures.coverage import notes_of
-from controlplane.cli.screen.money import amount_in_words
-from controlplane.cli.tables import (
-    Row,
-    console,
-    is_piped,
-    print_lines,
-    print_rows,
-    text_of,
-    width_of,
-)
-from controlplane.figures.records import CurrencySummary, Figures, LocationFigures, Window
+from controlplane.cli.screen.cells import NONE
+from controlplane.cli.screen.money import amount_in_words, money_in_words
+from controlplane.cli.screen.tables import console, fits, is_piped, print_lines, print_rows, text_of
+from controlplane.figures.records import Coverage, CurrencySummary, Figures, LocationFigures, Window
 
-UNKNOWN: Final = "not known"
-NONE: Final = "–"
+UNKNOWN: Final = "unknown"
 MONEY: Final[Sequence[tuple[str, Callable[[Figures], int | float | None]]]] = (
     ("gross", lambda each: each.gross_cents),
     ("discount", lambda each: each.discount_cents),
@@ -31,14 +22,14 @@ MONEY: Final[Sequence[tuple[str, Callable[[Figures], int | float | None]]]] = (
     ("known VAT", lambda each: each.known_vat_cents),
     ("net without VAT", lambda each: each.net_without_vat_cents),
     ("municipality fee", lambda each: each.municipality_fee_cents),
-    ("fees given back", lambda each: each.refunded_fee_cents),
-    ("tips given back", lambda each: each.refund_tip_cents),
-    ("all given back", lambda each: each.refund_amount_cents),
+    ("refunded fees", lambda each: each.refunded_fee_cents),
+    ("refunded tips", lambda each: each.refund_tip_cents),
+    ("refunded in total", lambda each: each.refund_amount_cents),
     ("average sale", lambda each: each.average_sale_cents),
 )
 COUNTS: Final[Sequence[tuple[str, Callable[[Figures], int]]]] = (
-    ("count of sales", lambda each: each.sale_count),
-    ("count of refunds", lambda each: each.refund_count),
+    ("number of sales", lambda each: each.sale_count),
+    ("number of refunds", lambda each: each.refund_count),
 )
 
 
@@ -54,15 +45,15 @@ def print_summary(summary: FinancialSummary, *, is_first: bool) -> None:
         console().print(Text("Nothing was sold.", "dim"))
     zones = sorted({each.location_id for each in summary.current.windows if each.fell_back_to_utc})
     if zones:
-        print_lines([f"Counted by UTC, as no time zone is known: {', '.join(zones)}."])
+        print_lines([f"No known time zone, so days are in UTC: {', '.join(zones)}."])
 
 
 def print_heading(summary: FinancialSummary) -> None:
     windows = summary.current.windows
     places = [each.location_id for each in windows]
     where = places[0] if len(places) == 1 else f"{len(places)} locations"
-    said = f"{where}, {_days(windows)}; before it {_days(summary.previous.windows)}"
-    console().print(text_of(said), soft_wrap=is_piped())
+    line = f"{where}, {_days(windows)}; before: {_days(summary.previous.windows)}"
+    console().print(text_of(line), soft_wrap=is_piped())
 
 
 def _print_currency(
@@ -82,10 +73,10 @@ def _print_currency(
         print_lines(notes_of(figures.coverage, currency))
 
 
-def _print_beside(currency: str, rows: Sequence[Row]) -> None:
-    """Leave the change out where there is no room: it is what can be seen from the others."""
+def _print_beside(currency: str, rows: Sequence[tuple[str, ...]]) -> None:
+    """Print a table, without the column of changes if the terminal is too narrow."""
     headings: Sequence[str] = (currency, "now", "before", "change")
-    if not is_piped() and width_of(headings, rows) > console().width:
+    if not fits(headings, rows):
         headings, rows = headings[:-1], [row[:-1] for row in rows]
     print_rows(headings, rows, "")
 
@@ -113,7 +104,7 @@ def _count_row(
 
 
 def _unknown(name: str, figures: Figures | None) -> str:
-    """An average of nothing is none; what could not be worked out is not known."""
+    """Return a dash if there is no value, otherwise that the value is unknown."""
     return NONE if figures is None or name == "average sale" else UNKNOWN
 
 
@@ -127,7 +118,7 @@ def _change(now: float | None, before: float | None) -> str:
 def _print_locations(currency: str, locations: Sequence[LocationFigures]) -> None:
     rows = [
         (
-            text_of(each.location_id),
+            each.location_id,
             amount_in_words(each.figures.net_cents, currency),
             "" if each.share_percent is None else f"{each.share_percent:.1f} %",
             str(each.figures.sale_count),
@@ -142,3 +133,30 @@ def _days(windows: Sequence[Window]) -> str:
     first = min((each.from_date for each in windows), default="")
     last = max((each.to_date for each in windows), default="")
     return first if first == last else f"{first} to {last}"
+
+
+def notes_of(coverage: Coverage, currency: str) -> list[str]:
+    """Return a sentence for each kind of incomplete data; empty if everything is known."""
+    return list(_notes(coverage, currency))
+
+
+def _notes(coverage: Coverage, currency: str) -> Iterator[str]:
+    if count := coverage.missing_sale_snapshot_count:
+        amount = money_in_words(coverage.missing_sale_snapshot_cents, currency)
+        yield f"{_many(count, 'sale')} of {amount} without lines: included, but not by article."
+    if count := coverage.unresolved_imported_order_count:
+        amount = money_in_words(coverage.unresolved_imported_order_cents, currency)
+        yield f"{_many(count, 'unresolved order')} of {amount}: not included."
+    if count := coverage.sale_unknown_tax_line_count:
+        yield f"{_many(count, 'line')} of sales with an unknown tax."
+    if count := coverage.undated_refund_payment_count:
+        amount = money_in_words(coverage.undated_refund_cents, currency)
+        yield f"{_many(count, 'refund')} of {amount} without a date: not subtracted."
+    if count := coverage.refund_unknown_components_count:
+        yield f"{_many(count, 'refund')} with only the amount known: counted as goods."
+    if count := coverage.refund_unknown_tax_count:
+        yield f"{_many(count, 'refund')} with an unknown tax."
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,14 +1,13 @@
-"""``venue-control figures``: what was sold, beside the days before."""
+"""``venue-control figures``: sales figures beside those of the period before."""
 
 import argparse
-import json
-import sys
 from collections.abc import Sequence
 
-from agent.wire.codec import to_plain, validate
+from agent.wire.codec import validate
 from agent.wire.validation import ValidationError
 from controlplane.analytics.messages import FiguresQuery, FinancialSummary
 from controlplane.cli.connection import client_of
+from controlplane.cli.screen.output import print_json
 from controlplane.client.errors import UsageError
 from controlplane.client.operations import OperationsClient
 from controlplane.client.refusals import NotFoundError
@@ -16,10 +15,10 @@ from controlplane.figures.windows import Period
 
 
 def show(options: argparse.Namespace) -> int:
-    """Ask for each location that was named, or for all together."""
+    """Show the figures of each named location, or of all locations together."""
     period = _period(options)
     if options.all and len(options.location) > 1:
-        raise UsageError("--all is every location: name one of them, or several without it")
+        raise UsageError("--all shows all locations: use it with at most one --location")
     with client_of(options) as client:
         if options.location and not options.all:
             bodies = [_body(options, period, each, is_all=False) for each in options.location]
@@ -27,7 +26,7 @@ def show(options: argparse.Namespace) -> int:
         else:
             found = [_of_all(client, options, period)]
     if options.json:
-        sys.stdout.write(json.dumps([to_plain(each) for each in found], indent=2) + "\n")
+        print_json(found)
         return 0
     from controlplane.cli.figures.listings import print_summary  # rich only where shown
 
@@ -37,14 +36,14 @@ def show(options: argparse.Namespace) -> int:
 
 
 def _period(options: argparse.Namespace) -> Period:
-    """Return the period that was meant. Raises UsageError."""
+    """Return the selected period. Raises UsageError."""
     if options.first is None and options.last is None:
         period: Period = options.period or "today"
         return period
     if options.period is not None:
-        raise UsageError("which days? --period, or --from and --to")
+        raise UsageError("use either --period, or --from and --to")
     if options.first is None or options.last is None:
-        raise UsageError("--from and --to go together")
+        raise UsageError("--from and --to require each other")
     if options.last < options.first:
         raise UsageError("--to must not be before --from")
     return "custom"
@@ -53,7 +52,7 @@ def _period(options: argparse.Namespace) -> Period:
 def _body(
     options: argparse.Namespace, period: Period, location_id: str, *, is_all: bool
 ) -> FiguresQuery:
-    """Raises UsageError where the contract has no such question."""
+    """Raises UsageError if the contract does not allow the query."""
     days = {"from": options.first, "to": options.last}
     given = {
         "locationId": location_id,
@@ -64,14 +63,16 @@ def _body(
     try:
         return validate(given, FiguresQuery)
     except ValidationError as error:
-        raise UsageError(f"this cannot be asked: {error}") from error
+        raise UsageError(f"the query is not valid: {error}") from error
 
 
 def _of_all(
     client: OperationsClient, options: argparse.Namespace, period: Period
 ) -> FinancialSummary:
-    """Ask about all by one of them. The contract lists no locations, but devices have theirs; one
-    where nothing is sold is none of the merchant's. Raises CommandError."""
+    """Query all locations, which requires the id of one location that sells.
+
+    The contract does not list locations, so those of devices are tried. Raises CommandError.
+    """
     for location_id in options.location or _locations_of_devices(client):
         try:
             return client.financial_summary(_body(options, period, location_id, is_all=True))
@@ -79,8 +80,8 @@ def _of_all(
             if options.location:
                 raise
     raise UsageError(
-        "of which location? No device is enrolled at one that sells",
-        "Name it: --location ID; with --all every other is counted too.",
+        "no device is enrolled at a location with sales",
+        "Use --location ID, and --all to include all other locations.",
     )
 
 

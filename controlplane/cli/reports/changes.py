@@ -1,4 +1,4 @@
-"""``venue-control changes`` and ``report --against``: what is otherwise than in another."""
+"""``venue-control changes`` and ``report --against``: the differences of two reports."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ from controlplane.client.operations import OperationsClient
 
 
 def latest(options: argparse.Namespace) -> int:
-    """Compare the newest two reports of a kind that have something in them."""
+    """Compare the newest two reports of a kind that have content."""
     with client_of(options) as client:
         reports = reports_since(client, device_of(client, options.instance), lambda _: True)
         found = (
@@ -30,19 +30,19 @@ def latest(options: argparse.Namespace) -> int:
             count = "no report" if not two else "only one report"
             raise CommandError(
                 f"{plain(options.instance)} has {count} of kind {options.kind} to compare",
-                "Ask for another: venue-control request DEVICE KIND --wait",
+                "Request another: venue-control request DEVICE KIND --wait",
             )
         after, before = (client.report(ReportDetailRequest(report_id=each)) for each in two)
     return _show(before, after, as_json=options.json)
 
 
 def against(client: OperationsClient, report_id: UUID, options: argparse.Namespace) -> int:
-    """Compare two reports by when they came, whichever was named first."""
+    """Compare two reports, the older one first."""
     other = report_of(client, options.against)
     two = [client.report(ReportDetailRequest(report_id=each)) for each in (report_id, other)]
     before, after = sorted(two, key=lambda report: report.created_at)
     if before.instance_id != after.instance_id:
-        sys.stderr.write("These are reports of two devices.\n")
+        sys.stderr.write("The reports are of two different devices.\n")
     return _show(before, after, as_json=options.json)
 
 
@@ -50,7 +50,7 @@ def _show(before: ReportDetail, after: ReportDetail, *, as_json: bool) -> int:
     changes = _between(before, after)
     if as_json:
         ids = {"before": str(before.id), "after": str(after.id)}
-        sys.stdout.write(json.dumps({**ids, **asdict(changes)}, indent=2) + "\n")
+        print(json.dumps({**ids, **asdict(changes)}, indent=2))
     else:
         _print(changes)
     return 0
@@ -71,7 +71,7 @@ def _print(changes: Changes) -> None:
 
     from agent.presentation.humanize import moment_in_words
     from agent.presentation.terminal.blocks import toned, words
-    from controlplane.cli.tables import console
+    from controlplane.cli.screen.tables import console
 
     to = console()
     to.print(words(f"Since {moment_in_words(changes.since)}:", "dim"))

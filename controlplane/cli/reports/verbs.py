@@ -1,8 +1,7 @@
-"""``venue-control reports`` and ``report``: a list; one as tables, as JSON, as a page or as CSV."""
+"""``venue-control reports`` and ``report``: a list, and one as tables, JSON, HTML or CSV."""
 
 import argparse
 import json
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
@@ -13,12 +12,13 @@ from agent.wire.codec import encode_indented, to_plain
 from agent.wire.operator_operations import Device, ReportDetail, ReportDetailRequest, ReportSummary
 from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.vocabulary import Kind
-from controlplane.cli.arguments.facade import KINDS
-from controlplane.cli.connection import client_of, device_of, record_named, report_of, reports_since
-from controlplane.cli.devices.filters import filters_of
+from controlplane.cli.arguments.client import KINDS
+from controlplane.cli.connection import client_of, device_named, device_of, report_of, reports_since
+from controlplane.cli.devices.filters import filters_of, place_of
 from controlplane.cli.reports.changes import against
+from controlplane.cli.screen.cells import age, status
+from controlplane.cli.screen.output import print_records, write_exactly
 from controlplane.cli.screen.progress import Progress
-from controlplane.cli.screen.terminal import write_exactly
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
 
@@ -26,30 +26,39 @@ Found = list[tuple[Device, ReportSummary]]
 
 
 def list_all(options: argparse.Namespace) -> int:
-    """List the reports of devices, a call for each: the contract has no list of all."""
+    """List reports with one call per device: the contract has no list of all reports."""
     since = datetime.now(UTC) - timedelta(seconds=options.since)
     with client_of(options) as client:
         devices = filters_of(options).of(client.devices()[0])
         if options.device is not None:
-            devices = [record_named(options.device, devices)]
+            devices = [device_named(options.device, devices)]
         found = _found(client, devices, since, options.kind)
     if options.json:
         records = [
             {**to_plain(report), "instanceId": str(device.instance_id)} for device, report in found
         ]
-        sys.stdout.write(json.dumps(records, indent=2) + "\n")
+        print(json.dumps(records, indent=2))
         return 0
-    from controlplane.cli.screen.listings import print_reports_of  # rich only where shown
-
-    print_reports_of(found, f"No report since {since.astimezone():%Y-%m-%d %H:%M}.")
+    print_records(
+        found,
+        {
+            "report": lambda row: row[1].report_id,
+            "device": lambda row: row[0].legacy_install_id,
+            "location": lambda row: place_of(row[0]),
+            "kind": lambda row: row[1].kind,
+            "outcome": lambda row: status(row[1].outcome),
+            "received": lambda row: age(row[1].created_at),
+        },
+        f"No report since {since.astimezone():%Y-%m-%d %H:%M}.",
+    )
     return 0
 
 
 def show(options: argparse.Namespace) -> int:
     if (options.id is None) == (options.latest is None):
-        raise UsageError("which report? Give its id, or --latest DEVICE KIND")
+        raise UsageError("give either the id of a report or --latest DEVICE KIND")
     if options.against is not None and (options.html is not None or options.csv is not None):
-        raise UsageError("what changed is shown as text or --json, not as a page or CSV")
+        raise UsageError("--against has no --html and no --csv: use --json or neither")
     with client_of(options) as client:
         report_id = _latest(client, *options.latest) if options.latest else None
         report_id = report_id or report_of(client, options.id)
@@ -57,7 +66,7 @@ def show(options: argparse.Namespace) -> int:
             return against(client, report_id, options)
         report = client.report(ReportDetailRequest(report_id=report_id))
     if options.json:
-        sys.stdout.write(encode_indented(report) + "\n")
+        print(encode_indented(report))
     elif options.html is not None:
         _write_page(report, Path(options.html))
     elif options.csv is not None:
@@ -84,14 +93,14 @@ def _found(
 
 def _latest(client: OperationsClient, name: str, kind: str) -> UUID:
     if kind not in KINDS:
-        raise UsageError(f"{kind!r} is no kind of report: {' or '.join(KINDS)}")
+        raise UsageError(f"{kind!r} is not a kind of report: use {' or '.join(KINDS)}")
     reports = reports_since(client, device_of(client, name), lambda _: True)
     for report in reports:
         if report.kind == kind:
             return report.report_id
     raise CommandError(
         f"{plain(name)} has no report of kind {kind}",
-        f"Ask for one: venue-control request {plain(name)} {kind} --wait",
+        f"Request one: venue-control request {plain(name)} {kind} --wait",
     )
 
 
@@ -103,21 +112,21 @@ def _write_page(report: ReportDetail, path: Path) -> None:
         path.write_text(report_page(payload), encoding="utf-8")
     except OSError as error:
         raise CommandError(f"cannot write {path}: {error.strerror}") from error
-    sys.stdout.write(f"wrote {path}\n")
+    print(f"wrote {path}")
 
 
 def _write_csv(report: ReportDetail, table: str) -> None:
     payload = _payload_of(report)
     if table not in tables_of(payload):
         known = ", ".join(tables_of(payload))
-        raise UsageError(f"a report of kind {report.kind} has no {table}: it has {known}")
+        raise UsageError(f"a report of kind {report.kind} has no list {table}: use one of {known}")
     write_exactly(report_csv(payload, table))
 
 
 def _show(report: ReportDetail) -> None:
     payload = _payload_of(report)
     from agent.presentation.terminal.report import report_view  # rich only where shown
-    from controlplane.cli.tables import console
+    from controlplane.cli.screen.tables import console
 
     console().print(report_view(payload))
 
@@ -125,5 +134,5 @@ def _show(report: ReportDetail) -> None:
 def _payload_of(report: ReportDetail) -> ReportPayload:
     if report.payload is None:
         reason = f": {report.failure_reason}" if report.failure_reason else ""
-        raise CommandError(f"the report {report.id} has no content, it {report.outcome}{reason}")
+        raise CommandError(f"the report {report.id} has no content: it {report.outcome}{reason}")
     return report.payload

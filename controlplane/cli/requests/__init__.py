@@ -1,1 +1,1 @@
-"""``venue-control request``: which devices are asked, the waiting, and what came of it."""
+"""``venue-control request``: the selected devices, their requests, and the results."""

@@ -1,4 +1,4 @@
-"""``venue-control request``: ask one device or many for a report, and wait if told to."""
+"""``venue-control request``: request a report of one device or many, and wait for it."""
 
 import argparse
 import sys
@@ -7,98 +7,84 @@ from pathlib import Path
 
 from agent.presentation.humanize import seconds_in_words
 from agent.presentation.plain_text import plain
-from agent.wire.operator_operations import (
-    CreateRequestReply,
-    CreateRequestRequest,
-    Device,
-    DeviceDetailRequest,
-    RemoteRequest,
-)
+from agent.wire.operator_operations import CreateRequestReply, Device, DeviceDetailRequest
 from controlplane.cli.connection import client_of, device_of
 from controlplane.cli.devices.filters import state_of
-from controlplane.cli.requests.selection import Selection, is_for_one, select
-from controlplane.cli.requests.waiting import Asked, Round, wait
+from controlplane.cli.requests import pending
+from controlplane.cli.requests.batch import DeviceRequest, RequestBatch
+from controlplane.cli.requests.selection import Selection, is_for_one, listed_devices, select
+from controlplane.cli.screen import confirmation
+from controlplane.cli.screen.cells import age
 from controlplane.cli.screen.progress import Progress
-from controlplane.cli.screen.terminal import confirm
-from controlplane.cli.watching import wishes
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
 
-CONFIRM_ABOVE = 20
-"""Devices that are asked without a question."""
 EXIT_INTERRUPTED = 130
 
 
 def create(options: argparse.Namespace) -> int:
     if options.when_back:
-        return wishes.create(options)
+        return pending.create(options)
     if not options.wait and (options.at_once or options.out):
-        raise UsageError("--at-once and --out need --wait")
-    return _ask_one(options) if is_for_one(options) else _ask_many(options)
+        raise UsageError("--at-once and --out require --wait")
+    return _request_one(options) if is_for_one(options) else _request_many(options)
 
 
-def _ask_one(options: argparse.Namespace) -> int:
+def _request_one(options: argparse.Namespace) -> int:
     progress = Progress()
+
+    def on_change(request: DeviceRequest) -> None:
+        progress.show(f"{request.device.legacy_install_id}: {request.status}")
+        if request.reply is not None:
+            print(f"request {request.reply.request_id} {request.status}", flush=True)
+
     with client_of(options, progress) as client:
-        instance_id = device_of(client, options.instance[0])
-        device = client.device(DeviceDetailRequest(instance_id=instance_id)).device
-        reply = client.create_request(
-            CreateRequestRequest(instance_id=instance_id, kind=options.kind)
-        )
-        _print_line(f"request {reply.request_id} queued")
-        _say_if_offline(device, reply)
+        body = DeviceDetailRequest(instance_id=device_of(client, options.instance[0]))
+        device = client.device(body).device
+        batch = RequestBatch(client, options.kind, on_change, raises=True)
+        batch.create([device])
+        (request,) = batch.requests
+        if request.reply is not None:
+            _note_if_offline(device, request.reply)
         if not options.wait:
             return 0
         try:
-            return _wait_for_one(client, progress, device, reply, options.out)
+            with progress:
+                progress.show(f"{device.legacy_install_id}: {request.status}")
+                batch.wait()
+            return _finish_one(client, request, options)
         except KeyboardInterrupt:
-            _say_what_goes_on([reply])
+            _note_what_continues(batch.requests)
             return EXIT_INTERRUPTED
 
 
-def _wait_for_one(
-    client: OperationsClient,
-    progress: Progress,
-    device: Device,
-    reply: CreateRequestReply,
-    out: str | None,
+def _finish_one(
+    client: OperationsClient, request: DeviceRequest, options: argparse.Namespace
 ) -> int:
     from controlplane.cli.requests import results  # rich only where shown
 
-    def on_change(request: RemoteRequest) -> None:
-        progress.show(f"{device.legacy_install_id}: {request.status}")
-        _print_line(f"request {request.id} {request.status}")
-
-    with progress:
-        progress.show(f"{device.legacy_install_id}: queued")
-        request, report_ids = wait(client, device.instance_id, reply, on_change)
-    asked = Asked(device, reply, request.status, report_ids)
-    result = results.result_of(client, asked)
+    result = results.result_of(client, request)
     if result.headline:
-        sys.stderr.write(f"{plain(device.legacy_install_id)}: {plain(result.headline)}\n")
-    if out is not None:
-        results.save(result, Path(out))
-    for report_id in report_ids:
-        _print_line(f"report {report_id}")
+        name = plain(request.device.legacy_install_id)
+        sys.stderr.write(f"{name}: {plain(result.headline)}\n")
+    if options.out is not None:
+        results.save(result, Path(options.out))
+    for report_id in request.report_ids:
+        print(f"report {report_id}", flush=True)
     return 0 if result.is_good else 1
 
 
-def _ask_many(options: argparse.Namespace) -> int:
+def _request_many(options: argparse.Namespace) -> int:
     progress = Progress()
     with client_of(options, progress) as client:
-        every, is_cut = client.devices()
-        if is_cut:
-            raise CommandError("there are more devices than could be read: choose by name")
-        selection = select(options, every)
+        selection = select(options, listed_devices(client))
         for line in selection.lines():
             progress.tell(line)
         if not selection.devices:
-            raise CommandError("no device is left to ask")
+            raise CommandError("no device is left to request a report from")
         count = len(selection.devices)
-        confirm(
-            f"Ask {count} devices for a report of kind {options.kind}?",
-            is_sure=options.yes or count <= CONFIRM_ABOVE,
-        )
+        question = f"Request a {options.kind} report from {count} devices?"
+        confirmation.confirm(question, is_sure=options.yes or count <= confirmation.CONFIRM_ABOVE)
         return _run(client, progress, selection, options)
 
 
@@ -109,98 +95,93 @@ def _run(
     options: argparse.Namespace,
 ) -> int:
     total = len(selection.devices)
-    asked_already: list[Device] = []
+    skipped: list[Device] = []
 
-    def on_change(asked: Asked) -> None:
-        progress.show(_progress_of(round_, total - len(asked_already)))
-        if asked.is_over:
-            done = sum(each.is_over for each in round_.asked)
-            name, said = asked.device.legacy_install_id, asked.trouble or asked.status
-            progress.log(f"{done} of {total - len(asked_already)}: {name} {said}")
+    def on_change(request: DeviceRequest) -> None:
+        progress.show(_progress_of(batch, total - len(skipped)))
+        if request.is_over:
+            done = sum(each.is_over for each in batch.requests)
+            name, outcome = request.device.legacy_install_id, request.trouble or request.status
+            progress.log(f"{done} of {total - len(skipped)}: {name} {outcome}")
 
-    round_ = Round(client, options.kind, on_change, asked_already.append)
+    batch = RequestBatch(client, options.kind, on_change, skip=skipped.append)
     is_interrupted = False
     with progress:
-        progress.show(f"asking {total} devices")
+        progress.show(f"creating {total} requests")
         try:
             if options.wait:
-                round_.ask_and_wait(selection.devices, options.at_once)
+                batch.wait(selection.devices, options.at_once)
             else:
-                round_.ask(selection.devices)
+                batch.create(selection.devices)
         except KeyboardInterrupt:
             is_interrupted = True
-    later = Selection([])
-    for device in asked_already:
-        later.leave_out(device, "already asked")
-    for line in later.lines():
+    left_out = Selection([])
+    for device in skipped:
+        left_out.leave_out(device, "already open")
+    for line in left_out.lines():
         progress.tell(line)
-    is_good = _finish(client, progress, round_, options)
+    is_good = _finish(client, progress, batch, options)
     if is_interrupted:
-        _say_what_goes_on([each.reply for each in round_.open if each.reply])
+        _note_what_continues(batch.open)
         return EXIT_INTERRUPTED
-    return 0 if is_good and round_.asked else 1
+    return 0 if is_good and batch.requests else 1
 
 
 def _finish(
-    client: OperationsClient, progress: Progress, round_: Round, options: argparse.Namespace
+    client: OperationsClient, progress: Progress, batch: RequestBatch, options: argparse.Namespace
 ) -> bool:
-    """Print what came of it; tell whether all is well."""
+    """Print the results. Returns whether all requests were successful."""
     from controlplane.cli.requests import results  # rich only where shown
 
     found = []
     with progress:
-        for number, asked in enumerate(round_.asked, 1):
-            progress.show(f"reading reports: {number} of {len(round_.asked)}")
-            found.append(results.result_of(client, asked))
+        for number, request in enumerate(batch.requests, 1):
+            progress.show(f"reading reports: {number} of {len(batch.requests)}")
+            found.append(results.result_of(client, request))
             if options.out is not None:
                 results.save(found[-1], Path(options.out))
     results.print_results(found)
     if not options.wait:
-        return not any(each.asked.trouble for each in found)
+        return not any(each.request.trouble for each in found)
     return all(each.is_good for each in found)
 
 
-def _progress_of(round_: Round, total: int) -> str:
+def _progress_of(batch: RequestBatch, total: int) -> str:
     """Return ``12 of 40 done · 3 running, 20 queued``."""
-    counts = round_.counts()
-    done = sum(each.is_over for each in round_.asked)
+    counts = batch.counts()
+    done = sum(each.is_over for each in batch.requests)
     rest = [f"{counts[word]} {word}" for word in ("running", "received", "queued") if counts[word]]
-    ahead = total - len(round_.asked)
-    rest += [f"{ahead} to be asked"] if ahead > 0 else []
-    said = f"{done} of {total} done" + (f" · {', '.join(rest)}" if rest else "")
-    if round_.unreachable_since_s is not None:
-        said += " · the service cannot be reached, trying again"
-    return said
+    ahead = total - len(batch.requests)
+    rest += [f"{ahead} not yet requested"] if ahead > 0 else []
+    text = f"{done} of {total} done" + (f" · {', '.join(rest)}" if rest else "")
+    if batch.is_unreachable:
+        text += " · the service is not reachable, trying again"
+    return text
 
 
-def _say_if_offline(device: Device, reply: CreateRequestReply) -> None:
-    """An offline device is asked all the same: it may be back before the request expires."""
+def _note_if_offline(device: Device, reply: CreateRequestReply) -> None:
     if state_of(device) != "offline":
         return
-    now = datetime.now(UTC)
-    heard = seconds_in_words(max(0, int((now - device.last_seen_at).total_seconds())), units=1)
-    left = seconds_in_words(max(0, int((reply.expires_at - now).total_seconds())), units=1)
+    left_s = (reply.expires_at - datetime.now(UTC)).total_seconds()
+    left = seconds_in_words(max(0, int(left_s)), units=1)
     sys.stderr.write(
-        f"{plain(device.legacy_install_id)} is offline, last heard {heard} ago. The request waits "
-        f"for it\nand expires in {left}, at {_time_of_day(reply.expires_at)}.\n"
+        f"{plain(device.legacy_install_id)} is offline, last seen {age(device.last_seen_at)} ago."
+        f" The request waits for it\nand expires in {left}, at"
+        f" {_time_of_day(reply.expires_at)}.\n"
     )
 
 
-def _say_what_goes_on(replies: list[CreateRequestReply]) -> None:
+def _note_what_continues(requests: list[DeviceRequest]) -> None:
+    replies = [each.reply for each in requests if each.reply is not None]
     if not replies:
         return
     until = _time_of_day(max(reply.expires_at for reply in replies))
-    what = "The request goes" if len(replies) == 1 else f"{len(replies)} requests go"
+    subject = "The request continues" if len(replies) == 1 else f"{len(replies)} requests continue"
     sys.stderr.write(
-        f"{what} on at the service, until {until} at most.\n"
-        "`venue-control reports --since 1h` lists what comes back.\n"
+        f"{subject} at the service until {until} at the latest.\n"
+        "`venue-control reports --since 1h` lists the reports.\n"
     )
 
 
 def _time_of_day(moment: datetime) -> str:
     return f"{moment.astimezone():%H:%M}"
-
-
-def _print_line(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()

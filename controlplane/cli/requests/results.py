@@ -1,4 +1,4 @@
-"""What came of it: a line for each device with its report's headline, and the reports as files."""
+"""The results of requests: a row for each device with its headline, and the reports as files."""
 
 import re
 from collections import Counter
@@ -12,15 +12,14 @@ from agent.presentation.tone import Tone
 from agent.wire.codec import encode_indented
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
 from controlplane.cli.devices.filters import place_of
-from controlplane.cli.requests.waiting import Asked
-from controlplane.cli.tables import (
+from controlplane.cli.requests.batch import DeviceRequest
+from controlplane.cli.screen.cells import NONE, status
+from controlplane.cli.screen.tables import (
     console,
-    ids_of,
     is_piped,
     print_note,
     print_rows,
     print_rows_with_sentences,
-    status_text,
     text_of,
 )
 from controlplane.client.errors import CommandError
@@ -29,48 +28,51 @@ from controlplane.client.operations import OperationsClient
 _UNSAFE: Final = re.compile(r"[^\w.-]+", re.ASCII)
 NAME_MAX: Final = 60
 WIDE: Final = 120
-"""Columns from which on a headline fits beside the rest."""
+"""Columns from which on a headline fits beside the other columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    asked: Asked
+    request: DeviceRequest
     report: ReportDetail | None
     headline: str
     tone: Tone
 
     @property
     def is_good(self) -> bool:
-        return self.asked.status in {"completed", "partial"} and not self.asked.trouble
+        return self.request.status in {"completed", "partial"} and not self.request.trouble
 
 
-def result_of(client: OperationsClient, asked: Asked) -> Result:
-    """Read the newest report of a request, if it has one, and what it says in a sentence."""
-    if asked.trouble:
-        return Result(asked, None, asked.trouble, "bad")
-    if not asked.report_ids:
-        said = "It was not taken in time." if asked.status == "expired" else ""
-        return Result(asked, None, said, "muted")
-    report_id = asked.report_ids[0]
+def result_of(client: OperationsClient, request: DeviceRequest) -> Result:
+    """Read the newest report of a request, if there is one, and its headline."""
+    if request.trouble:
+        return Result(request, None, request.trouble, "bad")
+    if not request.report_ids:
+        headline = (
+            "The request expired before the device received it."
+            if request.status == "expired"
+            else ""
+        )
+        return Result(request, None, headline, "muted")
+    report_id = request.report_ids[0]
     try:
         report = client.report(ReportDetailRequest(report_id=report_id))
     except CommandError as error:
-        return Result(asked, None, f"its report cannot be read: {error}", "warn")
+        return Result(request, None, f"cannot read the report: {error}", "warn")
     if report.payload is None:
-        return Result(asked, report, f"No report: {report.failure_reason or 'it failed'}.", "bad")
-    headline = headline_of(report.payload)
-    return Result(asked, report, headline.verdict, headline.tone)
+        return Result(request, report, f"No report: {report.failure_reason or 'it failed'}.", "bad")
+    found = headline_of(report.payload)
+    return Result(request, report, found.verdict, found.tone)
 
 
 def print_results(results: list[Result]) -> None:
-    """Print a row for each; a headline has a line of its own where there is no room beside."""
-    ids = ids_of(each.report.id for each in results if each.report)
+    """Print a row for each device. On a narrow terminal, its headline is on a line of its own."""
     rows = [
         (
-            text_of(each.asked.device.legacy_install_id),
-            text_of(place_of(each.asked.device)),
-            status_text(each.asked.status or "–"),
-            ids[each.report.id] if each.report else "–",
+            each.request.device.legacy_install_id,
+            place_of(each.request.device),
+            status(each.request.status or NONE),
+            each.report.id if each.report else None,
         )
         for each in results
     ]
@@ -78,7 +80,7 @@ def print_results(results: list[Result]) -> None:
     headings = ("device", "location", "outcome", "report")
     if is_piped() or console().width >= WIDE:
         beside = [(*row, sentence) for row, sentence in zip(rows, sentences, strict=True)]
-        print_rows((*headings, "headline"), beside, "No device was asked.")
+        print_rows((*headings, "headline"), beside, "No report was requested.")
     elif results:
         print_rows_with_sentences(headings, rows, sentences)
     if results:
@@ -87,18 +89,18 @@ def print_results(results: list[Result]) -> None:
 
 def _counted(results: list[Result]) -> str:
     """Return ``12 devices: 10 completed, 2 expired``."""
-    counts = Counter(each.asked.status or "not asked" for each in results).most_common()
+    counts = Counter(each.request.status or "not requested" for each in results).most_common()
     noun = "device" if len(results) == 1 else "devices"
     return f"{len(results)} {noun}: {', '.join(f'{count} {word}' for word, count in counts)}"
 
 
 def save(result: Result, directory: Path) -> None:
-    """Write the record as JSON, and its page where it has a payload. Raises CommandError."""
+    """Write the record as JSON, and a page if it has a payload. Raises CommandError."""
     if result.report is None:
         return
     from agent.presentation.page.html import report_page  # templates only where saved
 
-    report, device = result.report, result.asked.device
+    report, device = result.report, result.request.device
     name = _UNSAFE.sub("_", device.legacy_install_id)[:NAME_MAX].strip("._") or "device"
     stem = f"{name}-{str(device.instance_id)[:8]}-{report.kind}"
     try:

@@ -1,4 +1,4 @@
-"""Which devices are asked, and which are left out, and why."""
+"""The devices that a request is for, those that are left out, and the reasons."""
 
 import argparse
 from collections.abc import Sequence
@@ -7,16 +7,17 @@ from typing import Final, Literal, get_args
 
 from agent.wire.operator_operations import Device
 from agent.wire.vocabulary import Kind
-from controlplane.cli.connection import record_named
+from controlplane.cli.connection import device_named
 from controlplane.cli.devices.filters import Filters, filters_of, state_of
 from controlplane.client.errors import CommandError, UsageError
+from controlplane.client.operations import OperationsClient
 
-Reason = Literal["offline", "revoked", "unsupported", "already asked"]
+Reason = Literal["offline", "revoked", "unsupported", "already open"]
 REASONS: Final[dict[Reason, str]] = {
     "offline": "offline",
     "revoked": "revoked",
-    "unsupported": "without reports of this kind",
-    "already asked": "with such a request open",
+    "unsupported": "no reports of this kind",
+    "already open": "has an open request of this kind",
 }
 KINDS: Final = frozenset(get_args(Kind))
 NAMED_MAX: Final = 5
@@ -24,10 +25,7 @@ NAMED_MAX: Final = 5
 
 @dataclass(slots=True)
 class Selection:
-    """``left_out`` holds who matched and is not asked now.
-
-    What is to be done about the offline ones later begins with ``left_out["offline"]``.
-    """
+    """``left_out`` has the devices that were meant but get no request now."""
 
     devices: list[Device]
     left_out: dict[Reason, list[Device]] = field(default_factory=dict)
@@ -43,12 +41,12 @@ class Selection:
 
 
 def is_for_one(options: argparse.Namespace) -> bool:
-    """Tell whether one device is named: it is asked whatever its state."""
+    """Return whether one device is named. It gets a request in any state."""
     return len(options.instance) == 1 and not options.all and filters_of(options).is_any
 
 
 def select(options: argparse.Namespace, every: Sequence[Device]) -> Selection:
-    """Return who is asked of those that are meant. Raises CommandError."""
+    """Return the devices that get a request. Raises CommandError."""
     selection = Selection([])
     for device in meant_by(options, every):
         if reason := _reason_against(device, options.kind):
@@ -58,22 +56,30 @@ def select(options: argparse.Namespace, every: Sequence[Device]) -> Selection:
     return selection
 
 
+def listed_devices(client: OperationsClient) -> Sequence[Device]:
+    """Return all devices. Raises CommandError if there are more than the client reads."""
+    every, is_cut = client.devices()
+    if is_cut:
+        raise CommandError("there are too many devices to read: select them by name")
+    return every
+
+
 def meant_by(options: argparse.Namespace, every: Sequence[Device]) -> list[Device]:
-    """Return who is meant by names, or by filters, of all devices. Raises CommandError."""
+    """Return the devices that the names or filters select. Raises CommandError."""
     filters = filters_of(options)
     if options.instance:
         if options.all or not filters.is_any:
-            raise UsageError("name devices, or choose them by --all or filters, not both")
-        return list(dict.fromkeys(record_named(each, every) for each in options.instance))
+            raise UsageError("use either names of devices, or --all and filters")
+        return list(dict.fromkeys(device_named(each, every) for each in options.instance))
     if options.all or not filters.is_any:
         return _filtered(filters, every)
-    raise UsageError("whom to ask? Name devices, or say --location or --all")
+    raise UsageError("no device is selected: use a name, --location or --all")
 
 
 def _filtered(filters: Filters, every: Sequence[Device]) -> list[Device]:
     found = filters.of(every)
     if not found:
-        raise CommandError(f"none of {len(every)} devices is like this")
+        raise CommandError(f"none of {len(every)} devices matches")
     return found
 
 

@@ -1,1 +1,1 @@
-"""The verbs of the retail API: its keys in the database, and what its client lists."""
+"""The commands of the retail API: its keys, sales and catalog."""

@@ -1,72 +1,132 @@
 """``venue-control catalog``: goods, categories, units of measure and fees."""
 
 import argparse
-import json
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
+from typing import Final
 from uuid import UUID
 
-from agent.presentation.report_csv import Row, csv_of
-from agent.wire.base import Model
-from agent.wire.codec import encode_indented, to_plain
-from controlplane.cli.retail.connection import retail_client_of
-from controlplane.cli.screen.terminal import write_exactly
+from agent.wire.codec import encode_indented
+from controlplane.cli.connection import retail_client_of
+from controlplane.cli.matching import only_match
+from controlplane.cli.screen.cells import NONE, Cell, Columns, Record
+from controlplane.cli.screen.money import amount_in_words, minor_units, money_in_words
+from controlplane.cli.screen.output import CsvColumns, print_as, print_csv, print_records
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import NotFoundError
 from controlplane.client.retail import RetailClient
-from controlplane.retail.models import Category, Good
+from controlplane.retail.models import Category, FeeItem, Good, Money, Uom, Variation
 
-GOOD_COLUMNS = (
-    "id", "name", "status", "categoryId", "uom", "vat", "vatPercentage", "variationId",
-    "variation", "variationStatus", "price", "currency", "codes",
-)  # fmt: skip
-"""A row for each variation. Prices are in minor units, as on the wire."""
-LISTED = "`venue-control catalog goods` lists them."
+
+def _money(price: Money | None) -> str:
+    return "open" if price is None else money_in_words(price.value, price.currency_code)
+
+
+def _price_range(good: Good) -> str:
+    """Return ``10.00 AED``, or ``10.00–14.00 AED`` if its variations differ."""
+    prices = [each.default_price for each in good.variations if each.default_price is not None]
+    if not prices:
+        return _money(None)
+    lowest = min(prices, key=lambda each: each.value)
+    highest = max(prices, key=lambda each: each.value)
+    if lowest.value == highest.value:
+        return _money(lowest)
+    return f"{amount_in_words(lowest.value, lowest.currency_code)}–{_money(highest)}"
+
+
+GOODS_CSV: Final[CsvColumns[tuple[Good, Variation]]] = {
+    "id": lambda row: row[0].id,
+    "name": lambda row: row[0].name,
+    "status": lambda row: row[0].status,
+    "categoryId": lambda row: row[0].category_id,
+    "uom": lambda row: row[0].uom.symbol,
+    "vat": lambda row: row[0].vat.fee_item_name,
+    "vatPercentage": lambda row: row[0].vat.fee_item_percentage,
+    "variationId": lambda row: row[1].id,
+    "variation": lambda row: row[1].name,
+    "variationStatus": lambda row: row[1].status,
+    "price": lambda row: minor_units(row[1].default_price),
+    "currency": lambda row: (
+        None if row[1].default_price is None else row[1].default_price.currency_code
+    ),
+    "codes": lambda row: "; ".join(f"{code.type} {code.value}" for code in row[1].codes),
+}
+"""A row for each variation. Prices are in minor units, as in the API."""
+GOODS: Final[Columns[Good]] = {
+    "good": lambda good: good.id,
+    "name": lambda good: good.name,
+    "status": lambda good: good.status,
+    "price": _price_range,
+    "unit": lambda good: good.uom.symbol,
+    "tax": lambda good: good.vat.fee_item_name,
+}
+VARIATIONS: Final[Columns[Variation]] = {
+    "variation": lambda each: each.id,
+    "name": lambda each: each.name or None,
+    "status": lambda each: each.status,
+    "price": lambda each: _money(each.default_price),
+    "codes": lambda each: ", ".join(f"{code.type} {code.value}" for code in each.codes) or None,
+}
+CATEGORIES_CSV: Final[CsvColumns[Category]] = {
+    "id": lambda category: category.id,
+    "name": lambda category: category.name,
+    "parentId": lambda category: category.parent_id,
+}
+UOMS_CSV: Final[CsvColumns[Uom]] = {
+    "id": lambda uom: uom.id,
+    "name": lambda uom: uom.name,
+    "symbol": lambda uom: uom.symbol,
+    "exponent": lambda uom: float(uom.exponent),
+}
+UOMS: Final[Columns[Uom]] = {
+    "unit": lambda uom: uom.id,
+    "name": lambda uom: uom.name,
+    "symbol": lambda uom: uom.symbol,
+    "decimals": lambda uom: str(uom.exponent),
+}
+FEES_CSV: Final[CsvColumns[FeeItem]] = {
+    "id": lambda fee: fee.id,
+    "name": lambda fee: fee.name,
+    "percentage": lambda fee: fee.percentage,
+}
+FEES: Final[Columns[FeeItem]] = {
+    "fee": lambda fee: fee.id,
+    "name": lambda fee: fee.name,
+    "percentage": lambda fee: None if fee.percentage is None else f"{fee.percentage:g} %",
+}
 
 
 def goods(options: argparse.Namespace) -> int:
+    if not options.csv:
+        return _list(options, RetailClient.goods, {}, GOODS, "There are no goods.")
     with retail_client_of(options) as client:
-        found = list(client.goods())
-    rows = [row for each in found for row in _good_rows(each)]
-    if not _is_written(options, found, GOOD_COLUMNS, rows):
-        from controlplane.cli.retail.listings import print_goods  # rich only where shown
-
-        print_goods(found)
+        print_csv(((good, each) for good in client.goods() for each in good.variations), GOODS_CSV)
     return 0
 
 
 def categories(options: argparse.Namespace) -> int:
-    with retail_client_of(options) as client:
-        found = list(client.categories())
-    if not _is_written(
-        options, found, ("id", "name", "parentId"), [_category_row(each) for each in found]
-    ):
-        from controlplane.cli.retail.listings import print_categories
+    names: dict[UUID, str] = {}
 
-        print_categories(found)
-    return 0
+    def fetch(client: RetailClient) -> Iterable[Category]:
+        found = list(client.categories())
+        names.update((each.id, each.name) for each in found)
+        return found
+
+    columns: Columns[Category] = {
+        "category": lambda category: category.id,
+        "name": lambda category: category.name,
+        "within": lambda category: (
+            category.parent_id and names.get(category.parent_id, str(category.parent_id))
+        ),
+    }
+    return _list(options, fetch, CATEGORIES_CSV, columns, "There are no categories.")
 
 
 def uoms(options: argparse.Namespace) -> int:
-    with retail_client_of(options) as client:
-        found = list(client.uoms())
-    rows = [(str(each.id), each.name, each.symbol, float(each.exponent)) for each in found]
-    if not _is_written(options, found, ("id", "name", "symbol", "exponent"), rows):
-        from controlplane.cli.retail.listings import print_uoms
-
-        print_uoms(found)
-    return 0
+    return _list(options, RetailClient.uoms, UOMS_CSV, UOMS, "There are no units.")
 
 
 def fees(options: argparse.Namespace) -> int:
-    with retail_client_of(options) as client:
-        found = list(client.fees())
-    rows = [(str(each.id), each.name, each.percentage) for each in found]
-    if not _is_written(options, found, ("id", "name", "percentage"), rows):
-        from controlplane.cli.retail.listings import print_fees
-
-        print_fees(found)
-    return 0
+    return _list(options, RetailClient.fees, FEES_CSV, FEES, "There are no fees.")
 
 
 def good(options: argparse.Namespace) -> int:
@@ -74,74 +134,59 @@ def good(options: argparse.Namespace) -> int:
         found = _good_of(client, options.id)
         category = "" if options.json else _category_of(client, found)
     if options.json:
-        sys.stdout.write(encode_indented(found) + "\n")
+        print(encode_indented(found))
         return 0
-    from controlplane.cli.retail.listings import print_good  # rich only where shown
+    from controlplane.cli.screen.tables import console, print_facts  # rich only where shown
 
-    print_good(found, category)
+    print_facts(_facts(found, category))
+    console().print()
+    print_records(found.variations, VARIATIONS, "It has no variations.", "Variations")
+    return 0
+
+
+def _list(
+    options: argparse.Namespace,
+    fetch: Callable[[RetailClient], Iterable[Record]],
+    csv_columns: CsvColumns[Record],
+    columns: Columns[Record],
+    empty: str,
+) -> int:
+    with retail_client_of(options) as client:
+        found = list(fetch(client))
+    if not print_as(options, found, csv_columns):
+        print_records(found, columns, empty)
     return 0
 
 
 def _good_of(client: RetailClient, text: str) -> Good:
-    """Return the good meant by its id or the first characters of it. Raises CommandError."""
+    """Return the good with this id or start of an id. Raises CommandError."""
+    hint = "`venue-control catalog goods` lists the goods."
     try:
         return client.good(UUID(text))
     except NotFoundError as error:
-        raise CommandError(f"there is no good {text}", LISTED) from error
+        raise CommandError(f"there is no good {text}", hint) from error
     except ValueError:
         start = text.casefold()
-    found = [each for each in client.goods() if start and str(each.id).startswith(start)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise CommandError(f"no good's id begins with {text!r}", LISTED)
-    ids = ", ".join(str(each.id) for each in found[:5])
-    raise CommandError(f"{text!r} may be any of {len(found)} goods: {ids}")
+    found = (each for each in client.goods() if start and str(each.id).startswith(start))
+    return only_match(text, {each.id: each for each in found}, "good", hint)
 
 
 def _category_of(client: RetailClient, good: Good) -> str:
-    """Return its category's name; its id where the list has none such, "" where there is none."""
+    """Return the name of the good's category, or its id if it is not listed."""
     if good.category_id is None:
         return ""
     names = (each.name for each in client.categories() if each.id == good.category_id)
     return next(names, str(good.category_id))
 
 
-def _is_written(
-    options: argparse.Namespace,
-    found: Sequence[Model],
-    headings: Sequence[str],
-    rows: Sequence[Row],
-) -> bool:
-    """Write the records as a program wants them; False where they are to be shown to a person."""
-    if options.json:
-        sys.stdout.write(json.dumps([to_plain(each) for each in found], indent=2) + "\n")
-    elif options.csv:
-        write_exactly(csv_of(headings, rows))
-    return bool(options.json or options.csv)
-
-
-def _good_rows(good: Good) -> list[Row]:
-    return [
-        (
-            str(good.id),
-            good.name,
-            good.status,
-            None if good.category_id is None else str(good.category_id),
-            good.uom.symbol,
-            good.vat.fee_item_name,
-            good.vat.fee_item_percentage,
-            str(each.id),
-            each.name,
-            each.status,
-            None if each.default_price is None else str(each.default_price.value),
-            None if each.default_price is None else each.default_price.currency_code,
-            "; ".join(f"{code.type} {code.value}" for code in each.codes),
-        )
-        for each in good.variations
-    ]
-
-
-def _category_row(category: Category) -> Row:
-    parent = category.parent_id
-    return str(category.id), category.name, None if parent is None else str(parent)
+def _facts(good: Good, category: str) -> Iterable[tuple[str, Cell]]:
+    yield "name", good.name
+    yield "good", good.id
+    yield "status", good.status
+    if good.description:
+        yield "description", good.description
+    yield "category", category or NONE
+    yield "unit", f"{good.uom.name} ({good.uom.symbol})"
+    yield "tax", good.vat.fee_item_name
+    if good.external_data is not None:
+        yield "external id", good.external_data.id

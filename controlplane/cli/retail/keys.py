@@ -1,15 +1,19 @@
-"""``venue-control retail``: keys of the retail API, made and revoked directly in the database."""
+"""``venue-control retail``: keys of the retail API, created and revoked in the database."""
 
 import argparse
 import sys
+from uuid import UUID
 
 from sqlalchemy.orm import Session
 
 from controlplane.audit.command_line import note_new_retail_key, retail_key_subject
-from controlplane.cli.keys import in_database, key_named, require_database
+from controlplane.cli.chosen_database import add_audit_entry, in_database
+from controlplane.cli.keys import key_named
+from controlplane.cli.screen.cells import grant
+from controlplane.cli.screen.output import print_records, print_secret
 from controlplane.client.errors import CommandError
 from controlplane.clock import system_clock
-from controlplane.operation.audit_entries import COMMAND_LINE, Event, Subject, note
+from controlplane.operation.audit_entries import Subject
 from controlplane.retail.credentials import clients, signing_keys
 from controlplane.retail.credentials.clients import Environment
 from controlplane.storage.merchant.retail_tables import RetailKey
@@ -19,11 +23,11 @@ def create(options: argparse.Namespace) -> int:
     environment: Environment = "live" if options.live else "test"
 
     def work(session: Session) -> str:
-        now, organization = system_clock(), options.organization
+        now = system_clock()
         key_id, key = clients.create_key(
             session,
             name=options.name,
-            organization_id=organization,
+            organization_id=options.organization,
             environment=environment,
             can_write=options.write,
             now=now,
@@ -31,56 +35,55 @@ def create(options: argparse.Namespace) -> int:
         note_new_retail_key(session, key_id, environment, now)
         return key
 
-    key = in_database(options.database, work)
-    sys.stdout.write(f"{key}\n")
-    sys.stdout.flush()
-    grant = "may read, and create goods" if options.write else "may only read"
-    sys.stderr.write(f"This {environment} key {grant}. It is shown only now: keep it.\n")
+    key = in_database(options, work, may_create=True)
+    access = "read, and create goods" if options.write else "read only"
+    print_secret(key, f"Access of this {environment} key: {access}. Save it: it is shown once.")
     return 0
 
 
 def list_all(options: argparse.Namespace) -> int:
-    require_database(options)
-    keys = in_database(options.database, clients.list_keys)
-    from controlplane.cli.retail.listings import print_retail_keys  # rich only where shown
-
-    print_retail_keys(keys)
+    print_records(
+        in_database(options, clients.list_keys),
+        {
+            "id": lambda key: key.id,
+            "key": lambda key: f"…{key.hint}",
+            "grant": grant,
+            "organization": lambda key: key.organization_id,
+            "name": lambda key: key.name or None,
+            "created": lambda key: f"{key.created_at:%Y-%m-%d}",
+        },
+        "There are no retail keys. Create one: venue-control retail keys create",
+    )
     return 0
 
 
 def revoke(options: argparse.Namespace) -> int:
-    """End a key; its access tokens are refused within seconds."""
-    require_database(options)
-    keys = in_database(options.database, clients.list_keys)
-    key_id = key_named(options.id, keys, "retail keys list")
+    """Revoke a key. Its access tokens are refused within seconds."""
+    key_id = key_named(options.id, in_database(options, clients.list_keys), "retail keys list")
 
     def work(session: Session) -> bool:
-        now, row = system_clock(), session.get(RetailKey, key_id)
+        row = session.get(RetailKey, key_id)
         if row is not None and row.revoked_at is None:
-            event = Event("retail_key.revoke", retail_key_subject(row))
-            note(session, COMMAND_LINE, event, organization_id=row.organization_id, now=now)
-        return clients.revoke_key(session, key_id, now)
+            subject, owner = retail_key_subject(row), row.organization_id
+            add_audit_entry(session, "retail_key.revoke", subject, organization_id=owner)
+        return clients.revoke_key(session, key_id, system_clock())
 
-    if not in_database(options.database, work):
+    if not in_database(options, work):
         raise CommandError(f"there is no key {key_id}")
-    sys.stdout.write(f"revoked {key_id}\n")
+    print(f"revoked {key_id}")
     return 0
 
 
 def rotate_signing_key(options: argparse.Namespace) -> int:
-    require_database(options)
+    def work(session: Session) -> UUID:
+        key_id = signing_keys.rotate(session, system_clock())
+        subject = Subject("signing_key", str(key_id))
+        add_audit_entry(session, "retail_key.rotate", subject, organization_id=None)
+        return key_id
 
-    def work(session: Session) -> str:
-        now = system_clock()
-        key_id = signing_keys.rotate(session, now)
-        event = Event("retail_key.rotate", Subject("signing_key", str(key_id)))
-        note(session, COMMAND_LINE, event, organization_id=None, now=now)
-        return str(key_id)
-
-    key_id = in_database(options.database, work)
-    sys.stdout.write(f"signs from now on: {key_id}\n")
+    print(f"new signing key: {in_database(options, work)}")
     sys.stderr.write(
-        "Access tokens of before are refused within seconds. API keys and refresh tokens stay:\n"
-        "clients get new access tokens by them.\n"
+        "Existing access tokens are refused within seconds. API keys and refresh tokens stay\n"
+        "valid: clients get new access tokens with them.\n"
     )
     return 0

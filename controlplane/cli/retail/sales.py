@@ -1,54 +1,89 @@
-"""``venue-control sales``: completed sales, with their lines in JSON."""
+"""``venue-control sales``: completed sales. JSON includes their lines."""
 
 import argparse
-import json
-import sys
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
+from typing import Final
 
-from agent.presentation.report_csv import Row, csv_of
-from agent.wire.codec import to_plain
-from controlplane.cli.arguments.retail import SALES_SHOWN
+from controlplane.cli.arguments.client import SALES_SHOWN
 from controlplane.cli.arguments.values import Moment
-from controlplane.cli.retail.connection import retail_client_of
+from controlplane.cli.connection import retail_client_of
+from controlplane.cli.screen.cells import Columns
+from controlplane.cli.screen.money import minor_units, money_in_words
+from controlplane.cli.screen.output import CsvColumns, print_as, print_records
 from controlplane.cli.screen.progress import Progress
-from controlplane.cli.screen.terminal import write_exactly
 from controlplane.client.errors import UsageError
 from controlplane.retail.limits import PAGE_SIZE
-from controlplane.retail.models import Money, Sale
+from controlplane.retail.models import Sale
 
-CSV_COLUMNS = (
-    "id", "number", "ticketNumber", "initiatedAt", "pointOfSaleId", "initiatedById", "positions",
-    "discount", "taxableAmount", "tax", "total", "currency", "comment",
-)  # fmt: skip
-"""Amounts are in minor units, as on the wire."""
+
+def _line_count(sale: Sale) -> str | None:
+    return None if sale.positions is None else str(len(sale.positions))
+
+
+CSV: Final[CsvColumns[Sale]] = {
+    "id": lambda sale: sale.id,
+    "number": lambda sale: sale.number,
+    "ticketNumber": lambda sale: sale.ticket_number,
+    "initiatedAt": lambda sale: sale.initiated_at.isoformat(),
+    "pointOfSaleId": lambda sale: sale.point_of_sale_id,
+    "initiatedById": lambda sale: sale.initiated_by_id,
+    "positions": _line_count,
+    "discount": lambda sale: minor_units(sale.totals.discount),
+    "taxableAmount": lambda sale: minor_units(sale.totals.taxable_amount),
+    "tax": lambda sale: minor_units(sale.totals.tax),
+    "total": lambda sale: minor_units(sale.totals.total),
+    "currency": lambda sale: sale.totals.total.currency_code,
+    "comment": lambda sale: sale.comment,
+}
+"""Amounts are in minor units, as in the API."""
+COLUMNS: Final[Columns[Sale]] = {
+    "number": lambda sale: sale.number,
+    "when": lambda sale: f"{sale.initiated_at.astimezone():%Y-%m-%d %H:%M}",
+    "till": lambda sale: sale.point_of_sale_id,
+    "lines": _line_count,
+    "total": lambda sale: money_in_words(sale.totals.total.value, sale.totals.total.currency_code),
+}
 
 
 def list_all(options: argparse.Namespace) -> int:
     first, last = _bounds(options.since, options.until)
-    is_whole = options.json or options.csv or first is not None
-    limit = options.limit or (None if is_whole else SALES_SHOWN)
+    has_no_limit = options.json or options.csv or first is not None
+    limit = options.limit or (None if has_no_limit else SALES_SHOWN)
     with Progress() as progress, retail_client_of(options, progress) as client:
         found = client.sales(sort=options.sort, initiated_from=first, initiated_to=last)
-        # One more than is shown tells whether there are others.
-        asked = islice(found, None if limit is None else limit + 1)
-        sales = list(_counted(asked, progress))
+        # One more than is shown: its presence means that there are more.
+        fetched = islice(found, None if limit is None else limit + 1)
+        sales = list(_counted(fetched, progress))
     is_cut = limit is not None and len(sales) > limit
     sales = sales[:limit]
-    if options.json:
-        sys.stdout.write(json.dumps([to_plain(each) for each in sales], indent=2) + "\n")
-    elif options.csv:
-        write_exactly(csv_of(CSV_COLUMNS, (_row(each) for each in sales)))
-    else:
-        from controlplane.cli.retail.listings import print_sales  # rich only where shown
-
-        print_sales(sales, is_cut=is_cut)
+    if not print_as(options, sales, CSV):
+        _print(sales, is_cut=is_cut)
     return 0
 
 
+def _print(sales: Sequence[Sale], *, is_cut: bool) -> None:
+    from controlplane.cli.screen.tables import print_note  # rich only where shown
+
+    print_records(sales, COLUMNS, "No sale was completed in this period.")
+    if sales:
+        print_note(_summary(sales) + ("; --limit N shows more" if is_cut else ""))
+
+
+def _summary(sales: Sequence[Sale]) -> str:
+    """Return ``12 sales, 310.50 AED, 12.00 EUR``."""
+    totals: Counter[str] = Counter()
+    for sale in sales:
+        totals[sale.totals.total.currency_code] += sale.totals.total.value
+    noun = "sale" if len(sales) == 1 else "sales"
+    amounts = ", ".join(money_in_words(value, name) for name, value in sorted(totals.items()))
+    return f"{len(sales)} {noun}, {amounts}"
+
+
 def _counted(sales: Iterable[Sale], progress: Progress) -> Iterator[Sale]:
-    """Show how many there are so far: a page has 20 (contract: Limits), a year thousands."""
+    """Show the number of sales so far: a page has 20 (contract: Limits)."""
     for number, sale in enumerate(sales, 1):
         if number % PAGE_SIZE == 0:
             progress.show(f"{number} sales fetched")
@@ -61,26 +96,3 @@ def _bounds(since: Moment | None, until: Moment | None) -> tuple[datetime | None
     if first is not None and last is not None and last < first:
         raise UsageError("--until must not be before --since")
     return first, last
-
-
-def _row(sale: Sale) -> Row:
-    totals = sale.totals
-    return (
-        sale.id,
-        sale.number,
-        sale.ticket_number,
-        sale.initiated_at.isoformat(),
-        sale.point_of_sale_id,
-        sale.initiated_by_id,
-        None if sale.positions is None else str(len(sale.positions)),
-        _amount(totals.discount),
-        _amount(totals.taxable_amount),
-        _amount(totals.tax),
-        _amount(totals.total),
-        totals.total.currency_code,
-        sale.comment,
-    )
-
-
-def _amount(money: Money | None) -> str | None:
-    return None if money is None else str(money.value)

@@ -1,1 +1,1 @@
-"""What a person sees and is asked: lists, progress, questions."""
+"""Output for users and programs: tables, JSON, CSV, progress and confirmations."""

@@ -1,10 +1,13 @@
-"""Amounts of minor units as people write them: ``12.50 AED``, ``1250 JPY``, ``1.250 BHD``.
+"""Amounts of minor units as text: ``12.50 AED``, ``1250 JPY``, ``1.250 BHD``.
 
-The decimals are those of ISO 4217, by which the service counts. CLDR, and what builds on it, shows
-fewer of some currencies (two of IQD's three are never coined) and would be wrong by powers of ten.
+The number of decimals is that of ISO 4217, as in the service. CLDR, and libraries that use it, show
+fewer for some currencies (two of IQD's three are never coined), which would be wrong here by powers
+of ten.
 """
 
 from typing import Final
+
+from controlplane.retail.models import Money
 
 _DECIMALS: Final = {
     **dict.fromkeys(
@@ -17,12 +20,12 @@ _DECIMALS: Final = {
     **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
     **dict.fromkeys(("CLF", "UYW"), 4),
 }  # fmt: skip
-"""ISO 4217, list one, of 2025-05-12: all that have another number than two."""
+"""ISO 4217, list one, of 2025-05-12: the currencies with a number of decimals other than two."""
 _COMMON: Final = 2
 
 
 def amount_in_words(minor_units: int, currency: str) -> str:
-    """Return the amount with the currency's decimals, without its name: ``-12.50``."""
+    """Return the amount with the currency's decimals, without its code: ``-12.50``."""
     decimals = _DECIMALS.get(currency, _COMMON)
     sign = "-" if minor_units < 0 else ""
     whole, part = divmod(abs(minor_units), 10**decimals)
@@ -31,3 +34,8 @@ def amount_in_words(minor_units: int, currency: str) -> str:
 
 def money_in_words(minor_units: int, currency: str) -> str:
     return f"{amount_in_words(minor_units, currency)} {currency}"
+
+
+def minor_units(money: Money | None) -> str | None:
+    """Return the amount as the API has it."""
+    return None if money is None else str(money.value)

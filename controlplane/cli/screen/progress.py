@@ -1,4 +1,4 @@
-"""What is being waited for, on stderr: one living line at a terminal, plain lines elsewhere."""
+"""Progress on stderr: one line that is updated on a terminal, otherwise plain lines."""
 
 import sys
 import time
@@ -12,23 +12,22 @@ from agent.presentation.plain_text import plain
 if TYPE_CHECKING:
     from rich.status import Status
 
-QUIET_S: Final = 10.0
-"""Where lines stay, a wait is told at most so often."""
+WAIT_LINE_INTERVAL_S: Final = 10.0
+"""Minimum time between two lines about waiting, if they are not on a terminal."""
 _SPINNER: Final = 4
-"""Columns of the sign that moves, and of the room beside it."""
+"""Columns of the spinner and the space around it."""
 
 
 class Progress:
-    """Use as a context manager. ``show`` changes the living line, ``tell`` adds one that stays.
-
-    ``show`` is seen at a terminal only, ``tell`` everywhere, ``log`` in logs and pipes only.
+    """A context manager. ``show`` updates the line on a terminal, ``tell`` prints a line
+    everywhere, and ``log`` prints a line everywhere but on a terminal.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._status: Status | None = None
         self._text = ""
-        self._told_wait_s: float | None = None
+        self._wait_line_at_s: float | None = None
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
@@ -68,15 +67,15 @@ class Progress:
             self.tell(line)
 
     def waits(self, wait_s: float, status: int) -> None:
-        """Tell that the service asked to be left alone for a while."""
+        """Report that the client waits because the service refused a call for now."""
         why = "asks to slow down" if status == HTTPStatus.TOO_MANY_REQUESTS else "is busy"
-        said = f"the service {why}: waiting {max(1, round(wait_s))} s"
+        line = f"the service {why}: waiting {max(1, round(wait_s))} s"
         now_s = self._monotonic()
         if self._status is not None:
-            self._render(f"{said} · {self._text}" if self._text else said)
-        elif self._told_wait_s is None or now_s - self._told_wait_s >= QUIET_S:
-            self._told_wait_s = now_s
-            self.tell(said)
+            self._render(f"{line} · {self._text}" if self._text else line)
+        elif self._wait_line_at_s is None or now_s - self._wait_line_at_s >= WAIT_LINE_INTERVAL_S:
+            self._wait_line_at_s = now_s
+            self.tell(line)
 
     def _render(self, text: str) -> None:
         if self._status is None:

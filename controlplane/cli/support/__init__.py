@@ -1,1 +1,1 @@
-"""``venue-control support``: support's own side, said directly in the database."""
+"""``venue-control support``, which works directly on the database."""

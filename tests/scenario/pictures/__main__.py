@@ -23,9 +23,9 @@ from agent.wire.codec import encode_indented
 from agent.wire.payloads.application import ApplicationPayload
 from controlplane.cli.demo import keep, reports_of
 from controlplane.client.connection import connect
-from controlplane.demo.loop import start_agent, start_service
+from controlplane.demo.environment import set_up_environment, why_no_lan
 from controlplane.demo.processes import Processes
-from controlplane.demo.stage import set_up, why_no_lan
+from controlplane.demo.programs import start_agent, start_service
 from tests.paths import ROOT
 from tests.prerequisites import browser as find_browser
 from tests.scenario.pictures.browser import Browser, browser
@@ -203,15 +203,15 @@ def keep_recorded(told: ApplicationPayload, home: Path) -> None:
 def take_all(shots: Shots, home: Path) -> None:
     program = find_browser()
     with Processes(home) as processes:
-        stage = set_up(processes, is_real=False)
-        base_url, link = start_service(processes, stage)
+        venue = set_up_environment(processes, is_real=False)
+        base_url, link = start_service(processes, venue)
         with connect(base_url, str(home / "api-key"), {}) as client:
-            device = start_agent(processes, stage, client, base_url)
+            device = start_agent(processes, venue, client, base_url)
             for report in reports_of(client, device):
                 keep(report, home)
                 if isinstance(report.payload, ApplicationPayload):
                     keep_recorded(report.payload, home)
-        here = Till(home, base_url, {**os.environ, **stage.environment})
+        here = Till(home, base_url, {**os.environ, **venue.variables})
         with browser(program, home / "profile") as tab:
             take_pages(here, shots, tab, link)
             take_figures(home, shots, tab)

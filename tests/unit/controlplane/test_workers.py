@@ -64,7 +64,7 @@ def is_running(pid: int) -> bool:
 def test_several_workers_need_postgresql(tmp_path: Path) -> None:
     done = run("serve", "--port", "0", "--workers", "2", "--database", str(tmp_path / "service.db"))
     assert done.returncode == 2
-    assert "several workers need PostgreSQL" in done.stderr
+    assert "several workers require PostgreSQL" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -98,7 +98,7 @@ def test_it_is_shown_as_a_table_as_csv_and_in_part(capsys: pytest.CaptureFixture
     assert entries(capsys, "--by", "ada") == []
     assert entries(capsys, "--of-nobody") == []
     assert entries(capsys, "--organization", "org-0002") == []
-    assert "Nothing was noted." in said(capsys, "audit", "--organization", "org-0002")
+    assert "There are no entries." in said(capsys, "audit", "--organization", "org-0002")
 
 
 def test_how_long_it_is_kept_is_said_in_days() -> None:

@@ -51,8 +51,11 @@ def test_without_the_services_libraries_the_way_to_them_is_said() -> None:
     done = run_without("sqlalchemy", "serve")
     assert done.returncode == 1
     said, advice = done.stderr.splitlines()
-    assert said.startswith("venue-control: this needs the service's own libraries, and sqlalchemy")
-    assert advice == "install them: pip install 'venue-agent[controlplane]'"
+    assert said == (
+        "venue-control: this command requires the libraries of the service, and sqlalchemy is"
+        " missing"
+    )
+    assert advice == "Install them: pip install 'venue-agent[controlplane]'"
 
 
 @pytest.mark.parametrize(
@@ -64,11 +67,11 @@ def test_without_the_services_libraries_the_way_to_them_is_said() -> None:
         (["devices", "--base-url", "http://[x"], "not the address"),
         (["devices", "--api-key-file", "/nonexistent/key"], "cannot read the API key"),
         (["devices"], "there is no API key"),
-        (["keys", "create", "--count", "3"], "need --out"),
+        (["keys", "create", "--count", "3"], "require --out"),
         (["keys", "create", "--locations-file", "/nonexistent/x", "--out", "x"], "cannot read the"),
-        (["report", "--api-key-file", "F"], "which report?"),
-        (["report", INSTANCE, "--latest", "bar", "network"], "which report?"),
-        (["request", "bar", "network", "--out", "x"], "need --wait"),
+        (["report", "--api-key-file", "F"], "give either the id of a report"),
+        (["report", INSTANCE, "--latest", "bar", "network"], "give either the id of a report"),
+        (["request", "bar", "network", "--out", "x"], "require --wait"),
         (["keys", "create", "--location", ""], "a location id has"),
         (["keys", "list", "--database", "nosuch://x"], "cannot use the database"),
         (

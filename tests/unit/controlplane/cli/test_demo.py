@@ -24,4 +24,6 @@ def test_a_place_that_cannot_be_made_is_said_in_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["demo", "--dir", "/dev/null/demo"]) == 1
-    assert capsys.readouterr().err == "venue-control: cannot make /dev/null/demo: Not a directory\n"
+    assert (
+        capsys.readouterr().err == "venue-control: cannot create /dev/null/demo: Not a directory\n"
+    )

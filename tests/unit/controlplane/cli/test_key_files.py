@@ -84,7 +84,7 @@ def test_nothing_is_overwritten(
     assert main(["keys", "create", "--location", "a", "--out", str(out)]) == 0
     held = (out / "a-01.key").read_text("ascii")
     assert main(["keys", "create", "--location", "a", "--out", str(out)]) == 2
-    assert "is not empty, and no key is overwritten" in capsys.readouterr().err
+    assert "is not empty, and keys are not overwritten" in capsys.readouterr().err
     assert (out / "a-01.key").read_text("ascii") == held
     assert len(in_it(database)) == 1
 
@@ -109,7 +109,7 @@ def test_on_a_full_disk_there_is_no_key_at_all(
     monkeypatch.setattr(os, "fsync", fsync)
     out = tmp_path / "place" / "keys"
     assert main(["keys", "create", "--count", "3", "--out", str(out)]) == 1
-    assert "no key was made: cannot write to" in capsys.readouterr().err
+    assert "no key was created: cannot write to" in capsys.readouterr().err
     assert list(out.parent.iterdir()) == []
     assert len(in_it(database)) == 1
 
@@ -147,7 +147,7 @@ def test_keys_whose_directory_cannot_be_named_are_said_to_be_where_they_are(
 def test_two_locations_that_would_share_a_file_are_refused() -> None:
     with pytest.raises(CommandError, match=r"the file a_b-01\.key"):
         key_files.plan(["a/b", "A:b"], 1, "")
-    with pytest.raises(CommandError, match="more than the 10000"):
+    with pytest.raises(CommandError, match="more than the maximum of 10000"):
         key_files.plan(["a"], 10_001, "")
 
 
@@ -163,6 +163,6 @@ def test_a_key_is_ended_by_its_name_its_last_four_or_the_start_of_its_id(
     assert main(["keys", "revoke", f"…{three.hint}"]) == 0
     assert main(["keys", "revoke", str(three.id)[:9].upper()]) == 0
     assert main(["keys", "revoke", "two"]) == 2
-    assert "may be any of 2 keys" in capsys.readouterr().err
+    assert "'two' matches 2 keys" in capsys.readouterr().err
     assert main(["keys", "revoke", "four"]) == 2
     assert [key.name for key in in_it(database) if key.revoked_at] == ["one", "three"]

@@ -95,7 +95,7 @@ def test_a_device_without_reports_is_said(capsys: pytest.CaptureFixture[str]) ->
     assert said(capsys, "reports", "--device", "kitchen-till").startswith("No report since ")
     assert main(["report", "--latest", "kitchen-till", "network"]) == 1
     hint = capsys.readouterr().err.splitlines()[-1]
-    assert hint == "Ask for one: venue-control request kitchen-till network --wait"
+    assert hint == "Request one: venue-control request kitchen-till network --wait"
 
 
 def test_a_report_is_meant_by_the_start_of_its_id_or_as_the_latest(
@@ -108,7 +108,7 @@ def test_a_report_is_meant_by_the_start_of_its_id_or_as_the_latest(
     assert latest["id"] == newest["reportId"]
     assert main(["report", "ffff-nope"]) == 2
     assert main(["report", "0000000000"]) == 1
-    assert "among the newest of each device" in capsys.readouterr().err
+    assert "Use the whole id for a report that is not recent." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_reports_lists_as_csv(
 
 def test_a_list_that_a_report_has_not_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "--latest", "bar-till", "network", "--csv", "facts"]) == 2
-    assert "has no facts: it has hosts, endpoints, printers" in capsys.readouterr().err
+    assert "has no list facts: use one of hosts, endpoints, printers" in capsys.readouterr().err
 
 
 def test_what_changed_since_the_report_before(capsys: pytest.CaptureFixture[str]) -> None:
@@ -197,8 +197,8 @@ async def test_a_revoke_is_asked_about(
     revoke = ["revoke", "to-be-revoked"]
     assert await asyncio.to_thread(main, revoke) == 2
     said_elsewhere = capsys.readouterr().err
-    assert "to-be-revoked at loc-0009, online, heard " in said_elsewhere
-    assert "Say it by --yes." in said_elsewhere
+    assert "to-be-revoked at loc-0009, online, last seen " in said_elsewhere
+    assert "Use --yes." in said_elsewhere
     for typed, code in (("n\n", 1), ("\n", 1), ("", 1), ("Yes\n", 0)):
         monkeypatch.setattr(sys, "stdin", Terminal(typed))
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)

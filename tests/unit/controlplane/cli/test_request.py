@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from agent.wire import routes
 from controlplane.cli.main import main
-from controlplane.cli.requests import create
+from controlplane.cli.screen import confirmation
 from controlplane.clock import system_clock
 from controlplane.storage.database import Database
 from controlplane.storage.tables import Device
@@ -119,7 +119,7 @@ async def test_who_is_asked_already_is_left_out(
     words = ["request", "--location", "twice", "network"]
     assert await asyncio.to_thread(main, words) == 0
     shown = capsys.readouterr()
-    assert "left out, with such a request open: 1 (twice-till-1)" in shown.err
+    assert "left out, has an open request of this kind: 1 (twice-till-1)" in shown.err
     assert "twice-till-2" in shown.out
     assert len((await one.detail())["requests"]) == len((await two.detail())["requests"]) == 1
     assert await asyncio.to_thread(main, words) == 1
@@ -147,11 +147,11 @@ async def test_many_are_asked_only_when_it_is_meant(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(create, "CONFIRM_ABOVE", 1)
+    monkeypatch.setattr(confirmation, "CONFIRM_ABOVE", 1)
     devices = await venue(http, service, "many", 2)
     words = ["request", "--location", "many", "network"]
     assert await asyncio.to_thread(main, words) == 2
-    assert "Ask 2 devices for a report of kind network?" in capsys.readouterr().err
+    assert "Request a network report from 2 devices?" in capsys.readouterr().err
     assert [(await device.detail())["requests"] for device in devices] == [[], []]
     assert await asyncio.to_thread(main, [*words, "--yes"]) == 0
     assert [len((await device.detail())["requests"]) for device in devices] == [1, 1]
@@ -160,10 +160,10 @@ async def test_many_are_asked_only_when_it_is_meant(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("request network", "2: whom to ask?"),
-        ("request x --all network", "2: name devices, or choose them by"),
+        ("request network", "2: no device is selected"),
+        ("request x --all network", "2: use either names of devices, or --all"),
         ("request --location nowhere network", "1: none of "),
-        ("request no-such-till y network", "1: no device is called 'no-such-till'"),
+        ("request no-such-till y network", "1: no device matches 'no-such-till'"),
     ],
 )
 async def test_a_wrong_choice_is_said(
@@ -186,7 +186,7 @@ async def test_a_device_without_such_reports_is_left_out(
         http, service.api_key, "only-app", locationId="kinds", capabilities=["application"]
     )
     assert await asyncio.to_thread(main, ["request", "--location", "kinds", "network"]) == 1
-    assert "left out, without reports of this kind: 1 (only-app)" in capsys.readouterr().err
+    assert "left out, no reports of this kind: 1 (only-app)" in capsys.readouterr().err
 
 
 async def test_who_is_offline_is_left_out_of_many_and_told_of_when_alone(tmp_path: Path) -> None:
@@ -202,9 +202,9 @@ async def test_who_is_offline_is_left_out_of_many_and_told_of_when_alone(tmp_pat
             alone = await run_beside("request", "gone-till-1", "network", "--wait", **here)
     assert many.returncode == 1
     assert "left out, offline: 2 (gone-till-1, gone-till-2)" in many.stderr
-    assert "venue-control: no device is left to ask" in many.stderr
-    assert "gone-till-1 is offline, last heard " in alone.stderr
-    assert "It was not taken in time." in alone.stderr
+    assert "venue-control: no device is left to request a report from" in many.stderr
+    assert "gone-till-1 is offline, last seen " in alone.stderr
+    assert "The request expired before the device received it." in alone.stderr
     assert alone.stdout.splitlines()[-1].endswith(" expired")
     assert alone.returncode == 1
 
@@ -265,8 +265,8 @@ async def test_ctrl_c_ends_the_waiting_and_says_what_goes_on(
         process.wait(TIMEOUT_S)
     assert process.returncode == 130
     # The service may have told of the second before its reply was here.
-    goes_on = r"(The request goes|2 requests go) on at the service, until \d\d:\d\d at most"
-    assert re.search(goes_on, error)
+    continues = r"(The request continues|2 requests continue) at the service until \d\d:\d\d"
+    assert re.search(continues, error)
     assert "venue-control reports --since 1h" in error
     assert "Traceback" not in error
     assert re.search(r"(1 device: 1|2 devices: 2) queued\n$", out)

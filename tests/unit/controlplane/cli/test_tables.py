@@ -8,8 +8,8 @@ import pytest
 
 from agent.wire.operator_operations import Device
 from controlplane.cli.connection import device_named
-from controlplane.cli.screen.listings import print_device, print_devices
-from controlplane.cli.tables import ids_of, print_rows
+from controlplane.cli.devices.verbs import device_facts, print_devices
+from controlplane.cli.screen.tables import ids_of, print_facts, print_rows
 from controlplane.client.errors import CommandError
 
 INSTANCE = UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
@@ -79,17 +79,19 @@ def test_no_devices_are_said(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_devices_first_line_is_its_name(capsys: pytest.CaptureFixture[str]) -> None:
-    print_device(DEVICE)
+    print_facts(device_facts(DEVICE))
     assert capsys.readouterr().out.splitlines()[0].split() == ["name", "bar-till-2"]
 
 
 @pytest.mark.parametrize("words", ["bar-till-2", "Bar-Till-2", "0f7e", str(INSTANCE)])
 def test_a_device_is_meant_by_its_name_or_the_start_of_its_id(words: str) -> None:
     other = DEVICE.model_copy(update={"instance_id": UUID(int=7), "legacy_install_id": "kitchen"})
-    assert device_named(words, [other, DEVICE]) == INSTANCE
+    assert device_named(words, [other, DEVICE]).instance_id == INSTANCE
 
 
-@pytest.mark.parametrize(("words", "said"), [("cellar", "no device"), ("bar-till-2", "any of 2")])
+@pytest.mark.parametrize(
+    ("words", "said"), [("cellar", "no device matches"), ("bar-till-2", "matches 2 devices")]
+)
 def test_who_is_not_exactly_one_device_is_nobody(words: str, said: str) -> None:
     twin = DEVICE.model_copy(update={"instance_id": UUID(int=7)})
     with pytest.raises(CommandError, match=said):

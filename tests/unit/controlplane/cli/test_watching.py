@@ -39,7 +39,7 @@ def test_hours_are_set_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
         "loc-2: always open (UTC)",
     ]
     assert main(["locations", "list", "--organization", "org-2"]) == 0
-    assert capsys.readouterr().out.startswith("Nothing was said")
+    assert capsys.readouterr().out.startswith("No location has")
 
 
 @pytest.mark.usefixtures("database")
@@ -62,8 +62,8 @@ def test_maintenance_is_on_the_locations_clock_and_ends(
     [
         (("set", "loc-1", "--zone", "Europe/Rigga", "--always-open"), "is no time zone"),
         (("set", "loc-1", "--zone", "UTC", "--open", "always"), "is not of the form"),
-        (("quiet", "loc-1", "--until", "tomorrow"), "is no moment"),
-        (("quiet", "loc-1", "--until", "2001-01-01"), "is over already"),
+        (("quiet", "loc-1", "--until", "tomorrow"), "is not a date and time"),
+        (("quiet", "loc-1", "--until", "2001-01-01"), "is in the past"),
         (("quiet", "loc-1", "--device", "till", "--end"), "is not the id of a device"),
     ],
 )

@@ -15,7 +15,7 @@ from collectors.network.printers.cups import queue_printers
 from collectors.shared import ipp
 from collectors.shared.print_jobs import parse_jobs
 from controlplane.client.errors import CommandError
-from controlplane.demo import place
+from controlplane.demo import directory
 from controlplane.demo.lan.plan import LanService
 from controlplane.demo.spooler import answer
 from controlplane.demo.venue import QUEUES, UUIDS, VENUE
@@ -65,23 +65,26 @@ def test_a_service_type_that_nobody_would_hear_is_refused() -> None:
 
 def test_a_demo_empties_what_a_demo_left(tmp_path: Path) -> None:
     home = tmp_path / "demo"
-    with place.claimed(home):
+    with directory.claim_directory(home):
         (home / "state").mkdir()
         (home / "state" / "file").touch()
         (home / "link").symlink_to(tmp_path)
-    with place.claimed(home):
-        assert [path.name for path in home.iterdir()] == [place.LOCK]
+    with directory.claim_directory(home):
+        assert [path.name for path in home.iterdir()] == [directory.LOCK]
     assert tmp_path.exists()
 
 
 def test_what_another_uses_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "ENDS_WITHIN_S", 0.0)
+    monkeypatch.setattr(directory, "ENDS_WITHIN_S", 0.0)
     (tmp_path / "kept").touch()
-    (tmp_path / place.LOCK).touch()
-    other = os.open(tmp_path / place.LOCK, os.O_RDWR)
+    (tmp_path / directory.LOCK).touch()
+    other = os.open(tmp_path / directory.LOCK, os.O_RDWR)
     try:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(CommandError, match="another demo uses"), place.claimed(tmp_path):
+        with (
+            pytest.raises(CommandError, match="another demo uses"),
+            directory.claim_directory(tmp_path),
+        ):
             pass
     finally:
         os.close(other)

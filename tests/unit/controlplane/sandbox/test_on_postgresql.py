@@ -16,10 +16,10 @@ from controlplane.merchant.rebuild import rebuild
 from controlplane.merchant.zones import set_zone
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
+from controlplane.sandbox.continuing import continue_sales, stored_generator, stored_plan
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.ndjson import export, load_lines
 from controlplane.sandbox.plan import ORGANIZATION, Plan
-from controlplane.sandbox.standing import go_on, standing_plan, standing_trade
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from tests.postgresql import new_database
@@ -56,8 +56,8 @@ def answers(database: Database) -> dict[str, Any]:
 def play(database: Database) -> list[dict[str, int]]:
     """Load, go on sale by sale, move a location to another zone; return what each rebuild found."""
     database.write(lambda session: load(session, PLAN, SINCE))
-    going = database.read(lambda s: standing_trade(s, standing_plan(s, ORGANIZATION)))
-    database.write(lambda session: go_on(session, going, SINCE, NOW))
+    going = database.read(lambda s: stored_generator(s, stored_plan(s, ORGANIZATION)))
+    database.write(lambda session: continue_sales(session, *going, SINCE, NOW))
     wrong = [database.write(rebuild)]
     database.write(lambda session: set_zone(session, 1, "Asia/Kathmandu"))
     return [*wrong, database.write(rebuild)]

@@ -12,16 +12,16 @@ from sqlalchemy import func, select, text
 from controlplane.cli.main import main
 from controlplane.merchant.rebuild import rebuild
 from controlplane.sandbox.contents import CONTENTS, ROLLUPS, clear
+from controlplane.sandbox.continuing import (
+    NoSandboxError,
+    continue_sales,
+    last_sale_at,
+    stored_generator,
+    stored_plan,
+)
 from controlplane.sandbox.loading import OccupiedError, load
 from controlplane.sandbox.ndjson import FormatError, export, load_lines
 from controlplane.sandbox.plan import ORGANIZATION, Plan
-from controlplane.sandbox.standing import (
-    NoSandboxError,
-    go_on,
-    last_moment,
-    standing_plan,
-    standing_trade,
-)
 from controlplane.storage.database import Database
 from controlplane.storage.merchant.sales_tables import Sale
 
@@ -124,12 +124,12 @@ def test_trade_goes_on_as_a_longer_load_would_have(tmp_path: Path) -> None:
     whole.write(lambda session: load(session, plan, NOW))
     parts.write(lambda session: load(session, plan, now))
     going = parts.read(
-        lambda session: standing_trade(session, standing_plan(session, ORGANIZATION))
+        lambda session: stored_generator(session, stored_plan(session, ORGANIZATION))
     )
-    assert parts.read(lambda session: last_moment(session, ORGANIZATION)) <= now
+    assert parts.read(lambda session: last_sale_at(session, ORGANIZATION)) <= now
     written = [0, 0]
     for until in (now + timedelta(hours=9), now + timedelta(hours=30), NOW):
-        found = parts.write(lambda s, a=now, b=until: go_on(s, going, a, b))  # type: ignore[misc]
+        found = parts.write(lambda s, a=now, b=until: continue_sales(s, *going, a, b))  # type: ignore[misc]
         written = [one + other for one, other in zip(written, found, strict=True)]
         now = until
     assert min(written) > 0
@@ -201,7 +201,7 @@ UNIT = {
         ([HEAD.replace("1,", "2,")], "line 1 is not the head"),
         ([HEAD, "[]"], "line 2 is not an object"),
         ([HEAD, "{"], "line 2 is not JSON"),
-        ([HEAD, '{"table": "api_keys"}'], "line 2 names no table"),
+        ([HEAD, '{"table": "api_keys"}'], "line 2 names an unknown table"),
         ([HEAD, json.dumps(UNIT | {"exponent": "0"})], "line 2: exponent"),
         ([HEAD, json.dumps(UNIT | {"more": 1})], "line 2: more"),
         ([HEAD, json.dumps({**UNIT, "id": "x"})], "line 2: id"),
@@ -216,7 +216,7 @@ def test_what_is_no_export_is_refused(database: Database, told: list[str], said:
 
 def test_only_a_sandbox_goes_on(database: Database) -> None:
     with pytest.raises(NoSandboxError):
-        database.read(lambda session: standing_plan(session, "org-0001"))
+        database.read(lambda session: stored_plan(session, "org-0001"))
 
 
 # ---------------------------------------------------------------------------- the command line

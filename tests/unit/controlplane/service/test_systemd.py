@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.cli.main import build_parser, main
-from controlplane.cli.service import in_words, install_and_start, options_file
+from controlplane.cli.service import describe, install_and_start, options_file
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.service.places import RESOURCES, UNIT
 from controlplane.service.program import quoted, require_safe_program
@@ -154,26 +154,26 @@ def test_a_service_that_is_not_there_is_not_started(
     service.stop()
     service.uninstall()
     assert system.changes() == []
-    assert in_words(service.state())[0].endswith("not installed")
+    assert describe(service.state())[0].endswith("not installed")
 
 
 def test_the_state_is_told_in_lines_that_fit() -> None:
     state = ServiceState(True, True, "running", 12, "listening on http://127.0.0.1:8470", 2)
-    assert in_words(state) == [
+    assert describe(state) == [
         "service   installed, starts at boot",
         "now       running (process 12)",
         "detail    listening on http://127.0.0.1:8470",
         "restarts  2 by systemd",
     ]
     failed = ServiceState(True, False, "failed", 0, "", 0)
-    assert in_words(failed)[-1].startswith("→ find out why")
+    assert describe(failed)[-1].startswith("→ find out why")
 
 
 def test_a_program_that_others_may_change_is_refused(tmp_path: Path) -> None:
     program = tmp_path / "venue-control"
     program.touch()
     tmp_path.chmod(0o777)
-    with pytest.raises(CommandError, match=r"may be changed by others|home directory"):
+    with pytest.raises(CommandError, match=r"other users than root can change|home directory"):
         require_safe_program(program, os.getuid())
 
 

@@ -93,7 +93,7 @@ class TestLostNotices:
             # It listens again, by itself.
             while not await other.core.read(lambda session: session.scalars(LISTENERS).all()):
                 pass
-        assert "cannot hear the other processes" in caplog.text
+        assert "cannot receive messages of the other processes" in caplog.text
 
 
 @pytest.mark.needs("postgresql")

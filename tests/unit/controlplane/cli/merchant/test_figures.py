@@ -9,7 +9,7 @@ import pytest
 
 from agent.wire.codec import validate
 from controlplane.analytics.messages import FiguresQuery, LocationQuery, NarrowedQuery
-from controlplane.cli.figures.coverage import notes_of
+from controlplane.cli.figures.listings import notes_of
 from controlplane.cli.main import main
 from controlplane.cli.screen.money import amount_in_words
 from controlplane.client.connection import connect
@@ -58,7 +58,7 @@ def test_what_is_shown_is_what_was_sold(shop: Shop, capsys: pytest.CaptureFixtur
             for first, last in (("2026-11-11", "2026-11-20"), ("2026-11-01", "2026-11-10"))
         )
         assert row(out, name)[:2] == [amount_in_words(each, "AED") for each in (now, before)]
-    assert out.startswith("loc-0001, 2026-11-11 to 2026-11-20; before it 2026-11-01 to 2026-11-10")
+    assert out.startswith("loc-0001, 2026-11-11 to 2026-11-20; before: 2026-11-01 to 2026-11-10")
 
 
 def test_where_there_is_no_room_the_change_is_left_out(
@@ -73,7 +73,7 @@ def test_where_there_is_no_room_the_change_is_left_out(
 
 def test_several_locations_and_all_of_them(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
     both = told(capsys, "--location", "loc-0001", "--location", "loc-0002", *DAYS)
-    assert [line.split(",")[0] for line in both.splitlines() if "before it" in line] == [
+    assert [line.split(",")[0] for line in both.splitlines() if "before: " in line] == [
         "loc-0001",
         "loc-0002",
     ]
@@ -95,11 +95,17 @@ def test_json_is_the_summary(client: OperationsClient, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "of which location?"),
-        (["--location", "loc-0001", "--from", "2026-11-01"], "go together"),
-        (["--location", "loc-0001", "--period", "today", *DAYS], "which days?"),
-        (["--location", "loc-0001", "--location", "loc-0002", "--all"], "--all is every"),
-        (["--location", ""], "this cannot be asked: locationId"),
+        ([], "no device is enrolled at a location with sales"),
+        (["--location", "loc-0001", "--from", "2026-11-01"], "--from and --to require each other"),
+        (
+            ["--location", "loc-0001", "--period", "today", *DAYS],
+            "use either --period, or --from and --to",
+        ),
+        (
+            ["--location", "loc-0001", "--location", "loc-0002", "--all"],
+            "--all shows all locations",
+        ),
+        (["--location", ""], "the query is not valid: locationId"),
         (
             ["--location", "loc-0001", "--from", "2026-11-20", "--to", "2026-11-19"],
             "--to must not be before --from",
@@ -159,10 +165,10 @@ def test_what_is_not_known_is_said_in_sentences() -> None:
         }
     )
     assert notes_of(some, "AED") == [
-        "2 sales of 10.50 AED without lines: counted, but not what was sold.",
-        "1 order of 0.07 AED that nobody resolved: not counted.",
-        "3 lines of sales whose tax is not known.",
-        "1 refund of 0.99 AED without a date: not taken off.",
-        "2 refunds of which only the amount is known: taken as goods.",
-        "1 refund whose tax is not known.",
+        "2 sales of 10.50 AED without lines: included, but not by article.",
+        "1 unresolved order of 0.07 AED: not included.",
+        "3 lines of sales with an unknown tax.",
+        "1 refund of 0.99 AED without a date: not subtracted.",
+        "2 refunds with only the amount known: counted as goods.",
+        "1 refund with an unknown tax.",
     ]

@@ -29,7 +29,7 @@ def test_a_key_is_made_listed_and_ended(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["retail", "keys", "create", "--name", "reader"]) == 0
     reader = capsys.readouterr()
     assert reader.out.startswith("venue_test_")
-    assert "test key may only read" in reader.err
+    assert "this test key: read only" in reader.err
     assert main(["retail", "keys", "create", "--live", "--write", "--organization", "org-7"]) == 0
     writer = capsys.readouterr()
     assert writer.out.startswith("venue_live_")
@@ -46,7 +46,7 @@ def test_a_key_is_made_listed_and_ended(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["retail", "keys", "list"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split()[2] == "revoked"
     assert main(["retail", "keys", "revoke", "nobody"]) == 2
-    assert "`venue-control retail keys list` lists them" in capsys.readouterr().err
+    assert "`venue-control retail keys list` lists the keys" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("database")
@@ -97,7 +97,7 @@ def test_rotation_leaves_one_key_that_signs(
     ) as client:
         assert next(client.sales())
         assert main(["retail", "rotate-signing-key"]) == 0
-        signs = capsys.readouterr().out.removeprefix("signs from now on: ").strip()
+        signs = capsys.readouterr().out.removeprefix("new signing key: ").strip()
         # A client that is at it notices nothing, now or when its token is refused.
         assert next(client.sales())
     in_use = "SELECT COUNT(*) FROM signing_keys WHERE purpose = 'access tokens'"

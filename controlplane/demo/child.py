@@ -1,9 +1,9 @@
-"""Runs a module as a program that ends with its parent, however that ends.
+"""Runs a module as a program that ends when its parent ends or is killed.
 
-    python -m controlplane.demo.tied MODULE [ARGUMENT ...]
+    python -m controlplane.demo.child MODULE [ARGUMENT ...]
 
-The parent holds the other end of standard input and writes nothing: its closing is the word to
-stop, and the kernel gives it for a parent that was killed.
+The parent holds the other end of standard input and never writes. The program stops when it is
+closed. The kernel closes it if the parent is killed.
 """
 
 import os
@@ -14,7 +14,7 @@ import threading
 from typing import Final
 
 STOP_WITHIN_S: Final = 12.0
-"""More than the agent takes for a clean stop, and then it is over."""
+"""Longer than the agent needs for a clean stop. Then the program is ended."""
 
 
 def _end_with_the_parent() -> None:

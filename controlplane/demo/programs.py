@@ -1,4 +1,4 @@
-"""The service and the agent of a demo, each with what it needs, in the demo's directory."""
+"""The service and the agent of a demo, with their files in the demo's directory."""
 
 import json
 from contextlib import closing
@@ -9,40 +9,41 @@ from agent.wire.operator_operations import Device
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.client.operations import OperationsClient
 from controlplane.clock import system_clock
-from controlplane.demo.processes import Processes, until
-from controlplane.demo.stage import Stage
+from controlplane.demo.environment import Environment
+from controlplane.demo.processes import Processes, wait_for
 from controlplane.storage.database import Database
 
 LOCATION: Final = "demo-venue"
 MACHINE: Final = "till-1"
 
 
-def start_service(processes: Processes, stage: Stage) -> tuple[str, str]:
-    """Run the service with a key of its own; return its base address and a link that signs in."""
+def start_service(processes: Processes, environment: Environment) -> tuple[str, str]:
+    """Start the service with a new API key. Returns its base URL and a sign-in link."""
     database, key = f"sqlite:///{processes.home / 'service.db'}", processes.home / "api-key"
     _make_key(database, key)
-    sockets = [each.fileno() for each in stage.outside]
+    sockets = [each.fileno() for each in environment.outside]
     service = processes.start(
         "service",
         *("controlplane.demo.service", database, str(key), *map(str, sockets)),
         inherited=sockets,
     )
-    for each in stage.outside:
+    for each in environment.outside:
         each.close()
-    link = processes.said("service", service, r"sign in at (\S+)")
-    return processes.said("service", service, r"listening on (\S+)"), link
+    link = processes.wait_for_line("service", service, r"sign in at (\S+)")
+    return processes.wait_for_line("service", service, r"listening on (\S+)"), link
 
 
 def start_agent(
-    processes: Processes, stage: Stage, client: OperationsClient, base_url: str
+    processes: Processes, environment: Environment, client: OperationsClient, base_url: str
 ) -> Device:
+    """Start the agent and wait until it has enrolled."""
     home = processes.home
     config = home / "config.toml"
-    config.write_text(_config(home, base_url, stage), encoding="utf-8")
+    config.write_text(_config(home, base_url, environment), encoding="utf-8")
     agent = processes.start(
-        "agent", "agent", "run", "--config", str(config), environment=stage.environment
+        "agent", "agent", "run", "--config", str(config), environment=environment.variables
     )
-    return until(
+    return wait_for(
         lambda: next((d for d in client.devices()[0] if d.last_seen_at > d.created_at), None),
         agent,
         f"the agent did not enroll: see {home / 'agent.log'}",
@@ -65,11 +66,11 @@ def _make_key(database: str, path: Path) -> None:
     path.write_text(key + "\n")
 
 
-def _config(home: Path, base_url: str, stage: Stage) -> str:
+def _config(home: Path, base_url: str, environment: Environment) -> str:
     quote = json.dumps  # a JSON string is a TOML basic string
     return (
         f"[service]\nbase_url = {quote(base_url)}\nlocation_id = {quote(LOCATION)}\n"
         f"api_key_file = {quote(str(home / 'api-key'))}\n\n"
         f"[device]\nstate_dir = {quote(str(home / 'state'))}\n"
-        f"legacy_install_id = {quote(MACHINE)}\n\n[network]\n{stage.network}"
+        f"legacy_install_id = {quote(MACHINE)}\n\n[network]\n{environment.network}"
     )

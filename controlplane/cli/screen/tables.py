@@ -1,13 +1,12 @@
-"""Tables: fit for 80 columns, lists where they do not fit below 72, whole lines in a pipe.
+"""Tables of 80 columns, lists on terminals narrower than 72, and unfolded lines in a pipe.
 
-At a terminal ids are as short as tells them apart; any verb takes them so. What goes into a pipe or
-a file is not folded and has its ids whole. ``COLUMNS`` says how wide a terminal is meant.
+On a terminal, ids are shortened to the length at which they differ; every command accepts them so.
+In a pipe or a file they are whole. ``COLUMNS`` overrides the width of the terminal.
 """
 
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from uuid import UUID
 
 from rich.cells import cell_len
@@ -16,21 +15,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from agent.presentation.humanize import seconds_in_words
 from agent.presentation.plain_text import plain
+from controlplane.cli.screen.cells import NONE, Cell, Styled
 
-STATUS_STYLES = {
-    "queued": "cyan",
-    "received": "cyan",
-    "running": "blue",
-    "completed": "green",
-    "partial": "yellow",
-    "failed": "red",
-    "expired": "dim",
-    "sent": "green",
-    "pending": "cyan",
-    "disabled": "dim",
-}
 TABLES_FROM = 72
 FREE_TEXT = frozenset(
     {
@@ -38,16 +25,17 @@ FREE_TEXT = frozenset(
         "organization", "till", "tax", "within", "codes",
     }
 )  # fmt: skip
+"""Headings of columns whose text may be folded."""
 NUMBERS = frozenset(
     {
         "lines", "total", "price", "decimals", "percentage", "net", "share", "sales",
         "now", "before", "change",
     }
 )  # fmt: skip
-"""Headings of columns that are read from the right."""
+"""Headings of columns that are aligned to the right."""
 SHORT_ID = 8
 
-Row = Sequence[str | Text]
+Rows = Sequence[Sequence[Cell | Text]]
 
 
 def console() -> Console:
@@ -59,7 +47,7 @@ def is_piped() -> bool:
 
 
 def ids_of(ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Return each id as it is shown: whole in a pipe, else so short as to differ in the list."""
+    """Return each id as it is shown: whole in a pipe, otherwise as short as the ids differ."""
     known = sorted({str(each) for each in ids})
     length = 36 if is_piped() else SHORT_ID
     while len({each[:length] for each in known}) < len(known):
@@ -68,65 +56,62 @@ def ids_of(ids: Iterable[UUID]) -> dict[UUID, str]:
 
 
 def print_lines(lines: Sequence[str]) -> None:
-    """Print them below an empty one; nothing where there are none."""
+    """Print an empty line and the lines, if there are any."""
     for line in ("", *lines) if lines else ():
         console().print(Text(line), soft_wrap=is_piped())
 
 
 def print_note(line: str) -> None:
-    """Print a line about the rows: below them, or beside them where they go into a pipe."""
+    """Print a line about the table: below it, or on standard error if the table is piped."""
     if is_piped():
         sys.stderr.write(f"{plain(line)}\n")
     else:
         console().print(text_of(line, "dim"))
 
 
-def age(moment: datetime | None, now: datetime) -> str:
-    """Return how long ago ``moment`` was, in the largest whole unit: ``29 min``."""
-    if moment is None:
-        return "never"
-    return seconds_in_words(max(0, int((now - moment).total_seconds())), units=1)
-
-
 def text_of(value: str, style: str = "") -> Text:
     return Text(plain(value), style)
 
 
-def status_text(status: str) -> Text:
-    return Text(status, STATUS_STYLES.get(status, ""))
+def print_facts(facts: Iterable[tuple[str, Cell]]) -> None:
+    """Print names and values as two columns."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim")
+    grid.add_column(overflow="fold")
+    for name, value in facts:
+        grid.add_row(name, str(value) if isinstance(value, UUID) else _text(value, {}))
+    console().print(grid)
 
 
-def print_rows(headings: Sequence[str], rows: Sequence[Row], empty: str, title: str = "") -> None:
+def print_rows(headings: Sequence[str], rows: Rows, empty: str, title: str = "") -> None:
     """Print a table; on a narrow terminal each row as its first cell and, below it, the rest."""
-    to = console()
-    if not rows:
+    to, cells = console(), _cells(rows)
+    if not cells:
         to.print(Text(empty, "dim"))
     elif is_piped():
-        _write_lines(headings, rows, title)
-    elif to.width >= TABLES_FROM or width_of(headings, rows) <= to.width:
-        to.print(_table(headings, rows, title))
+        _write_lines(headings, cells, title)
+    elif to.width >= TABLES_FROM or _width_of(headings, cells) <= to.width:
+        to.print(_table(headings, cells, title))
     else:
         if title:
             to.print(Text(title, "italic"))
-        for first, *others in rows:
+        for first, *others in cells:
             to.print(first)
-            words = [Text(each) if isinstance(each, str) else each for each in others]
-            to.print(Padding(Text(" · ").join(word for word in words if word), (0, 0, 0, 2)))
+            to.print(Padding(Text(" · ").join(each for each in others if each), (0, 0, 0, 2)))
 
 
-def width_of(headings: Sequence[str], rows: Sequence[Row]) -> int:
-    """Return how wide the table is where nothing is folded."""
-    return sum(_widths(headings, rows)) + 2 * (len(headings) - 1)
+def fits(headings: Sequence[str], rows: Rows) -> bool:
+    """Return whether a table is shown with nothing folded."""
+    return is_piped() or _width_of(headings, _cells(rows)) <= console().width
 
 
 def print_rows_with_sentences(
-    headings: Sequence[str], rows: Sequence[Row], sentences: Sequence[Text]
+    headings: Sequence[str], rows: Rows, sentences: Sequence[Text]
 ) -> None:
-    """Print rows, each with a sentence below it, which would be a column of a few letters."""
+    """Print rows, each with a sentence below it that is too long for a column."""
     to = console()
-    cells = [[text_of(each, "dim") for each in headings]]
-    cells += [[Text(each) if isinstance(each, str) else each for each in row] for row in rows]
-    widths = [max(each.cell_len for each in column) for column in zip(*cells, strict=True)]
+    cells = [[text_of(each, "dim") for each in headings], *_cells(rows)]
+    widths = _widths(*cells)
     is_list = sum(widths) + 2 * len(widths) > to.width
     if is_list:
         cells, widths = cells[1:], [0] * len(widths)
@@ -141,8 +126,26 @@ def print_rows_with_sentences(
             to.print(Padding(sentence, (0, 0, 0, 2)))
 
 
-def _write_lines(headings: Sequence[str], rows: Sequence[Row], title: str) -> None:
-    widths = _widths(headings, rows)
+def _cells(rows: Rows) -> list[list[Text]]:
+    columns = []
+    for column in zip(*rows, strict=True):
+        ids = ids_of(each for each in column if isinstance(each, UUID))
+        columns.append([_text(each, ids) for each in column])
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _text(value: Cell | Text, ids: dict[UUID, str]) -> Text:
+    if isinstance(value, Text):
+        return value
+    if isinstance(value, UUID):
+        return Text(ids[value])
+    if isinstance(value, Styled):
+        return text_of(value.text, value.style)
+    return text_of(NONE if value is None else value)
+
+
+def _write_lines(headings: Sequence[str], rows: list[list[Text]], title: str) -> None:
+    widths = _widths(headings, *rows)
     if title:
         sys.stdout.write(f"{title}\n")
     for row in (headings, *rows):
@@ -153,9 +156,12 @@ def _write_lines(headings: Sequence[str], rows: Sequence[Row], title: str) -> No
         sys.stdout.write("  ".join(padded).rstrip() + "\n")
 
 
-def _widths(headings: Sequence[str], rows: Sequence[Row]) -> list[int]:
-    columns = zip(headings, *rows, strict=True)
-    return [max(cell_len(str(cell)) for cell in column) for column in columns]
+def _width_of(headings: Sequence[str], rows: list[list[Text]]) -> int:
+    return sum(_widths(headings, *rows)) + 2 * (len(headings) - 1)
+
+
+def _widths(*rows: Sequence[str | Text]) -> list[int]:
+    return [max(cell_len(str(cell)) for cell in column) for column in zip(*rows, strict=True)]
 
 
 def _padded(cell: str, width: int, *, to_the_right: bool) -> str:
@@ -163,12 +169,12 @@ def _padded(cell: str, width: int, *, to_the_right: bool) -> str:
     return padding + cell if to_the_right else cell + padding
 
 
-def _table(headings: Sequence[str], rows: Sequence[Row], title: str) -> Table:
+def _table(headings: Sequence[str], rows: list[list[Text]], title: str) -> Table:
     table = Table(
         title=title or None, title_justify="left", box=None, pad_edge=False, header_style="dim"
     )
     for heading in headings:
-        # What people named may be long and is folded; ids are there to be copied whole.
+        # Ids are not folded, so that they can be copied.
         table.add_column(
             heading,
             no_wrap=heading not in FREE_TEXT,

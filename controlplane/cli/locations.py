@@ -1,4 +1,4 @@
-"""``venue-control locations``: what places are called, and when they are open or worked on, said
+"""``venue-control locations``: names, opening hours and maintenance windows of locations, changed
 directly in the database."""
 
 import argparse
@@ -11,7 +11,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.users import NAME_MAX
-from controlplane.cli.keys import in_database, require_database, require_locations
+from controlplane.cli.chosen_database import add_audit_entry, in_database
+from controlplane.cli.keys import require_locations
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.devices.locations.locations import (
@@ -24,7 +25,7 @@ from controlplane.devices.locations.locations import (
 from controlplane.devices.locations.opening_hours import read_hours, written
 from controlplane.devices.locations.status import Maintenance
 from controlplane.merchant.places import change_zone, name_location, name_organization
-from controlplane.operation.audit_entries import COMMAND_LINE, Event, Operation, Subject, note
+from controlplane.operation.audit_entries import Operation, Subject
 from controlplane.storage.merchant.merchant_tables import Location, Organization
 from controlplane.storage.watch_tables import LocationHours, MaintenanceWindow
 
@@ -43,89 +44,80 @@ def set_hours(options: argparse.Namespace) -> int:
         _note(session, at, "location.hours", detail)
         return change_zone(session, at, options.zone)
 
-    is_counted_anew = in_database(options.database, work)
-    said = "always open" if lines is None else ", ".join(written(hours))
-    sys.stdout.write(f"{options.id}: {said} ({options.zone})\n")
-    if is_counted_anew:
-        sys.stderr.write("Its zone is another: the figures of its sales are counted anew.\n")
+    is_zone_changed = in_database(options, work, may_create=True)
+    described = "always open" if lines is None else ", ".join(written(hours))
+    print(f"{options.id}: {described} ({options.zone})")
+    if is_zone_changed:
+        sys.stderr.write("The time zone has changed: the sales figures are recalculated.\n")
     return 0
 
 
 def name(options: argparse.Namespace) -> int:
     if options.of_organization == (options.id is not None):
-        raise UsageError("name a location by its id, or the organization by --of-organization")
-    called = options.name.strip()
-    if not 1 <= len(called) <= NAME_MAX or not called.isprintable():
+        raise UsageError("give either the id of a location or --of-organization")
+    text = options.name.strip()
+    if not 1 <= len(text) <= NAME_MAX or not text.isprintable():
         raise UsageError(f"a name has 1 to {NAME_MAX} printable characters")
-    if options.id is None:
-        in_database(options.database, lambda session: _name_organization(session, options, called))
-    else:
+    if options.id is not None:
         require_locations([options.id])
-        in_database(options.database, lambda session: _name_location(session, options, called))
-    sys.stdout.write(f"{options.id or options.organization}: {called}\n")
+
+    def work(session: Session) -> None:
+        now, organization = system_clock(), options.organization
+        if options.id is not None:
+            at = (organization, options.id)
+            name_location(session, at, text, now)
+            _note(session, at, "location.name", text)
+            return
+        name_organization(session, organization, text, now)
+        subject = Subject("organization", organization)
+        add_audit_entry(session, "organization.name", subject, text, organization_id=organization)
+
+    in_database(options, work, may_create=True)
+    print(f"{options.id or options.organization}: {text}")
     return 0
 
 
 def quiet(options: argparse.Namespace) -> int:
-    require_database(options)
     device = None if options.device is None else _device_id(options.device)
-    at = (options.organization, options.id)
     now = system_clock()
     if options.end:
-        ended = in_database(options.database, lambda session: _end(session, at, device, now))
-        if not ended:
-            raise CommandError(f"nothing was said of {options.id} that could end")
-        sys.stdout.write(f"{options.id}: over\n")
-        return 0
-    window = in_database(options.database, lambda session: _add(session, options, device, now))
-    sys.stdout.write(f"{options.id}: until {window.until:%Y-%m-%d %H:%M} UTC\n")
+        if not in_database(options, lambda session: _end(session, options, device, now)):
+            raise CommandError(f"{options.id} has no maintenance window")
+        print(f"{options.id}: maintenance ended")
+    else:
+        window = in_database(options, lambda session: _add(session, options, device, now))
+        print(f"{options.id}: until {window.until:%Y-%m-%d %H:%M} UTC")
     return 0
 
 
 def list_all(options: argparse.Namespace) -> int:
-    require_database(options)
     now = system_clock()
-    lines = in_database(
-        options.database, lambda session: _described(session, options.organization, now)
-    )
-    sys.stdout.write("\n".join(lines or ["Nothing was said of any location: all are always open."]))
-    sys.stdout.write("\n")
+    lines = in_database(options, lambda session: _described(session, options.organization, now))
+    empty = "No location has a name, opening hours or a maintenance window: all are always open."
+    print("\n".join(lines or [empty]))
     return 0
-
-
-def _name_organization(session: Session, options: argparse.Namespace, called: str) -> None:
-    now, organization = system_clock(), options.organization
-    name_organization(session, organization, called, now)
-    event = Event("organization.name", Subject("organization", organization), called)
-    note(session, COMMAND_LINE, event, organization_id=organization, now=now)
-
-
-def _name_location(session: Session, options: argparse.Namespace, called: str) -> None:
-    at = (options.organization, options.id)
-    name_location(session, at, called, system_clock())
-    _note(session, at, "location.name", called)
-
-
-def _end(session: Session, at: At, device: UUID | None, now: datetime) -> int:
-    ended = end_maintenance(session, at, device, now)
-    if ended:
-        _note(session, at, "maintenance.end", "", device)
-    return ended
 
 
 def _note(
     session: Session, at: At, operation: Operation, detail: str, device: UUID | None = None
 ) -> None:
     subject = Subject("location", at[1], "" if device is None else f"device {device}")
-    event = Event(operation, subject, detail)
-    note(session, COMMAND_LINE, event, organization_id=at[0], now=system_clock())
+    add_audit_entry(session, operation, subject, detail, organization_id=at[0])
+
+
+def _end(session: Session, options: argparse.Namespace, device: UUID | None, now: datetime) -> int:
+    at = (options.organization, options.id)
+    ended = end_maintenance(session, at, device, now)
+    if ended:
+        _note(session, at, "maintenance.end", "", device)
+    return ended
 
 
 def _device_id(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError as error:
-        raise UsageError(f"{text!r} is not the id of a device: a UUID is needed") from error
+        raise UsageError(f"{text!r} is not the id of a device, which is a UUID") from error
 
 
 def _add(
@@ -136,7 +128,7 @@ def _add(
     since = now if options.since is None else _moment(options.since, zone)
     window = Maintenance(device, since, _moment(options.until, zone))
     if window.until <= max(now, since):
-        raise UsageError(f"{options.until} is over already, or before it begins")
+        raise UsageError(f"--until {options.until} is in the past, or before --from")
     add_maintenance(session, at, window, options.reason)
     until = f"{window.since:%Y-%m-%d %H:%M} to {window.until:%Y-%m-%d %H:%M} UTC"
     _note(session, at, "maintenance.add", f"{until} {options.reason or ''}".strip(), device)
@@ -144,11 +136,11 @@ def _add(
 
 
 def _moment(text: str, zone: str) -> datetime:
-    """Read ISO 8601; without an offset it is on the location's clock."""
+    """Read ISO 8601. Without an offset, it is in the location's time zone."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(f"{text!r} is no moment: 2026-12-01T06:00 is one") from error
+        raise UsageError(f"{text!r} is not a date and time such as 2026-12-01T06:00") from error
     return (moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(zone))).astimezone(UTC)
 
 
@@ -157,8 +149,8 @@ def _described(session: Session, organization_id: str, now: datetime) -> list[st
     query = select(LocationHours).where(LocationHours.organization_id == organization_id)
     for row in session.scalars(query.order_by(LocationHours.location_id)):
         hours = row.opening_hours
-        said = "always open" if hours is None else ", ".join(hours)
-        lines.append(f"{row.location_id}: {said} ({row.time_zone})")
+        described = "always open" if hours is None else ", ".join(hours)
+        lines.append(f"{row.location_id}: {described} ({row.time_zone})")
     windows = select(MaintenanceWindow).where(
         MaintenanceWindow.organization_id == organization_id, MaintenanceWindow.until > now
     )

@@ -1,4 +1,4 @@
-"""The thirty days of a device on a line of a terminal."""
+"""The liveness of a device over thirty days, as one line."""
 
 from uuid import UUID
 
@@ -9,20 +9,20 @@ from controlplane.client.operations import OperationsClient
 from controlplane.devices.timeline.records import Presence
 
 PATH = "/console/api/device"
-LEGEND = "█ heard  ▄ in part  _ offline  · closed"
+LEGEND = "█ online  ▄ partly  _ offline  · closed"
 
 
-class Shown(Tolerant):
-    """What is read of the console's reply."""
+class TimelineReply(Tolerant):
+    """The part of the console's reply that is used."""
 
     presence: Presence
 
 
-def strip_lines(client: OperationsClient, instance_id: UUID) -> tuple[str, ...]:
-    """Return the lines to show: none where the service is another than ours."""
+def timeline_lines(client: OperationsClient, instance_id: UUID) -> tuple[str, ...]:
+    """Return the lines to show, or none if the service does not have the console's API."""
     try:
         body = DeviceDetailRequest(instance_id=instance_id)
-        presence = client.post(PATH, body, Shown).presence
+        presence = client.post(PATH, body, TimelineReply).presence
     except CommandError:
         return ()
     first, last = presence.days[0].date, presence.days[-1].date

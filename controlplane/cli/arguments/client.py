@@ -1,0 +1,202 @@
+"""The commands that call a service over HTTP, this one or any other that fits the contract."""
+
+from typing import Final
+
+from controlplane.cli.arguments.command import (
+    Argument,
+    Command,
+    Group,
+    flag,
+    one_of,
+    option,
+    positional,
+    repeated,
+)
+from controlplane.cli.arguments.values import count, duration, full_date, moment
+
+KINDS: Final = ("network", "application")
+PLATFORMS: Final = ("android", "ios", "macos", "windows", "linux")
+CSV_TABLES: Final = ("hosts", "endpoints", "printers", "facts")
+PERIODS: Final = ("today", "yesterday", "last7", "thisMonth")
+ORDERS: Final = tuple(
+    f"{field}_{direction}"
+    for field in ("initiated_at", "created_at", "updated_at", "number")
+    for direction in ("asc", "desc")
+)
+LISTS: Final = {
+    "goods": "goods with their prices",
+    "categories": "categories of goods",
+    "uoms": "units of measure",
+    "fees": "taxes and fees",
+}
+SALES_SHOWN: Final = 50
+DEFAULT_URL: Final = "http://127.0.0.1:8470"
+
+_NAME: Final = "name of the device, its id, or the first characters of the id"
+_DEVICE: Final = positional("instance", _NAME, metavar="DEVICE")
+_KIND: Final = positional("kind", "kind of report", choices=KINDS)
+_RECORD: Final = flag("--json", "print the record as JSON")
+_RECORDS: Final = flag("--json", "print the records as a JSON array")
+_CSV: Final = flag("--csv", "print the records as CSV with a header row")
+_FILTERS: Final = Group(
+    (
+        repeated("--location", "ID", "id or name of a location; may be repeated"),
+        repeated("--platform", None, "operating system; may be repeated", choices=PLATFORMS),
+        repeated("--app-version", "V", "version of the agent; may be repeated"),
+        repeated("--app-version-not", "V", "exclude a version of the agent; may be repeated"),
+        option("--search", "TEXT", "words in the name, location or version, or the start of the id",
+               default=""),
+    ),
+    "which devices",
+)  # fmt: skip
+
+
+def _connection(name: str, what: str, variable: str) -> Group:
+    url = f"address of the service (default: $VENUE_CONTROL_URL, or {DEFAULT_URL})"
+    file = option(name, "FILE", f"file with the {what} (default: ${variable})")
+    return Group((option("--base-url", "URL", url), file), "the service")
+
+
+_SERVICE: Final = _connection("--api-key-file", "API key", "VENUE_CONTROL_API_KEY")
+_RETAIL: Final = _connection("--retail-key-file", "retail API key", "VENUE_CONTROL_RETAIL_KEY")
+
+
+def _state(name: str) -> Argument:
+    text = f"list {name} devices only"
+    return Argument((f"--{name}",), {
+        "dest": "state", "action": "store_const", "const": name, "help": text,
+    })  # fmt: skip
+
+
+GROUPS: Final = {"catalog": "show the catalog of a merchant"}
+COMMANDS: Final = (
+    Command(
+        "devices", "devices.verbs:list_all", "list and count the enrolled devices",
+        (
+            _FILTERS,
+            one_of(*(_state(name) for name in ("online", "offline", "revoked"))),
+            one_of(_RECORDS, flag("--ndjson", "print the records as JSON, one on each line"), _CSV),
+            _SERVICE,
+        ),
+        (
+            "venue-control devices --offline",
+            "venue-control devices --location loc-0001 --csv > devices.csv",
+            "venue-control devices --app-version-not 0.2.0     # devices to update",
+        ),
+    ),
+    Command("device", "devices.verbs:show", "show a device with its requests and reports",
+            (positional("instance", _NAME), _RECORD, _SERVICE)),
+    Command(
+        "request", "requests.create:create", "request reports from devices",
+        (
+            positional("instance", _NAME, nargs="*", metavar="DEVICE"),
+            _KIND,
+            flag("--all", "request from every online device; filters apply"),
+            _FILTERS,
+            flag("--wait", "wait until the requests are finished"),
+            Argument(("--at-once", "--limit"), {
+                "type": count, "metavar": "N",
+                "help": "with --wait: open requests at any time (default: all)",
+            }),
+            flag("--when-back", "create one pending request for each device, which is dispatched"
+                 " when the device is online"),
+            option("--until", "3d", "with --when-back: lifetime of the pending requests, such as"
+                   " 12h or 3d (default: 3d)", type=duration(days_max=92), default=3 * 86_400.0),
+            flag("--yes", "do not ask for confirmation"),
+            option("--out", "DIR", "with --wait: save each report there as JSON and HTML"),
+            _SERVICE,
+        ),
+        (
+            "venue-control request bar-till network --wait",
+            "venue-control request --location loc-0001 application --wait",
+            "venue-control request --all network --when-back --until 3d",
+            "venue-control request --all network --wait --at-once 10 --yes --out reports/",
+        ),
+        is_intermixed=True,
+    ),
+    Command(
+        "reports", "reports.verbs:list_all", "list reports, newest first",
+        (
+            option("--device", "DEVICE", _NAME),
+            option("--kind", None, "kind of report", choices=KINDS),
+            option("--since", "AGE", "maximum age, such as 30m, 12h or 7d (default: 7d)",
+                   type=duration(), default=7 * 86_400.0),
+            _RECORDS, _FILTERS, _SERVICE,
+        ),
+        (
+            "venue-control reports --since 12h",
+            "venue-control reports --device bar-till --kind network",
+        ),
+    ),
+    Command(
+        "report", "reports.verbs:show", "show a report",
+        (
+            positional("id", "reportId or its first characters", nargs="?"),
+            option("--latest", ("DEVICE", "KIND"), "show the newest report of a device", nargs=2),
+            option("--against", "OTHER", "show only the differences from this other report"),
+            one_of(
+                _RECORD,
+                option("--html", "FILE", "write the report as an HTML page"),
+                option("--csv", "LIST", f"print a list of the report as CSV:"
+                       f" {', '.join(CSV_TABLES)}", choices=CSV_TABLES),
+            ),
+            _SERVICE,
+        ),
+        (
+            "venue-control report 3f2a91c0",
+            "venue-control report --latest bar-till network --html bar.html",
+            "venue-control report --latest bar-till network --csv printers",
+        ),
+    ),
+    Command(
+        "changes", "reports.changes:latest", "show the differences between the latest two reports",
+        (_DEVICE, _KIND, flag("--json", "print the differences as JSON"), _SERVICE),
+        ("venue-control changes bar-till network",),
+    ),
+    Command("revoke", "devices.verbs:revoke", "revoke a device's binding",
+            (_DEVICE, flag("--yes", "do not ask for confirmation"), _SERVICE)),
+    Command(
+        "figures", "figures.verbs:show", "show sales figures beside those of the period before",
+        (
+            option("--period", None, "period in the location's time zone (default: today)",
+                   choices=PERIODS),
+            option("--from", "DATE", "first day", dest="first", type=full_date),
+            option("--to", "DATE", "last day, included", dest="last", type=full_date),
+            repeated("--location", "ID", "may be repeated (default: all locations together)"),
+            flag("--all", "show all locations together, by currency"),
+            flag("--json", "print the financial summary as JSON"),
+            _SERVICE,
+        ),
+        (
+            "venue-control figures --location loc-0001",
+            "venue-control figures --location loc-0001 --all --period last7",
+            "venue-control figures --location loc-0001 --from 2026-11-01 --to 2026-11-15 --json",
+        ),
+    ),
+    Command(
+        "sales", "retail.sales:list_all", "list completed sales, newest first",
+        (
+            option("--since", "WHEN", "7d, 12h, 2026-11-01 or 2026-11-01T09:30", type=moment),
+            option("--until", "WHEN", "as --since; a date includes the whole day", type=moment),
+            option("--sort", "ORDER", "initiated_at, created_at, updated_at or number, with _asc or"
+                   " _desc", choices=ORDERS, default="initiated_at_desc"),
+            option("--limit", "N", f"at most N sales (default: {SALES_SHOWN}; with --since, --json"
+                   " or --csv all)", type=count),
+            one_of(_RECORDS, _CSV), _RETAIL,
+        ),
+        (
+            "venue-control sales --since 7d",
+            "venue-control sales --since 2026-11-01 --until 2026-11-07 --csv > sales.csv",
+        ),
+    ),
+    *(
+        Command(f"catalog {name}", f"retail.catalog:{name}", f"list {text}",
+                (one_of(_RECORDS, _CSV), _RETAIL))
+        for name, text in LISTS.items()
+    ),
+    Command(
+        "catalog good", "retail.catalog:good", "show a good with its variations",
+        (positional("id", "id of the good or its first characters; see `catalog goods`"),
+         _RECORD, _RETAIL),
+    ),
+)  # fmt: skip

@@ -1,0 +1,117 @@
+"""The commands that run the service, install it, and copy its database."""
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from controlplane.cli.arguments.command import Command, flag, option, positional, repeated
+from controlplane.cli.arguments.database import DATABASE
+from controlplane.cli.arguments.values import count, duration, host_port, port, seconds, within
+from controlplane.settings import Settings
+
+DEFAULT_PORT: Final = 8470
+_DEFAULTS: Final = Settings()
+
+GROUPS: Final = {
+    "service": "run the service with systemd; changes require root",
+    "database": "move the service to another database",
+}
+COMMANDS: Final = (
+    Command(
+        "serve", "serve:run", "run the service until SIGTERM; @FILE reads options from a file",
+        (
+            DATABASE,
+            option("--host", "HOST", "address to listen on", default="127.0.0.1"),
+            option("--port", "PORT", "port to listen on; 0 selects a free port", type=port,
+                   default=DEFAULT_PORT),
+            option("--origin", "URL", "public address of a service behind a proxy, such as"
+                   " https://venue.example; session cookies are bound to it (default: the address"
+                   " that the browser calls)"),
+            repeated("--trusted-proxy", "ADDRESS", "IP address of a proxy whose X-Forwarded-For"
+                     " header is trusted; may be repeated"),
+            option("--workers", "N", "number of processes; more than one requires PostgreSQL",
+                   type=count, default=1),
+            option("--tracker-url", "URL", "webhook URL for received reports"),
+            option("--tracker-attempts", "N", "delivery attempts for a report to that webhook",
+                   type=count, default=_DEFAULTS.tracker_attempts_max),
+            option("--online-window", "SECONDS", "time after a heartbeat in which a device is"
+                   " online", type=seconds, default=_DEFAULTS.online_window_s),
+            option("--request-ttl", "SECONDS", "time until a request expires", type=seconds,
+                   default=_DEFAULTS.request_ttl_s),
+            option("--challenge-ttl", "SECONDS", "time until an enrollment challenge expires",
+                   type=seconds, default=_DEFAULTS.challenge_ttl_s),
+            option("--body-limit", "BYTES", "maximum size of a request body", type=count,
+                   default=_DEFAULTS.body_limit_bytes),
+            option("--rate", "PER_SECOND", "sustained calls of one API key; 0 means no limit",
+                   type=within(float, 0, 1_000_000), default=_DEFAULTS.rate_per_s),
+            option("--burst", "N", "calls that one API key can send at once", type=count,
+                   default=_DEFAULTS.burst),
+            option("--keep-reports", "DAYSd", "delete reports and requests that are older, such as"
+                   " 180d; the newest report of each kind of a device is kept (default: keep all)",
+                   type=duration("d")),
+            option("--keep-audit", "DAYSd", "delete audit log entries that are older (default:"
+                   " 400d)", type=duration("d"), default=_DEFAULTS.keep_audit_s),
+            option("--offline-after", "N", "missed heartbeats, at one per minute, after which a"
+                   " device is offline; the online window is the minimum (default: the online"
+                   " window)",
+                   type=within(int, 1, 1440)),
+            option("--notify-url", "URL", "webhook URL for alert notifications"),
+            option("--notify-secret-file", "FILE", "file with the secret that signs alert"
+                   " notifications: whsec_ and Base64", type=Path),
+            option("--notify-after", "SECONDS", "time until a condition fires an alert",
+                   type=within(float, 0, 86_400), default=_DEFAULTS.notice_hold_s),
+            option("--notify-end-after", "SECONDS",
+                   "time that the condition must be gone until the alert is resolved",
+                   type=within(float, 0, 86_400), default=_DEFAULTS.notice_calm_s),
+            option("--log-level", None, "lowest level of messages on stderr", default="info",
+                   choices=("debug", "info", "warning", "error")),
+            option("--log-format", None, "json writes one object per line", default="text",
+                   choices=("text", "json")),
+            option("--metrics", "HOST:PORT", "serve Prometheus metrics at this address under"
+                   " /metrics, without authentication (default: off)", type=host_port),
+        ),
+        reads_files=True,
+    ),
+    Command(
+        "demo", "demo:run", "run a simulated venue: this service, an agent and two reports",
+        (
+            flag("--lan", "simulate nothing; scan this machine's networks"),
+            option("--dir", "DIR", "directory for all files", type=Path, default=Path(".demo")),
+            flag("--keep", "keep the service, the agent and the console running until Ctrl-C"),
+        ),
+    ),
+    Command(
+        "service install", "service:install", "start the service now and at every boot",
+        (
+            flag("--dry-run", "print the unit and the options file, and change nothing"),
+            positional("options", "options of `serve` for a new options file, after --",
+                       nargs=argparse.REMAINDER, metavar="-- OPTIONS"),
+        ),
+    ),
+    Command(
+        "service uninstall", "service:uninstall", "stop the service and do not start it at boot",
+        (flag("--purge", "also delete the SQLite database, the options file and the user"),),
+    ),
+    Command("service start", "service:start", "start the service and wait until it listens"),
+    Command("service stop", "service:stop", "stop the service and wait until it has ended"),
+    Command("service status", "service:status",
+            "show the state of the service; exit code 0 if it runs, otherwise 1"),
+    Command(
+        "backup", "database:backup", "copy an SQLite database while it is in use",
+        (positional("file", "file to create; an existing file is not replaced", metavar="FILE"),
+         DATABASE),
+    ),
+    Command(
+        "restore", "database:restore", "replace an SQLite database with a backup",
+        (positional("file", "file that `backup` created; stop the service first", metavar="FILE"),
+         DATABASE),
+    ),
+    Command(
+        "database copy", "database:copy", "copy all rows to an empty database of either kind",
+        (
+            positional("source", "database URL or SQLite file", metavar="FROM"),
+            positional("target", "database URL or SQLite file without keys and devices",
+                       metavar="TO"),
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,26 @@
+"""The one record that a user means by a name, an id, or the first characters of an id."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+from uuid import UUID
+
+from controlplane.client.errors import CommandError
+
+IDS_SHOWN = 5
+Record = TypeVar("Record")
+
+
+def only_match(
+    text: str,
+    matches: Mapping[UUID, Record],
+    noun: str,
+    hint: str,
+    error: type[CommandError] = CommandError,
+) -> Record:
+    """Return the only match of ``text``. Raises ``error`` if there is none or more than one."""
+    if not matches:
+        raise error(f"no {noun} matches {text!r}", hint)
+    if len(matches) > 1:
+        ids = ", ".join(map(str, list(matches)[:IDS_SHOWN]))
+        raise error(f"{text!r} matches {len(matches)} {noun}s: {ids}", "Use more characters.")
+    return next(iter(matches.values()))

@@ -1,0 +1,167 @@
+"""Requests for reports of one kind from one device or many, and the wait for their end."""
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from agent.wire.operator_operations import (
+    CreateRequestReply,
+    CreateRequestRequest,
+    Device,
+    DeviceDetailRequest,
+)
+from agent.wire.vocabulary import Kind
+from controlplane.client.errors import CommandError
+from controlplane.client.operations import OperationsClient
+from controlplane.client.refusals import RefusedError, UnreachableError
+from controlplane.devices.requests.lifecycle import FINISHED, OPEN
+
+POLL_S: Final = 1.0
+POLLS_PER_S: Final = 5.0
+"""Maximum for all requests together: an API key has a rate limit, and others may use it too."""
+GRACE: Final = timedelta(seconds=30)
+"""Time after ``expiresAt`` in which requests are still polled: the clocks may differ."""
+ABOUT_ONE_DEVICE: Final = frozenset({403, 404, 409})
+"""Refusals that do not concern other devices."""
+
+
+@dataclass(slots=True)
+class DeviceRequest:
+    """The request of a device.
+
+    Args:
+        status: The contract's status, or "" if the request was not created.
+        trouble: Why it was not created, or why its end is unknown.
+    """
+
+    device: Device
+    reply: CreateRequestReply | None = None
+    status: str = ""
+    report_ids: list[UUID] = field(default_factory=list)
+    trouble: str = ""
+    next_poll_s: float = 0.0
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self.trouble) or self.status in FINISHED or self.status == "expired"
+
+
+class RequestBatch:
+    """Creates a request for each device and polls it until its end.
+
+    After an interruption (Ctrl-C), ``requests`` has what is known so far.
+
+    Args:
+        on_change: Is called after each change of a request.
+        skip: Is called, instead of creating a request, for a device with an open request of this
+            kind. None creates another request.
+        raises: Raise every CommandError. Otherwise errors about one device are its ``trouble``.
+    """
+
+    def __init__(
+        self,
+        client: OperationsClient,
+        kind: Kind,
+        on_change: Callable[[DeviceRequest], None] = lambda _request: None,
+        *,
+        skip: Callable[[Device], None] | None = None,
+        raises: bool = False,
+        poll_s: float = POLL_S,
+    ) -> None:
+        self._client = client
+        self._kind = kind
+        self._on_change = on_change
+        self._skip = skip
+        self._raises = raises
+        self._poll_s = poll_s
+        self.requests: list[DeviceRequest] = []
+        self.is_unreachable = False
+
+    def counts(self) -> Counter[str]:
+        return Counter(each.status for each in self.requests)
+
+    @property
+    def open(self) -> list[DeviceRequest]:
+        return [each for each in self.requests if not each.is_over]
+
+    def create(self, devices: Iterable[Device]) -> None:
+        for device in devices:
+            self._create(device)
+
+    def wait(self, devices: Iterable[Device] = (), at_once: int | None = None) -> None:
+        """Create requests for ``devices`` and return when all requests are over.
+
+        Args:
+            at_once: Maximum number of open requests; None creates all before it waits.
+        """
+        ahead = deque(devices)
+        while ahead or self.open:
+            while ahead and (at_once is None or len(self.open) < at_once):
+                self._create(ahead.popleft())
+            if waiting := self.open:
+                self._poll(min(waiting, key=lambda each: each.next_poll_s))
+
+    def _create(self, device: Device) -> None:
+        request = DeviceRequest(device)
+        body = CreateRequestRequest(instance_id=device.instance_id, kind=self._kind)
+        try:
+            if self._skip is not None and self._has_open_request(device):
+                self._skip(device)
+                return
+            request.reply = self._client.create_request(body)
+            request.status = request.reply.status
+            request.next_poll_s = time.monotonic() + self._poll_s
+        except (RefusedError, UnreachableError) as error:
+            status = error.status if isinstance(error, RefusedError) else None
+            if self._raises or (status not in ABOUT_ONE_DEVICE and not self.requests):
+                raise
+            outcome = "not known to be requested" if status is None else "not requested"
+            request.trouble = f"{outcome}: {error}"
+        self.requests.append(request)
+        self._on_change(request)
+
+    def _has_open_request(self, device: Device) -> bool:
+        detail = self._client.device(DeviceDetailRequest(instance_id=device.instance_id))
+        return any(each.kind == self._kind and each.status in OPEN for each in detail.requests)
+
+    def _poll(self, request: DeviceRequest) -> None:
+        """Poll one request when it is due."""
+        if request.reply is None:
+            return  # it is over: it was not created
+        time.sleep(max(0.0, request.next_poll_s - time.monotonic()))
+        interval_s = max(self._poll_s, len(self.open) / POLLS_PER_S)
+        request.next_poll_s = time.monotonic() + interval_s
+        before = request.status, request.trouble
+        try:
+            self._update(request, request.reply)
+            self.is_unreachable = False
+        except UnreachableError:
+            self.is_unreachable = True  # it may be restarting
+        except CommandError as error:
+            self.is_unreachable = False
+            self._fail(request, error)
+        if not request.is_over and datetime.now(UTC) >= request.reply.expires_at + GRACE:
+            late = f"the request is still {request.status} after its expiry"
+            self._fail(request, CommandError(late))
+        if (request.status, request.trouble) != before:
+            self._on_change(request)
+
+    def _fail(self, request: DeviceRequest, error: CommandError) -> None:
+        if self._raises:
+            raise error
+        request.trouble = str(error)
+
+    def _update(self, request: DeviceRequest, reply: CreateRequestReply) -> None:
+        body = DeviceDetailRequest(instance_id=request.device.instance_id)
+        detail = self._client.device(body)
+        statuses = [each.status for each in detail.requests if each.id == reply.request_id]
+        if not statuses:
+            raise CommandError("the service does not list the request any more")
+        request.status = statuses[0]
+        request.report_ids = [
+            each.report_id for each in detail.reports if each.request_id == reply.request_id
+        ]

@@ -1,0 +1,65 @@
+"""``venue-control request … --when-back``: requests that wait until a device is online."""
+
+import argparse
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from controlplane.cli.connection import client_of, device_of
+from controlplane.cli.requests.selection import is_for_one, listed_devices, meant_by
+from controlplane.cli.screen import confirmation
+from controlplane.client.errors import CommandError, UsageError
+from controlplane.client.operations import OperationsClient
+from controlplane.pending_requests.records import (
+    DEVICES_MAX,
+    CreatePendingReply,
+    CreatePendingRequest,
+)
+
+PATH = "/console/api/wish"
+
+
+def create(options: argparse.Namespace) -> int:
+    if options.wait or options.at_once or options.out:
+        raise UsageError("--when-back cannot be used with --wait, --at-once or --out")
+    until = datetime.now(UTC) + timedelta(seconds=options.until)
+    with client_of(options) as client:
+        instance_ids = _selected(options, client)
+        count = len(instance_ids)
+        question = f"Request a {options.kind} report from {count} devices when they are online?"
+        confirmation.confirm(question, is_sure=options.yes or count <= confirmation.CONFIRM_ABOVE)
+        replies = [
+            client.post(
+                PATH,
+                CreatePendingRequest(
+                    kind=options.kind,
+                    until=until,
+                    instance_ids=tuple(instance_ids[at : at + DEVICES_MAX]),
+                ),
+                CreatePendingReply,
+            )
+            for at in range(0, count, DEVICES_MAX)
+        ]
+    return _print(replies, until)
+
+
+def _selected(options: argparse.Namespace, client: OperationsClient) -> list[UUID]:
+    if is_for_one(options):
+        return [device_of(client, options.instance[0])]
+    selected = meant_by(options, listed_devices(client))
+    return [each.instance_id for each in selected if each.revoked_at is None]
+
+
+def _print(replies: Sequence[CreatePendingReply], until: datetime) -> int:
+    count = sum(len(each.wishes) for each in replies)
+    known = sum(each.known for each in replies)
+    refused = sum(each.refused for each in replies)
+    if not count:
+        raise CommandError("no selected device makes reports of this kind")
+    devices = f"{count} device{'' if count == 1 else 's'}"
+    print(f"waiting for {devices} until {until:%Y-%m-%d %H:%M} UTC")
+    if known:
+        print(f"{known} of them had a pending request of this kind already")
+    if refused:
+        print(f"{refused} left out: revoked, or no reports of this kind")
+    return 0

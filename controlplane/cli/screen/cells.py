@@ -1,0 +1,58 @@
+"""The cells of tables: texts with a style, ids, and ages."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
+
+from agent.presentation.humanize import seconds_in_words
+
+NONE = "–"
+STATUS_STYLES = {
+    "queued": "cyan",
+    "received": "cyan",
+    "running": "blue",
+    "completed": "green",
+    "partial": "yellow",
+    "failed": "red",
+    "expired": "dim",
+    "sent": "green",
+    "pending": "cyan",
+    "disabled": "dim",
+    "revoked": "red",
+    "online": "green",
+    "offline": "yellow",
+}
+
+
+class Styled(NamedTuple):
+    """A text and its style, as Rich calls it."""
+
+    text: str
+    style: str
+
+
+Cell = str | UUID | Styled | None
+"""UUIDs are shortened on a terminal. None is shown as a dash."""
+Record = TypeVar("Record")
+Columns = Mapping[str, Callable[[Record], Cell]]
+"""The heading of each column, and what it shows of a record."""
+
+
+def age(moment: datetime | None) -> str:
+    """Return how long ago a moment was, in the largest whole unit: ``29 min``."""
+    if moment is None:
+        return "never"
+    passed_s = (datetime.now(UTC) - moment).total_seconds()
+    return seconds_in_words(max(0, int(passed_s)), units=1)
+
+
+def status(text: str) -> Styled:
+    return Styled(text, STATUS_STYLES.get(text, ""))
+
+
+def grant(key: Any) -> Styled:
+    """Return what an API key or retail API key may do."""
+    if key.revoked_at:
+        return status("revoked")
+    return status("write" if key.can_write else "read")

@@ -1,0 +1,67 @@
+"""Records as a table on a terminal, or as JSON or CSV for programs."""
+
+import argparse
+import io
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from agent.presentation.report_csv import Cell as CsvCell
+from agent.presentation.report_csv import csv_of
+from agent.wire.codec import to_plain
+from controlplane.cli.screen.cells import Columns, Record
+
+CsvColumns = Mapping[str, Callable[[Record], CsvCell | UUID]]
+
+
+def print_json(records: Iterable[BaseModel]) -> None:
+    print(json.dumps([to_plain(each) for each in records], indent=2))
+
+
+def print_csv(records: Iterable[Record], columns: CsvColumns[Record]) -> None:
+    rows = ([_csv_cell(value(each)) for value in columns.values()] for each in records)
+    write_exactly(csv_of(tuple(columns), rows))
+
+
+def print_records(
+    records: Sequence[Record], columns: Columns[Record], empty: str, title: str = ""
+) -> None:
+    """Print a table, or ``empty`` if there are no records."""
+    from controlplane.cli.screen.tables import print_rows  # rich only where shown
+
+    rows = [[value(each) for value in columns.values()] for each in records]
+    print_rows(tuple(columns), rows, empty, title)
+
+
+def print_as(
+    options: argparse.Namespace, records: Sequence[Any], csv_columns: CsvColumns[Any] | None = None
+) -> bool:
+    """Print records as --json or --csv requires. Returns False if neither is given."""
+    if options.json:
+        print_json(records)
+    elif csv_columns is not None and options.csv:
+        print_csv(records, csv_columns)
+    else:
+        return False
+    return True
+
+
+def write_exactly(text: str) -> None:
+    """Write text that has its own line ends, such as CSV, on every system."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(newline="")
+    sys.stdout.write(text)
+
+
+def print_secret(secret: str, note: str) -> None:
+    """Print a secret on standard output, and a note about it on standard error."""
+    print(secret, flush=True)
+    sys.stderr.write(f"{note}\n")
+
+
+def _csv_cell(value: CsvCell | UUID) -> CsvCell:
+    return str(value) if isinstance(value, UUID) else value

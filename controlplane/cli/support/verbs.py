@@ -1,0 +1,120 @@
+"""``venue-control support``: links of support channels, and the contact details of support."""
+
+import argparse
+import re
+from functools import partial
+from typing import Final
+
+from controlplane.cli.chosen_database import in_database
+from controlplane.cli.matching import only_match
+from controlplane.cli.screen.cells import Styled, age
+from controlplane.cli.screen.output import print_as, print_records, print_secret
+from controlplane.client.errors import CommandError, UsageError
+from controlplane.clock import system_clock
+from controlplane.support import channels
+from controlplane.support.links import all_links, end_link, make_link, record_of
+from controlplane.support.messages import Link, LinkState
+
+LABEL_MAX: Final = 128
+_KIND: Final = re.compile(r"[a-z][a-z0-9-]{0,31}")
+_STYLES: Final[dict[LinkState, str]] = {"waiting": "cyan", "confirmed": "green"}
+
+
+def create_link(options: argparse.Namespace) -> int:
+    channel = require_label(options.channel, "a channel")
+    asked_by = require_label(options.asked_by, "a name")
+    made = in_database(
+        options,
+        lambda session: make_link(session, channel=channel, asked_by=asked_by, now=system_clock()),
+    )
+    note = f"It links {channel} once, and expires at {made.expires_at:%Y-%m-%d %H:%M} UTC."
+    print_secret(made.token, f"{note} Hand it over now: it is shown once.")
+    return 0
+
+
+def list_links(options: argparse.Namespace) -> int:
+    found = _links(options)
+    if not print_as(options, found):
+        print_records(
+            found,
+            {
+                "id": lambda link: link.id,
+                "channel": lambda link: link.channel,
+                "asked by": lambda link: link.asked_by,
+                "asked": lambda link: age(link.asked_at),
+                "state": lambda link: Styled(link.state, _STYLES.get(link.state, "dim")),
+                "organization": lambda link: link.organization_id or None,
+            },
+            "There are no links. `venue-control support link` creates a token for one.",
+        )
+    return 0
+
+
+def disconnect(options: argparse.Namespace) -> int:
+    start = options.id.casefold()
+    found = {
+        each.id: each.id for each in _links(options) if start and str(each.id).startswith(start)
+    }
+    hint = "`venue-control support list` lists the links."
+    link_id = only_match(options.id, found, "link", hint, UsageError)
+    if not in_database(options, lambda session: end_link(session, link_id, system_clock())):
+        raise CommandError(f"the link {link_id} has ended already")
+    print(f"disconnected {link_id}")
+    return 0
+
+
+def list_channels(options: argparse.Namespace) -> int:
+    print_records(
+        in_database(options, channels.channels),
+        {
+            "kind": lambda each: each.kind,
+            "address": lambda each: each.address,
+            "hours": lambda each: each.hours,
+        },
+        "There are no channels. Add one: venue-control support channels set KIND ADDRESS",
+    )
+    return 0
+
+
+def set_channel(options: argparse.Namespace) -> int:
+    kind, address = _named(options)
+    hours = None if options.hours is None else require_label(options.hours, "the text of --hours")
+    if not in_database(
+        options, partial(channels.set_channel, kind=kind, address=address, hours=hours)
+    ):
+        raise CommandError(
+            f"there are {channels.CHANNELS_MAX} channels, the maximum: remove one first"
+        )
+    print(f"{kind} {address}: {hours or 'no hours stated'}")
+    return 0
+
+
+def remove_channel(options: argparse.Namespace) -> int:
+    kind, address = _named(options)
+    if not in_database(options, partial(channels.remove_channel, kind=kind, address=address)):
+        raise CommandError(f"there is no channel {kind} {address}")
+    print(f"removed {kind} {address}")
+    return 0
+
+
+def require_label(text: str, what: str) -> str:
+    """Return a text that merchants read, without space around it. Raises UsageError."""
+    label = text.strip()
+    if not 1 <= len(label) <= LABEL_MAX or not label.isprintable():
+        raise UsageError(f"{what} has 1 to {LABEL_MAX} printable characters")
+    return label
+
+
+def _links(options: argparse.Namespace) -> list[Link]:
+    now = system_clock()
+    return in_database(
+        options, lambda session: [record_of(each, now) for each in all_links(session)]
+    )
+
+
+def _named(options: argparse.Namespace) -> tuple[str, str]:
+    if not _KIND.fullmatch(options.kind):
+        raise UsageError(
+            "a kind is one word of lowercase letters, digits and -, such as phone or email"
+        )
+    return options.kind, require_label(options.address, "an address")

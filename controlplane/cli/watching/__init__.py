@@ -1,1 +1,0 @@
-"""What the command line says of being heard: places, the webhook, wishes, thirty days."""

@@ -1,0 +1,78 @@
+"""The directory with all files of a demo. Only one demo at a time uses it."""
+
+import contextlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from controlplane.client.errors import CommandError
+
+LOCK: Final = "demo.lock"
+ENDS_WITHIN_S: Final = 5.0
+"""The processes of a demo that was killed end by themselves, and hold the lock until then."""
+
+_POLL_S: Final = 0.1
+
+
+@contextlib.contextmanager
+def claim_directory(home: Path) -> Iterator[int]:
+    """Create ``home``, or delete what an earlier demo left there.
+
+    Yields:
+        The descriptor that holds the lock. The lock ends with the last process that has it.
+
+    Raises:
+        CommandError: Another demo uses the directory, or it has other files.
+    """
+    try:
+        home.mkdir(parents=True, mode=0o700, exist_ok=True)
+        lock = home / LOCK
+        if not lock.exists() and any(home.iterdir()):
+            raise CommandError(
+                f"{home} has files that are not of a demo, and they would be deleted",
+                "Use --dir with a new or an empty directory.",
+            )
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    except OSError as error:
+        raise CommandError(f"cannot create {home}: {error.strerror}") from error
+    try:
+        _wait_for_lock(descriptor, home)
+        for path in home.iterdir():
+            # The lock stays: without it, the next demo would refuse a half-emptied directory.
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            elif path.name != LOCK:
+                path.unlink()
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _wait_for_lock(descriptor: int, home: Path) -> None:
+    deadline = time.monotonic() + ENDS_WITHIN_S
+    while not _try_lock(descriptor):
+        if time.monotonic() > deadline:
+            raise CommandError(
+                f"another demo uses {home}",
+                "End it with Ctrl-C, or use --dir with another directory.",
+            )
+        time.sleep(_POLL_S)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

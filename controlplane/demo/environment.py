@@ -1,0 +1,138 @@
+"""Where the demo runs: on a LAN in a network namespace, on loopback, or in the real networks."""
+
+import ctypes
+import os
+import socket
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from controlplane.demo.processes import Processes
+from controlplane.demo.venue import VENUE
+from controlplane.server import bind
+
+_CLONE_NEWUSER: Final = 0x10000000  # sched.h
+_CLONE_NEWNET: Final = 0x40000000
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The environment of the service and the agent.
+
+    Args:
+        description: What is simulated, for the user.
+        network: The agent's configuration of networks.
+        variables: The agent's environment variables.
+        outside: A listening socket in the network of the terminal, if the demo left that network.
+            The caller closes it.
+    """
+
+    description: str
+    network: str = ""
+    variables: dict[str, str] = field(default_factory=dict)
+    outside: tuple[socket.socket, ...] = ()
+
+
+_REAL: Final = Environment("This demo scans this machine and its private networks (--lan).")
+_ON_LAN: Final = (
+    "This demo simulates a venue: {devices} devices on a LAN behind a TAP device, in a network"
+    " namespace of its own. Nothing leaves this machine."
+)
+_ON_LOOPBACK: Final = (
+    "This demo simulates a till with two print queues on loopback, and scans nothing else. It"
+    " cannot simulate a LAN here: {reason}."
+)
+
+
+def set_up_environment(processes: Processes, *, is_real: bool) -> Environment:
+    """Start the simulation, which ends with ``processes``. Raises OSError.
+
+    For a LAN, this process enters a network namespace and stays in it.
+    """
+    if is_real:
+        return _REAL
+    reason = why_no_lan()
+    outside = () if reason else (_start_lan(processes),)
+    variables = _start_spooler(processes, "loopback" if reason else "lan")
+    if reason:
+        return Environment(_ON_LOOPBACK.format(reason=reason), "device_only = true\n", variables)
+    description = _ON_LAN.format(devices=len(VENUE.hosts))
+    return Environment(description, variables=variables, outside=outside)
+
+
+def why_no_lan() -> str | None:
+    """Return why a LAN cannot be simulated here. A child process tries it."""
+    if sys.platform != "linux":
+        return f"{sys.platform} has no network namespaces"
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writer, _try_lan().encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, encoding="utf-8") as output:
+        reason = output.read()
+    os.waitpid(child, 0)
+    return reason or None
+
+
+def enter_network_namespace() -> None:
+    """Move this process from the machine's network to an empty one, for good. Raises OSError.
+
+    Without the right to do so, it enters a user namespace too. The user stays the same there, and
+    executed programs get no additional rights. The process must not have other threads.
+    """
+    if sys.platform != "linux":
+        raise OSError(f"{sys.platform} has no network namespaces")
+    uid, gid = os.geteuid(), os.getegid()
+    try:
+        _unshare(_CLONE_NEWNET)
+    except PermissionError:
+        _unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
+        Path("/proc/self/setgroups").write_text("deny", "ascii")
+        Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1", "ascii")
+        Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1", "ascii")
+
+
+def _unshare(flags: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(flags) == -1:
+        number = ctypes.get_errno()
+        raise OSError(number, f"no network namespace: {os.strerror(number)}")
+
+
+def _start_spooler(processes: Processes, queues: str) -> dict[str, str]:
+    """Return the variables with which the agent finds it. On Windows, the agent has no CUPS."""
+    if sys.platform == "win32":
+        return {}
+    with bind("127.0.0.1", 0) as listener:
+        listener.listen()
+        descriptor = listener.fileno()
+        words = ("controlplane.demo.spooler", queues, str(descriptor))
+        processes.start("spooler", *words, inherited=[descriptor])
+        return {"CUPS_SERVER": f"127.0.0.1:{listener.getsockname()[1]}"}
+
+
+def _try_lan() -> str:
+    from controlplane.demo.lan.tap import open_tap  # Linux only
+
+    try:
+        enter_network_namespace()
+        open_tap(VENUE)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror or error}"
+    return ""
+
+
+def _start_lan(processes: Processes) -> socket.socket:
+    """Enter a network with the venue's devices. Returns a socket in the network that was left."""
+    from controlplane.demo.lan.tap import open_tap  # Linux only
+
+    outside = bind("127.0.0.1", 0)
+    enter_network_namespace()
+    tap_fd = open_tap(VENUE)
+    processes.start("lan", "controlplane.demo.lan", str(tap_fd), inherited=[tap_fd])
+    os.close(tap_fd)
+    return outside

@@ -1,0 +1,98 @@
+"""Generates the sales of a stored sandbox as time passes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from controlplane.figures.local_time import HOURS, hour_of
+from controlplane.merchant.writing import add_refund, add_sale
+from controlplane.sandbox.catalog import find_catalog
+from controlplane.sandbox.generator import DayGenerator, Transaction
+from controlplane.sandbox.places import Venue, find_places
+from controlplane.sandbox.plan import Plan
+from controlplane.storage.merchant.merchant_tables import Organization
+from controlplane.storage.merchant.sales_tables import Refund, Sale
+
+REFUND_DAYS: Final = 13
+"""A refund is at most twelve days after its sale, which may be in an hour of another local day."""
+
+
+class NoSandboxError(Exception):
+    """The organization does not exist, or its data was not generated."""
+
+
+def stored_plan(session: Session, organization_id: str) -> Plan:
+    """Return the plan from which the sandbox was loaded. Raises NoSandboxError."""
+    organization = session.get(Organization, organization_id)
+    if organization is None or organization.sandbox is None:
+        raise NoSandboxError(f"organization {organization_id} is not a sandbox")
+    return Plan.read(organization.sandbox)
+
+
+def stored_generator(session: Session, plan: Plan) -> tuple[DayGenerator, list[Venue]]:
+    """Return the generator that the sandbox was loaded with, and its venues."""
+    venues, methods = find_places(session, plan)
+    return DayGenerator(plan, find_catalog(session, plan), methods), venues
+
+
+def last_sale_at(session: Session, organization_id: str) -> datetime:
+    """Return when the newest sale was made. Raises NoSandboxError."""
+    query = select(func.max(Sale.initiated_at)).where(Sale.organization_id == organization_id)
+    found = session.execute(query).scalar_one()
+    if found is None:
+        raise NoSandboxError(f"organization {organization_id} has no sales to continue from")
+    return found
+
+
+def continue_sales(
+    session: Session,
+    generator: DayGenerator,
+    venues: Sequence[Venue],
+    since: datetime,
+    until: datetime,
+) -> tuple[int, int]:
+    """Write the transactions after ``since`` and up to ``until``, each with its sums.
+
+    The result is the same as that of a load up to ``until``. Sales before ``since`` are generated
+    too, because their refunds may be due now.
+
+    Returns:
+        The number of sales and of refunds.
+    """
+    sales = refunds = 0
+    for venue in venues:
+        first = hour_of(since, venue.clock.zone) // HOURS - REFUND_DAYS
+        for day in range(first, hour_of(until, venue.clock.zone) // HOURS + 1):
+            for transaction in generator.transactions(venue, day):
+                position = 0
+                if since < transaction.sale.initiated_at <= until:
+                    position = add_sale(session, transaction.sale, transaction.sale.initiated_at)
+                    sales += 1
+                refunds += _add_refunds(session, transaction, position, since, until)
+    return sales, refunds
+
+
+def _add_refunds(
+    session: Session, transaction: Transaction, position: int, since: datetime, until: datetime
+) -> int:
+    """``position`` is that of a sale that was just written, otherwise 0."""
+    count = 0
+    for refund in transaction.refunds:
+        at = refund.refunded_at
+        is_due = position > 0 if at is None else since < at <= until
+        sale = position or (is_due and _position(session, Sale, transaction.sale.id))
+        if is_due and sale and not _position(session, Refund, refund.id):
+            written_at = at or transaction.sale.initiated_at
+            add_refund(session, replace(refund, sale=sale), written_at)
+            count += 1
+    return count
+
+
+def _position(session: Session, table: type[Sale] | type[Refund], row_id: UUID) -> int:
+    """Return the position of a row, 0 if it is not stored."""
+    return session.execute(select(table.position).where(table.id == row_id)).scalar() or 0
