@@ -1,6 +1,6 @@
 """How what is known of this machine's printers follows from what a report has learned. Pure.
 
-docs/adr/0027-remembered-printers.md has the reasons.
+docs/adr/0023-remembered-printers.md has the reasons.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """What a report says that the one before it did not: found when somebody looks, and remembered.
 
 Reports never change, so neither does what lies between two of them. Comparing costs reading both
-([0038](../../../docs/adr/0038-changes-between-reports.md)).
+([0033](../../../docs/adr/0033-report-differences.md)).
 """
 
 import logging

@@ -1,7 +1,7 @@
 """Requests to the official SDK's dispatch and back. Loaded with the first call: it is large.
 
 The SDK's own HTTP server is not used: it opens streams, answers JSON-RPC errors with 4xx and takes
-envelopes that the contract refuses (docs/adr/0042-agent-protocol.md).
+envelopes that the contract refuses (docs/adr/0037-agent-protocol.md).
 """
 
 import logging
