@@ -171,6 +171,7 @@ _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NAME: Final = re.compile("|".join(f"(?:{t.name})" for t in TERMS if t.name), re.IGNORECASE)
 _PROSE: Final = re.compile("|".join(f"(?:{t.prose})" for t in TERMS if t.prose))
 _IS_PROSE: Final = re.compile(r"[A-Za-z]{2,},? [a-z]+")
+_CODE: Final = re.compile(r"```.*?```|`[^`\n]+`|<!--.*?-->|\]\([^)]*\)", re.DOTALL)
 _JS: Final = re.compile(
     r"""(?P<comment>//[^\n]*|/\*.*?\*/)"""
     r"""|(?P<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
@@ -241,8 +242,9 @@ def check_javascript(path: Path, source: str) -> Iterator[Hit]:
 
 
 def check_document(path: Path, source: str) -> Iterator[Hit]:
-    """Check the text, except for the glossary's own list of terms to avoid."""
+    """Check the text without code, and without the glossary's list of terms to avoid."""
     text = source.partition(AVOID_HEADING)[0] if path == GLOSSARY else source
+    text = _CODE.sub(lambda code: "\n" * code[0].count("\n"), text)
     for offset, term, match in check_prose(text):
         yield Hit(str(path), offset + 1, term, match)
 
