@@ -16,7 +16,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from agent.presentation.humanize import seconds_in_words
+from agent.presentation.humanize import format_seconds
 from agent.presentation.plain_text import plain
 
 STATUS_STYLES = {
@@ -85,7 +85,7 @@ def age(moment: datetime | None, now: datetime) -> str:
     """Return how long ago ``moment`` was, in the largest whole unit: ``29 min``."""
     if moment is None:
         return "never"
-    return seconds_in_words(max(0, int((now - moment).total_seconds())), units=1)
+    return format_seconds(max(0, int((now - moment).total_seconds())), units=1)
 
 
 def text_of(value: str, style: str = "") -> Text:

@@ -5,7 +5,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agent.presentation.humanize import seconds_in_words
+from agent.presentation.humanize import format_seconds
 from agent.presentation.plain_text import plain
 from agent.wire.operator_operations import (
     CreateRequestReply,
@@ -178,8 +178,8 @@ def _say_if_offline(device: Device, reply: CreateRequestReply) -> None:
     if state_of(device) != "offline":
         return
     now = datetime.now(UTC)
-    heard = seconds_in_words(max(0, int((now - device.last_seen_at).total_seconds())), units=1)
-    left = seconds_in_words(max(0, int((reply.expires_at - now).total_seconds())), units=1)
+    heard = format_seconds(max(0, int((now - device.last_seen_at).total_seconds())), units=1)
+    left = format_seconds(max(0, int((reply.expires_at - now).total_seconds())), units=1)
     sys.stderr.write(
         f"{plain(device.legacy_install_id)} is offline, last heard {heard} ago. The request waits "
         f"for it\nand expires in {left}, at {_time_of_day(reply.expires_at)}.\n"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from agent.presentation.headline import headline_of
+from agent.presentation.severity import Severity
 from agent.presentation.terminal.blocks import STYLES
-from agent.presentation.tone import Tone
 from agent.wire.codec import encode_indented
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
 from controlplane.cli.devices.filters import place_of
@@ -37,7 +37,7 @@ class Result:
     asked: Asked
     report: ReportDetail | None
     headline: str
-    tone: Tone
+    tone: Severity
 
     @property
     def is_good(self) -> bool:
@@ -59,7 +59,7 @@ def result_of(client: OperationsClient, asked: Asked) -> Result:
     if report.payload is None:
         return Result(asked, report, f"No report: {report.failure_reason or 'it failed'}.", "bad")
     headline = headline_of(report.payload)
-    return Result(asked, report, headline.verdict, headline.tone)
+    return Result(asked, report, headline.verdict, headline.severity)
 
 
 def print_results(results: list[Result]) -> None:

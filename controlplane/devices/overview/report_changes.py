@@ -107,9 +107,9 @@ def _record(earlier: Report, report: Report) -> ReportChanges | None:
         earlier_id=earlier.id,
         since=earlier.created_at,
         verdict=changes.verdict,
-        tone=changes.tone,
+        tone=changes.severity,
         changes=tuple(
-            ReportChange(tone=each.tone, sentence=each.sentence) for each in changes.shown
+            ReportChange(tone=each.severity, sentence=each.sentence) for each in changes.listed
         ),
         more=changes.more,
         not_compared=changes.not_compared,
