@@ -1,13 +1,14 @@
-"""The rows of an application snapshot in words, grouped by the first part of each key."""
+"""The rows of an application snapshot for users, grouped by the first part of each key."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from agent.presentation.humanize import value_in_words
+from agent.presentation.findings.snapshot_facts import all_fields
+from agent.presentation.humanize import format_value
 from agent.presentation.labels import THINGS, field_label
 from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
-from agent.presentation.tone import Tone
+from agent.presentation.severity import Severity
 from agent.wire.payloads.application import (
     ApplicationPayload,
     BrowserField,
@@ -30,7 +31,7 @@ _TITLES: Final = {
     "kiosk": "Kiosk page",
     "agent": "Agent",
 }
-_ABSENCES: Final[dict[str, tuple[str, Tone]]] = {
+_ABSENCES: Final[dict[str, tuple[str, Severity]]] = {
     "collection-failed": ("failed", "bad"),
     "permission-denied": ("permission denied", "warn"),
     "unsupported": ("not supported here", "muted"),
@@ -47,7 +48,7 @@ class FieldRow:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The fields of one thing in a group (a disk, a program); the group's own have no title."""
+    """The fields of one thing in a group (a disk, a program). The group's own have no title."""
 
     title: str
     rows: tuple[FieldRow, ...]
@@ -61,21 +62,21 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class AbsenceRow:
-    """Facts that are missing in the same way for the same reason.
+    """Facts that are missing with the same status and reason.
 
-    ``facts`` name them by their keys, those with a common beginning in one line:
+    ``facts`` are their keys, with one entry for a common prefix:
     ``browser.permission: camera, microphone``.
     """
 
     status: str
-    tone: Tone
+    severity: Severity
     reason: str
     facts: tuple[str, ...]
     count: int
 
 
 def snapshot_groups(payload: ApplicationPayload) -> tuple[Group, ...]:
-    """Return the available fields by group: the known groups in their order, then the others."""
+    """Return the available fields by group: known groups in their order, then others."""
     by_prefix: dict[str, list[SnapshotField]] = {prefix: [] for prefix in _TITLES}
     for field in payload.snapshot.fields:
         if field.status == "available":
@@ -94,39 +95,30 @@ def peripheral_group(payload: ApplicationPayload) -> Group:
 
 
 def browser_group(payload: ApplicationPayload) -> Group:
-    rows = tuple(
-        FieldRow(
-            label=shorten(field_label(field.key), NAME_LENGTH),
-            value=value_in_words(field.key, field.value),
-            source=shorten(field.source, NAME_LENGTH),
-        )
-        for field in payload.browser_fields
-        if field.value is not None
-    )
+    rows = tuple(_row(field) for field in payload.browser_fields if field.value is not None)
     return Group("Kiosk browser", (Section("", rows),) if rows else ())
 
 
 def absence_rows(payload: ApplicationPayload) -> tuple[AbsenceRow, ...]:
-    """Return what is missing, by status and reason, what broke first.
+    """Return missing facts by status and reason, failures first.
 
-    What this machine has not, or cannot tell, has the tone "muted" and comes last.
+    Facts that this machine does not have or support have the severity "muted" and come last.
     """
-    found: dict[tuple[str, str], list[str]] = {}
-    for prefix, field in _all_fields(payload):
+    absent: dict[tuple[str, str], list[str]] = {}
+    for owner, field in all_fields(payload):
         if field.status != "available":
             reason = plain(field.reason or "") or "No reason was given."
-            found.setdefault((field.status, reason), []).append(
-                shorten(prefix + field.key, NAME_LENGTH)
-            )
+            name = shorten(f"{owner} {field.key}".strip(), NAME_LENGTH)
+            absent.setdefault((field.status, reason), []).append(name)
     order = tuple(_ABSENCES)
-    rows = sorted(found.items(), key=lambda item: order.index(item[0][0]))
+    rows = sorted(absent.items(), key=lambda item: order.index(item[0][0]))
     return tuple(
-        AbsenceRow(*_ABSENCES[status], reason=reason, facts=_gathered(keys), count=len(keys))
+        AbsenceRow(*_ABSENCES[status], reason=reason, facts=_by_prefix(keys), count=len(keys))
         for (status, reason), keys in rows
     )
 
 
-def _gathered(keys: list[str]) -> tuple[str, ...]:
+def _by_prefix(keys: list[str]) -> tuple[str, ...]:
     by_beginning: dict[str, list[str]] = {}
     for key in keys:
         by_beginning.setdefault(key.rpartition(".")[0], []).append(key)
@@ -141,24 +133,12 @@ def _gathered(keys: list[str]) -> tuple[str, ...]:
 def snapshot_limitation_lines(payload: ApplicationPayload) -> tuple[str, ...]:
     lines = [*payload.limitations, *payload.snapshot.limitations]
     if payload.snapshot.truncated:
-        lines.append("The snapshot was cut at its bounds: there is more than is shown.")
+        lines.append("The snapshot was cut at its limits: it does not contain everything.")
     return tuple(dict.fromkeys(plain(line) for line in lines))
 
 
-def _all_fields(
-    payload: ApplicationPayload,
-) -> Iterable[tuple[str, SnapshotField | BrowserField]]:
-    snapshot = payload.snapshot
-    yield from (("", field) for field in snapshot.fields)
-    for link in snapshot.interfaces:
-        yield from ((f"{link.id} ", field) for field in link.fields)
-    for thing in snapshot.peripherals:
-        yield from ((f"{thing.id} ", field) for field in thing.fields)
-    yield from (("", field) for field in payload.browser_fields)
-
-
 def _group(prefix: str, fields: list[SnapshotField]) -> Group:
-    """Split a group's fields into its own and those of each thing named between the dots."""
+    """Split a group's fields into its own and those of each thing between the dots."""
     things: dict[str, list[SnapshotField]] = {"": []}
     for field in fields:
         between = field.key.partition(".")[2].rpartition(".")[0]
@@ -183,10 +163,10 @@ def _thing(name: str) -> str:
 
 
 def _named(thing: Peripheral) -> str:
-    """Return ``TM-T20III (usb-1-3)``; a thing that does not name itself is known by its id."""
+    """Return the name and id of a peripheral, ``TM-T20III (usb-1-3)``, or only its id."""
     keys = ("usb.product", "bluetooth.name", "usb.vendor")
-    told = {field.key: field.value for field in thing.fields if isinstance(field.value, str)}
-    name = next((told[key] for key in keys if told.get(key)), "")
+    texts = {field.key: field.value for field in thing.fields if isinstance(field.value, str)}
+    name = next((texts[key] for key in keys if texts.get(key)), "")
     return f"{shorten(name, NAME_LENGTH)} ({thing.id})" if name else thing.id
 
 
@@ -195,10 +175,10 @@ def _section(title: str, fields: Iterable[SnapshotField]) -> Section:
     return Section(shorten(title, NAME_LENGTH), rows)
 
 
-def _row(field: SnapshotField, prefix: str = "") -> FieldRow:
+def _row(field: SnapshotField | BrowserField, prefix: str = "") -> FieldRow:
     label = field_label(field.key)
     return FieldRow(
         label=shorten(prefix + label[:1].lower() + label[1:] if prefix else label, NAME_LENGTH),
-        value="" if field.value is None else value_in_words(field.key, field.value),
+        value="" if field.value is None else format_value(field.key, field.value),
         source=shorten(field.source, NAME_LENGTH),
     )

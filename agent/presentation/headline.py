@@ -1,4 +1,4 @@
-"""The first thing a reader sees: how the report ended, and what it says in one sentence."""
+"""The headline of a report: its most severe problem in one sentence, and how it ended."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -7,20 +7,21 @@ from typing import Final
 
 from agent.presentation.findings.findings import findings_of, verdict_of
 from agent.presentation.findings.rule import Finding
+from agent.presentation.findings.snapshot_facts import all_fields
 from agent.presentation.hosts.printers import printers_verdict
-from agent.presentation.humanize import duration_between, moment_in_words
+from agent.presentation.humanize import counted, duration_between, format_timestamp
 from agent.presentation.machine_name import machine_name
 from agent.presentation.plain_text import NAME_LENGTH, shorten
-from agent.presentation.tone import Tone
+from agent.presentation.severity import Severity
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.common import Payload
 from agent.wire.payloads.network import NetworkPayload
 from agent.wire.vocabulary import Completeness, FieldStatus
 
-_OUTCOMES: Final[dict[Completeness, tuple[str, Tone]]] = {
-    "complete": ("Complete: every source answered and nothing was cut.", "good"),
+_OUTCOMES: Final[dict[Completeness, tuple[str, Severity]]] = {
+    "complete": ("Complete: every source succeeded and nothing was cut.", "good"),
     "partial": ("Partial: a source failed or was cut short.", "warn"),
-    "limited": ("Limited: this machine or its configuration allowed less than everything.", "warn"),
+    "limited": ("Limited: this machine or its configuration did not allow everything.", "warn"),
 }
 _SCOPES: Final = {
     "local-network": "this machine's local networks",
@@ -36,79 +37,55 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """``verdict`` answers the reader's question; ``outcome`` says how much to trust it.
+    """The summary of a report.
 
-    ``findings`` are all that is wrong, of which the verdict names the worst.
+    Args:
+        verdict: The most severe finding, or that there is none.
+        findings: All findings, most severe first.
+        outcome: How complete the report is.
     """
 
     title: str
     verdict: str
-    tone: Tone
+    severity: Severity
     findings: tuple[Finding, ...]
     outcome: str
-    outcome_tone: Tone
+    outcome_severity: Severity
     facts: tuple[Fact, ...]
 
 
 def headline_of(payload: NetworkPayload | ApplicationPayload) -> Headline:
+    findings = findings_of(payload)
     if isinstance(payload, NetworkPayload):
-        return network_headline(payload)
-    return application_headline(payload)
-
-
-def network_headline(payload: NetworkPayload) -> Headline:
-    findings = findings_of(payload)
-    printers, tone = printers_verdict(payload)
-    verdict, more = printers, tuple[Fact, ...]()
-    if findings and findings[0].severity != "note":
-        verdict, tone = verdict_of(findings), findings[0].tone
-        more = (Fact("Printers", printers.removesuffix(".")),)
-    outcome, outcome_tone = _outcome(payload)
-    scope = _SCOPES.get(payload.scope) or shorten(payload.scope, NAME_LENGTH)
+        kind, (verdict, severity) = "network report", printers_verdict(payload)
+        has_verdict = bool(findings) and findings[0].severity != "muted"
+        facts = tuple(_network_facts(payload, verdict if has_verdict else ""))
+    else:
+        counts = Counter(field.status for _, field in all_fields(payload))
+        kind, (verdict, severity) = "application snapshot", _without_findings(counts)
+        has_verdict = bool(findings)
+        facts = (Fact("Facts", _summary(counts)),)
+    if has_verdict:
+        verdict, severity = verdict_of(findings), findings[0].severity
+    outcome, outcome_severity = _outcome(payload)
     return Headline(
-        title=_title("network report", payload),
+        title=_title(kind, payload),
         verdict=verdict,
-        tone=tone,
+        severity=severity,
         findings=findings,
         outcome=outcome,
-        outcome_tone=outcome_tone,
-        facts=(*_facts(payload), Fact("Scope", scope), *more, *_found(payload)),
+        outcome_severity=outcome_severity,
+        facts=(*_facts(payload), *facts),
     )
 
 
-def application_headline(payload: ApplicationPayload) -> Headline:
-    counts = Counter(_statuses(payload))
-    findings = findings_of(payload)
-    verdict, tone = _without_findings(counts)
-    if findings:
-        verdict, tone = verdict_of(findings), findings[0].tone
-    outcome, outcome_tone = _outcome(payload)
-    return Headline(
-        title=_title("application snapshot", payload),
-        verdict=verdict,
-        tone=tone,
-        findings=findings,
-        outcome=outcome,
-        outcome_tone=outcome_tone,
-        facts=(*_facts(payload), Fact("Facts", _counted(counts))),
-    )
-
-
-def _statuses(payload: ApplicationPayload) -> Iterator[FieldStatus]:
-    snapshot = payload.snapshot
-    yield from (field.status for field in snapshot.fields)
-    yield from (field.status for link in snapshot.interfaces for field in link.fields)
-    yield from (field.status for thing in snapshot.peripherals for field in thing.fields)
-    yield from (field.status for field in payload.browser_fields)
-
-
-def _without_findings(counts: Counter[FieldStatus]) -> tuple[str, Tone]:
+def _without_findings(counts: Counter[FieldStatus]) -> tuple[str, Severity]:
     if not counts["available"]:
         return "Nothing could be read.", "muted"
     return "No problem was found.", "good"
 
 
-def _counted(counts: Counter[FieldStatus]) -> str:
+def _summary(counts: Counter[FieldStatus]) -> str:
     parts = [f"{counts['available']} read"]
     if counts["collection-failed"]:
         parts.append(f"{counts['collection-failed']} failed")
@@ -116,7 +93,7 @@ def _counted(counts: Counter[FieldStatus]) -> str:
         parts.append(f"{counts['permission-denied']} denied")
     rest = counts["unsupported"] + counts["not-applicable"]
     if rest:
-        parts.append(f"{rest} not for this machine")
+        parts.append(f"{rest} do not apply")
     return ", ".join(parts)
 
 
@@ -125,12 +102,11 @@ def _title(what: str, payload: Payload) -> str:
     return f"{name}: {what}" if name else what.capitalize()
 
 
-def _outcome(payload: Payload) -> tuple[str, Tone]:
-    words, tone = _OUTCOMES[payload.completeness]
-    count = len(payload.failures)
-    if not count:
-        return words, tone
-    return f"{words} {count} step{'s' if count > 1 else ''} failed, see below.", "bad"
+def _outcome(payload: Payload) -> tuple[str, Severity]:
+    sentence, severity = _OUTCOMES[payload.completeness]
+    if not payload.failures:
+        return sentence, severity
+    return f"{sentence} {counted(len(payload.failures), 'step')} failed, see below.", "bad"
 
 
 def _facts(payload: Payload) -> tuple[Fact, ...]:
@@ -138,23 +114,24 @@ def _facts(payload: Payload) -> tuple[Fact, ...]:
     duration = duration_between(payload.started_at, payload.finished_at)
     version = environment.native_app_version
     facts = (
-        ("Place", payload.identity.location_id),
+        ("Location", payload.identity.location_id),
         ("Organization", payload.identity.organization_id),
         ("Machine", "" if machine_name(install_id) else install_id),
-        ("Started", moment_in_words(payload.started_at)),
-        ("Took", duration),
+        ("Started", format_timestamp(payload.started_at)),
+        ("Duration", duration),
         ("Agent", f"{version} on {environment.os_platform}" if version else environment.user_agent),
         ("Report", payload.report_id),
     )
     return tuple(Fact(label, shorten(value, NAME_LENGTH)) for label, value in facts if value)
 
 
-def _found(payload: NetworkPayload) -> tuple[Fact, ...]:
-    if payload.network_map is None:
-        return ()
-    system = payload.network_map.os
-    words = shorten(f"{system.platform} {system.version or ''}", NAME_LENGTH)
-    hosts = len(payload.network_map.hosts)
-    endpoints = len(payload.endpoints) + payload.endpoints_omitted
-    found = f"{hosts} host{'s'[: hosts != 1]}, {endpoints} endpoint{'s'[: endpoints != 1]}"
-    return (Fact("System", words), Fact("Found", found))
+def _network_facts(payload: NetworkPayload, printers: str) -> Iterator[Fact]:
+    yield Fact("Scope", _SCOPES.get(payload.scope) or shorten(payload.scope, NAME_LENGTH))
+    if printers:
+        yield Fact("Printers", printers.removesuffix("."))
+    if payload.network_map is not None:
+        system = payload.network_map.os
+        yield Fact("System", shorten(f"{system.platform} {system.version or ''}", NAME_LENGTH))
+        hosts = counted(len(payload.network_map.hosts), "host")
+        endpoints = counted(len(payload.endpoints) + payload.endpoints_omitted, "endpoint")
+        yield Fact("Contents", f"{hosts}, {endpoints}")

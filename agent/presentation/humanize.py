@@ -1,4 +1,4 @@
-"""Values in the units people read (the last word of a field's key is its unit), and ages."""
+"""Values with units, durations and ages for users. The last word of a field's key is its unit."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ Value = str | bool | int | float | tuple[str, ...]
 _BINARY_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 _WORDS: Final = re.compile(r"[Ii]pv[46]|[A-Z]?[a-z]+|[0-9]+|[A-Z]+(?![a-z])|[^\W_]+")
 _STEP: Final = 1024
-_LONGEST_S: Final = 1e11  # three thousand years: what is longer is no duration
+_LONGEST_S: Final = 1e11  # three thousand years: a longer value is not a duration
 _LARGEST: Final = 1e15
 _ACRONYMS: Final = {
     word.lower(): word
@@ -28,7 +28,7 @@ _ACRONYMS: Final = {
 }
 
 
-def bytes_in_words(count: float) -> str:
+def format_bytes(count: float) -> str:
     """Return ``count`` bytes in binary units: ``7.6 GiB``."""
     size = float(count)
     for unit in _BINARY_UNITS[:-1]:
@@ -38,8 +38,8 @@ def bytes_in_words(count: float) -> str:
     return f"{_number(size, 1)} {_BINARY_UNITS[-1]}"
 
 
-def seconds_in_words(seconds: float, units: int = 2) -> str:
-    """Return a duration by its greatest units: ``3 d 4 h``, ``4 min 10 s``, ``0.35 s``."""
+def format_seconds(seconds: float, units: int = 2) -> str:
+    """Return a duration in its largest units: ``3 d 4 h``, ``4 min 10 s``, ``0.35 s``."""
     sign, rest = ("-" if seconds < 0 else ""), abs(seconds)
     if 0 < rest < 0.1:
         return f"{_number(seconds * 1000, 2)} ms"
@@ -54,22 +54,22 @@ def seconds_in_words(seconds: float, units: int = 2) -> str:
     return sign + " ".join(part for part in parts[:units] if part)
 
 
-def milliseconds_in_words(milliseconds: float) -> str:
+def format_milliseconds(milliseconds: float) -> str:
     """Return a latency: ``0.4 ms``, ``12 ms``, and seconds from one second on."""
     if abs(milliseconds) >= 1000:  # a second
-        return seconds_in_words(milliseconds / 1000)
+        return format_seconds(milliseconds / 1000)
     if 0 < milliseconds < 0.1:
         return "<0.1 ms"
     return f"{_number(milliseconds, 1 if abs(milliseconds) < 10 else 0)} ms"
 
 
 def percent(fraction: float) -> str:
-    """Return a share in whole hundredths: ``92 %``."""
+    """Return a fraction as a percentage: ``92 %``."""
     return f"{_number(fraction * 100, 0)} %"
 
 
-def moment(text: str) -> datetime | None:
-    """Read an ISO 8601 date-time; one without an offset is UTC. None when it is not one."""
+def parse_timestamp(text: str) -> datetime | None:
+    """Parse an ISO 8601 date-time, UTC without an offset. Return None if it is invalid."""
     try:
         read = datetime.fromisoformat(text)
         return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
@@ -78,42 +78,42 @@ def moment(text: str) -> datetime | None:
 
 
 def age_s(text: str, now: datetime | None = None) -> float | None:
-    """Return the seconds since an ISO 8601 date-time; None for one that cannot be read."""
-    read = moment(text)
+    """Return the seconds since an ISO 8601 date-time; None if it is invalid."""
+    read = parse_timestamp(text)
     return None if read is None else ((now or datetime.now(UTC)) - read).total_seconds()
 
 
 def ago(text: str | None, now: datetime | None = None) -> str:
-    """Say how long ago an ISO 8601 date-time was, or lies ahead (a clock was set): ``3 h ago``."""
+    """Return the age of an ISO 8601 date-time: ``3 h ago``. A time in the future has one, too."""
     if text is None:
         return "never"
     seconds = age_s(text, now)
     if seconds is None:
         return "at an unreadable time"
     if seconds <= -2:
-        return f"{seconds_in_words(int(-seconds), units=1)} ahead of this machine's clock"
-    return f"{seconds_in_words(int(max(seconds, 0)), units=1)} ago"
+        return f"{format_seconds(int(-seconds), units=1)} ahead of this machine's clock"
+    return f"{format_seconds(int(max(seconds, 0)), units=1)} ago"
 
 
-def moment_in_words(text: str) -> str:
+def format_timestamp(text: str) -> str:
     """Return an ISO 8601 time as ``2026-11-20 19:04:12 UTC``; other text as it is."""
-    read = moment(text)
+    read = parse_timestamp(text)
     return plain(text) if read is None else read.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def duration_between(started: str, finished: str) -> str | None:
-    """Return the time between two ISO 8601 times in words, None when either is not one."""
-    first, last = moment(started), moment(finished)
+    """Return the duration between two ISO 8601 times; None if one is invalid."""
+    first, last = parse_timestamp(started), parse_timestamp(finished)
     if first is None or last is None:
         return None
-    return seconds_in_words((last - first).total_seconds())
+    return format_seconds((last - first).total_seconds())
 
 
 _UNITS: Final[dict[str, Callable[[float], str]]] = {
-    "Bytes": bytes_in_words,
-    "Seconds": seconds_in_words,
-    "Milliseconds": milliseconds_in_words,
-    "Ms": milliseconds_in_words,
+    "Bytes": format_bytes,
+    "Seconds": format_seconds,
+    "Milliseconds": format_milliseconds,
+    "Ms": format_milliseconds,
     "Percent": lambda n: f"{_number(n, 1)} %",
     "Fraction": lambda n: f"{_number(n * 100, 1)} %",
     "Celsius": lambda n: f"{_number(n, 1)} °C",
@@ -134,14 +134,14 @@ _UNITS: Final[dict[str, Callable[[float], str]]] = {
 }
 
 
-def value_in_words(key: str, value: Value) -> str:
-    """Return a field's value for people, its unit read off the end of ``key``."""
+def format_value(key: str, value: Value) -> str:
+    """Return a field's value with the unit from the end of ``key``."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
         return ", ".join(filter(None, map(plain, value))) or "none"
     if isinstance(value, str):
-        return moment_in_words(value) if _looks_like_moment(value) else plain(value) or "(empty)"
+        return format_timestamp(value) if _is_timestamp(value) else plain(value) or "(empty)"
     unit, _ = _split_unit(key)
     if unit:
         return _UNITS[unit](value)
@@ -149,7 +149,7 @@ def value_in_words(key: str, value: Value) -> str:
 
 
 def label_of(key: str) -> str:
-    """Return the last part of a dotted key as words, its unit left out: ``Free space``."""
+    """Return the last part of a dotted key as a label without its unit: ``Free space``."""
     leaf = key.rpartition(".")[2]
     _, words = _split_unit(leaf)
     label = " ".join(_ACRONYMS.get(word, word) for word in words)
@@ -157,7 +157,7 @@ def label_of(key: str) -> str:
 
 
 def _split_unit(key: str) -> tuple[str, list[str]]:
-    """Return the unit named at the end of ``key`` ("" for none) and the words before it."""
+    """Return the unit at the end of ``key`` ("" for none) and the words before it."""
     words = [_decapitalised(word) for word in _WORDS.findall(key.rpartition(".")[2])]
     for length in (3, 2, 1):
         unit = " ".join(word.capitalize() for word in words[-length:])
@@ -170,8 +170,8 @@ def _decapitalised(word: str) -> str:
     return word if word.isupper() and len(word) > 1 else word.lower()
 
 
-def _looks_like_moment(text: str) -> bool:
-    return "T" in text and moment(text) is not None
+def _is_timestamp(text: str) -> bool:
+    return "T" in text and parse_timestamp(text) is not None
 
 
 def _number(number: float, decimals: int) -> str:
@@ -180,5 +180,14 @@ def _number(number: float, decimals: int) -> str:
         return f"{number:.3g}"
     if isinstance(number, int) or decimals == 0:
         return f"{number:.0f}"
-    shown = f"{number:.{decimals}f}"
-    return shown.rstrip("0").rstrip(".")
+    return f"{number:.{decimals}f}".rstrip("0").rstrip(".")
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: ``1 host``, ``3 hosts``."""
+    return f"{count} {noun}{'s'[: count != 1]}"
+
+
+def with_more(sentence: str, more: int, noun: str) -> str:
+    """Return a sentence and, if there are more of its kind, their number."""
+    return f"{sentence} And {counted(more, f'more {noun}')}." if more else sentence

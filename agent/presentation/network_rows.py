@@ -1,6 +1,6 @@
-"""The rows of a network report, in words, the same for every way of showing them.
+"""The rows of a network report, for every kind of output.
 
-Every string in a row is plain text: bounded names, reasons in full.
+Every string in a row is plain text. Names are bounded, reasons are complete.
 """
 
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from agent.presentation.hosts.rows import printer_name
 from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
 from agent.presentation.printer_status import (
     STATUS_ORDER,
-    STATUS_TONES,
-    StatusWord,
+    STATUS_SEVERITIES,
+    Status,
     status_of,
 )
-from agent.presentation.tone import Tone
+from agent.presentation.severity import Severity
 from agent.wire.payloads.network import (
     MapInterface,
     MapSourceState,
@@ -26,11 +26,11 @@ from agent.wire.payloads.network import (
 
 @dataclass(frozen=True, slots=True)
 class PrinterRow:
-    """``found_at`` is where it was found when that is not where it should be."""
+    """``found_at`` is the address of the printer if it differs from the configured one."""
 
     name: str
-    status: StatusWord
-    tone: Tone
+    status: Status
+    severity: Severity
     transport: str
     address: str
     found_at: str
@@ -49,12 +49,12 @@ class InterfaceRow:
 class SourceRow:
     name: str
     state: str
-    tone: Tone
+    severity: Severity
     reason: str
 
 
 def printer_rows(payload: NetworkPayload) -> tuple[PrinterRow, ...]:
-    """Return the printers, those that need attention first."""
+    """Return the printers; those that need attention come first."""
     rows = (_printer_row(printer) for printer in payload.printers or ())
     return tuple(sorted(rows, key=lambda row: STATUS_ORDER.index(row.status)))
 
@@ -65,7 +65,7 @@ def interface_rows(payload: NetworkPayload) -> tuple[InterfaceRow, ...]:
 
 
 def source_rows(payload: NetworkPayload) -> tuple[SourceRow, ...]:
-    """Return how each source of facts ended: those of the map, else those of the discovery."""
+    """Return the state of each source: from the map, or else from the discovery."""
     if payload.network_map is not None:
         sources = payload.network_map.sources
         return (
@@ -82,16 +82,16 @@ def source_rows(payload: NetworkPayload) -> tuple[SourceRow, ...]:
 
 
 def limitation_lines(payload: NetworkPayload) -> tuple[str, ...]:
-    """Return what was not tried, was cut or could not be read, each line once."""
+    """Return what was not tried, cut or unreadable, without duplicates."""
     lines = [*payload.limitations]
     if payload.network_map is not None:
         lines += payload.network_map.limitations
         if payload.network_map.state != "completed":
-            lines.append(f"The network map is not finished: it was {payload.network_map.state}.")
+            lines.append(f"The network map is incomplete: it was {payload.network_map.state}.")
         if payload.network_map.truncated:
-            lines.append("The network map was cut at its bounds: there is more than is shown.")
+            lines.append("The network map was cut at its limits: it does not contain everything.")
     if payload.endpoints_omitted:
-        lines.append(f"{payload.endpoints_omitted} more endpoints were found and are not listed.")
+        lines.append(f"{payload.endpoints_omitted} more endpoints are not listed.")
     unavailable = payload.unavailable
     for what, reason in (
         ("MAC addresses", unavailable.mac_address),
@@ -110,7 +110,7 @@ def _printer_row(printer: Printer) -> PrinterRow:
     return PrinterRow(
         name=printer_name(printer),
         status=status,
-        tone=STATUS_TONES[status],
+        severity=STATUS_SEVERITIES[status],
         transport=printer.transport,
         address=shorten(address, NAME_LENGTH) or "no address",
         found_at="" if found_at == address else shorten(found_at, NAME_LENGTH),
@@ -131,11 +131,11 @@ def _interface_row(link: MapInterface) -> InterfaceRow:
 
 
 def _source_row(name: str, source: MapSourceState) -> SourceRow:
-    tones: dict[str, Tone] = {"succeeded": "good", "failed": "bad", "running": "warn"}
+    severities: dict[str, Severity] = {"succeeded": "good", "failed": "bad", "running": "warn"}
     reason = source.reason if isinstance(source, SourceFailed | SourceUnsupported) else ""
     return SourceRow(
         name=name,
         state="still running" if source.state == "running" else source.state,
-        tone=tones.get(source.state, "muted"),
+        severity=severities.get(source.state, "muted"),
         reason=plain(reason),
     )

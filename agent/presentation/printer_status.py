@@ -1,67 +1,78 @@
-"""A printer's status in words: that of the contract, and "moved" where it was found elsewhere."""
+"""A printer's name and status for users: the contract's status, or "moved" to another address."""
 
 import ipaddress
 from typing import Final, Literal
 
-from agent.presentation.tone import Tone
+from agent.presentation.plain_text import NAME_LENGTH, shorten
+from agent.presentation.severity import Severity
 from agent.wire.addresses import split_host_port
 from agent.wire.payloads.network import Printer
 
-StatusWord = Literal["unreachable", "moved", "unknown", "reachable"]
+Status = Literal["unreachable", "moved", "unknown", "reachable"]
 
-STATUS_ORDER: Final[tuple[StatusWord, ...]] = ("unreachable", "moved", "unknown", "reachable")
-"""What needs attention comes first."""
-
-STATUS_TONES: Final[dict[StatusWord, Tone]] = {
+STATUS_SEVERITIES: Final[dict[Status, Severity]] = {
     "unreachable": "bad",
     "moved": "bad",
     "unknown": "warn",
     "reachable": "good",
 }
+STATUS_ORDER: Final = tuple(STATUS_SEVERITIES)
+"""Printers that need attention first."""
 
 
-def status_of(printer: Printer) -> StatusWord:
+def printer_name(printer: Printer) -> str:
+    return shorten(printer.name, NAME_LENGTH) or shorten(printer.id, NAME_LENGTH) or "(no name)"
+
+
+def described_name(printer: Printer) -> str:
+    """Return the name as the subject of a sentence: ``The printer Bar``, ``Bar printer``."""
+    name = printer_name(printer)
+    return name if "printer" in name.casefold() else f"The printer {name}"
+
+
+def status_of(printer: Printer) -> Status:
     """Return "moved" for an unreachable printer that was matched at another address.
 
-    Only addresses of one family can tell: a printer set up by its name, or one seen by IPv6 that
-    is set up by IPv4, may well be where it was.
+    Only addresses of one family are compared: a printer with a configured name, or with an IPv4
+    address that was discovered by IPv6, may still be at its place.
     """
     if printer.status != "unreachable" or not printer.matched_endpoint:
         return printer.status
-    expected, found = _ip_of(printer.address or ""), _ip_of(printer.matched_endpoint)
-    if expected is None or found is None or expected.version != found.version:
-        return "unreachable"
-    return "unreachable" if expected == found else "moved"
+    return "moved" if is_other_address(printer.address, printer.matched_endpoint) else "unreachable"
 
 
-def verdict_on(printers: tuple[Printer, ...] | None) -> tuple[str, Tone]:
-    """Return the answer to "do the printers work?" in one sentence, and its tone."""
+def is_other_address(one: str | None, other: str | None) -> bool:
+    """Return whether these are two different IP addresses of one family, with or without port."""
+    first, second = _ip_of(one), _ip_of(other)
+    return bool(first and second and first.version == second.version and first != second)
+
+
+def verdict_on(printers: tuple[Printer, ...] | None) -> tuple[str, Severity]:
+    """Return one sentence about all printers of this machine, and its severity."""
     if printers is None:
-        return "Printers were not looked at.", "muted"
+        return "Printers were not checked.", "muted"
     if not printers:
-        return "No printer is set up on this machine.", "muted"
+        return "No printer is configured on this machine.", "muted"
     counts = [(word, sum(status_of(p) == word for p in printers)) for word in STATUS_ORDER]
-    found = [(word, count) for word, count in counts if count]
-    worst = found[0][0]
-    if len(found) == 1:
-        return _all_alike(worst, len(printers)), STATUS_TONES[worst]
-    listed = ", ".join(f"{count} {word}" for word, count in found)
-    return f"{len(printers)} printers: {listed}.", STATUS_TONES[worst]
+    present = [(status, count) for status, count in counts if count]
+    worst = present[0][0]
+    if len(present) == 1:
+        return _equal_status(worst, len(printers)), STATUS_SEVERITIES[worst]
+    listed = ", ".join(f"{count} {status}" for status, count in present)
+    return f"{len(printers)} printers: {listed}.", STATUS_SEVERITIES[worst]
 
 
-def _all_alike(word: StatusWord, total: int) -> str:
-    who, be, have = ("The printer", "is", "has") if total == 1 else _plural(total)
-    if word == "moved":
-        return f"{who} {have} moved to another address."
-    return f"{who} {be} {'in an unknown state' if word == 'unknown' else word}."
+def _equal_status(status: Status, total: int) -> str:
+    subject, be, have = (
+        ("The printer", "is", "has") if total == 1 else (f"All {total} printers", "are", "have")
+    )
+    if status == "moved":
+        return f"{subject} {have} moved to another address."
+    return f"{subject} {be} {'in an unknown state' if status == 'unknown' else status}."
 
 
-def _plural(total: int) -> tuple[str, str, str]:
-    return f"All {total} printers", "are", "have"
-
-
-def _ip_of(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _ip_of(address: str | None) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return ipaddress.ip_address(split_host_port(address)[0])
+        return ipaddress.ip_address(split_host_port(address or "")[0])
     except ValueError:
         return None

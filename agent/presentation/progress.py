@@ -24,7 +24,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from agent.presentation.humanize import seconds_in_words
+from agent.presentation.humanize import format_seconds
 from agent.presentation.plain_text import shorten
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class RunProgress:
         self._bars.update(step.bar, completed=step.done, total=step.total or max(step.done, 1))
         self._bars.stop_task(step.bar)
         if not self._console.is_interactive:
-            took = seconds_in_words(self._clock() - step.started_s)
+            took = format_seconds(self._clock() - step.started_s)
             line = f"{step.name}: {_amount(step.done, step.total)} in {took}"
             self._console.print(Text(line), soft_wrap=True)
 
@@ -135,7 +135,7 @@ class _Elapsed(ProgressColumn):
     def render(self, task: Task) -> Text:
         elapsed_s = task.elapsed or 0.0
         is_short = elapsed_s < 60  # a minute
-        shown = f"{elapsed_s:.1f} s" if is_short else seconds_in_words(elapsed_s)
+        shown = f"{elapsed_s:.1f} s" if is_short else format_seconds(elapsed_s)
         return Text(f"{shown:>6}", style="dim")
 
 

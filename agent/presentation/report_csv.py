@@ -1,8 +1,8 @@
 """A report's lists as CSV (RFC 4180): endpoints, hosts and printers, or the facts of a snapshot.
 
-Values are those of the contract, under its names, so that other programs may go by them; what is
-judged here besides (a host's kind and maker, a printer that moved) has columns of its own. Each row
-begins with whose report it is, so that the files of many devices can be put under one another.
+Values have the contract's names, so that other programs can use them. Derived values (a host's kind
+and maker, a moved printer) have their own columns. Each row begins with the identity of its report,
+so that the files of many devices can be concatenated.
 """
 
 import csv
@@ -10,11 +10,12 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from agent.presentation.hosts.evidence import KIND_IN_WORDS
+from agent.presentation.findings.snapshot_facts import all_fields
+from agent.presentation.hosts.evidence import KIND_LABELS
 from agent.presentation.hosts.rows import host_rows
 from agent.presentation.plain_text import plain
 from agent.presentation.printer_status import status_of
-from agent.wire.payloads.application import ApplicationPayload, BrowserField, SnapshotField
+from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.common import Payload
 from agent.wire.payloads.network import MapHost, NetworkPayload
 
@@ -22,8 +23,8 @@ Cell = str | float | bool | None
 Row = Sequence[Cell]
 
 BETWEEN: Final = "; "
-"""Stands between the values of a list in one cell."""
-WHOSE: Final = ("locationId", "installId", "reportId", "finishedAt")
+"""Separates the values of a list in one cell."""
+IDENTITY: Final = ("locationId", "installId", "reportId", "finishedAt")
 ENDPOINT: Final = (
     "address", "host", "port", "label", "model", "discoveredBy", "status", "macAddress",
     "matchedPrinterIds",
@@ -37,7 +38,7 @@ PRINTER: Final = (
 )  # fmt: skip
 FACT: Final = ("of", "key", "status", "value", "reason", "source")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""A cell that begins with one of these is run by a spreadsheet as a formula."""
+"""Spreadsheets run a cell that begins with one of these as a formula."""
 
 
 def tables_of(payload: NetworkPayload | ApplicationPayload) -> tuple[str, ...]:
@@ -49,16 +50,16 @@ def report_csv(payload: NetworkPayload | ApplicationPayload, table: str) -> str:
     """Return one of ``tables_of(payload)`` with a line of headings. Raises KeyError."""
     if isinstance(payload, NetworkPayload):
         headings, rows = _NETWORK[table]
-        return _with_whose(payload, headings, rows(payload))
+        return _with_identity(payload, headings, rows(payload))
     headings, facts = _APPLICATION[table]
-    return _with_whose(payload, headings, facts(payload))
+    return _with_identity(payload, headings, facts(payload))
 
 
 def csv_of(headings: Sequence[str], rows: Iterable[Row]) -> str:
     """Return headings and rows as text for a file opened with ``newline=""``.
 
-    A stranger's text is made plain, and one that a spreadsheet would take for a formula is kept
-    a text by an apostrophe before it.
+    Untrusted text is made plain. An apostrophe is put before text that a spreadsheet would run as
+    a formula.
     """
     to = io.StringIO()
     writer = csv.writer(to)
@@ -76,14 +77,14 @@ def _cell(value: Cell) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def _with_whose(payload: Payload, headings: Sequence[str], rows: Iterable[Row]) -> str:
-    whose = (
+def _with_identity(payload: Payload, headings: Sequence[str], rows: Iterable[Row]) -> str:
+    identity = (
         payload.identity.location_id,
         payload.identity.install_id,
         payload.report_id,
         payload.finished_at,
     )
-    return csv_of((*WHOSE, *headings), ((*whose, *row) for row in rows))
+    return csv_of((*IDENTITY, *headings), ((*identity, *row) for row in rows))
 
 
 def _endpoints(payload: NetworkPayload) -> Iterator[Row]:
@@ -99,11 +100,11 @@ def _hosts(payload: NetworkPayload) -> Iterator[Row]:
     """Yield the hosts as ``host_rows`` orders them: those of the map come first."""
     mapped = payload.network_map.hosts if payload.network_map else ()
     for number, row in enumerate(host_rows(payload)):
-        told: MapHost | None = mapped[number] if number < len(mapped) else None
+        host: MapHost | None = mapped[number] if number < len(mapped) else None
         yield (
-            row.address, row.name, KIND_IN_WORDS[row.kind], row.model, row.maker, row.hostname,
+            row.address, row.name, KIND_LABELS[row.kind], row.model, row.maker, row.hostname,
             row.mac_address, row.interface, "reachable" if row.is_reachable else "unknown",
-            told.latency_ms if told else None, BETWEEN.join(row.services),
+            host.latency_ms if host else None, BETWEEN.join(row.services),
             BETWEEN.join(row.printers),
         )  # fmt: skip
 
@@ -117,18 +118,9 @@ def _printers(payload: NetworkPayload) -> Iterator[Row]:
 
 
 def _facts(payload: ApplicationPayload) -> Iterator[Row]:
-    snapshot = payload.snapshot
-    yield from (_fact("", field) for field in snapshot.fields)
-    for link in snapshot.interfaces:
-        yield from (_fact(link.id, field) for field in link.fields)
-    for thing in snapshot.peripherals:
-        yield from (_fact(thing.id, field) for field in thing.fields)
-    yield from (_fact("", field) for field in payload.browser_fields)
-
-
-def _fact(of: str, field: SnapshotField | BrowserField) -> Row:
-    value = BETWEEN.join(field.value) if isinstance(field.value, tuple) else field.value
-    return of, field.key, field.status, value, field.reason, field.source
+    for owner, field in all_fields(payload):
+        value = BETWEEN.join(field.value) if isinstance(field.value, tuple) else field.value
+        yield owner, field.key, field.status, value, field.reason, field.source
 
 
 _NETWORK: Final[

@@ -1,4 +1,7 @@
-"""Updates the details of this machine's printers from a report (docs/adr/0027)."""
+"""How what is known of this machine's printers follows from what a report has learned. Pure.
+
+docs/adr/0023-remembered-printers.md has the reasons.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace

@@ -6,7 +6,7 @@ from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from agent.presentation.humanize import seconds_in_words
+from agent.presentation.humanize import format_seconds
 
 SAYS: Final = {
     ("offline", False): "is offline",
@@ -66,7 +66,7 @@ def text_of(told: Told) -> str:
     if not told.is_end or told.until is None:
         detail = f": {told.detail}" if told.detail else ""
         return f"{where} {SAYS[what]} since {_clock(told.since, told.zone)}{detail}"
-    lasted = seconds_in_words(max(0, int((told.until - told.since).total_seconds())))
+    lasted = format_seconds(max(0, int((told.until - told.since).total_seconds())))
     return f"{where} {SAYS_OF_ENDS[what]}, after {lasted}"
 
 

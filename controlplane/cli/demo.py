@@ -16,7 +16,7 @@ from rich.text import Text
 
 from agent.presentation.headline import headline_of
 from agent.presentation.page.html import report_page
-from agent.presentation.terminal.blocks import toned, words
+from agent.presentation.terminal.blocks import styled, words
 from agent.wire.codec import encode_indented
 from agent.wire.operator_operations import Device, ReportDetail, ReportDetailRequest
 from agent.wire.vocabulary import Kind
@@ -107,11 +107,13 @@ def _show(report: ReportDetail) -> None:
     measured = [facts[label] for label in ("Took", "Found", "Facts") if label in facts]
     heading = Text.assemble((headline.title, "bold"), ": ", ", ".join(measured))
     console().print(heading)
-    _print_indented(toned(headline.outcome, headline.outcome_tone))
+    _print_indented(styled(headline.outcome, headline.outcome_severity))
     if not headline.findings:
-        _print_indented(toned(headline.verdict, headline.tone))
+        _print_indented(styled(headline.verdict, headline.severity))
     for finding in headline.findings[:FINDINGS_MAX]:
-        sentence = Text.assemble(toned(finding.severity, finding.tone), f": {finding.sentences[0]}")
+        sentence = Text.assemble(
+            styled(finding.label, finding.severity), f": {finding.sentences[0]}"
+        )
         _print_indented(sentence)
     shown = min(FINDINGS_MAX, len(headline.findings))
     if more := sum(each.count for each in headline.findings) - shown:

@@ -71,9 +71,9 @@ def test_what_is_wrong_with_a_real_machine_is_found() -> None:
     (stuck,) = found["print-queue-stuck"]
     assert stuck.startswith("The print queue kitchen is stuck: 1 job waits, the oldest for ")
     assert found["program-missing"] == ("The program no-such-till is not running.",)
-    assert found["service-unreachable"] == ("The service was not reached: Connection refused.",)
+    assert found["service-unreachable"] == ("The service cannot be reached: Connection refused.",)
     assert found["kiosk-silent"] == (
-        "The kiosk's browser cannot be asked: no kiosk browser listens there.",
+        "The kiosk's browser does not answer: no kiosk browser listens there.",
     )
     assert f"The disk {disk} is full: 0 bytes of 4 MiB free." in found["disk-full"]
     assert "no-network" not in found

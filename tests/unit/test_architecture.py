@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md is true: its walks lead through files that exist, and no room is overcrowded."""
+"""ARCHITECTURE.md names existing files and functions, and no folder has too many files."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ from tests.paths import ROOT
 PRODUCT = ("agent", "collectors", "controlplane")
 FLAT_MAX = 15
 ROOT_OF_AGENT_MAX = 8
-STOPS_MAX = 10
+STOPS_MAX = 14
 DOCUMENTS = (ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"))
 
 WALK = re.compile(r"^### Walk: (.+?)\n(.*?)(?=^#|\Z)", re.MULTILINE | re.DOTALL)

@@ -3,11 +3,16 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.paths import ROOT
 
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 TESTING = ROOT / "docs/testing.md"
 CLICKS_MAX = 2
+ADRS = sorted((ROOT / "docs/adr").glob("[0-9]*.md"))
+HEADINGS = ("Context", "Decision", "Consequences", "Alternatives rejected")
+CODE_FOLDERS = ("agent", "collectors", "controlplane", "packaging", "tests")
 
 
 def linked(document: Path) -> set[Path]:
@@ -43,3 +48,38 @@ def test_what_a_medium_run_leaves_out_is_documented() -> None:
     }
     listed = re.findall(r"^\| `(tests/[\w/]+\.py)` \|", TESTING.read_text(), re.MULTILINE)
     assert sorted(listed) == sorted(files)
+
+
+def test_decisions_are_numbered_without_gaps() -> None:
+    assert [int(page.name[:4]) for page in ADRS] == list(range(1, len(ADRS) + 1))
+
+
+@pytest.mark.parametrize("page", ADRS, ids=lambda page: page.stem)
+def test_decision_has_title_status_date_and_headings(page: Path) -> None:
+    lines = page.read_text().splitlines()
+    assert re.match(rf"# {int(page.name[:4])}\. [A-Z]", lines[0])
+    assert re.fullmatch(r"Status: (accepted|superseded by \d+), 20\d\d-\d\d-\d\d\.", lines[2])
+    headings = tuple(line[3:] for line in lines if line.startswith("## "))
+    assert headings in (HEADINGS, HEADINGS[:3])
+
+
+def test_index_of_decisions_lists_each_with_its_title_status_and_date() -> None:
+    index = (ROOT / "docs/adr/README.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| \[(.+)\]\((.+)\) \| (.+) \| (.+) \| \w+ \|$", index, re.M)
+    expected = []
+    for page in ADRS:
+        number, title = page.read_text().splitlines()[0][2:].split(". ", 1)
+        status, date = page.read_text().splitlines()[2][len("Status: ") : -1].split(", ")
+        expected.append((number, title, page.name, status, date))
+    assert rows == expected
+
+
+def test_code_paths_in_decisions_and_architecture_exist() -> None:
+    path = re.compile(rf"`((?:{'|'.join(CODE_FOLDERS)})/[\w/.-]+)`")
+    missing = {
+        f"{document.name}: {name}"
+        for document in (*ADRS, ROOT / "ARCHITECTURE.md")
+        for name in path.findall(document.read_text())
+        if not (ROOT / name).exists()
+    }
+    assert missing == set()

@@ -22,7 +22,7 @@ from agent.doctor.probe import (
     unverified_tls,
 )
 from agent.doctor.route import Route, route_of
-from agent.presentation.humanize import seconds_in_words
+from agent.presentation.humanize import format_seconds
 from agent.rules.replies import http_date
 from agent.wire.addresses import join_host_port
 
@@ -142,7 +142,7 @@ def clock(context: Context) -> Finding:
 def judge_clock(now: datetime, service_time: datetime) -> Finding:
     """Judge the distance of two aware moments taken together."""
     ahead_s = (now - service_time).total_seconds()
-    distance = seconds_in_words(round(abs(ahead_s), -1))  # a Date has whole seconds only
+    distance = format_seconds(round(abs(ahead_s), -1))  # a Date has whole seconds only
     text = f"{distance} {'ahead of' if ahead_s > 0 else 'behind'} the service's"
     if abs(ahead_s) > CLOCK_FAIL_S:
         return fail(f"this machine's clock is {text}", _SET_CLOCK)

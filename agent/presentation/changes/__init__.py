@@ -1,1 +1,1 @@
-"""What is another than in the report before: two reports of one kind, in plain words."""
+"""The differences between two reports of one kind, in plain text."""

@@ -1,78 +1,105 @@
-"""What changed between two application snapshots: versions, starts, programs, disks, figures."""
+"""The differences between two application snapshots."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Final
 
 from agent.presentation.changes.application_lists import list_changes
-from agent.presentation.changes.change import Change, Changes, change, worst_first
-from agent.presentation.changes.coverage import looked_as_far
-from agent.presentation.changes.findings import Seen, finding_changes
-from agent.presentation.changes.thresholds import (
-    BOOT_MOVED_S,
-    MEMORY_MOVED,
-    RENEWED_S,
-    STARTED_MOVED_S,
-    disk_level,
-    has_grown_or_shrunk,
-    has_moved,
-    has_passed_level,
-)
+from agent.presentation.changes.change import Change, Changes, change, covers, most_severe_first
+from agent.presentation.changes.findings import Match, finding_changes
+from agent.presentation.findings.disks import DISK_FILLING, DISK_FULL
 from agent.presentation.findings.findings import APPLICATION_RULES
 from agent.presentation.findings.snapshot_facts import Fields, SnapshotFacts, facts_of
-from agent.presentation.humanize import bytes_in_words, moment, moment_in_words, percent
+from agent.presentation.humanize import format_bytes, format_timestamp, parse_timestamp, percent
 from agent.presentation.plain_text import NAME_LENGTH, shorten
-from agent.presentation.tone import Tone
+from agent.presentation.severity import Severity
 from agent.wire.payloads.application import ApplicationPayload, BrowserField, SnapshotField
 
-_TEXTS: Final[tuple[tuple[str, str, Tone], ...]] = (
-    ("os.timeZone", "The time zone", "warn"),
-    ("hardware.model", "The model of the machine", "warn"),
-    ("network.proxy", "The web proxy", "warn"),
-    ("network.service.tlsIssuer", "The issuer of the service's certificate", "warn"),
-    ("os.name", "The operating system", "muted"),
-    ("os.version", "The version of the operating system", "muted"),
-    ("os.build", "The build of the operating system", "muted"),
-    ("os.kernel", "The kernel", "muted"),
-    ("hardware.firmware", "The firmware", "muted"),
-    ("agent.version", "The version of the agent", "muted"),
-)
-"""Texts of which each other value is a change, what they are called, and how grave that is."""
+# Thresholds. A figure with a finding (a weak Wi-Fi, a slow reply) is reported with the finding.
+DISK_LEVELS: Final = (0.8, DISK_FILLING, DISK_FULL)
+"""Used shares of a disk: crossing one is a change, ..."""
+DISK_MOVED: Final = 0.02
+"""... if the share moved by at least this much, so that a disk near a level is not reported."""
+BOOT_MOVED_S: Final = 60.0
+"""The start of the machine or agent is computed from clocks, which may have been set."""
+STARTED_MOVED_S: Final = 10.0
+"""The system itself reports the start of a program or service."""
+MEMORY_MOVED: Final = 0.1
+"""Kernel versions differ in the memory that they reserve."""
+RENEWED_S: Final = 86400.0
+"""A renewal moves the end of a certificate by weeks."""
+
 _BROWSER: Final = re.compile(r"(?:Edg|Chrome|Chromium|Firefox)/[\d.]+")
 _NAMED: Final = re.compile(r"<\w+>")
 _KEY: Final = re.compile(r"[a-z]+(?:\.(?:\w+|<\w+>))+")
 
 
+def _browser(fields: Fields, key: str) -> str:
+    # The last name is the browser's own: Edge also contains Chrome's name.
+    names = _BROWSER.findall(fields.text(key))
+    return names[-1].replace("/", " ") if names else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text of the machine of which every new value is a change."""
+
+    key: str
+    label: str
+    severity: Severity = "muted"
+    read: Callable[[Fields, str], str] = Fields.text
+    sentence: str = "{label} is {new}; it was {old}."
+
+
+_TEXTS: Final = (
+    _Text("os.timeZone", "The time zone", "warn"),
+    _Text("hardware.model", "The model of the machine", "warn"),
+    _Text("network.proxy", "The web proxy", "warn"),
+    _Text("network.service.tlsIssuer", "The issuer of the service's certificate", "warn"),
+    _Text("os.name", "The operating system"),
+    _Text("os.version", "The version of the operating system"),
+    _Text("os.build", "The build of the operating system"),
+    _Text("os.kernel", "The kernel"),
+    _Text("hardware.firmware", "The firmware"),
+    _Text("agent.version", "The version of the agent"),
+    _Text("browser.userAgent", "The browser of the kiosk", read=_browser),
+    _Text("agent.configDigest", "The configuration of the agent", sentence="{label} has changed."),
+)
+
+
 def application_changes(before: ApplicationPayload, after: ApplicationPayload) -> Changes:
     was, now = facts_of(before), facts_of(after)
     of_lists, lines = list_changes((before, was), (after, now))
-    looked = _looked(before, was, after), _looked(after, now, before)
     changes = [
         *_restarts(was, now),
-        *_programs(was.machine, now.machine),
-        *_services(was.machine, now.machine),
+        *(c for group in _GROUPS for c in _state_changes(was.machine, now.machine, group)),
         *of_lists,
         *_texts(was.machine, now.machine),
         *_figures(was.machine, now.machine),
     ]
-    of_rules = finding_changes(APPLICATION_RULES, (was, now), looked)
-    told = {each.thing for each in of_rules if each.code == "finding disk-full"}
-    changes += (c for c in _disks(was.machine, now.machine) if c.thing not in told)
-    return Changes(before.started_at, worst_first((*changes, *of_rules)), lines)
+    was_checked = _checked(before, was, after), _checked(after, now, before)
+    of_rules = finding_changes(APPLICATION_RULES, (was, now), was_checked)
+    full = {each.thing for each in of_rules if each.code == "finding disk-full"}
+    changes += (each for each in _disks(was.machine, now.machine) if each.thing not in full)
+    return Changes(before.started_at, most_severe_first((*changes, *of_rules)), lines)
 
 
-# ---------------------------------------------------------------------------- what was started
+def has_moved(before: float, after: float, by: float) -> bool:
+    # A little less: 0.82 - 0.80 is not exactly 0.02.
+    return abs(after - before) >= by - 1e-9
+
+
+# ---------------------------------------------------------------------------- starts
 
 
 def _restarts(was: SnapshotFacts, now: SnapshotFacts) -> Iterator[Change]:
-    boots = tuple(moment(each.machine.text("os.bootTime")) for each in (was, now))
-    if _is_other(boots, BOOT_MOVED_S):
-        yield _started("machine-start", "", boots, "The machine was restarted: it runs since")
-        return
+    boots = tuple(parse_timestamp(each.machine.text("os.bootTime")) for each in (was, now))
+    machine = tuple(_restarted("machine-start", "", "The machine", boots, BOOT_MOVED_S))
     starts = _agent_start(was), _agent_start(now)
-    if _is_other(starts, BOOT_MOVED_S):
-        yield _started("agent-start", "", starts, "The agent was restarted: it runs since")
+    yield from machine or _restarted("agent-start", "", "The agent", starts, BOOT_MOVED_S)
 
 
 def _agent_start(facts: SnapshotFacts) -> datetime | None:
@@ -85,130 +112,124 @@ def _agent_start(facts: SnapshotFacts) -> datetime | None:
         return None
 
 
-def _programs(was: Fields, now: Fields) -> Iterator[Change]:
-    for name in dict.fromkeys((*was.names("process", "running"), *now.names("process", "running"))):
-        words = f"The program {shorten(name, NAME_LENGTH)}"
-        ran, runs = (each.flag(f"process.{name}.running") for each in (was, now))
-        if ran is None or runs is None:
-            continue
-        if ran != runs:
-            states = _run(ran), _run(runs)
-            sentence = f"{words} {'was started' if runs else 'does not run any more'}."
-            yield change("program", name, states, "good" if runs else "bad", sentence)
-            continue
-        starts = tuple(moment(each.text(f"process.{name}.startedAt")) for each in (was, now))
-        if runs and _is_other(starts, STARTED_MOVED_S):
-            yield _started("program", name, starts, f"{words} was restarted: it runs since")
+def _program_state(fields: Fields, name: str) -> str:
+    is_running = fields.flag(f"process.{name}.running")
+    return "" if is_running is None else "running" if is_running else "not running"
 
 
-def _services(was: Fields, now: Fields) -> Iterator[Change]:
-    for role in dict.fromkeys((*was.names("service", "state"), *now.names("service", "state"))):
-        name = now.text(f"service.{role}.name") or role
-        words = f"The service {shorten(name, NAME_LENGTH)}"
-        states = tuple(e.text(f"service.{role}.state").partition(" ")[0] for e in (was, now))
-        if not all(states):
-            continue
-        if states[0] != states[1]:
-            sentence = f"{words} is {states[1]}; it was {states[0]}."
-            yield change("service", role, (states[0], states[1]), "muted", sentence)
-            continue
-        starts = tuple(moment(each.text(f"service.{role}.since")) for each in (was, now))
-        if _is_other(starts, STARTED_MOVED_S):
-            yield _started("service", role, starts, f"{words} was restarted: it runs since")
+def _service_state(fields: Fields, role: str) -> str:
+    return fields.text(f"service.{role}.state").partition(" ")[0]
 
 
-def _run(is_running: bool) -> str:
-    return "running" if is_running else "not running"
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Programs or services: how to read their states and start times."""
+
+    label: str
+    name: str
+    aspect: str
+    since: str
+    state: Callable[[Fields, str], str]
+    severities: Mapping[str, Severity]
 
 
-def _is_other(moments: tuple[datetime | None, ...], by_s: float) -> bool:
-    first, second = moments
-    return (
-        first is not None
-        and second is not None
-        and has_moved(first.timestamp(), second.timestamp(), by_s)
-    )
+_PROGRAM_SEVERITIES: Final[Mapping[str, Severity]] = {"running": "good", "not running": "bad"}
+_GROUPS: Final = (
+    _Group("program", "process", "running", "startedAt", _program_state, _PROGRAM_SEVERITIES),
+    _Group("service", "service", "state", "since", _service_state, {}),
+)
 
 
-def _started(code: str, thing: str, moments: tuple[datetime | None, ...], words: str) -> Change:
-    before, after = (each.isoformat() if each else "" for each in moments)
-    return change(code, thing, (before, after), "muted", f"{words} {moment_in_words(after)}.")
+def _state_changes(was: Fields, now: Fields, group: _Group) -> Iterator[Change]:
+    names = (each.names(group.name, group.aspect) for each in (was, now))
+    for name in dict.fromkeys(chain(*names)):
+        key = f"{group.name}.{name}"
+        label = f"The {group.label} {shorten(now.text(f'{key}.name') or name, NAME_LENGTH)}"
+        old, new = group.state(was, name), group.state(now, name)
+        if old and new and old != new:
+            severity = group.severities.get(new, "muted")
+            sentence = f"{label} is {new}; it was {old}."
+            yield change(group.label, name, (old, new), severity, sentence)
+        elif old and new and new != "not running":
+            starts = tuple(parse_timestamp(e.text(f"{key}.{group.since}")) for e in (was, now))
+            yield from _restarted(group.label, name, label, starts, STARTED_MOVED_S)
+
+
+def _restarted(
+    code: str, thing: str, label: str, starts: tuple[datetime | None, ...], by_s: float
+) -> Iterator[Change]:
+    if _is_other(starts, by_s):
+        old, new = (each.isoformat() if each else "" for each in starts)
+        sentence = f"{label} was restarted: it has been running since {format_timestamp(new)}."
+        yield change(code, thing, (old, new), "muted", sentence)
+
+
+def _is_other(times: tuple[datetime | None, ...], by_s: float) -> bool:
+    first, second = times
+    if first is None or second is None:
+        return False
+    return has_moved(first.timestamp(), second.timestamp(), by_s)
 
 
 # ---------------------------------------------------------------------------- texts and figures
 
 
 def _texts(was: Fields, now: Fields) -> Iterator[Change]:
-    for key, words, tone in _TEXTS:
-        states = tuple(shorten(each.text(key), NAME_LENGTH) for each in (was, now))
-        if all(states) and states[0] != states[1]:
-            sentence = f"{words} is {states[1]}; it was {states[0]}."
-            yield change(key, "", (states[0], states[1]), tone, sentence)
-    browsers = _browser(was), _browser(now)
-    if all(browsers) and browsers[0] != browsers[1]:
-        sentence = f"The browser of the kiosk is {browsers[1]}; it was {browsers[0]}."
-        yield change("browser.userAgent", "", browsers, "muted", sentence)
-    digests = was.text("agent.configDigest"), now.text("agent.configDigest")
-    if all(digests) and digests[0] != digests[1]:
-        sentence = "The configuration of the agent is another."
-        yield change("agent.configDigest", "", digests, "muted", sentence)
-
-
-def _browser(fields: Fields) -> str:
-    # The last name is the browser's own: Edge calls itself Chrome as well.
-    found = _BROWSER.findall(fields.text("browser.userAgent"))
-    return found[-1].replace("/", " ") if found else ""
+    for row in _TEXTS:
+        old, new = (shorten(row.read(each, row.key), NAME_LENGTH) for each in (was, now))
+        if old and new and old != new:
+            sentence = row.sentence.format(label=row.label, old=old, new=new)
+            yield change(row.key, "", (old, new), row.severity, sentence)
 
 
 def _disks(was: Fields, now: Fields) -> Iterator[Change]:
     for mount in was.names("disk", "usedFraction"):
         before, after = (each.number(f"disk.{mount}.usedFraction") for each in (was, now))
-        if before is None or after is None or not has_passed_level(before, after):
+        if before is None or after is None or not has_moved(before, after, DISK_MOVED):
             continue
-        is_more = disk_level(after) > disk_level(before)
-        states = percent(before), percent(after)
-        sentence = (
-            f"The disk {shorten(mount, NAME_LENGTH)} is {states[1]} full; it was {states[0]}."
-        )
-        yield change("disk-use", mount, states, "warn" if is_more else "good", sentence)
+        old_level, new_level = (sum(used >= at for at in DISK_LEVELS) for used in (before, after))
+        if old_level != new_level:
+            old, new = percent(before), percent(after)
+            sentence = f"The disk {shorten(mount, NAME_LENGTH)} is {new} full; it was {old}."
+            severity: Severity = "warn" if new_level > old_level else "good"
+            yield change("disk-use", mount, (old, new), severity, sentence)
 
 
 def _figures(was: Fields, now: Fields) -> Iterator[Change]:
-    sizes = was.number("hardware.memoryBytes"), now.number("hardware.memoryBytes")
-    if sizes[0] and sizes[1] and has_grown_or_shrunk(sizes[0], sizes[1], MEMORY_MOVED):
-        states = bytes_in_words(sizes[0]), bytes_in_words(sizes[1])
-        tone: Tone = "warn" if sizes[1] < sizes[0] else "muted"
-        sentence = f"The memory fitted is {states[1]}; it was {states[0]}."
-        yield change("hardware.memoryBytes", "", states, tone, sentence)
+    before, after = (each.number("hardware.memoryBytes") or 0 for each in (was, now))
+    if before and after and has_moved(before, after, MEMORY_MOVED * max(before, after)):
+        old, new = format_bytes(before), format_bytes(after)
+        severity: Severity = "warn" if after < before else "muted"
+        sentence = f"The installed memory is {new}; it was {old}."
+        yield change("hardware.memoryBytes", "", (old, new), severity, sentence)
     key = "network.service.tlsExpiresAt"
-    ends = moment(was.text(key)), moment(now.text(key))
-    if _is_other(ends, RENEWED_S):
-        texts = was.text(key), now.text(key)
-        sentence = f"The service's certificate holds until {moment_in_words(texts[1])}."
+    texts = was.text(key), now.text(key)
+    if _is_other(tuple(map(parse_timestamp, texts)), RENEWED_S):
+        sentence = f"The service's certificate is valid until {format_timestamp(texts[1])}."
         yield change(key, "", texts, "muted", sentence)
 
 
-# ---------------------------------------------------------------------------- who looked how far
+# ---------------------------------------------------------------------------- coverage
 
 
-def _looked(
+def _checked(
     one: ApplicationPayload, facts: SnapshotFacts, other: ApplicationPayload
-) -> Callable[[Seen[SnapshotFacts]], bool]:
-    """Return what tells whether ``one`` could read what a finding of ``other`` is about."""
-    is_whole = not one.snapshot.truncated and looked_as_far(one, other)
+) -> Callable[[Match[SnapshotFacts]], bool]:
+    """Return a function: could ``one`` read the fields of a finding of ``other``?"""
+    is_whole = not one.snapshot.truncated and covers(one, other)
 
-    def looked(seen: Seen[SnapshotFacts]) -> bool:
-        name = seen.thing.partition(" (")[0]
+    def was_checked(match: Match[SnapshotFacts]) -> bool:
+        name = match.thing.partition(" (")[0]
         fields = _fields_of(facts, name)
-        for pattern in _KEY.findall(seen.rule.looks_at):
-            found = _matching(fields, pattern, name)
-            if not all(field.status in {"available", "not-applicable"} for field in found):
+        for pattern in _KEY.findall(match.rule.fields):
+            matching = _matching(fields, pattern, name)
+            if not all(field.status in {"available", "not-applicable"} for field in matching):
                 return False
-            if not found and not is_whole:
+            if not matching and not is_whole:
                 return False
         return True
 
-    return looked
+    return was_checked
 
 
 def _fields_of(facts: SnapshotFacts, name: str) -> dict[str, SnapshotField | BrowserField]:
@@ -223,7 +244,7 @@ def _fields_of(facts: SnapshotFacts, name: str) -> dict[str, SnapshotField | Bro
 def _matching(
     fields: dict[str, SnapshotField | BrowserField], pattern: str, name: str
 ) -> list[SnapshotField | BrowserField]:
-    """Return the fields of ``pattern``: of the thing that is named, else of all."""
+    """Return the fields of ``pattern``: of the named thing, or else of all."""
     own = fields.get(_NAMED.sub(lambda _: name, pattern))
     if own is not None:
         return [own]

@@ -1,42 +1,55 @@
-"""What a change is: one thing that is otherwise than in the report before."""
+"""A change: one difference from the previous report."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
+from agent.presentation.humanize import with_more
 from agent.presentation.plain_text import plain
-from agent.presentation.tone import Tone
+from agent.presentation.severity import SEVERITY_ORDER, Severity
+from agent.wire.payloads.application import ApplicationPayload
+from agent.wire.payloads.network import NetworkPayload
 
-NOT_LOOKED_AT: Final = "not looked at"
-"""Stands for a state that a report does not tell because it did not look, or not as far."""
-SHOWN_MAX: Final = 12
-"""Changes that are listed where a person reads them; the rest is counted."""
+NOT_CHECKED: Final = "not checked"
+"""The state of a thing in a report that did not check it."""
+LISTED_MAX: Final = 12
+"""Changes that are listed for users; the others are counted."""
 
-_ORDER: Final[tuple[Tone, ...]] = ("bad", "warn", "good", "muted")
+_NUMBERS: Final = re.compile(r"\d+")
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """``code`` and ``thing`` say what it is about, the same whichever report is the earlier.
+    """One difference.
 
-    ``before`` and ``after`` are its two states, "" where it was not there, `NOT_LOOKED_AT` where
-    nobody looked. ``tone`` is bad or warn for what became worse, good for what became better,
-    muted for what only became otherwise. ``sentence`` is plain text.
+    Args:
+        code: The kind of change.
+        thing: The thing that changed; the same in both directions of a comparison.
+        before: The earlier state; "" if the thing did not exist, or `NOT_CHECKED`.
+        after: The later state.
+        severity: bad or warn if it became worse, good if it became better, otherwise muted.
+        sentence: Plain text.
     """
 
     code: str
     thing: str
     before: str
     after: str
-    tone: Tone
+    severity: Severity
     sentence: str
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """``since`` is when the earlier report was begun, an ISO 8601 date-time as it tells it.
+    """All differences between two reports.
 
-    ``not_compared`` says in sentences what one of the two reports did not look at.
+    Args:
+        since: When the earlier report was started, as the report contains it (ISO 8601).
+        changes: The differences, most severe first.
+        not_compared: Sentences about things that one of the reports did not check.
     """
 
     since: str
@@ -45,32 +58,63 @@ class Changes:
 
     @property
     def verdict(self) -> str:
-        """Return one sentence: what is worst, and how much more there is."""
+        """Return one sentence: the most severe change and the number of others."""
         if not self.changes:
-            return "Nothing that was compared changed." if self.not_compared else "Nothing changed."
-        more = len(self.changes) - 1
-        worst = self.changes[0].sentence
-        return f"{worst} And {more} more change{'s'[: more != 1]}." if more else worst
+            return "No change in what was compared." if self.not_compared else "Nothing changed."
+        return with_more(self.changes[0].sentence, len(self.changes) - 1, "change")
 
     @property
-    def tone(self) -> Tone:
-        return self.changes[0].tone if self.changes else "muted"
+    def severity(self) -> Severity:
+        return self.changes[0].severity if self.changes else "muted"
 
     @property
-    def shown(self) -> tuple[Change, ...]:
-        return self.changes[:SHOWN_MAX]
+    def listed(self) -> tuple[Change, ...]:
+        return self.changes[:LISTED_MAX]
 
     @property
     def more(self) -> int:
-        """Return how many changes `shown` leaves out."""
-        return max(0, len(self.changes) - SHOWN_MAX)
+        """Return how many changes are not `listed`."""
+        return max(0, len(self.changes) - LISTED_MAX)
 
 
-def change(code: str, thing: str, states: tuple[str, str], tone: Tone, sentence: str) -> Change:
-    """Make a change of ``states``: before and after."""
-    return Change(code, thing, *states, tone, plain(sentence))
+def change(
+    code: str, thing: str, states: tuple[str, str], severity: Severity, sentence: str
+) -> Change:
+    """Create a change from the states before and after."""
+    return Change(code, thing, *states, severity, plain(sentence))
 
 
-def worst_first(changes: Iterable[Change]) -> tuple[Change, ...]:
-    """Return them by tone; within one as they come."""
-    return tuple(sorted(changes, key=lambda each: _ORDER.index(each.tone)))
+def most_severe_first(changes: Iterable[Change]) -> tuple[Change, ...]:
+    return tuple(sorted(changes, key=lambda each: SEVERITY_ORDER.index(each.severity)))
+
+
+def differences(
+    before: Mapping[Key, Value], after: Mapping[Key, Value]
+) -> Iterator[tuple[Key, Value | None, Value | None]]:
+    """Yield each key whose value changed, with both values; None for a missing key."""
+    for key in dict.fromkeys((*before, *after)):
+        old, new = before.get(key), after.get(key)
+        if old != new:
+            yield key, old, new
+
+
+def covers(
+    one: NetworkPayload | ApplicationPayload, other: NetworkPayload | ApplicationPayload
+) -> bool:
+    """Return whether ``one`` would contain what ``other`` contains, if it still existed.
+
+    A partial report never does. A limited one does if it has no limitation that ``other`` lacks: a
+    machine with restricted rights is limited in each of its reports.
+    """
+    if one.completeness == "complete":
+        return True
+    return one.completeness == "limited" and _limits(one) <= _limits(other)
+
+
+def _limits(payload: NetworkPayload | ApplicationPayload) -> frozenset[str]:
+    """Return a report's limitations without their numbers."""
+    if isinstance(payload, ApplicationPayload):
+        own = payload.snapshot.limitations
+    else:
+        own = payload.network_map.limitations if payload.network_map else ()
+    return frozenset(_NUMBERS.sub("#", line) for line in (*payload.limitations, *own))

@@ -1,4 +1,4 @@
-"""What changed from one report to the next, of either kind."""
+"""The differences between two reports, of either kind."""
 
 from agent.presentation.changes.application import application_changes
 from agent.presentation.changes.change import Changes
@@ -10,10 +10,10 @@ from agent.wire.payloads.network import NetworkPayload
 def changes_between(
     before: NetworkPayload | ApplicationPayload, after: NetworkPayload | ApplicationPayload
 ) -> Changes:
-    """Return what is otherwise in ``after``, a later report of the same device, worst first.
+    """Compare two reports of one device.
 
     Raises:
-        ValueError: the two are not of one kind.
+        ValueError: The reports are of different kinds.
     """
     if isinstance(before, NetworkPayload) and isinstance(after, NetworkPayload):
         return network_changes(before, after)

@@ -1,25 +1,19 @@
-"""Findings that came and went: what the rules see in one report and not in the other."""
+"""Findings that are new, resolved, or changed in severity between two reports."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Generic
 
-from agent.presentation.changes.change import NOT_LOOKED_AT, Change, change
-from agent.presentation.findings.rule import (
-    SEVERITY_TONES,
-    Facts,
-    Rule,
-    Severity,
-    Sighting,
-    in_words,
-)
+from agent.presentation.changes.change import NOT_CHECKED, Change, change, differences
+from agent.presentation.findings.rule import Facts, Rule, Values, detect
+from agent.presentation.severity import SEVERITY_ORDER, Severity
 
 _NAMES: Final = (
     "printer", "queue", "program", "service", "mount", "drive", "device", "interface", "gateway",
     "address", "what", "mac",
 )  # fmt: skip
-"""Words of a rule's sentence that say which thing it is about; the others are measured."""
-_TOLD_OTHERWISE: Final = frozenset(
+"""Placeholders that identify the thing of a match; the others are measured values."""
+_COMPARED_ELSEWHERE: Final = frozenset(
     {
         "printer-moved",
         "printer-unreachable",
@@ -29,98 +23,85 @@ _TOLD_OTHERWISE: Final = frozenset(
         "report-cut",
     }
 )
-"""Rules whose subject is compared itself, or that judge the report rather than the place."""
+"""Rules whose subject is compared directly, or that are about the report itself."""
 _DEGREES: Final = {
     "disk-nearly-full": "disk-full",
     "drive-doubtful": "drive-failing",
     "print-queue-stopped": "print-queue-stuck",
     "certificate-expiring": "certificate-expired",
 }
-"""Rules that see less of what another sees: where one follows the other, that is one change."""
-_WORST_FIRST: Final[tuple[Severity, ...]] = ("problem", "warning", "note")
+"""Rules for a lower degree of another rule's problem: from one to the other is one change."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen(Generic[Facts]):
-    """One thing that a rule sees."""
+class Match(Generic[Facts]):
+    """One thing that a rule matches."""
 
     rule: Rule[Facts]
     thing: str
     sentence: str
 
 
-WasLookedAt = Callable[[Seen[Facts]], bool]
-"""Tells whether a report would have seen this, were it so there."""
+WasChecked = Callable[[Match[Facts]], bool]
+"""Returns whether a report would contain this match, if it existed."""
 
 
 def finding_changes(
     rules: Iterable[Rule[Facts]],
     facts: tuple[Facts, Facts],
-    was_looked_at: tuple[WasLookedAt[Facts], WasLookedAt[Facts]],
+    was_checked: tuple[WasChecked[Facts], WasChecked[Facts]],
 ) -> list[Change]:
-    """Compare what the rules see in the ``facts`` of the two reports, the earlier first."""
+    """Compare the matches of the rules in the ``facts`` of two reports, the earlier one first."""
     rules = tuple(rules)
-    before, after = (_seen(rules, each) for each in facts)
-    looked_before, looked_after = was_looked_at
-    found = [_gone(each, looked_after(each)) for key, each in before.items() if key not in after]
-    found += [_new(each, looked_before(each)) for key, each in after.items() if key not in before]
-    found += [
-        _other(before[key], each)
-        for key, each in after.items()
-        if key in before and each.rule.code != before[key].rule.code
+    before, after = (_matches(rules, each) for each in facts)
+    return [
+        _changed(key, old, new, known, was_checked)
+        for key, old, new in differences(before, after)
+        if (known := new or old) and not (old and new and old.rule.code == new.rule.code)
     ]
-    return found
 
 
-def _seen(rules: tuple[Rule[Facts], ...], facts: Facts) -> Mapping[tuple[str, str], Seen[Facts]]:
-    """Return what the rules see, by rule and thing, but for what another of them explains."""
-    found = [(rule, words) for rule in rules for words in rule.see(facts)]
-    codes = {rule.code for rule, _ in found}
-    found.sort(key=lambda each: _WORST_FIRST.index(each[0].severity))
-    seen: dict[tuple[str, str], Seen[Facts]] = {}
-    for rule, words in found:
-        if rule.code not in _TOLD_OTHERWISE and not codes.intersection(rule.explained_by):
-            one = Seen(rule, _thing(words), in_words(rule.sentence, words))
-            seen.setdefault(_key(one), one)
-    return seen
+def _matches(
+    rules: tuple[Rule[Facts], ...], facts: Facts
+) -> Mapping[tuple[str, str], Match[Facts]]:
+    """Return the matches by rule and thing, the most severe degree of each."""
+    matches: dict[tuple[str, str], Match[Facts]] = {}
+    for rule, matched in detect(rules, facts):
+        if rule.code not in _COMPARED_ELSEWHERE:
+            for values in matched:
+                key = f"finding {_DEGREES.get(rule.code, rule.code)}", _thing(values)
+                matches.setdefault(key, Match(rule, key[1], rule.sentence_of(values)))
+    return matches
 
 
-def _thing(words: Sighting) -> str:
-    return next((words[name] for name in _NAMES if name in words), "")
+def _thing(values: Values) -> str:
+    return next((values[name] for name in _NAMES if name in values), "")
 
 
-def _key(seen: Seen[Facts]) -> tuple[str, str]:
-    return f"finding {_DEGREES.get(seen.rule.code, seen.rule.code)}", seen.thing
+def _changed(
+    key: tuple[str, str],
+    old: Match[Facts] | None,
+    new: Match[Facts] | None,
+    known: Match[Facts],
+    was_checked: tuple[WasChecked[Facts], WasChecked[Facts]],
+) -> Change:
+    """Return a change; ``known`` is the later of the two matches that exists."""
+    severity: Severity = known.rule.severity
+    if old is None:
+        is_new = was_checked[0](known)
+        label = "New" if is_new else "New, or not checked before"
+        states = "" if is_new else NOT_CHECKED, known.sentence
+    elif new is None:
+        is_resolved = was_checked[1](known)
+        label = "Resolved" if is_resolved else "Not checked this time"
+        states = known.sentence, "" if is_resolved else NOT_CHECKED
+        severity = "good" if is_resolved and severity != "muted" else "muted"
+    else:
+        is_worse = _rank(new) <= _rank(old)
+        label, severity = ("Worse", severity) if is_worse else ("Better", "good")
+        states = old.sentence, new.sentence
+    return change(*key, states, severity, f"{label}: {known.sentence}")
 
 
-def _new(seen: Seen[Facts], was_looked_at: bool) -> Change:
-    before = "" if was_looked_at else NOT_LOOKED_AT
-    words = "New" if was_looked_at else "New, or not looked at before"
-    tone = SEVERITY_TONES[seen.rule.severity]
-    return change(*_key(seen), (before, seen.sentence), tone, f"{words}: {seen.sentence}")
-
-
-def _gone(seen: Seen[Facts], was_looked_at: bool) -> Change:
-    if not was_looked_at:
-        states = seen.sentence, NOT_LOOKED_AT
-        return change(*_key(seen), states, "muted", f"Not looked at this time: {seen.sentence}")
-    tone = SEVERITY_TONES[seen.rule.severity]
-    return change(
-        *_key(seen),
-        (seen.sentence, ""),
-        "muted" if tone == "muted" else "good",
-        f"No longer: {seen.sentence}",
-    )
-
-
-def _other(before: Seen[Facts], after: Seen[Facts]) -> Change:
-    """Return that a thing is in another degree of the same trouble."""
-    states = before.sentence, after.sentence
-    if _rank(after) <= _rank(before):
-        tone = SEVERITY_TONES[after.rule.severity]
-        return change(*_key(after), states, tone, f"Worse: {after.sentence}")
-    return change(*_key(after), states, "good", f"Better: {after.sentence}")
-
-
-def _rank(seen: Seen[Facts]) -> int:
-    return _WORST_FIRST.index(seen.rule.severity)
+def _rank(match: Match[Facts]) -> int:
+    return SEVERITY_ORDER.index(match.rule.severity)

@@ -1,42 +1,45 @@
-"""What changed between two network reports: printers, the machine's own network, hosts."""
+"""The differences between two network reports: printers, the machine's own network, hosts."""
 
-import ipaddress
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Iterator
 
-from agent.presentation.changes.change import NOT_LOOKED_AT, Change, Changes, change, worst_first
-from agent.presentation.changes.coverage import looked_as_far
-from agent.presentation.changes.findings import Seen, finding_changes
+from agent.presentation.changes.change import (
+    NOT_CHECKED,
+    Change,
+    Changes,
+    change,
+    covers,
+    differences,
+    most_severe_first,
+)
+from agent.presentation.changes.findings import finding_changes
 from agent.presentation.changes.hosts import host_changes, own_networks
 from agent.presentation.findings.connectivity import is_routable
 from agent.presentation.findings.findings import NETWORK_RULES
-from agent.presentation.hosts.rows import printer_name
+from agent.presentation.findings.local_network import are_gateways_known, readable_map
 from agent.presentation.plain_text import NAME_LENGTH, shorten
-from agent.presentation.printer_status import STATUS_TONES, status_of
+from agent.presentation.printer_status import (
+    STATUS_SEVERITIES,
+    described_name,
+    is_other_address,
+    status_of,
+)
 from agent.wire import limits
-from agent.wire.addresses import split_host_port
 from agent.wire.payloads.network import MapInterface, NetworkMap, NetworkPayload, Printer
-
-_NO_ROUTE: Final = "this machine has no default route"
-"""What the collector says where there is no gateway, and not why it could not be read."""
 
 
 def network_changes(before: NetworkPayload, after: NetworkPayload) -> Changes:
-    own, lines = list(_own_network(before, after)), _unread_printers(before, after)
-    changes = [*_printer_changes(before, after), *own]
+    own = list(_own_network(before, after))
+    changes, lines = [*_printer_changes(before, after), *own], _unread_printers(before, after)
     if any(each.code == "network" for each in own):
         lines = (*lines, "Hosts were not compared: the machine is on another network.")
     else:
         of_hosts, more = host_changes(before, after)
         changes += of_hosts
         lines = (*lines, *more)
-    looked = _looked(before, after), _looked(after, before)
-    changes += finding_changes(NETWORK_RULES, (before, after), looked)
-    return Changes(before.started_at, worst_first(changes), lines)
-
-
-def _looked(one: NetworkPayload, other: NetworkPayload) -> Callable[[Seen[NetworkPayload]], bool]:
-    return lambda _: looked_as_far(one, other)
+    is_before_covered, is_after_covered = covers(before, after), covers(after, before)
+    was_checked = (lambda _: is_before_covered), (lambda _: is_after_covered)
+    changes += finding_changes(NETWORK_RULES, (before, after), was_checked)
+    return Changes(before.started_at, most_severe_first(changes), lines)
 
 
 # ---------------------------------------------------------------------------- printers
@@ -47,70 +50,48 @@ def _printer_changes(before: NetworkPayload, after: NetworkPayload) -> Iterator[
         return
     was = {printer.id: printer for printer in before.printers}
     now = {printer.id: printer for printer in after.printers}
-    for known, printer in was.items():
-        if known not in now:
-            is_gone = looked_as_far(after, before) and len(now) < limits.PRINTERS_MAX
-            yield _printer_gone(printer, is_gone)
-    for known, printer in now.items():
-        if known in was:
-            yield from _printer_otherwise(was[known], printer)
-        else:
-            is_new = looked_as_far(before, after) and len(was) < limits.PRINTERS_MAX
-            yield _printer_new(printer, is_new)
+    for _, old, new in differences(was, now):
+        if old and new:
+            yield from _printer_change(old, new)
+        elif old:
+            yield _printer_removed(old, covers(after, before) and len(now) < limits.PRINTERS_MAX)
+        elif new:
+            yield _printer_added(new, covers(before, after) and len(was) < limits.PRINTERS_MAX)
 
 
-def _printer_gone(printer: Printer, is_gone: bool) -> Change:
-    name, states = _called(printer), (_state(printer), "" if is_gone else NOT_LOOKED_AT)
-    if not is_gone:
-        return change(
-            "printer", printer.id, states, "muted", f"{name} was not looked at this time."
+def _printer_removed(printer: Printer, is_removed: bool) -> Change:
+    ending = "is no longer configured" if is_removed else "was not checked this time"
+    states = _state(printer), "" if is_removed else NOT_CHECKED
+    sentence = f"{described_name(printer)} {ending}."
+    return change("printer", printer.id, states, "warn" if is_removed else "muted", sentence)
+
+
+def _printer_added(printer: Printer, is_new: bool) -> Change:
+    states = "" if is_new else NOT_CHECKED, _state(printer)
+    what = "is new" if is_new else "is new, or was not checked before"
+    severity = STATUS_SEVERITIES[status_of(printer)]
+    is_normal = severity == "good" or printer.transport != "network"
+    sentence = f"{described_name(printer)} {what}: it {_predicate(printer)}."
+    return change("printer", printer.id, states, "muted" if is_normal else severity, sentence)
+
+
+def _printer_change(was: Printer, now: Printer) -> Iterator[Change]:
+    name, status = described_name(now), status_of(now)
+    is_elsewhere = is_other_address(was.matched_endpoint, now.matched_endpoint)
+    if status_of(was) != status or (status == "moved" and is_elsewhere):
+        sentence = f"{name} {_predicate(now)}; it was {_description(was)}."
+        yield change(
+            "printer", now.id, (_state(was), _state(now)), STATUS_SEVERITIES[status], sentence
         )
-    sentence = f"{name} is no longer set up on this machine."
-    return change("printer", printer.id, states, "warn", sentence)
-
-
-def _printer_new(printer: Printer, is_new: bool) -> Change:
-    name, states = _called(printer), ("" if is_new else NOT_LOOKED_AT, _state(printer))
-    words = "is new" if is_new else "is new, or was not looked at before"
-    status = status_of(printer)
-    tone = STATUS_TONES[status]
-    sentence = f"{name} {words}: it {_does(printer)}."
-    is_quiet = tone == "good" or printer.transport != "network"
-    return change("printer", printer.id, states, "muted" if is_quiet else tone, sentence)
-
-
-def _printer_otherwise(was: Printer, now: Printer) -> Iterator[Change]:
-    name, old, new = _called(now), _state(was), _state(now)
-    if status_of(was) != status_of(now) or (status_of(now) == "moved" and _found(was, now)):
-        sentence = f"{name} {_does(now)}; it was {_state_in_words(was)}."
-        yield change("printer", now.id, (old, new), STATUS_TONES[status_of(now)], sentence)
     if was.address != now.address:
-        places = shorten(was.address or "", NAME_LENGTH), shorten(now.address or "", NAME_LENGTH)
-        old_words, new_words = (place or "no address" for place in places)
-        sentence = f"{name} is set up with {new_words} now; it was {old_words}."
-        yield change("printer-address", now.id, places, "muted", sentence)
-    elif status_of(was) == status_of(now) == "reachable" and _found(was, now):
-        places = was.matched_endpoint or "", now.matched_endpoint or ""
-        sentence = f"{name} is found at {places[1]} now; it was at {places[0]}."
-        yield change("printer-place", now.id, places, "muted", sentence)
-
-
-def _found(was: Printer, now: Printer) -> bool:
-    """Tell whether it was found at two addresses of one family: a device often has one of each."""
-    one, other = _ip(was.matched_endpoint), _ip(now.matched_endpoint)
-    return one is not None and other is not None and one.version == other.version and one != other
-
-
-def _ip(endpoint: str | None) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(split_host_port(endpoint or "")[0])
-    except ValueError:
-        return None
-
-
-def _called(printer: Printer) -> str:
-    name = printer_name(printer)
-    return name if "printer" in name.casefold() else f"The printer {name}"
+        states = shorten(was.address or "", NAME_LENGTH), shorten(now.address or "", NAME_LENGTH)
+        old, new = (state or "no address" for state in states)
+        sentence = f"{name} is configured with {new}; it was {old}."
+        yield change("printer-address", now.id, states, "muted", sentence)
+    elif status_of(was) == status == "reachable" and is_elsewhere:
+        states = was.matched_endpoint or "", now.matched_endpoint or ""
+        sentence = f"{name} is at {states[1]}; it was at {states[0]}."
+        yield change("printer-place", now.id, states, "muted", sentence)
 
 
 def _state(printer: Printer) -> str:
@@ -118,30 +99,33 @@ def _state(printer: Printer) -> str:
     return f"moved to {printer.matched_endpoint}" if status == "moved" else status
 
 
-def _does(printer: Printer) -> str:
+def _predicate(printer: Printer) -> str:
     is_moved = status_of(printer) == "moved"
-    return f"has {_state(printer)}" if is_moved else f"is {_state_in_words(printer)}"
+    return f"has {_state(printer)}" if is_moved else f"is {_description(printer)}"
 
 
-def _state_in_words(printer: Printer) -> str:
-    """Return what it is, or was: ``not reachable``, ``at 192.168.1.61:9100``."""
-    words = {"unreachable": "not reachable", "unknown": "in an unknown state"}
-    status = status_of(printer)
-    return f"at {printer.matched_endpoint}" if status == "moved" else words.get(status, status)
+def _description(printer: Printer) -> str:
+    """Return its state for a sentence: ``not reachable``, ``at 192.168.1.61:9100``."""
+    return {
+        "moved": f"at {printer.matched_endpoint}",
+        "unreachable": "not reachable",
+        "unknown": "in an unknown state",
+        "reachable": "reachable",
+    }[status_of(printer)]
 
 
 def _unread_printers(before: NetworkPayload, after: NetworkPayload) -> tuple[str, ...]:
     if (before.printers is None) == (after.printers is None):
         return ()
     when = "this time" if after.printers is None else "in the earlier report"
-    return (f"Printers were not looked at {when}.",)
+    return (f"Printers were not checked {when}.",)
 
 
 # ---------------------------------------------------------------------------- the machine's network
 
 
 def _own_network(before: NetworkPayload, after: NetworkPayload) -> Iterator[Change]:
-    was, now = _read(before), _read(after)
+    was, now = readable_map(before), readable_map(after)
     if was is None or now is None:
         return
     old, new = own_networks(was), own_networks(now)
@@ -150,52 +134,33 @@ def _own_network(before: NetworkPayload, after: NetworkPayload) -> Iterator[Chan
         sentence = f"The machine is on another network: {states[1]}; it was on {states[0]}."
         yield change("network", "", states, "warn", sentence)
         return
-    links = _links(was), _links(now)
-    for name in dict.fromkeys((*links[0], *links[1])):
-        one, other = (each.get(name) for each in links)
-        yield from _link_changes(name, one, other)
-        if one and other and _gateways_are_known(before) and _gateways_are_known(after):
-            yield from _gateway_changes(name, one, other)
+    are_known = are_gateways_known(before) and are_gateways_known(after)
+    for name, one, other in differences(_links(was), _links(now)):
+        label = shorten(name, NAME_LENGTH)
+        if _addresses(one) != _addresses(other):
+            yield _address_change(name, label, _addresses(one), _addresses(other))
+        if one and other and are_known and sorted(one.gateways) != sorted(other.gateways):
+            states = ", ".join(sorted(one.gateways)), ", ".join(sorted(other.gateways))
+            old_gateway, new_gateway = (state or "none" for state in states)
+            sentence = f"The gateway on {label} is {new_gateway}; it was {old_gateway}."
+            yield change("gateway", name, states, "warn", sentence)
 
 
-def _link_changes(
-    name: str, one: MapInterface | None, other: MapInterface | None
-) -> Iterator[Change]:
-    states = _addresses(one), _addresses(other)
-    if states[0] == states[1]:
-        return
-    label = shorten(name, NAME_LENGTH)
-    if not states[0] or not states[1]:
-        words = f"has an address now: {states[1]}" if states[1] else f"lost its address {states[0]}"
-        yield change("own-address", name, states, "muted", f"The interface {label} {words}.")
-        return
-    sentence = f"This machine has the address {states[1]} on {label}; it was {states[0]}."
-    yield change("own-address", name, states, "muted", sentence)
-
-
-def _gateway_changes(name: str, one: MapInterface, other: MapInterface) -> Iterator[Change]:
-    states = ", ".join(sorted(one.gateways)), ", ".join(sorted(other.gateways))
-    if states[0] != states[1]:
-        old, new = (state or "none" for state in states)
-        sentence = f"The gateway on {shorten(name, NAME_LENGTH)} is {new}; it was {old}."
-        yield change("gateway", name, states, "warn", sentence)
+def _address_change(name: str, label: str, old: str, new: str) -> Change:
+    if old and new:
+        sentence = f"This machine has the address {new} on {label}; it was {old}."
+    elif new:
+        sentence = f"The interface {label} has an address now: {new}."
+    else:
+        sentence = f"The interface {label} lost its address {old}."
+    return change("own-address", name, (old, new), "muted", sentence)
 
 
 def _addresses(link: MapInterface | None) -> str:
-    """Return its IPv4 addresses: those of IPv6 change by themselves (RFC 8981)."""
+    """Return the IPv4 addresses; those of IPv6 change regularly (RFC 8981)."""
     known = (each.address for each in link.addresses if each.family == "ipv4") if link else ()
     return ", ".join(sorted(filter(is_routable, known)))
 
 
-def _links(found: NetworkMap) -> dict[str, MapInterface]:
-    return {link.name: link for link in found.interfaces}
-
-
-def _read(payload: NetworkPayload) -> NetworkMap | None:
-    """Return the map of a machine whose interfaces were read."""
-    found = payload.network_map
-    return found if found is not None and found.sources.interfaces.state == "succeeded" else None
-
-
-def _gateways_are_known(payload: NetworkPayload) -> bool:
-    return payload.unavailable.gateway in {None, _NO_ROUTE}
+def _links(network: NetworkMap) -> dict[str, MapInterface]:
+    return {link.name: link for link in network.interfaces}

@@ -1,6 +1,5 @@
-"""Everything that the rules find in a report, what is worst first. One table a kind of report."""
+"""The findings of a report: what is wrong and what to do, from its payload alone."""
 
-from collections.abc import Iterable
 from typing import Final
 
 from agent.presentation.findings.connectivity import CONNECTIVITY_RULES
@@ -10,8 +9,9 @@ from agent.presentation.findings.local_network import LOCAL_NETWORK_RULES
 from agent.presentation.findings.machine import MACHINE_RULES
 from agent.presentation.findings.printers import PRINTER_RULES
 from agent.presentation.findings.programs import PROGRAM_RULES
-from agent.presentation.findings.rule import Facts, Finding, Rule, Severity, found_by
+from agent.presentation.findings.rule import Finding, Rule, detect, finding_of
 from agent.presentation.findings.snapshot_facts import SnapshotFacts, facts_of
+from agent.presentation.humanize import with_more
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
 
@@ -25,27 +25,17 @@ APPLICATION_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
 NETWORK_RULES: Final = (*PRINTER_RULES, *LOCAL_NETWORK_RULES)
 """Both in the order in which findings of one severity are listed."""
 
-_ORDER: Final[tuple[Severity, ...]] = ("problem", "warning", "note")
-
 
 def findings_of(payload: NetworkPayload | ApplicationPayload) -> tuple[Finding, ...]:
-    """Return what is wrong by a report, what is worst first; nothing where all is well."""
+    """Return the findings of a report, most severe first; empty if there are none."""
     if isinstance(payload, NetworkPayload):
-        return _found(NETWORK_RULES, payload)
-    return _found(APPLICATION_RULES, facts_of(payload))
+        return tuple(finding_of(*each) for each in detect(NETWORK_RULES, payload))
+    return tuple(finding_of(*each) for each in detect(APPLICATION_RULES, facts_of(payload)))
 
 
 def verdict_of(findings: tuple[Finding, ...]) -> str:
-    """Return one sentence: what is worst, and how much more there is; "" for no finding."""
+    """Return one sentence: the most severe finding and the number of others; "" for none."""
     if not findings:
         return ""
     more = sum(finding.count for finding in findings) - 1
-    worst = findings[0].sentences[0]
-    return f"{worst} And {more} more finding{'s'[: more != 1]}." if more else worst
-
-
-def _found(rules: Iterable[Rule[Facts]], facts: Facts) -> tuple[Finding, ...]:
-    found = [(rule, finding) for rule in rules if (finding := found_by(rule, facts)) is not None]
-    codes = {rule.code for rule, _ in found}
-    told = [finding for rule, finding in found if not codes.intersection(rule.explained_by)]
-    return tuple(sorted(told, key=lambda finding: _ORDER.index(finding.severity)))
+    return with_more(findings[0].sentences[0], more, "finding")

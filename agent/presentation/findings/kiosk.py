@@ -1,199 +1,145 @@
-"""The rules on the kiosk's browser and the page that it shows."""
+"""Rules for the kiosk's browser and its page."""
 
 from collections.abc import Iterator
 from typing import Final
 
-from agent.presentation.findings.rule import HERE, Rule, Sighting
-from agent.presentation.findings.snapshot_facts import SnapshotFacts
-from agent.presentation.humanize import bytes_in_words, percent
+from agent.presentation.findings.conditions import is_flag, is_text, once_if, used_at_least
+from agent.presentation.findings.rule import NoteRule, ProblemRule, Rule, Values, WarningRule
+from agent.presentation.findings.snapshot_facts import Fields, SnapshotFacts
+from agent.presentation.humanize import percent
 
 HEAP_USED: Final = 0.75
 STORAGE_USED: Final = 0.9
 
 
-def _silent(facts: SnapshotFacts) -> Iterator[Sighting]:
+def _unreadable(facts: SnapshotFacts) -> Iterator[Values]:
     why = facts.machine.why_failed("kiosk.crashed")
     if why is not None:
         yield {"why": why}
 
 
-def _crashed(facts: SnapshotFacts) -> tuple[Sighting, ...]:
-    return HERE if facts.machine.flag("kiosk.crashed") else ()
+def _is_frozen(machine: Fields) -> bool:
+    return machine.flag("kiosk.crashed") is False and machine.flag("kiosk.responding") is False
 
 
-def _frozen(facts: SnapshotFacts) -> tuple[Sighting, ...]:
-    is_alive = facts.machine.flag("kiosk.crashed") is False
-    return HERE if is_alive and facts.machine.flag("kiosk.responding") is False else ()
+def _is_blank(machine: Fields) -> bool:
+    return machine.flag("kiosk.painted") is False and not machine.flag("kiosk.errorPage")
 
 
-def _in_error(facts: SnapshotFacts) -> tuple[Sighting, ...]:
-    return HERE if facts.machine.flag("kiosk.errorPage") else ()
+def _is_undecided(machine: Fields) -> bool:
+    is_open = machine.text("kiosk.localNetworkPermission") == "prompt"
+    return is_open and not machine.texts("kiosk.localNetworkPolicies")
 
 
-def _blank(facts: SnapshotFacts) -> tuple[Sighting, ...]:
-    is_error = facts.machine.flag("kiosk.errorPage")
-    return HERE if facts.machine.flag("kiosk.painted") is False and not is_error else ()
-
-
-def _still(facts: SnapshotFacts) -> tuple[Sighting, ...]:
-    return HERE if facts.machine.flag("kiosk.drawing") is False else ()
-
-
-def _offline(facts: SnapshotFacts) -> tuple[Sighting, ...]:
-    return HERE if facts.machine.flag("browser.online") is False else ()
-
-
-def _denied(facts: SnapshotFacts) -> tuple[Sighting, ...]:
-    is_denied = facts.machine.text("kiosk.localNetworkPermission") == "denied"
-    return HERE if is_denied else ()
-
-
-def _undecided(facts: SnapshotFacts) -> tuple[Sighting, ...]:
-    is_open = facts.machine.text("kiosk.localNetworkPermission") == "prompt"
-    return HERE if is_open and not facts.machine.texts("kiosk.localNetworkPolicies") else ()
-
-
-def _hidden(facts: SnapshotFacts) -> tuple[Sighting, ...]:
-    return HERE if facts.machine.text("browser.visibility") == "hidden" else ()
-
-
-def _share(facts: SnapshotFacts, used_key: str, limit_key: str, share: float) -> Iterator[Sighting]:
-    used, limit = facts.machine.number(used_key), facts.machine.number(limit_key)
-    if used is not None and limit and used / limit >= share:
-        yield {"used": bytes_in_words(used), "limit": bytes_in_words(limit)}
-
-
-def _leaking(facts: SnapshotFacts) -> Iterator[Sighting]:
-    return _share(facts, "browser.heapUsedBytes", "browser.heapLimitBytes", HEAP_USED)
-
-
-def _storage_full(facts: SnapshotFacts) -> Iterator[Sighting]:
-    return _share(facts, "browser.originUsageBytes", "browser.originQuotaBytes", STORAGE_USED)
-
-
-def _no_screen(facts: SnapshotFacts) -> tuple[Sighting, ...]:
-    has_page = facts.machine.is_known("kiosk.crashed")
-    return HERE if has_page and facts.machine.number("display.count") == 0 else ()
+def _has_no_screen(machine: Fields) -> bool:
+    return machine.is_known("kiosk.crashed") and machine.number("display.count") == 0
 
 
 KIOSK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
-    Rule(
+    ProblemRule(
         "kiosk-silent",
-        "problem",
         "kiosk.crashed",
         "could not be read, though `kiosk_debug_url` is set",
-        "The kiosk's browser cannot be asked: {why}.",
-        "see that the browser runs, and with the debugging port that `kiosk_debug_url` names",
-        _silent,
+        "The kiosk's browser does not answer: {why}.",
+        "start the browser with the debugging port that `kiosk_debug_url` names",
+        _unreadable,
     ),
-    Rule(
+    ProblemRule(
         "kiosk-crashed",
-        "problem",
         "kiosk.crashed",
         "true",
         "The kiosk's page has crashed.",
-        "reload it or restart the browser; if it happens again, watch its memory",
-        _crashed,
+        "reload it or restart the browser; if it happens again, monitor its memory",
+        is_flag("kiosk.crashed", True),
     ),
-    Rule(
+    ProblemRule(
         "kiosk-frozen",
-        "problem",
         "kiosk.responding",
         "false, though it has not crashed",
         "The kiosk's page does not respond: it is frozen, or shows a dialog.",
-        "answer the dialog, or restart the browser",
-        _frozen,
+        "close the dialog, or restart the browser",
+        once_if(_is_frozen),
     ),
-    Rule(
+    ProblemRule(
         "kiosk-error-page",
-        "problem",
         "kiosk.errorPage",
         "true",
         "The kiosk shows the browser's error page.",
         "check the network and the page's address, then reload it",
-        _in_error,
+        is_flag("kiosk.errorPage", True),
     ),
-    Rule(
+    ProblemRule(
         "kiosk-blank",
-        "problem",
         "kiosk.painted",
         "false, and it is no error page",
         "The kiosk's page is blank: it has drawn nothing since it was loaded.",
-        "reload it; if it stays blank, tell whoever makes the page",
-        _blank,
+        "reload it; if it stays blank, contact the developer of the page",
+        once_if(_is_blank),
     ),
-    Rule(
+    ProblemRule(
         "kiosk-not-drawing",
-        "problem",
         "kiosk.drawing",
         "false",
-        "The kiosk's page draws no more: what is on the screen is old.",
-        "restart the browser; if it happens again, look at the graphics driver",
-        _still,
+        "The kiosk's page is no longer drawn: the screen shows an old image.",
+        "restart the browser; if it happens again, check the graphics driver",
+        is_flag("kiosk.drawing", False),
     ),
-    Rule(
+    ProblemRule(
         "kiosk-offline",
-        "problem",
         "browser.online",
         "false",
         "The kiosk's browser is offline.",
         "check the network of this machine",
-        _offline,
+        is_flag("browser.online", False),
         explained_by=("no-network",),
     ),
-    Rule(
+    ProblemRule(
         "kiosk-local-network-denied",
-        "problem",
         "kiosk.localNetworkPermission",
         "denied",
-        "The kiosk's page may not reach devices of the local network, such as printers.",
-        "set the policy LocalNetworkAccessAllowedForUrls for its address; the page must be https",
-        _denied,
+        "The kiosk's page may not access devices of the local network, such as printers.",
+        "set the policy LocalNetworkAccessAllowedForUrls for its address; the page must use https",
+        is_text("kiosk.localNetworkPermission", "denied"),
     ),
-    Rule(
+    ProblemRule(
         "kiosk-no-screen",
-        "problem",
         "display.count, kiosk.crashed",
         "no screen, with a kiosk whose browser answers",
         "The kiosk has no screen connected.",
         "check that the screen is switched on, and its cable",
-        _no_screen,
+        once_if(_has_no_screen),
     ),
-    Rule(
+    WarningRule(
         "kiosk-hidden",
-        "warning",
         "browser.visibility",
         "hidden",
         "The kiosk's page is hidden: another window or tab covers it, or the screen is off.",
-        "close what covers it, or switch the screen on",
-        _hidden,
+        "close the other window, or switch the screen on",
+        is_text("browser.visibility", "hidden"),
     ),
-    Rule(
+    WarningRule(
         "kiosk-leaking",
-        "warning",
         "browser.heapUsedBytes, browser.heapLimitBytes",
         f"at least {percent(HEAP_USED)} of the limit",
-        "The kiosk's page uses {used} of the {limit} of memory that it may use.",
-        "reload it when the venue is closed; if it grows again, tell whoever makes the page",
-        _leaking,
+        "The kiosk's page uses {used} of memory; its limit is {limit}.",
+        "reload it when the venue is closed; if it grows again, contact the developer of the page",
+        used_at_least("browser.heapUsedBytes", "browser.heapLimitBytes", HEAP_USED),
     ),
-    Rule(
+    WarningRule(
         "kiosk-storage-full",
-        "warning",
         "browser.originUsageBytes, browser.originQuotaBytes",
         f"at least {percent(STORAGE_USED)} of the quota",
-        "The kiosk's page has stored {used} of the {limit} that it may store.",
+        "The kiosk's page stores {used} of data; its limit is {limit}.",
         "free space on the disk, or clear the site's data",
-        _storage_full,
+        used_at_least("browser.originUsageBytes", "browser.originQuotaBytes", STORAGE_USED),
     ),
-    Rule(
+    NoteRule(
         "kiosk-local-network-undecided",
-        "note",
         "kiosk.localNetworkPermission, kiosk.localNetworkPolicies",
         "prompt, and no policy is set",
-        "Nobody has decided whether the kiosk's page may reach devices of the local network.",
+        "The kiosk's page has no permission yet for devices of the local network.",
         "if it prints to the network, set the policy LocalNetworkAccessAllowedForUrls for its"
         " address",
-        _undecided,
+        once_if(_is_undecided),
     ),
 )

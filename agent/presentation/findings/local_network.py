@@ -1,4 +1,4 @@
-"""The rules on the network of a network report: whether there is one, and who answers there."""
+"""Rules for the network of a network report: connection, gateway, addresses, sources."""
 
 import re
 from collections import Counter
@@ -6,8 +6,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from agent.presentation.findings.connectivity import is_routable, is_self_assigned
-from agent.presentation.findings.rule import HERE, Rule, Sighting
-from agent.presentation.humanize import milliseconds_in_words
+from agent.presentation.findings.rule import (
+    ONCE,
+    NoteRule,
+    ProblemRule,
+    Rule,
+    Values,
+    WarningRule,
+)
+from agent.presentation.humanize import format_milliseconds
 from agent.wire.payloads.network import (
     MapHost,
     MapInterface,
@@ -19,243 +26,234 @@ from agent.wire.payloads.network import (
 GATEWAY_SLOW_MS: Final = 100
 
 _NO_ROUTE: Final = "this machine has no default route"
-"""What the collector says where there is no gateway, and not why it could not be read."""
+"""The collector's reason for a missing gateway; other reasons mean that it was unreadable."""
 _PROXY_ARP: Final = re.compile(r"(\S+) answers ARP for (\d+) addresses \(proxy ARP\)")
 
 
-def _read(payload: NetworkPayload) -> NetworkMap | None:
-    """Return the map of a machine whose interfaces were read."""
-    found = payload.network_map
-    return found if found is not None and found.sources.interfaces.state == "succeeded" else None
+def readable_map(payload: NetworkPayload) -> NetworkMap | None:
+    """Return the network map if the machine's interfaces could be read."""
+    network = payload.network_map
+    is_readable = network is not None and network.sources.interfaces.state == "succeeded"
+    return network if is_readable else None
+
+
+def are_gateways_known(payload: NetworkPayload) -> bool:
+    return payload.unavailable.gateway in {None, _NO_ROUTE}
 
 
 def _scanned(payload: NetworkPayload) -> NetworkMap | None:
-    """Return the map of a network that was scanned to the end."""
-    found = _read(payload)
-    if found is None or payload.scope != "local-network":
+    """Return the network map if the local network was scanned completely."""
+    network = readable_map(payload)
+    if network is None or payload.scope != "local-network":
         return None
-    return found if found.sources.scan.state == "succeeded" else None
+    return network if network.sources.scan.state == "succeeded" else None
 
 
-def _in_use(found: NetworkMap) -> tuple[MapInterface, ...]:
-    """Return the interfaces with an address that reaches beyond their link."""
-    return tuple(i for i in found.interfaces if any(is_routable(a.address) for a in i.addresses))
+def _in_use(network: NetworkMap) -> tuple[MapInterface, ...]:
+    """Return the interfaces with an address that is valid beyond their link."""
+    return tuple(i for i in network.interfaces if any(is_routable(a.address) for a in i.addresses))
 
 
-def _disconnected(payload: NetworkPayload) -> tuple[Sighting, ...]:
-    found = _read(payload)
-    return HERE if found is not None and not _in_use(found) else ()
+def _disconnected(payload: NetworkPayload) -> tuple[Values, ...]:
+    network = readable_map(payload)
+    return ONCE if network is not None and not _in_use(network) else ()
 
 
-def _without_dhcp(payload: NetworkPayload) -> Iterator[Sighting]:
-    found = _read(payload)
-    for link in found.interfaces if found is not None else ():
+def _without_dhcp(payload: NetworkPayload) -> Iterator[Values]:
+    network = readable_map(payload)
+    for link in network.interfaces if network is not None else ():
         addresses = [known.address for known in link.addresses]
         own = next(filter(is_self_assigned, addresses), None)
         if own is not None and not any(map(is_routable, addresses)):
             yield {"interface": link.name, "address": own}
 
 
-def _without_gateway(payload: NetworkPayload) -> tuple[Sighting, ...]:
-    found = _read(payload)
-    is_read = payload.unavailable.gateway in {None, _NO_ROUTE}
-    if found is None or not is_read or not _in_use(found):
+def _without_gateway(payload: NetworkPayload) -> tuple[Values, ...]:
+    network = readable_map(payload)
+    if network is None or not are_gateways_known(payload) or not _in_use(network):
         return ()
-    return () if any(link.gateways for link in found.interfaces) else HERE
+    return () if any(link.gateways for link in network.interfaces) else ONCE
 
 
-def _gateways(found: NetworkMap | None) -> tuple[MapHost, ...]:
-    return () if found is None else tuple(h for h in found.hosts if "gateway" in h.sources)
+def _gateways(network: NetworkMap | None) -> tuple[MapHost, ...]:
+    return () if network is None else tuple(h for h in network.hosts if "gateway" in h.sources)
 
 
-def _gateway_silent(payload: NetworkPayload) -> Iterator[Sighting]:
-    """Yield the gateways that are silent where others of their link are not.
+def _gateway_unanswered(payload: NetworkPayload) -> Iterator[Values]:
+    """Yield gateways that do not answer although other hosts of their link do.
 
-    That others are seen tells that the link was looked at, and that MAC addresses can be read.
+    The other hosts show that the link was scanned and that MAC addresses can be read.
     """
-    found = _scanned(payload)
-    for gateway in _gateways(found):
-        link = (
-            (h for h in found.hosts if h.interface_name == gateway.interface_name) if found else ()
-        )
-        if not _was_seen(gateway) and any(_was_seen(h) and h.mac_address for h in link):
+    network = _scanned(payload)
+    for gateway in _gateways(network):
+        hosts = network.hosts if network else ()
+        link = (h for h in hosts if h.interface_name == gateway.interface_name)
+        if not _is_present(gateway) and any(_is_present(h) and h.mac_address for h in link):
             yield {"gateway": gateway.address}
 
 
-def _was_seen(host: MapHost) -> bool:
+def _is_present(host: MapHost) -> bool:
     return "local" not in host.sources and (
         host.reachability == "reachable" or host.mac_address is not None
     )
 
 
-def _gateway_slow(payload: NetworkPayload) -> Iterator[Sighting]:
+def _gateway_slow(payload: NetworkPayload) -> Iterator[Values]:
     for host in _gateways(payload.network_map):
         if host.latency_ms is not None and host.latency_ms >= GATEWAY_SLOW_MS:
-            yield {"gateway": host.address, "time": milliseconds_in_words(host.latency_ms)}
+            yield {"gateway": host.address, "time": format_milliseconds(host.latency_ms)}
 
 
-def _alone(payload: NetworkPayload) -> Iterator[Sighting]:
-    found = _scanned(payload)
-    gateways = _gateways(found)
-    if found is None or not gateways:
+def _alone(payload: NetworkPayload) -> Iterator[Values]:
+    network = _scanned(payload)
+    gateways = _gateways(network)
+    if network is None or not gateways:
         return
-    if all("local" in host.sources or host in gateways for host in found.hosts):
-        yield {"but": "but the gateway" if any(map(_was_seen, gateways)) else "at all"}
+    if all("local" in host.sources or host in gateways for host in network.hosts):
+        has_gateway = any(map(_is_present, gateways))
+        yield {"host": "host except the gateway" if has_gateway else "host"}
 
 
-def _same_address(payload: NetworkPayload) -> Iterator[Sighting]:
-    """Yield each address that two interfaces of this machine have, or two MACs answer for."""
-    found = payload.network_map
-    if found is None:
+def _same_address(payload: NetworkPayload) -> Iterator[Values]:
+    """Yield addresses of two interfaces of this machine, or of two MAC addresses."""
+    network = payload.network_map
+    if network is None:
         return
     own = Counter(
         address
-        for link in found.interfaces
+        for link in network.interfaces
         for address in {known.address for known in link.addresses}
         if is_routable(address)
     )
     macs: dict[str, dict[str, None]] = {}
-    seen = [(e.address, e.mac_address) for e in payload.endpoints]
-    for address, mac in (*seen, *((h.address, h.mac_address) for h in found.hosts)):
+    pairs = [(e.address, e.mac_address) for e in payload.endpoints]
+    for address, mac in (*pairs, *((h.address, h.mac_address) for h in network.hosts)):
         if mac is not None:
             macs.setdefault(address, {})[mac.lower()] = None
     for address, count in own.items():
         if count > 1:
-            yield {"address": address, "whose": f"{count} interfaces of this machine"}
+            yield {"address": address, "by": f"{count} interfaces of this machine"}
     for address, known in macs.items():
         if len(known) > 1 and is_routable(address):
-            yield {"address": address, "whose": f"the MACs {' and '.join(known)}"}
+            yield {"address": address, "by": f"the MACs {' and '.join(known)}"}
 
 
-def _failed_sources(payload: NetworkPayload) -> Iterator[Sighting]:
-    found = payload.network_map
-    if found is None:
+def _failed_sources(payload: NetworkPayload) -> Iterator[Values]:
+    network = payload.network_map
+    if network is None:
         return
     for what, source in (
-        ("Reading the interfaces", found.sources.interfaces),
-        ("Scanning the network", found.sources.scan),
-        ("Listening for announcements (mDNS)", found.sources.mdns),
+        ("Reading the interfaces", network.sources.interfaces),
+        ("Scanning the network", network.sources.scan),
+        ("Receiving announcements (mDNS)", network.sources.mdns),
     ):
         if isinstance(source, SourceFailed):
             yield {"what": what, "why": source.reason}
 
 
-def _proxies(payload: NetworkPayload) -> Iterator[Sighting]:
+def _proxies(payload: NetworkPayload) -> Iterator[Values]:
     for line in payload.limitations:
         if match := _PROXY_ARP.match(line):
             yield {"mac": match[1], "count": match[2]}
 
 
-def _cut(payload: NetworkPayload) -> tuple[Sighting, ...]:
-    found = payload.network_map
-    return HERE if found is not None and found.truncated else ()
+def _cut(payload: NetworkPayload) -> tuple[Values, ...]:
+    return ONCE if payload.network_map and payload.network_map.truncated else ()
 
 
-def _unfinished(payload: NetworkPayload) -> tuple[Sighting, ...]:
-    found = payload.network_map
-    return HERE if found is not None and found.state != "completed" else ()
+def _unfinished(payload: NetworkPayload) -> tuple[Values, ...]:
+    return ONCE if payload.network_map and payload.network_map.state != "completed" else ()
 
 
 LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
-    Rule(
+    ProblemRule(
         "no-network",
-        "problem",
         "networkMap.interfaces[].addresses",
-        "no interface has an address that reaches beyond its own link",
-        "The machine is on no network.",
-        "check the cable or join the Wi-Fi",
+        "no interface has an address that is valid beyond its own link",
+        "The machine is not connected to a network.",
+        "check the cable, or connect to the Wi-Fi",
         _disconnected,
         explained_by=("no-dhcp-answer",),
     ),
-    Rule(
+    ProblemRule(
         "no-dhcp-answer",
-        "problem",
         "networkMap.interfaces[].addresses",
-        "an interface has nothing but an address of 169.254.0.0/16",
-        "The interface {interface} was given no address and took {address} itself.",
-        "check the cable, the Wi-Fi's password and that the router gives addresses (DHCP)",
+        "an interface has only an address of 169.254.0.0/16",
+        "The interface {interface} got no address by DHCP and uses {address} instead.",
+        "check the cable, the Wi-Fi's password and the router's DHCP server",
         _without_dhcp,
     ),
-    Rule(
+    ProblemRule(
         "gateway-silent",
-        "problem",
         "networkMap.hosts[] that are gateways",
-        "no answer and no MAC address, though others of its link have one",
-        "The gateway {gateway} does not answer: there is no way out of this network.",
-        "see that the router is on and that this machine is set up for its network",
-        _gateway_silent,
+        "no answer and no MAC address, though other hosts of its link have one",
+        "The gateway {gateway} does not answer: no other network can be reached.",
+        "check that the router is on and that this machine is configured for its network",
+        _gateway_unanswered,
     ),
-    Rule(
+    ProblemRule(
         "address-conflict",
-        "problem",
         "networkMap.interfaces[].addresses, MAC addresses of hosts and endpoints",
         "one address on two interfaces of this machine, or of two MAC addresses",
-        "The address {address} is used twice: by {whose}.",
-        "give one of them another address, or let the router give both (DHCP)",
+        "The address {address} is used twice: by {by}.",
+        "give one of them another address, or use DHCP for both",
         _same_address,
     ),
-    Rule(
+    WarningRule(
         "nothing-but-gateway",
-        "warning",
         "networkMap.hosts[]",
-        "the scan succeeded, and nothing was found but this machine and its gateway",
-        "Nothing answers on this network {but}.",
-        "see whether this is a guest network, or one that keeps its devices apart (client"
+        "the scan succeeded and found only this machine and its gateway",
+        "No {host} answers on this network.",
+        "check whether this is a guest network, or one that isolates its devices (client"
         " isolation, VLAN)",
         _alone,
     ),
-    Rule(
+    WarningRule(
         "no-gateway",
-        "warning",
         "networkMap.interfaces[].gateways",
-        "none, on a machine that has a network",
-        "No gateway is set: there is no way out of this network.",
-        "let the router give the address (DHCP), or set its address as gateway",
+        "none, on a machine with a network",
+        "No gateway is configured: no other network can be reached.",
+        "use DHCP, or configure the router's address as gateway",
         _without_gateway,
     ),
-    Rule(
+    WarningRule(
         "gateway-slow",
-        "warning",
         "networkMap.hosts[].latencyMs of gateways",
-        f"at least {milliseconds_in_words(GATEWAY_SLOW_MS)}",
+        f"at least {format_milliseconds(GATEWAY_SLOW_MS)}",
         "The gateway {gateway} answers slowly: after {time}.",
-        "see whether the Wi-Fi is weak or the network overloaded",
+        "check whether the Wi-Fi is weak or the network is overloaded",
         _gateway_slow,
     ),
-    Rule(
+    WarningRule(
         "source-failed",
-        "warning",
         "networkMap.sources",
         "failed",
         "{what} failed: {why}.",
-        "run `venue-agent doctor`: it says what stands in the way",
+        "run `venue-agent doctor` for the reason",
         _failed_sources,
     ),
-    Rule(
+    WarningRule(
         "report-unfinished",
-        "warning",
         "networkMap.state",
         "not completed",
-        "The report was cut short: there may be more than it shows.",
-        "ask for another; on a large network raise `network.max_duration_seconds`",
+        "The collection ended early: the report may be incomplete.",
+        "request another report; on a large network, raise `network.max_duration_seconds`",
         _unfinished,
     ),
-    Rule(
+    NoteRule(
         "proxy-arp",
-        "note",
         "limitations[]",
-        "say that one MAC address answers ARP for many (proxy ARP)",
+        "report that one MAC address answers ARP for many addresses (proxy ARP)",
         "The device {mac} answers for {count} addresses.",
-        "see whether it is an access point that keeps its clients apart: they are not seen then",
+        "check whether it is an access point that isolates its clients, which hides them",
         _proxies,
     ),
-    Rule(
+    NoteRule(
         "report-cut",
-        "note",
         "networkMap.truncated",
         "true",
-        "There is more on the network than the report holds.",
-        "raise `network.max_hosts` or `network.max_services`; the limitations say which was met",
+        "The network has more hosts or services than the report can contain.",
+        "raise `network.max_hosts` or `network.max_services`; the limitations name the one reached",
         _cut,
         explained_by=("report-unfinished",),
     ),

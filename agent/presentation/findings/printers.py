@@ -1,54 +1,52 @@
-"""The rules on the printers of a network report."""
+"""Rules for the printers of a network report."""
 
 import re
 from collections.abc import Iterator
 from typing import Final
 
-from agent.presentation.findings.rule import Rule, Sighting
-from agent.presentation.printer_status import StatusWord, status_of
+from agent.presentation.findings.rule import NoteRule, ProblemRule, Rule, Values, WarningRule
+from agent.presentation.printer_status import Status, described_name, status_of
 from agent.wire.payloads.network import NetworkPayload, Printer
 
-_SAYS: Final = re.compile(r"\b[Tt]he (?:printer|spooler) reports: ([^;]+)")
+_QUOTED: Final = re.compile(r"\b[Tt]he (?:printer|spooler) reports: ([^;]+)")
 _HARMLESS: Final = re.compile(r"low on |asked to |holds new jobs|.* nearly ")
 _STOPPED: Final = ("the printer reports that it is stopped", "its queue is stopped on this machine")
 
 
-def _with_status(payload: NetworkPayload, status: StatusWord) -> Iterator[Printer]:
+def _with_status(payload: NetworkPayload, status: Status) -> Iterator[Printer]:
     return (printer for printer in payload.printers or () if status_of(printer) == status)
 
 
-def _words_of(printer: Printer) -> dict[str, str]:
-    name = printer.name or printer.id
+def _values(printer: Printer) -> dict[str, str]:
     at = f"at {printer.address}" if printer.address else ""
-    return {"printer": name if "printer" in name.casefold() else f"The printer {name}", "at": at}
+    return {"printer": described_name(printer), "at": at}
 
 
-def _unreachable(payload: NetworkPayload) -> Iterator[Sighting]:
-    return map(_words_of, _with_status(payload, "unreachable"))
+def _unreachable(payload: NetworkPayload) -> Iterator[Values]:
+    return map(_values, _with_status(payload, "unreachable"))
 
 
-def _moved(payload: NetworkPayload) -> Iterator[Sighting]:
+def _moved(payload: NetworkPayload) -> Iterator[Values]:
     for printer in _with_status(payload, "moved"):
-        places = {"old": printer.address or "", "new": printer.matched_endpoint or ""}
-        yield {**_words_of(printer), **places}
+        addresses = {"old": printer.address or "", "new": printer.matched_endpoint or ""}
+        yield _values(printer) | addresses
 
 
-def _unjudged(payload: NetworkPayload) -> Iterator[Sighting]:
-    # Whether one at a cable, or paired, is there, many systems do not tell.
+def _unjudged(payload: NetworkPayload) -> Iterator[Values]:
+    # Many systems cannot detect whether a USB or Bluetooth printer is connected.
     network = (p for p in _with_status(payload, "unknown") if p.transport == "network")
-    return map(_words_of, network)
+    return map(_values, network)
 
 
-def _complaining(payload: NetworkPayload) -> Iterator[Sighting]:
+def _complaining(payload: NetworkPayload) -> Iterator[Values]:
     for printer in payload.printers or ():
-        says = ", ".join(_complaints(printer.reason or ""))
-        if says:
-            yield {**_words_of(printer), "says": says}
+        if complaints := ", ".join(_complaints(printer.reason or "")):
+            yield _values(printer) | {"complaints": complaints}
 
 
 def _complaints(reason: str) -> Iterator[str]:
-    """Yield what a reason quotes of a printer that somebody has to see to."""
-    for quoted in dict.fromkeys(_SAYS.findall(reason)):
+    """Yield the printer's messages in a reason that need a user's attention."""
+    for quoted in dict.fromkeys(_QUOTED.findall(reason)):
         for each in re.split(r", | and ", quoted):
             if not _HARMLESS.match(each):
                 yield each
@@ -57,40 +55,36 @@ def _complaints(reason: str) -> Iterator[str]:
 
 
 PRINTER_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
-    Rule(
+    ProblemRule(
         "printer-moved",
-        "problem",
         "printers[].status, matchedEndpoint",
-        "unreachable, and found at another address",
+        "unreachable, and discovered at another address",
         "{printer} has moved from {old} to {new}.",
-        "set it up with the new address, or have the router give it a fixed one",
+        "configure the new address, or give the printer a fixed one in the router",
         _moved,
     ),
-    Rule(
+    ProblemRule(
         "printer-unreachable",
-        "problem",
         "printers[].status",
-        "unreachable, and found nowhere else",
+        "unreachable, and not discovered elsewhere",
         "{printer} {at} is not reachable.",
-        "see that it is on and connected; the reason stands under Printers",
+        "check that it is on and connected; the reason is listed under Printers",
         _unreachable,
     ),
-    Rule(
+    WarningRule(
         "printer-needs-attention",
-        "warning",
         "printers[].reason",
         "quotes the printer or its queue as stopped, out of paper or toner, jammed, open, …",
-        "{printer} needs attention: {says}.",
-        "go to the printer: its panel says what it needs; then resume its queue",
+        "{printer} needs attention: {complaints}.",
+        "go to the printer and check its display; then resume its queue",
         _complaining,
     ),
-    Rule(
+    NoteRule(
         "printer-not-judged",
-        "note",
         "printers[].status, transport",
-        "unknown, of a printer on the network",
-        "{printer} {at} could not be judged.",
-        "the reason stands under Printers",
+        "unknown, for a printer on the network",
+        "The state of {printer} {at} is unknown.",
+        "the reason is listed under Printers",
         _unjudged,
     ),
 )

@@ -1,11 +1,12 @@
-"""The rules on what runs on the machine: watched programs, services, print queues, the agent."""
+"""Rules for watched programs, services, print queues and the agent."""
 
 from collections.abc import Container, Iterator
 from typing import Final
 
-from agent.presentation.findings.rule import Rule, Sighting
+from agent.presentation.findings.conditions import at_least
+from agent.presentation.findings.rule import NoteRule, ProblemRule, Rule, Values, WarningRule
 from agent.presentation.findings.snapshot_facts import SnapshotFacts
-from agent.presentation.humanize import bytes_in_words, percent, seconds_in_words
+from agent.presentation.humanize import format_bytes, format_seconds, percent
 
 RESTARTS, RESTARTS_A_DAY = 5, 2
 MEMORY_SHARE: Final = 0.5
@@ -20,38 +21,38 @@ _SERVICES: Final = {
 _STOPPED: Final = frozenset({"inactive", "failed", "stopped"})
 _SWITCHED_OFF: Final = frozenset({"disabled", "masked"})
 _CONNECTING: Final = "connecting-to-device"
-"""Is so for a moment at each job, too."""
+"""Also reported briefly for each job."""
 _ATTENTION: Final = {
     # IPP: RFC 8011, section 5.4.12, and PWG 5100.9
-    "media-empty": "out of paper", "media-needed": "waits for paper", "media-jam": "paper jam",
+    "media-empty": "out of paper", "media-needed": "needs paper", "media-jam": "paper jam",
     "cover-open": "cover open", "door-open": "door open", "interlock-open": "cover or door open",
     "input-tray-missing": "paper tray missing", "output-tray-missing": "output tray missing",
     "output-area-full": "output tray full", "toner-empty": "out of toner",
     "marker-supply-empty": "out of ink or toner", "marker-waste-full": "waste container full",
     "developer-empty": "out of developer", "opc-life-over": "drum used up",
     "fuser-over-temp": "too hot", "spool-area-full": "memory full", "timed-out": "timed out",
-    "offline": "offline", _CONNECTING: "cannot be connected to",
-    # Windows: Win32_Printer.DetectedErrorState, in the collector's words
+    "offline": "offline", _CONNECTING: "no connection",
+    # Windows: Win32_Printer.DetectedErrorState, as named by the collector
     "no-paper": "out of paper", "no-toner": "out of toner", "jammed": "paper jam",
-    "service-requested": "asks for service", "output-bin-full": "output tray full",
+    "service-requested": "needs service", "output-bin-full": "output tray full",
 }  # fmt: skip
-"""What keeps a printer from printing until somebody goes there."""
+"""Reasons for which a user has to go to the printer."""
 
 
-def _missing(facts: SnapshotFacts) -> Iterator[Sighting]:
+def _missing(facts: SnapshotFacts) -> Iterator[Values]:
     for name in facts.machine.names("process", "running"):
         if facts.machine.flag(f"process.{name}.running") is False:
             yield {"program": name}
 
 
-def _programs_restarting(facts: SnapshotFacts) -> Iterator[Sighting]:
+def _programs_restarting(facts: SnapshotFacts) -> Iterator[Values]:
     for name in facts.machine.names("process", "restartsSinceBoot"):
         restarts = facts.machine.number(f"process.{name}.restartsSinceBoot")
         if restarts is not None and _is_often(facts, restarts):
             yield {"program": name, "times": f"{restarts:.0f}"}
 
 
-def _services_restarting(facts: SnapshotFacts) -> Iterator[Sighting]:
+def _services_restarting(facts: SnapshotFacts) -> Iterator[Values]:
     for role in facts.machine.names("service", "restarts"):
         restarts = facts.machine.number(f"service.{role}.restarts")
         if restarts is not None and _is_often(facts, restarts):
@@ -63,22 +64,22 @@ def _is_often(facts: SnapshotFacts, restarts: float) -> bool:
     return restarts >= RESTARTS and restarts >= RESTARTS_A_DAY * uptime / _DAY_S
 
 
-def _grown(facts: SnapshotFacts) -> Iterator[Sighting]:
+def _grown(facts: SnapshotFacts) -> Iterator[Values]:
     total = facts.machine.number("memory.totalBytes")
     for name in facts.machine.names("process", "memoryBytes"):
         used = facts.machine.number(f"process.{name}.memoryBytes")
         if total and used is not None and used >= MEMORY_SHARE * total:
-            words = f"{bytes_in_words(used)} of {bytes_in_words(total)}"
-            yield {"program": name, "memory": words}
+            memory = f"{format_bytes(used)} of {format_bytes(total)}"
+            yield {"program": name, "memory": memory}
 
 
-def _spooler_stopped(facts: SnapshotFacts) -> Iterator[Sighting]:
-    # One that is started on demand rests until it is asked, and then it answers.
+def _spooler_stopped(facts: SnapshotFacts) -> Iterator[Values]:
+    # A spooler that is started on demand is inactive until it is used.
     if not facts.machine.is_known("printqueue.queues") and _is_down(facts, "printSpooler"):
         yield {"service": _service(facts, "printSpooler")}
 
 
-def _services_failed(facts: SnapshotFacts) -> Iterator[Sighting]:
+def _services_failed(facts: SnapshotFacts) -> Iterator[Values]:
     for role in facts.machine.names("service", "state"):
         if role != "printSpooler" and _state(facts, role) == "failed":
             yield {"service": _service(facts, role)}
@@ -96,40 +97,40 @@ def _state(facts: SnapshotFacts, role: str) -> str:
 
 def _service(facts: SnapshotFacts, role: str) -> str:
     name = facts.machine.text(f"service.{role}.name")
-    words = _SERVICES.get(role, role)
-    return f"{words} ({name})" if name else words
+    label = _SERVICES.get(role, role)
+    return f"{label} ({name})" if name else label
 
 
-def _stuck(facts: SnapshotFacts) -> Iterator[Sighting]:
+def _stuck(facts: SnapshotFacts) -> Iterator[Values]:
     waiting = facts.machine.number("printqueue.waitingJobs") or 0
     oldest = facts.machine.number("printqueue.oldestJobSeconds")
     for queue in facts.machine.names("printqueue", "stuckJobs"):
         stuck = _stuck_jobs(facts, queue)
         if stuck <= 0:
             continue
-        # The age is known of the oldest job of all queues only.
+        # Only the age of the oldest job of all queues is known.
         is_oldest = oldest is not None and waiting == stuck
-        age = f", the oldest for {seconds_in_words(oldest or 0, units=1)}" if is_oldest else ""
+        age = f", the oldest for {format_seconds(oldest or 0, units=1)}" if is_oldest else ""
         complaints = _complaints(facts, queue, ())
-        says = f"; the printer: {complaints}" if complaints else ""
+        reported = f"; the printer reports: {complaints}" if complaints else ""
         jobs = "1 job waits" if stuck == 1 else f"{stuck:.0f} jobs wait"
-        yield {"queue": queue, "jobs": jobs + age + says}
+        yield {"queue": queue, "jobs": jobs + age + reported}
 
 
-def _queues_stopped(facts: SnapshotFacts) -> Iterator[Sighting]:
+def _queues_stopped(facts: SnapshotFacts) -> Iterator[Values]:
     for queue in facts.machine.names("printqueue", "state"):
         state = facts.machine.text(f"printqueue.{queue}.state")
         if state in {"stopped", "offline"} and not _stuck_jobs(facts, queue):
             yield {"queue": queue, "state": state}
 
 
-def _queues_refusing(facts: SnapshotFacts) -> Iterator[Sighting]:
+def _queues_refusing(facts: SnapshotFacts) -> Iterator[Values]:
     for queue in facts.machine.names("printqueue", "accepting"):
         if facts.machine.flag(f"printqueue.{queue}.accepting") is False:
             yield {"queue": queue}
 
 
-def _complaining(facts: SnapshotFacts) -> Iterator[Sighting]:
+def _complaining(facts: SnapshotFacts) -> Iterator[Values]:
     for queue in facts.machine.names("printqueue", "reasons"):
         complaints = _complaints(facts, queue, {_CONNECTING})
         if complaints and not _stuck_jobs(facts, queue):
@@ -137,136 +138,118 @@ def _complaining(facts: SnapshotFacts) -> Iterator[Sighting]:
 
 
 def _stuck_jobs(facts: SnapshotFacts, queue: str) -> float:
-    """Return how many jobs are stuck; of a queue that has some, all is said in one sentence."""
+    """Return the number of stuck jobs. Other rules skip a queue with stuck jobs."""
     return max(0, facts.machine.number(f"printqueue.{queue}.stuckJobs") or 0)
 
 
 def _complaints(facts: SnapshotFacts, queue: str, unless: Container[str]) -> str:
-    told = facts.machine.texts(f"printqueue.{queue}.reasons")
-    bare = (reason.removesuffix("-error").removesuffix("-warning") for reason in told)
+    reasons = facts.machine.texts(f"printqueue.{queue}.reasons")
+    bare = (reason.removesuffix("-error").removesuffix("-warning") for reason in reasons)
     known = (reason for reason in bare if reason in _ATTENTION and reason not in unless)
     return ", ".join(dict.fromkeys(map(_ATTENTION.__getitem__, known)))
 
 
-def _reports_waiting(facts: SnapshotFacts) -> Iterator[Sighting]:
-    waiting = facts.machine.number("agent.outboxReports")
-    if waiting is not None and waiting >= REPORTS_WAITING:
-        yield {"count": f"{waiting:.0f}"}
-
-
-def _agent_died(facts: SnapshotFacts) -> Iterator[Sighting]:
+def _agent_died(facts: SnapshotFacts) -> Iterator[Values]:
     how = facts.machine.text("agent.lastExit")
     if how and how != "stopped cleanly":
         yield {"how": how}
 
 
 PROGRAM_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
-    Rule(
+    ProblemRule(
         "program-missing",
-        "problem",
         "process.<name>.running",
-        "false, of a program in `watch_processes`",
+        "false, for a program in `watch_processes`",
         "The program {program} is not running.",
-        "start it; if it ends again, look into its own log",
+        "start it; if it stops again, check its log",
         _missing,
     ),
-    Rule(
+    ProblemRule(
         "spooler-stopped",
-        "problem",
         "service.printSpooler.state, service.printSpooler.startType, printqueue.queues",
-        "stopped or failed, not switched off on purpose, and it answers nothing",
+        "stopped or failed, not disabled on purpose, and it does not answer",
         "The {service} is not running: nothing can be printed.",
         "start it (`systemctl start cups`, or services.msc: Print Spooler)",
         _spooler_stopped,
     ),
-    Rule(
+    ProblemRule(
         "print-queue-stuck",
-        "problem",
         "printqueue.<queue>.stuckJobs",
-        "at least one job that stopped, waits at a stopped queue, or for more than ten minutes",
+        "at least one job that is stopped, waits in a stopped queue, or for more than ten minutes",
         "The print queue {queue} is stuck: {jobs}.",
-        "see that its printer is on, has paper and is reached; then resume the queue or delete"
+        "check that its printer is on, reachable and has paper; then resume the queue or delete"
         " the job",
         _stuck,
     ),
-    Rule(
+    ProblemRule(
         "printer-needs-attention",
-        "problem",
         "printqueue.<queue>.reasons",
         "out of paper or toner, jammed, open, offline, and the like; no job stuck yet",
         "The printer of the queue {queue} needs attention: {complaints}.",
-        "go to the printer: its panel says what it needs",
+        "go to the printer and check its display",
         _complaining,
     ),
-    Rule(
+    WarningRule(
         "program-restarting",
-        "warning",
         "process.<name>.restartsSinceBoot, os.uptimeSeconds",
         f"at least {RESTARTS} restarts, and {RESTARTS_A_DAY} a day",
         "The program {program} keeps restarting: {times} times since the machine started.",
-        "look into its own log for why it ends",
+        "check its log for the reason",
         _programs_restarting,
     ),
-    Rule(
+    WarningRule(
         "service-restarting",
-        "warning",
         "service.<role>.restarts, os.uptimeSeconds",
         f"at least {RESTARTS} restarts, and {RESTARTS_A_DAY} a day",
         "The {service} keeps restarting: {times} times since the machine started.",
-        "look into its log (`journalctl -u NAME`) for why it ends",
+        "check its log for the reason (`journalctl -u NAME`)",
         _services_restarting,
     ),
-    Rule(
+    WarningRule(
         "service-failed",
-        "warning",
         "service.<role>.state",
-        "failed, of another service than the print spooler",
+        "failed, for any service except the print spooler",
         "The {service} has failed.",
-        "look into its log (`journalctl -u NAME`), then start it again",
+        "check its log (`journalctl -u NAME`), then start it again",
         _services_failed,
     ),
-    Rule(
+    WarningRule(
         "program-grown",
-        "warning",
         "process.<name>.memoryBytes, memory.totalBytes",
         f"at least {percent(MEMORY_SHARE)} of the memory",
         "The program {program} uses {memory} of memory.",
-        "restart it when the venue is closed; if it grows again, tell its maker",
+        "restart it when the venue is closed; if it grows again, contact its developer",
         _grown,
     ),
-    Rule(
+    WarningRule(
         "print-queue-stopped",
-        "warning",
         "printqueue.<queue>.state",
         "stopped or offline, with no job stuck yet",
         "The print queue {queue} is {state}.",
-        "see that its printer is on and is reached, then resume the queue",
+        "check that its printer is on and reachable, then resume the queue",
         _queues_stopped,
     ),
-    Rule(
+    WarningRule(
         "print-queue-refusing",
-        "warning",
         "printqueue.<queue>.accepting",
         "false",
-        "The print queue {queue} takes no new jobs.",
-        "let it accept jobs again (`cupsaccept QUEUE`)",
+        "The print queue {queue} does not accept jobs.",
+        "enable it again (`cupsaccept QUEUE`)",
         _queues_refusing,
     ),
-    Rule(
+    WarningRule(
         "reports-waiting",
-        "warning",
         "agent.outboxReports",
         f"at least {REPORTS_WAITING}",
-        "{count} reports of the agent wait to be sent.",
-        "run `venue-agent status`: it says what keeps them",
-        _reports_waiting,
+        "{count} reports of the agent have not been sent.",
+        "run `venue-agent status` for the reason",
+        at_least("agent.outboxReports", REPORTS_WAITING, "count", lambda n: f"{n:.0f}"),
     ),
-    Rule(
+    NoteRule(
         "agent-died",
-        "note",
         "agent.lastExit",
-        "anything but a clean stop",
-        "The last run of the agent did not end well: {how}.",
+        "not a clean stop",
+        "The last run of the agent ended unexpectedly: {how}.",
         "run `venue-agent doctor`; if it happens again, send its bundle to support",
         _agent_died,
     ),

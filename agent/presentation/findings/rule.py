@@ -1,52 +1,73 @@
-"""What a rule is: where it looks, from when on it is worth saying, and what to do then."""
+"""A rule detects one kind of problem in a report, and names what to do about it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Generic, Literal, TypeVar
+from typing import ClassVar, Final, Generic, TypeVar
 
 from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
-from agent.presentation.tone import Tone
+from agent.presentation.severity import SEVERITY_ORDER, Severity
 
-Severity = Literal["problem", "warning", "note"]
-"""Something does not work; something will not for long, or not well; something is to be known."""
-
-SEVERITY_TONES: Final[Mapping[Severity, Tone]] = {
-    "problem": "bad",
-    "warning": "warn",
-    "note": "muted",
-}
+LABELS: Final[Mapping[Severity, str]] = {"bad": "problem", "warn": "warning", "muted": "note"}
+"""The words for users: it does not work; it soon will not, or works badly; for information."""
 SENTENCES_MAX: Final = 5
-"""Things of one rule that have a sentence each; the rest is counted."""
+"""Matches of one rule that get a sentence each; the others are counted."""
 
 Facts = TypeVar("Facts")
-Sighting = Mapping[str, str]
-"""What stands for the names in a rule's sentence."""
+Values = Mapping[str, str]
+"""Values for the placeholders in a rule's sentence."""
+Detect = Callable[[Facts], Iterable[Values]]
+"""Returns the values of each match."""
 
-HERE: Final[tuple[Sighting, ...]] = ({},)
-"""Seen once, with nothing to name."""
+ONCE: Final[tuple[Values, ...]] = ({},)
+"""One match, of a rule whose sentence has no placeholders."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule(Generic[Facts]):
-    """``looks_at`` and ``when`` say in words, for the documentation, what ``see`` does.
+    """Base of the three kinds of rules, which differ in their severity.
 
-    ``see`` gives the words of one sentence for each thing that the rule holds for. ``explained_by``
-    names rules that, where they see something, are the cause of it: then this one is not shown.
+    Args:
+        fields: The fields that ``detect`` reads, for the documentation.
+        when: The condition that ``detect`` checks, for the documentation.
+        sentence: What is wrong, with placeholders for the values of one match.
+        fix: What to do: an imperative without a full stop.
+        explained_by: Codes of rules that are the cause if they match. Then this rule is not shown.
     """
 
+    severity: ClassVar[Severity]
     code: str
-    severity: Severity
-    looks_at: str
+    fields: str
     when: str
     sentence: str
     fix: str
-    see: Callable[[Facts], Iterable[Sighting]]
+    detect: Detect[Facts]
     explained_by: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return LABELS[self.severity]
+
+    def sentence_of(self, values: Values) -> str:
+        """Return the sentence of one match, in plain text."""
+        names = {name: shorten(value, NAME_LENGTH) for name, value in values.items()}
+        return plain(self.sentence.format_map(names))
+
+
+class ProblemRule(Rule[Facts]):
+    severity = "bad"
+
+
+class WarningRule(Rule[Facts]):
+    severity = "warn"
+
+
+class NoteRule(Rule[Facts]):
+    severity = "muted"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule saw: a sentence for each thing, and ``more`` that have none."""
+    """The matches of one rule: ``sentences`` of the first ones, and the number of the others."""
 
     code: str
     severity: Severity
@@ -55,28 +76,32 @@ class Finding:
     more: int = 0
 
     @property
+    def label(self) -> str:
+        return LABELS[self.severity]
+
+    @property
     def count(self) -> int:
         return len(self.sentences) + self.more
 
     @property
     def advice(self) -> str:
-        """Return what to do, as a sentence."""
+        """Return the fix as a sentence."""
         return f"{self.fix[:1].upper()}{self.fix[1:]}."
 
-    @property
-    def tone(self) -> Tone:
-        return SEVERITY_TONES[self.severity]
+
+def detect(
+    rules: Iterable[Rule[Facts]], facts: Facts
+) -> list[tuple[Rule[Facts], tuple[Values, ...]]]:
+    """Return the rules that match and their matches, most severe first.
+
+    A rule is left out if a rule that explains it matches.
+    """
+    matches = [(rule, values) for rule in rules if (values := tuple(rule.detect(facts)))]
+    codes = {rule.code for rule, _ in matches}
+    matches = [each for each in matches if not codes.intersection(each[0].explained_by)]
+    return sorted(matches, key=lambda each: SEVERITY_ORDER.index(each[0].severity))
 
 
-def found_by(rule: Rule[Facts], facts: Facts) -> Finding | None:
-    """Return what ``rule`` sees in ``facts``, in plain text; None where that is nothing."""
-    seen = tuple(rule.see(facts))
-    if not seen:
-        return None
-    shown = tuple(in_words(rule.sentence, words) for words in seen[:SENTENCES_MAX])
-    return Finding(rule.code, rule.severity, shown, rule.fix, len(seen) - len(shown))
-
-
-def in_words(sentence: str, words: Sighting) -> str:
-    """Return a rule's sentence of one thing, in plain text."""
-    return plain(sentence.format_map({k: shorten(v, NAME_LENGTH) for k, v in words.items()}))
+def finding_of(rule: Rule[Facts], matches: tuple[Values, ...]) -> Finding:
+    sentences = tuple(map(rule.sentence_of, matches[:SENTENCES_MAX]))
+    return Finding(rule.code, rule.severity, sentences, rule.fix, len(matches) - len(sentences))

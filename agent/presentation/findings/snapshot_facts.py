@@ -1,20 +1,20 @@
-"""The facts of an application snapshot by their keys, as the rules look at them."""
+"""The facts of an application snapshot by their keys."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from agent.presentation.humanize import moment
+from agent.presentation.humanize import parse_timestamp
 from agent.wire.payloads.application import ApplicationPayload, BrowserField, SnapshotField
 
 _LARGEST: Final = 1e18
-"""No fact of a machine is larger; a float, and so arithmetic, holds it."""
+"""Larger values are invalid; a float can represent all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of one thing; a value of another type than asked for counts as missing."""
+    """The fields of one thing. A value of another type than requested counts as missing."""
 
     by_key: Mapping[str, SnapshotField | BrowserField]
 
@@ -29,7 +29,7 @@ class Fields:
         return value if isinstance(value, bool) else None
 
     def text(self, key: str) -> str:
-        """Return a text; "" where there is none."""
+        """Return a text; "" if there is none."""
         value = self._value(key)
         return value if isinstance(value, str) else ""
 
@@ -41,14 +41,14 @@ class Fields:
         return self._value(key) is not None
 
     def why_failed(self, key: str) -> str | None:
-        """Return why reading it broke; None where it did not."""
+        """Return why reading the field failed; None if it did not."""
         field = self.by_key.get(key)
         if field is None or field.status != "collection-failed":
             return None
         return field.reason or "no reason was given"
 
     def is_absent(self, key: str) -> bool:
-        """Tell whether there is no such thing on this machine."""
+        """Return whether the thing does not exist on this machine."""
         field = self.by_key.get(key)
         return field is not None and field.status == "not-applicable"
 
@@ -66,7 +66,7 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFacts:
-    """``machine`` has the fields of snapshot and browser, ``taken_at`` when they were read."""
+    """``machine`` has the fields of snapshot and browser, ``taken_at`` the time of the snapshot."""
 
     machine: Fields
     interfaces: tuple[tuple[str, Fields], ...]
@@ -74,17 +74,26 @@ class SnapshotFacts:
     taken_at: datetime | None
 
 
+def all_fields(payload: ApplicationPayload) -> Iterator[tuple[str, SnapshotField | BrowserField]]:
+    """Yield every field with the id of its interface or peripheral; "" for the machine's own."""
+    snapshot = payload.snapshot
+    yield from (("", field) for field in snapshot.fields)
+    for link in snapshot.interfaces:
+        yield from ((link.id, field) for field in link.fields)
+    for thing in snapshot.peripherals:
+        yield from ((thing.id, field) for field in thing.fields)
+    yield from (("", field) for field in payload.browser_fields)
+
+
 def facts_of(payload: ApplicationPayload) -> SnapshotFacts:
     snapshot = payload.snapshot
     return SnapshotFacts(
-        machine=Fields(
-            {f.key: f for f in snapshot.fields} | {f.key: f for f in payload.browser_fields}
-        ),
+        machine=_fields((*snapshot.fields, *payload.browser_fields)),
         interfaces=tuple((link.id, _fields(link.fields)) for link in snapshot.interfaces),
         peripherals=tuple((thing.id, _fields(thing.fields)) for thing in snapshot.peripherals),
-        taken_at=moment(snapshot.collected_at),
+        taken_at=parse_timestamp(snapshot.collected_at),
     )
 
 
-def _fields(fields: tuple[SnapshotField, ...]) -> Fields:
+def _fields(fields: tuple[SnapshotField | BrowserField, ...]) -> Fields:
     return Fields({field.key: field for field in fields})

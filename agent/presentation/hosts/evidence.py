@@ -23,7 +23,7 @@ HostKind = Literal[
 ]
 HOST_KINDS: Final[tuple[HostKind, ...]] = get_args(HostKind)
 
-KIND_IN_WORDS: Final[dict[HostKind, str]] = {
+KIND_LABELS: Final[dict[HostKind, str]] = {
     "machine": "this machine",
     "router": "router",
     "printer": "printer",

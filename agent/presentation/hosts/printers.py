@@ -4,18 +4,18 @@ from typing import Final
 
 from agent.presentation.hosts.rows import host_rows
 from agent.presentation.printer_status import verdict_on
-from agent.presentation.tone import Tone
+from agent.presentation.severity import Severity
 from agent.wire.payloads.network import NetworkPayload
 
 NAMED_MAX: Final = 3
 """Printers that are named in a sentence."""
 
 
-def printers_verdict(payload: NetworkPayload) -> tuple[str, Tone]:
+def printers_verdict(payload: NetworkPayload) -> tuple[str, Severity]:
     """Return the answer to "do the printers work?" in one sentence, and its tone."""
-    verdict, tone = verdict_on(payload.printers)
+    verdict, severity = verdict_on(payload.printers)
     seen = _seen(payload) if payload.printers == () else ""
-    return (f"{verdict.removesuffix('.')}; {seen}." if seen else verdict), tone
+    return (f"{verdict.removesuffix('.')}; {seen}." if seen else verdict), severity
 
 
 def _seen(payload: NetworkPayload) -> str:

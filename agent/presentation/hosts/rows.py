@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from agent.presentation.hosts.evidence import KIND_IN_WORDS, ROLES, HostKind
+from agent.presentation.hosts.evidence import KIND_LABELS, ROLES, HostKind
 from agent.presentation.hosts.kind import SHARED_QUEUE, kind_of, split_role, telling_page
 from agent.presentation.hosts.makers import RANDOM_ADDRESS, maker_of, registry
-from agent.presentation.hosts.services import is_port_name, services_in_words
-from agent.presentation.humanize import milliseconds_in_words
+from agent.presentation.hosts.services import describe_services, is_port_name
+from agent.presentation.humanize import format_milliseconds
 from agent.presentation.plain_text import NAME_LENGTH, shorten
 from agent.wire.addresses import split_host_port
 from agent.wire.payloads.network import Endpoint, MapHost, MapService, NetworkPayload, Printer
@@ -57,7 +57,7 @@ class HostRow:
     @property
     def what(self) -> tuple[str, ...]:
         """Return its kind, model and maker, as far as they are known and say more than another."""
-        kind = "" if self.kind == "unknown" else KIND_IN_WORDS[self.kind]
+        kind = "" if self.kind == "unknown" else KIND_LABELS[self.kind]
         words = self.model.casefold().split()
         is_said = any(word in words for word in self.maker.casefold().split())
         return tuple(filter(None, (kind, self.model, "" if is_said else self.maker)))
@@ -156,9 +156,9 @@ def _host_row(
         maker="" if kind == "machine" and maker == RANDOM_ADDRESS else maker,
         mac_address=shorten(host.mac_address or "", NAME_LENGTH),
         interface=shorten(host.interface_name or "", NAME_LENGTH),
-        latency="" if host.latency_ms is None else milliseconds_in_words(host.latency_ms),
+        latency="" if host.latency_ms is None else format_milliseconds(host.latency_ms),
         is_reachable=host.reachability == "reachable",
-        services=services_in_words(host.services, endpoints, (name, hostname, model)),
+        services=describe_services(host.services, endpoints, (name, hostname, model)),
         printers=printers,
     )
 

@@ -57,7 +57,7 @@ class _Port:
     is_reached: bool = False
 
 
-def services_in_words(
+def describe_services(
     services: Iterable[MapService], endpoints: Iterable[Endpoint] = (), known: Iterable[str] = ()
 ) -> tuple[str, ...]:
     """Return what a host offers, each with its ports: ``web page “Login” (80, 443)``.

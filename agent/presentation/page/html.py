@@ -22,9 +22,9 @@ from agent.presentation.application_rows import (
     snapshot_limitation_lines,
 )
 from agent.presentation.changes.change import Changes
-from agent.presentation.headline import application_headline, network_headline
+from agent.presentation.headline import headline_of
 from agent.presentation.hosts.rows import by_interest, host_rows, makers_note
-from agent.presentation.humanize import moment_in_words
+from agent.presentation.humanize import format_timestamp
 from agent.presentation.network_rows import (
     PrinterRow,
     interface_rows,
@@ -54,7 +54,7 @@ def report_page(
         name, words = "network.html", _network(payload)
     else:
         name, words = "application.html", _application(payload)
-    since = moment_in_words(changes.since) if changes else ""
+    since = format_timestamp(changes.since) if changes else ""
     return _environment().get_template(name).render(words, changes=changes, since=since)
 
 
@@ -67,7 +67,7 @@ def style_hash() -> str:
 def _network(payload: NetworkPayload) -> dict[str, Any]:
     hosts = host_rows(payload)
     return {
-        "headline": network_headline(payload),
+        "headline": headline_of(payload),
         "printers": _by_need(printer_rows(payload)),
         "diagram": network_diagram(payload),
         "hosts": by_interest(hosts),
@@ -89,7 +89,7 @@ def _by_need(rows: tuple[PrinterRow, ...]) -> tuple[tuple[PrinterRow, ...], ...]
 def _application(payload: ApplicationPayload) -> dict[str, Any]:
     things = (interface_group(payload), peripheral_group(payload), browser_group(payload))
     return {
-        "headline": application_headline(payload),
+        "headline": headline_of(payload),
         "groups": snapshot_groups(payload),
         "things": tuple(group for group in things if group.sections),
         "absences": absence_rows(payload),

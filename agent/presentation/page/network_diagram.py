@@ -4,12 +4,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from agent.presentation.hosts.evidence import HOST_KINDS, KIND_IN_WORDS, HostKind
+from agent.presentation.hosts.evidence import HOST_KINDS, KIND_LABELS, HostKind
 from agent.presentation.hosts.rows import HostRow, host_rows
 from agent.presentation.network_rows import PrinterRow, printer_rows
 from agent.presentation.page.ring_layout import BOX_WIDTH, Layout, Point, lay_out
 from agent.presentation.page.text_width import fit, wrap
-from agent.presentation.printer_status import STATUS_ORDER, StatusWord
+from agent.presentation.printer_status import STATUS_ORDER, Status
 from agent.wire.payloads.network import NetworkPayload
 
 LABELLED_MAX: Final = 60
@@ -163,10 +163,10 @@ def _label(row: HostRow) -> str:
 def _detail(row: HostRow) -> str:
     if _label(row) != row.address:
         return row.address
-    return "" if row.kind == "unknown" else KIND_IN_WORDS[row.kind]
+    return "" if row.kind == "unknown" else KIND_LABELS[row.kind]
 
 
-def _marker(row: HostRow, statuses: list[StatusWord]) -> Marker:
+def _marker(row: HostRow, statuses: list[Status]) -> Marker:
     if not row.printers:
         return ""
     worst = min(statuses, key=STATUS_ORDER.index, default="reachable")
@@ -180,7 +180,7 @@ def _tooltip(row: HostRow) -> str:
     facts = (
         row.name,
         row.address,
-        KIND_IN_WORDS[row.kind],
+        KIND_LABELS[row.kind],
         row.model,
         row.maker,
         row.mac_address,
@@ -194,7 +194,7 @@ def _tooltip(row: HostRow) -> str:
 def _legend(hosts: tuple[HostRow, ...]) -> tuple[LegendEntry, ...]:
     counts = Counter(row.kind for row in hosts)
     return tuple(
-        LegendEntry(kind, KIND_IN_WORDS[kind], counts[kind]) for kind in HOST_KINDS if counts[kind]
+        LegendEntry(kind, KIND_LABELS[kind], counts[kind]) for kind in HOST_KINDS if counts[kind]
     )
 
 

@@ -15,21 +15,21 @@ from agent.presentation.application_rows import (
     snapshot_groups,
     snapshot_limitation_lines,
 )
-from agent.presentation.headline import application_headline
+from agent.presentation.headline import headline_of
 from agent.presentation.terminal.blocks import (
     headline_view,
     notes_view,
     stacked,
+    styled,
     table,
     title,
-    toned,
     words,
 )
 from agent.wire.payloads.application import ApplicationPayload
 
 
 def application_view(payload: ApplicationPayload) -> Iterator[RenderableType]:
-    yield from headline_view(application_headline(payload))
+    yield from headline_view(headline_of(payload))
     for group in (
         *snapshot_groups(payload),
         interface_group(payload),
@@ -60,14 +60,14 @@ def _group(group: Group) -> Iterator[RenderableType]:
 
 def _absences(payload: ApplicationPayload) -> Iterator[RenderableType]:
     rows = absence_rows(payload)
-    missed = [row for row in rows if row.tone != "muted"]
+    missed = [row for row in rows if row.severity != "muted"]
     if missed:
         yield title("Could not be read", sum(row.count for row in missed))
         absences = table(("Status", 17), ("Why, and which facts", None))
         for row in missed:
             facts = (words(line, "dim") for line in row.facts)
-            absences.add_row(toned(row.status, row.tone), stacked(words(row.reason), *facts))
+            absences.add_row(styled(row.status, row.severity), stacked(words(row.reason), *facts))
         yield absences
-    if count := sum(row.count for row in rows if row.tone == "muted"):
+    if count := sum(row.count for row in rows if row.severity == "muted"):
         folded = f"{count} facts are not for this machine; --json says why of each."
         yield Text.assemble("\n", words(folded, "dim"))

@@ -12,12 +12,12 @@ from rich.text import Text
 from agent.presentation.findings.rule import Finding
 from agent.presentation.headline import Headline
 from agent.presentation.plain_text import plain
-from agent.presentation.tone import Tone
+from agent.presentation.severity import Severity
 from agent.wire.payloads.common import Failure
 
 _FLEXIBLE_MIN: Final = 16
 """Columns that what has no width of its own needs to be read."""
-STYLES: Final[dict[Tone, str]] = {
+STYLES: Final[dict[Severity, str]] = {
     "good": "green",
     "warn": "yellow",
     "bad": "bold red",
@@ -30,8 +30,8 @@ def words(text: str, style: str = "") -> Text:
     return Text(plain(text), style=style, overflow="fold")
 
 
-def toned(text: str, tone: Tone) -> Text:
-    return words(text, STYLES[tone])
+def styled(text: str, severity: Severity) -> Text:
+    return words(text, STYLES[severity])
 
 
 def stacked(*lines: Text) -> Text:
@@ -42,8 +42,8 @@ def stacked(*lines: Text) -> Text:
 def headline_view(headline: Headline) -> Iterator[RenderableType]:
     yield Text()
     yield words(headline.title, "bold")
-    yield toned(headline.verdict, headline.tone)
-    yield toned(headline.outcome, headline.outcome_tone)
+    yield styled(headline.verdict, headline.severity)
+    yield styled(headline.outcome, headline.outcome_severity)
     yield from _findings_view(headline.findings)
     facts = Table.grid(padding=(0, 2))
     facts.add_column(no_wrap=True)
@@ -63,7 +63,7 @@ def _findings_view(findings: Sequence[Finding]) -> Iterator[RenderableType]:
     for finding in findings:
         more = words(f"and {finding.more} more" if finding.more else "")
         listed.add_row(
-            toned(finding.severity, finding.tone),
+            styled(finding.label, finding.severity),
             stacked(*map(words, finding.sentences), more, words(finding.advice, "dim")),
         )
     yield listed
@@ -143,5 +143,5 @@ def notes_view(limitations: Sequence[str], failures: Sequence[Failure]) -> Itera
         yield title("Failed steps", len(failures))
         failed = table(("Step", 18), ("Reason", None))
         for failure in failures:
-            failed.add_row(toned(failure.step, "bad"), words(failure.reason))
+            failed.add_row(styled(failure.step, "bad"), words(failure.reason))
         yield failed

@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from agent.presentation.headline import network_headline
+from agent.presentation.headline import headline_of
 from agent.presentation.hosts.rows import HostRow, by_interest, host_rows, makers_note
 from agent.presentation.network_rows import (
     PrinterRow,
@@ -20,15 +20,15 @@ from agent.presentation.terminal.blocks import (
     notes_view,
     nothing,
     stacked,
+    styled,
     title,
-    toned,
     words,
 )
 from agent.wire.payloads.network import NetworkPayload
 
 
 def network_view(payload: NetworkPayload) -> Iterator[RenderableType]:
-    yield from headline_view(network_headline(payload))
+    yield from headline_view(headline_of(payload))
     yield from _printers(printer_rows(payload))
     yield from _hosts(payload)
     yield from _interfaces(payload)
@@ -47,7 +47,7 @@ def _printers(rows: tuple[PrinterRow, ...]) -> Iterator[RenderableType]:
         found = f", found at {row.found_at}" if row.found_at else ""
         where = words(f"{row.address} ({row.transport}){found}", "dim")
         told = stacked(words(row.name, "bold"), words(row.reason), where)
-        printers.add_row(toned(row.status, row.tone), told)
+        printers.add_row(styled(row.status, row.severity), told)
     yield printers
 
 
@@ -120,6 +120,6 @@ def _sources(payload: NetworkPayload) -> Iterator[RenderableType]:
     if rows:
         yield title("Sources")
         yield _listed(
-            (words(row.name), stacked(toned(row.state, row.tone), words(row.reason)))
+            (words(row.name), stacked(styled(row.state, row.severity), words(row.reason)))
             for row in rows
         )

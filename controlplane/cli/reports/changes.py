@@ -69,16 +69,16 @@ def _between(before: ReportDetail, after: ReportDetail) -> Changes:
 def _print(changes: Changes) -> None:
     from rich.padding import Padding  # rich only where shown
 
-    from agent.presentation.humanize import moment_in_words
-    from agent.presentation.terminal.blocks import toned, words
+    from agent.presentation.humanize import format_timestamp
+    from agent.presentation.terminal.blocks import styled, words
     from controlplane.cli.screen.tables import console
 
     to = console()
-    to.print(words(f"Since {moment_in_words(changes.since)}:", "dim"))
+    to.print(words(f"Since {format_timestamp(changes.since)}:", "dim"))
     if not changes.changes:
-        to.print(toned(changes.verdict, changes.tone))
-    for each in changes.shown:
-        to.print(toned(each.sentence, each.tone))
+        to.print(styled(changes.verdict, changes.severity))
+    for each in changes.listed:
+        to.print(styled(each.sentence, each.severity))
     if changes.more:
         to.print(words(f"and {changes.more} more, see --json", "dim"))
     for sentence in changes.not_compared:

@@ -5,7 +5,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agent.presentation.humanize import seconds_in_words
+from agent.presentation.humanize import format_seconds
 from agent.presentation.plain_text import plain
 from agent.wire.operator_operations import CreateRequestReply, Device, DeviceDetailRequest
 from controlplane.cli.connection import client_of, device_of
@@ -163,7 +163,7 @@ def _note_if_offline(device: Device, reply: CreateRequestReply) -> None:
     if state_of(device) != "offline":
         return
     left_s = (reply.expires_at - datetime.now(UTC)).total_seconds()
-    left = seconds_in_words(max(0, int(left_s)), units=1)
+    left = format_seconds(max(0, int(left_s)), units=1)
     sys.stderr.write(
         f"{plain(device.legacy_install_id)} is offline, last seen {age(device.last_seen_at)} ago."
         f" The request waits for it\nand expires in {left}, at"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from agent.presentation.headline import headline_of
+from agent.presentation.severity import Severity
 from agent.presentation.terminal.blocks import STYLES
-from agent.presentation.tone import Tone
 from agent.wire.codec import encode_indented
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
 from controlplane.cli.devices.filters import place_of
@@ -36,7 +36,7 @@ class Result:
     request: DeviceRequest
     report: ReportDetail | None
     headline: str
-    tone: Tone
+    tone: Severity
 
     @property
     def is_good(self) -> bool:
@@ -62,7 +62,7 @@ def result_of(client: OperationsClient, request: DeviceRequest) -> Result:
     if report.payload is None:
         return Result(request, report, f"No report: {report.failure_reason or 'it failed'}.", "bad")
     found = headline_of(report.payload)
-    return Result(request, report, found.verdict, found.tone)
+    return Result(request, report, found.verdict, found.severity)
 
 
 def print_results(results: list[Result]) -> None:

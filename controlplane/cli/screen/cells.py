@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
-from agent.presentation.humanize import seconds_in_words
+from agent.presentation.humanize import format_seconds
 
 NONE = "–"
 STATUS_STYLES = {
@@ -44,7 +44,7 @@ def age(moment: datetime | None) -> str:
     if moment is None:
         return "never"
     passed_s = (datetime.now(UTC) - moment).total_seconds()
-    return seconds_in_words(max(0, int(passed_s)), units=1)
+    return format_seconds(max(0, int(passed_s)), units=1)
 
 
 def status(text: str) -> Styled:

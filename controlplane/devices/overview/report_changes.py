@@ -1,7 +1,7 @@
 """What a report says that the one before it did not: found when somebody looks, and remembered.
 
 Reports never change, so neither does what lies between two of them. Comparing costs reading both
-([0038](../../../docs/adr/0038-changes-between-reports.md)).
+([0033](../../../docs/adr/0033-report-differences.md)).
 """
 
 import logging
@@ -107,9 +107,9 @@ def _record(earlier: Report, report: Report) -> ReportChanges | None:
         earlier_id=earlier.id,
         since=earlier.created_at,
         verdict=changes.verdict,
-        tone=changes.tone,
+        tone=changes.severity,
         changes=tuple(
-            ReportChange(tone=each.tone, sentence=each.sentence) for each in changes.shown
+            ReportChange(tone=each.severity, sentence=each.sentence) for each in changes.listed
         ),
         more=changes.more,
         not_compared=changes.not_compared,

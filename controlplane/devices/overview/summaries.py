@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from agent.presentation.headline import headline_of
-from agent.presentation.tone import Tone
+from agent.presentation.severity import Severity
 from agent.wire.payloads.by_kind import ReportPayload
 from controlplane.devices.priority import judge
 from controlplane.devices.records import payload_of
@@ -24,7 +24,7 @@ REPORTS_A_STEP: Final = 20
 @dataclass(frozen=True, slots=True)
 class Summary:
     headline: str
-    tone: Tone
+    tone: Severity
 
 
 def summary_of(report: ReportPayload | None) -> Summary:
@@ -42,7 +42,7 @@ def _summary(read: Callable[[], ReportPayload | None]) -> Summary:
         # The boundary: rules of many subjects judge what a stranger wrote.
         log.exception("a report cannot be summed up")
         return Summary("This report cannot be summed up.", "muted")
-    return Summary(headline.verdict[:HEADLINE_MAX], headline.tone)
+    return Summary(headline.verdict[:HEADLINE_MAX], headline.severity)
 
 
 def sum_up_old(session: Session) -> int:

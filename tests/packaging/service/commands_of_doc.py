@@ -4,7 +4,7 @@ import re
 
 from tests.paths import ROOT
 
-_BLOCK = re.compile(r"<!-- proven: ([\w-]+) -->\n```sh\n(.*?)```", re.DOTALL)
+_BLOCK = re.compile(r"<!-- tested: ([\w-]+) -->\n```sh\n(.*?)```", re.DOTALL)
 
 
 def proven_commands() -> dict[str, tuple[str, ...]]:

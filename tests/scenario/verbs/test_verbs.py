@@ -86,7 +86,9 @@ def cells(selected: list[dict[str, str]]) -> Mapping[tuple[str, str, str], Cell]
 
 def expected_codes() -> dict[tuple[str, str, str], int]:
     """Read the table of docs/cli.md: a row a verb, "root / user" in each column."""
-    section = DOCUMENT.read_text().partition("## Who is told what")[2].partition("\n## ")[0]
+    section = (
+        DOCUMENT.read_text().partition("## Access rights and exit codes")[2].partition("\n## ")[0]
+    )
     lines = section.splitlines()
     head, _, *rows = [line.strip("|").split("|") for line in lines if line.startswith("|")]
     codes = {}

@@ -55,10 +55,10 @@ def test_each_message_is_one_of_the_programs(message: str) -> None:
 
 
 @pytest.mark.parametrize("message", MESSAGES)
-def test_each_message_has_a_cause_and_a_cure(message: str) -> None:
+def test_each_message_has_a_cause_and_a_fix(message: str) -> None:
     section = TROUBLE.partition(f'### "{message}"')[2].partition("\n##")[0]
     assert "**Cause**: " in section
-    assert "**Cure**: " in section
+    assert "**Fix**: " in section
 
 
 def test_the_other_conditions_are_the_programs() -> None:

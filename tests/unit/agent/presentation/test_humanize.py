@@ -8,13 +8,13 @@ from agent.presentation.humanize import (
     Value,
     age_s,
     ago,
-    bytes_in_words,
     duration_between,
+    format_bytes,
+    format_milliseconds,
+    format_seconds,
+    format_timestamp,
+    format_value,
     label_of,
-    milliseconds_in_words,
-    moment_in_words,
-    seconds_in_words,
-    value_in_words,
 )
 from agent.presentation.plain_text import plain
 
@@ -51,7 +51,7 @@ NUMBERS = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infini
     ],
 )
 def test_fields(key: str, value: Value, label: str, shown: str) -> None:
-    assert (label_of(key), value_in_words(key, value)) == (label, shown)
+    assert (label_of(key), format_value(key, value)) == (label, shown)
 
 
 @pytest.mark.parametrize(
@@ -68,14 +68,14 @@ def test_fields(key: str, value: Value, label: str, shown: str) -> None:
     ],
 )
 def test_durations(seconds: float, shown: str) -> None:
-    assert seconds_in_words(seconds) == shown
+    assert format_seconds(seconds) == shown
 
 
 @pytest.mark.parametrize(
     ("seconds", "shown"), [(0, "0 s"), (59, "59 s"), (60, "1 min"), (7200, "2 h"), (90000, "1 d")]
 )
 def test_durations_by_their_greatest_unit(seconds: int, shown: str) -> None:
-    assert seconds_in_words(seconds, units=1) == shown
+    assert format_seconds(seconds, units=1) == shown
     assert ago((NOW - timedelta(seconds=seconds)).isoformat(), NOW) == f"{shown} ago"
 
 
@@ -89,7 +89,7 @@ def test_moments_that_cannot_be() -> None:
 
 
 def test_latencies() -> None:
-    assert [milliseconds_in_words(n) for n in (0, 0.04, 0.44, 9.96, 12.4)] == [
+    assert [format_milliseconds(n) for n in (0, 0.04, 0.44, 9.96, 12.4)] == [
         "0 ms",
         "<0.1 ms",
         "0.4 ms",
@@ -99,12 +99,12 @@ def test_latencies() -> None:
 
 
 def test_bytes_end_at_pebibytes() -> None:
-    assert bytes_in_words(2.0**70) == "1048576 PiB"
+    assert format_bytes(2.0**70) == "1048576 PiB"
 
 
 def test_times_that_are_none_stay_as_they_are() -> None:
-    assert moment_in_words("yester\x1bday") == "yester\N{REPLACEMENT CHARACTER}day"
-    assert moment_in_words("9999-12-31T23:59:59-14:00") == "9999-12-31T23:59:59-14:00"
+    assert format_timestamp("yester\x1bday") == "yester\N{REPLACEMENT CHARACTER}day"
+    assert format_timestamp("9999-12-31T23:59:59-14:00") == "9999-12-31T23:59:59-14:00"
     assert duration_between("2026-11-20T19:04:12Z", "soon") is None
 
 
@@ -117,7 +117,7 @@ def test_an_offset_is_respected_between_times() -> None:
     NUMBERS | st.booleans() | st.text(max_size=60) | st.lists(st.text(max_size=9)).map(tuple),
 )
 def test_any_value_is_short_plain_words(key: str, value: Value) -> None:
-    shown = value_in_words(key, value)
+    shown = format_value(key, value)
     assert shown == plain(shown)
     assert shown
     assert label_of(key) == plain(label_of(key))

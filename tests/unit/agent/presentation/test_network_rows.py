@@ -33,9 +33,9 @@ def test_a_reason_is_never_cut() -> None:
 
 def test_limitations_say_everything_once() -> None:
     lines = limitation_lines(large_venue())
-    assert "37 more endpoints were found and are not listed." in lines
-    assert "The network map is not finished: it was cancelled." in lines
-    assert "The network map was cut at its bounds: there is more than is shown." in lines
+    assert "37 more endpoints are not listed." in lines
+    assert "The network map is incomplete: it was cancelled." in lines
+    assert "The network map was cut at its limits: it does not contain everything." in lines
     assert len(lines) == len(set(lines))
 
 

@@ -44,10 +44,10 @@ def test_a_move_is_only_told_by_two_addresses_of_one_family(address: str | None)
 
 
 @pytest.mark.parametrize(
-    ("printers", "verdict", "tone"),
+    ("printers", "verdict", "severity"),
     [
-        (None, "Printers were not looked at.", "muted"),
-        ((), "No printer is set up on this machine.", "muted"),
+        (None, "Printers were not checked.", "muted"),
+        ((), "No printer is configured on this machine.", "muted"),
         ((REACHABLE,), "The printer is reachable.", "good"),
         ((MOVED,), "The printer has moved to another address.", "bad"),
         ((MOVED, MOVED), "All 2 printers have moved to another address.", "bad"),
@@ -61,5 +61,5 @@ def test_a_move_is_only_told_by_two_addresses_of_one_family(address: str | None)
         ),
     ],
 )
-def test_verdicts(printers: tuple[Printer, ...] | None, verdict: str, tone: str) -> None:
-    assert verdict_on(printers) == (verdict, tone)
+def test_verdicts(printers: tuple[Printer, ...] | None, verdict: str, severity: str) -> None:
+    assert verdict_on(printers) == (verdict, severity)

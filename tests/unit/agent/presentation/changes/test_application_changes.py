@@ -2,9 +2,7 @@
 
 import pytest
 
-from agent.presentation.changes.change import NOT_LOOKED_AT
-from agent.presentation.changes.changes import changes_between
-from agent.presentation.changes.thresholds import (
+from agent.presentation.changes.application import (
     BOOT_MOVED_S,
     DISK_LEVELS,
     DISK_MOVED,
@@ -12,6 +10,8 @@ from agent.presentation.changes.thresholds import (
     RENEWED_S,
     STARTED_MOVED_S,
 )
+from agent.presentation.changes.change import NOT_CHECKED
+from agent.presentation.changes.changes import changes_between
 from agent.wire.payloads.application import ApplicationPayload
 from tests.fixtures.healthy import healthy
 from tests.unit.agent.presentation.findings.changed import Changes, Missing, changed
@@ -22,7 +22,7 @@ ABSENT = Missing("not-applicable", "there is none")
 
 
 def told(before: ApplicationPayload, after: ApplicationPayload) -> list[tuple[str, str]]:
-    return [(c.tone, c.sentence) for c in changes_between(before, after).changes]
+    return [(c.severity, c.sentence) for c in changes_between(before, after).changes]
 
 
 def said(before: Changes, after: Changes) -> list[tuple[str, str]]:
@@ -49,7 +49,7 @@ def test_what_is_measured_wobbles() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "before", "after", "sentence", "tone"),
+    ("key", "before", "after", "sentence", "severity"),
     [
         ("os.kernel", "6.1.0", "6.1.2", "The kernel is 6.1.2; it was 6.1.0.", "muted"),
         ("os.version", "12", "13", "The version of the operating system is 13; it was 12.",
@@ -60,18 +60,18 @@ def test_what_is_measured_wobbles() -> None:
          "warn"),
         ("network.service.tlsIssuer", "Let's Encrypt", "Proxy Inc",
          "The issuer of the service's certificate is Proxy Inc; it was Let's Encrypt.", "warn"),
-        ("agent.configDigest", "aa", "bb", "The configuration of the agent is another.", "muted"),
+        ("agent.configDigest", "aa", "bb", "The configuration of the agent has changed.", "muted"),
         ("os.pendingReboot", False, True,
-         "New: An update waits for a restart of the machine.", "muted"),
+         "New: An update requires a restart of the machine.", "muted"),
         ("service.timeSync.state", "active", "inactive",
          "The service systemd-timesyncd is inactive; it was active.", "muted"),
     ],
 )  # fmt: skip
 def test_what_the_machine_runs(
-    key: str, before: str | bool, after: str | bool, sentence: str, tone: str
+    key: str, before: str | bool, after: str | bool, sentence: str, severity: str
 ) -> None:
     names = {"service.timeSync.name": "systemd-timesyncd"} if "timeSync" in key else {}
-    assert said({key: before, **names}, {key: after, **names}) == [(tone, sentence)]
+    assert said({key: before, **names}, {key: after, **names}) == [(severity, sentence)]
 
 
 def test_the_browser_is_told_by_its_own_name() -> None:
@@ -93,9 +93,11 @@ def program(running: bool, started: str = "2026-11-16T04:01:00Z") -> Changes:
 
 def test_a_program_stops_and_starts() -> None:
     assert said(program(True), program(False)) == [
-        ("bad", "The program bar does not run any more.")
+        ("bad", "The program bar is not running; it was running.")
     ]
-    assert said(program(False), program(True)) == [("good", "The program bar was started.")]
+    assert said(program(False), program(True)) == [
+        ("good", "The program bar is running; it was not running.")
+    ]
 
 
 def after_s(seconds: float) -> str:
@@ -105,7 +107,10 @@ def after_s(seconds: float) -> str:
 def test_a_program_was_restarted_from_ten_seconds_on() -> None:
     assert said(program(True), program(True, after_s(STARTED_MOVED_S - 0.001))) == []
     assert said(program(True), program(True, after_s(STARTED_MOVED_S))) == [
-        ("muted", "The program bar was restarted: it runs since 2026-11-16 04:01:10 UTC.")
+        (
+            "muted",
+            "The program bar was restarted: it has been running since 2026-11-16 04:01:10 UTC.",
+        )
     ]
 
 
@@ -113,7 +118,7 @@ def test_the_machine_was_restarted_from_a_minute_on() -> None:
     before: Changes = {"os.bootTime": after_s(0)}
     assert said(before, {"os.bootTime": after_s(BOOT_MOVED_S - 0.001)}) == []
     assert said(before, {"os.bootTime": after_s(BOOT_MOVED_S)}) == [
-        ("muted", "The machine was restarted: it runs since 2026-11-16 04:02:00 UTC.")
+        ("muted", "The machine was restarted: it has been running since 2026-11-16 04:02:00 UTC.")
     ]
 
 
@@ -122,9 +127,9 @@ def test_the_agent_was_restarted_from_a_minute_on() -> None:
         return {"agent.uptimeSeconds": seconds}
 
     assert said(up(5000), up(5000 - BOOT_MOVED_S + 0.001)) == []
-    ((tone, sentence),) = said(up(5000), up(5000 - BOOT_MOVED_S))
-    assert tone == "muted"
-    assert sentence.startswith("The agent was restarted: it runs since")
+    ((severity, sentence),) = said(up(5000), up(5000 - BOOT_MOVED_S))
+    assert severity == "muted"
+    assert sentence.startswith("The agent was restarted: it has been running since")
 
 
 def test_a_restart_of_the_machine_is_not_told_twice() -> None:
@@ -171,10 +176,10 @@ def test_memory_was_taken_out_from_a_tenth_on() -> None:
     size = 8 * GIB
     assert said(fitted(size), fitted(size * (1 - MEMORY_MOVED) + GIB // 1000)) == []
     assert said(fitted(size), fitted(size * (1 - MEMORY_MOVED))) == [
-        ("warn", "The memory fitted is 7.2 GiB; it was 8 GiB.")
+        ("warn", "The installed memory is 7.2 GiB; it was 8 GiB.")
     ]
     assert said(fitted(size), fitted(2 * size)) == [
-        ("muted", "The memory fitted is 16 GiB; it was 8 GiB.")
+        ("muted", "The installed memory is 16 GiB; it was 8 GiB.")
     ]
 
 
@@ -183,7 +188,7 @@ def test_a_certificate_was_renewed_from_a_day_on() -> None:
     assert said({key: "2027-11-20T00:00:01Z"}, {key: "2027-11-21T00:00:00Z"}) == []
     assert RENEWED_S == 86400
     assert said({key: "2027-11-20T00:00:00Z"}, {key: "2027-11-21T00:00:00Z"}) == [
-        ("muted", "The service's certificate holds until 2027-11-21 00:00:00 UTC.")
+        ("muted", "The service's certificate is valid until 2027-11-21 00:00:00 UTC.")
     ]
 
 
@@ -194,11 +199,11 @@ def test_queues_and_name_servers_come_and_go() -> None:
     before: Changes = {"network.dnsServers": ("192.168.1.1", "9.9.9.9")}
     after: Changes = {"network.dnsServers": ("8.8.8.8", "192.168.1.1")}
     assert said(before, after) == [
-        ("warn", "The name server 9.9.9.9 is gone."),
+        ("warn", "The name server 9.9.9.9 was removed."),
         ("muted", "The name server 8.8.8.8 is new."),
     ]
     assert said({"printqueue.queues": ("bar",)}, {"printqueue.queues": ABSENT}) == [
-        ("warn", "The print queue bar is gone.")
+        ("warn", "The print queue bar was removed.")
     ]
 
 
@@ -207,18 +212,18 @@ def test_what_could_not_be_read_was_not_looked_at() -> None:
         changed({"printqueue.queues": ("bar",)}), changed({"printqueue.queues": BROKEN})
     )
     assert changes.changes == ()
-    assert changes.not_compared == ("Print queues were not looked at this time.",)
+    assert changes.not_compared == ("Print queues were not checked this time.",)
 
 
 def test_a_finding_about_what_could_not_be_read_is_not_over() -> None:
     unread: Changes = {"disk./.usedFraction": BROKEN, "disk./.freeBytes": BROKEN}
     full = changed(disk(0.98, GIB))
     (change,) = changes_between(full, changed(unread)).changes
-    assert change.after == NOT_LOOKED_AT
-    assert change.sentence.startswith("Not looked at this time: The disk / is full")
+    assert change.after == NOT_CHECKED
+    assert change.sentence.startswith("Not checked this time: The disk / is full")
     (change,) = changes_between(changed(unread), full).changes
-    assert change.before == NOT_LOOKED_AT
-    assert (change.tone, change.sentence[:5]) == ("bad", "New, ")
+    assert change.before == NOT_CHECKED
+    assert (change.severity, change.sentence[:5]) == ("bad", "New, ")
 
 
 def test_links() -> None:
@@ -242,8 +247,8 @@ def test_a_till_printer_that_was_unplugged_is_said() -> None:
         update={"peripherals": tuple(each for each in things if each is not printer)}
     )
     less = whole.model_copy(update={"snapshot": snapshot})
-    ((tone, sentence),) = told(whole, less)
-    assert (tone, sentence.split(" ")[-1]) == ("warn", "gone.")
+    ((severity, sentence),) = told(whole, less)
+    assert (severity, sentence.split(" ")[-1]) == ("warn", "removed.")
     moved = printer.model_copy(update={"id": "usb-9-9"})
     replugged = snapshot.model_copy(update={"peripherals": (*snapshot.peripherals, moved)})
     assert told(whole, whole.model_copy(update={"snapshot": replugged})) == []
@@ -258,5 +263,5 @@ def test_a_snapshot_that_was_cut_makes_nothing_go() -> None:
     changes = changes_between(whole, cut)
     assert changes.changes == ()
     assert changes.not_compared == (
-        "This report was cut at its bounds: what it lacks was not looked at.",
+        "This report was cut at its limits: what it lacks was not checked.",
     )

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.presentation.changes.change import Changes, worst_first
+from agent.presentation.changes.change import Changes, most_severe_first
 from agent.presentation.changes.changes import changes_between
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import MapHost, MapService, NetworkPayload, SourceFailed
@@ -134,7 +134,7 @@ def check(a: NetworkPayload | ApplicationPayload, b: NetworkPayload | Applicatio
     for each in (*there.changes, *back.changes):
         assert each.before != each.after
         assert each.sentence.isprintable()
-    assert there.changes == worst_first(there.changes)
+    assert there.changes == most_severe_first(there.changes)
 
 
 @given(networks())

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agent.presentation.changes.change import NOT_LOOKED_AT, Changes
+from agent.presentation.changes.change import NOT_CHECKED, Changes
 from agent.presentation.changes.changes import changes_between
 from agent.wire.payloads.common import Failure
 from agent.wire.payloads.network import (
@@ -59,7 +59,7 @@ def told(before: NetworkPayload, after: NetworkPayload) -> Changes:
 def test_nothing_changed_between_a_report_and_itself() -> None:
     changes = told(small_venue(), small_venue())
     assert (changes.changes, changes.not_compared) == ((), ())
-    assert (changes.verdict, changes.tone) == ("Nothing changed.", "muted")
+    assert (changes.verdict, changes.severity) == ("Nothing changed.", "muted")
     assert changes.since == "2026-11-20T19:04:12.120Z"
 
 
@@ -72,7 +72,7 @@ def test_two_kinds_are_not_compared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "sentence", "tone"),
+    ("before", "after", "sentence", "severity"),
     [
         (
             printer(),
@@ -107,20 +107,22 @@ def test_two_kinds_are_not_compared() -> None:
         (
             printer(),
             printer(address="192.168.1.60:9100", matched_endpoint="192.168.1.60:9100"),
-            "The printer bar is set up with 192.168.1.60:9100 now; it was 192.168.1.52:9100.",
+            "The printer bar is configured with 192.168.1.60:9100; it was 192.168.1.52:9100.",
             "muted",
         ),
         (
             printer(address="bar.local"),
             printer(address="bar.local", matched_endpoint="192.168.1.60:9100"),
-            "The printer bar is found at 192.168.1.60:9100 now; it was at 192.168.1.52:9100.",
+            "The printer bar is at 192.168.1.60:9100; it was at 192.168.1.52:9100.",
             "muted",
         ),
     ],
 )  # fmt: skip
-def test_a_printer_is_otherwise(before: Printer, after: Printer, sentence: str, tone: str) -> None:
+def test_a_printer_is_otherwise(
+    before: Printer, after: Printer, sentence: str, severity: str
+) -> None:
     (change,) = told(healthy_network((before,)), healthy_network((after,))).changes
-    assert (change.sentence, change.tone) == (sentence, tone)
+    assert (change.sentence, change.severity) == (sentence, severity)
 
 
 @pytest.mark.parametrize(
@@ -138,29 +140,29 @@ def test_another_proof_of_the_same_printer_is_no_change(after: Printer) -> None:
 def test_printers_come_and_go() -> None:
     one, both = healthy_network((printer(),)), healthy_network((printer(), printer(name="door")))
     assert sentences(one, both) == ["The printer door is new: it is reachable."]
-    assert sentences(both, one) == ["The printer door is no longer set up on this machine."]
+    assert sentences(both, one) == ["The printer door is no longer configured."]
 
 
 def test_a_printer_that_a_partial_report_lacks_was_not_looked_at() -> None:
     both = healthy_network((printer(), printer(name="door")))
     one = healthy_network((printer(),)).model_copy(update={"completeness": "partial"})
     (change,) = told(both, one).changes
-    assert change.after == NOT_LOOKED_AT
-    assert change.sentence == "The printer door was not looked at this time."
+    assert change.after == NOT_CHECKED
+    assert change.sentence == "The printer door was not checked this time."
     none = healthy_network().model_copy(update={"printers": None})
-    assert told(healthy_network(), none).not_compared == ("Printers were not looked at this time.",)
+    assert told(healthy_network(), none).not_compared == ("Printers were not checked this time.",)
     assert told(none, healthy_network()).not_compared == (
-        "Printers were not looked at in the earlier report.",
+        "Printers were not checked in the earlier report.",
     )
 
 
 def test_what_a_printer_complains_of_is_a_finding() -> None:
     says = printer(reason="Reachable on port 631; the printer reports: out of paper")
     new = "New: The printer bar needs attention: out of paper."
-    gone = "No longer: The printer bar needs attention: out of paper."
+    gone = "Resolved: The printer bar needs attention: out of paper."
     calm, wanting = healthy_network((printer(),)), healthy_network((says,))
     assert (sentences(calm, wanting), sentences(wanting, calm)) == ([new], [gone])
-    assert [c.tone for c in told(wanting, calm).changes] == ["good"]
+    assert [c.severity for c in told(wanting, calm).changes] == ["good"]
 
 
 # ---------------------------------------------------------------------------- hosts
@@ -171,7 +173,7 @@ def test_a_host_comes_and_goes() -> None:
         "nas.lan (192.168.1.40) is new on the network."
     ]
     assert sentences(venue(), venue(hosts=without(40))) == [
-        "nas.lan (192.168.1.40) is not seen any more."
+        "nas.lan (192.168.1.40) is no longer on the network."
     ]
 
 
@@ -181,10 +183,10 @@ def test_telephones_and_the_nameless_are_counted_only() -> None:
         for n in range(3)
     )
     assert sentences(venue(hosts=without(80)), venue(hosts=(*without(80), *guests))) == [
-        "Of phones and devices without a name 3 came and 0 went."
+        "Phones and devices without a name: 3 new, 0 gone."
     ]
     assert sentences(venue(), venue(hosts=without(80))) == [
-        "Of phones and devices without a name 0 came and 1 went."
+        "Phones and devices without a name: 0 new, 1 gone."
     ]
 
 
@@ -202,14 +204,14 @@ def test_without_a_mac_a_host_is_known_by_its_address() -> None:
 def test_another_device_at_an_address_is_not_the_same_host() -> None:
     other = instead(40, mac_address="00:26:ab:99:99:99", hostname="other.lan")
     assert sentences(venue(), venue(hosts=other)) == [
-        "nas.lan (192.168.1.40) is not seen any more.",
+        "nas.lan (192.168.1.40) is no longer on the network.",
         "other.lan (192.168.1.40) is new on the network.",
     ]
 
 
 def test_another_router_at_the_gateways_address_is_said() -> None:
     (change,) = told(venue(), venue(hosts=instead(1, mac_address="00:26:ab:99:99:99"))).changes
-    assert change.tone == "warn"
+    assert change.severity == "warn"
     assert change.sentence == (
         "Another router answers at 192.168.1.1: 00:26:ab:99:99:99, before 00:26:ab:00:00:01."
     )
@@ -222,11 +224,11 @@ def services(*ports: int) -> tuple[MapService, ...]:
 def test_an_open_port_is_said() -> None:
     opened = venue(hosts=instead(41, services=services(22, 80, 443)))
     (change,) = told(venue(), opened).changes
-    assert change.tone == "warn"
+    assert change.severity == "warn"
     assert change.sentence == "till-2 (192.168.1.41) has opened ports 80, 443."
     (change,) = told(opened, venue()).changes
-    assert change.tone == "muted"
-    assert change.sentence == "till-2 (192.168.1.41) does not answer on ports 80, 443 any more."
+    assert change.severity == "muted"
+    assert change.sentence == "till-2 (192.168.1.41) no longer answers on ports 80, 443."
 
 
 def test_a_port_that_was_not_asked_before_is_not_newly_open() -> None:
@@ -269,10 +271,10 @@ def test_hosts_are_not_gone_where_nobody_looked(
     after = venue(**{"hosts": hosts(), "interfaces": links, **cut(found)})
     changes = told(before, after)
     assert not [each for each in changes.changes if each.code == "host"]
-    assert changes.not_compared == ("1 host of the earlier report was not looked for this time.",)
+    assert changes.not_compared == ("1 host of the earlier report was not checked this time.",)
     back = told(after, before)
     assert not [each for each in back.changes if each.code == "host"]
-    assert back.not_compared == ("1 host was not looked for in the earlier report.",)
+    assert back.not_compared == ("1 host was not checked in the earlier report.",)
 
 
 @pytest.mark.parametrize("completeness", ["partial", "limited"])
@@ -284,8 +286,8 @@ def test_a_report_that_is_less_than_complete_makes_nothing_go(completeness: str)
     }
     changes = told(venue(), venue(hosts=without(40)).model_copy(update=cut))
     assert changes.changes == ()
-    assert changes.verdict == "Nothing that was compared changed."
-    assert changes.not_compared == ("1 host of the earlier report was not looked for this time.",)
+    assert changes.verdict == "No change in what was compared."
+    assert changes.not_compared == ("1 host of the earlier report was not checked this time.",)
 
 
 def test_a_machine_that_is_always_limited_can_tell_what_went() -> None:
@@ -294,7 +296,7 @@ def test_a_machine_that_is_always_limited_can_tell_what_went() -> None:
         return payload.model_copy(update={"completeness": "limited", "limitations": lines})
 
     assert sentences(limited(venue(), 3), limited(venue(hosts=without(40)), 4)) == [
-        "nas.lan (192.168.1.40) is not seen any more."
+        "nas.lan (192.168.1.40) is no longer on the network."
     ]
 
 
@@ -310,7 +312,7 @@ def test_what_is_announced_only_is_missed_where_nobody_listened() -> None:
         if each.code == "host"
     ]
     assert sentences(venue(hosts=(*hosts(), speaker)), venue()) == [
-        "Bar speaker (192.168.1.90) is not seen any more."
+        "Bar speaker (192.168.1.90) is no longer on the network."
     ]
 
 
@@ -326,7 +328,7 @@ def test_gateway_and_own_address_are_said() -> None:
         "This machine has the address 192.168.1.44 on eth0; it was 192.168.1.20."
     ]
     changes = told(eth0("192.168.1.20"), eth0("192.168.1.20", gateways=("192.168.1.254",)))
-    assert [(c.sentence, c.tone) for c in changes.changes] == [
+    assert [(c.sentence, c.severity) for c in changes.changes] == [
         ("The gateway on eth0 is 192.168.1.254; it was 192.168.1.1.", "warn")
     ]
 
@@ -360,5 +362,5 @@ def test_a_source_that_works_again_is_good_news() -> None:
     failed = venue(sources=found.sources.model_copy(update={"mdns": FAILED}))
     fine = venue(sources=found.sources.model_copy(update={"mdns": SourceSucceeded()}))
     (change,) = told(failed, fine).changes
-    assert change.tone == "good"
-    assert change.sentence.startswith("No longer: Listening for announcements (mDNS) failed")
+    assert change.severity == "good"
+    assert change.sentence.startswith("Resolved: Receiving announcements (mDNS) failed")

@@ -1,4 +1,4 @@
-"""docs/findings.md has each rule as the code has it, and rules look at facts that there are."""
+"""docs/findings.md lists each rule as in the code, and rules read existing facts."""
 
 import re
 from string import Formatter
@@ -12,31 +12,31 @@ from agent.wire.payloads.network import NetworkPayload
 from agent.wire.vocabulary import BrowserFieldKey
 from tests.paths import ROOT
 
-HEADING = "| severity | what it says | when | looked at | what to do |\n|---|---|---|---|---|\n"
+HEADING = "| severity | sentence | condition | fields | fix |\n|---|---|---|---|---|\n"
 AnyRule = Rule[SnapshotFacts] | Rule[NetworkPayload]
 DOCUMENTED = (ROOT / "docs/application-fields.md").read_text()
 
 
 def rows_of(rules: tuple[AnyRule, ...]) -> str:
-    """The table as it must stand in the page; the name of a thing is in italics."""
+    """Return the table of the page; placeholders are in italics."""
     return HEADING + "".join(map(row_of, rules))
 
 
 def row_of(rule: AnyRule) -> str:
     parts = Formatter().parse(rule.sentence)
-    said = "".join(text + (f"*{name}*" if name else "") for text, name, _, _ in parts)
-    looked = re.sub(r"[\w.<>\[\]]+\.[\w.<>\[\]]+", r"`\g<0>`", rule.looks_at)
-    return f"| {rule.severity} | {said} | {rule.when} | {looked} | {rule.fix} |\n"
+    sentence = "".join(text + (f"*{name}*" if name else "") for text, name, _, _ in parts)
+    fields = re.sub(r"[\w.<>\[\]]+\.[\w.<>\[\]]+", r"`\g<0>`", rule.fields)
+    return f"| {rule.label} | {sentence} | {rule.when} | {fields} | {rule.fix} |\n"
 
 
 @pytest.mark.parametrize("rules", [APPLICATION_RULES, NETWORK_RULES])
-def test_the_page_has_each_rule_as_the_code_has_it(rules: tuple[AnyRule, ...]) -> None:
+def test_page_lists_each_rule(rules: tuple[AnyRule, ...]) -> None:
     assert rows_of(rules) in (ROOT / "docs/findings.md").read_text()
 
 
-def test_each_rule_looks_at_documented_fields() -> None:
+def test_each_rule_reads_documented_fields() -> None:
     for rule in APPLICATION_RULES:
-        for key in rule.looks_at.split(", "):
+        for key in rule.fields.split(", "):
             known = key in BrowserFieldKey.__args__ or re.search(
                 rf"`{re.escape(key.replace('<role>', 'printSpooler'))}`", DOCUMENTED
             )
@@ -44,7 +44,7 @@ def test_each_rule_looks_at_documented_fields() -> None:
 
 
 @pytest.mark.parametrize("rules", [APPLICATION_RULES, NETWORK_RULES])
-def test_the_codes_are_different_and_the_sentences_whole(rules: tuple[AnyRule, ...]) -> None:
+def test_codes_are_unique_and_sentences_complete(rules: tuple[AnyRule, ...]) -> None:
     codes = [rule.code for rule in rules]
     assert len(codes) == len(set(codes)) >= 12
     for rule in rules:

@@ -17,7 +17,7 @@ PLATFORMS = {"linux-till": "linux", "mac": "darwin", "windows-back-office": "win
 def test_nothing_is_found_at_a_healthy_machine(name: str) -> None:
     assert findings_of(healthy(name)) == ()
     headline = headline_of(healthy(name))
-    assert (headline.verdict, headline.tone) == ("No problem was found.", "good")
+    assert (headline.verdict, headline.severity) == ("No problem was found.", "good")
 
 
 @pytest.mark.parametrize("name", HEALTHY)

@@ -72,7 +72,7 @@ CASES = (
         "printer-not-judged",
         with_printer("unknown", matched_endpoint=None),
         healthy_network((USB,)),
-        "The printer bar at 192.168.1.52:9100 could not be judged.",
+        "The state of The printer bar at 192.168.1.52:9100 is unknown.",
     ),
     Case(
         "printer-needs-attention",
@@ -90,19 +90,19 @@ CASES = (
         "no-network",
         with_map(interfaces=(link("eth0", "fe80::1", gateways=()),), hosts=(SELF, TILL)),
         with_map(interfaces=(link("eth0", "192.168.1.20"),)),
-        "The machine is on no network.",
+        "The machine is not connected to a network.",
     ),
     Case(
         "no-dhcp-answer",
         with_map(interfaces=(link("eth0", "192.168.1.20"), link("wlan0", "169.254.3.9"))),
         with_map(interfaces=(link("eth0", "169.254.3.9", "192.168.1.20"),)),
-        "The interface wlan0 was given no address and took 169.254.3.9 itself.",
+        "The interface wlan0 got no address by DHCP and uses 169.254.3.9 instead.",
     ),
     Case(
         "gateway-silent",
         with_map(hosts=(SELF, SILENT, TILL)),
         with_map(hosts=(SELF, with_mac(SILENT, "00:26:ab:00:00:01"), TILL)),
-        "The gateway 192.168.1.1 does not answer: there is no way out of this network.",
+        "The gateway 192.168.1.1 does not answer: no other network can be reached.",
     ),
     Case(
         "address-conflict",
@@ -121,19 +121,19 @@ CASES = (
         "nothing-but-gateway",
         with_map(hosts=(SELF, GATEWAY)),
         with_map(hosts=(SELF, GATEWAY), sources=NO_SCAN),
-        "Nothing answers on this network but the gateway.",
+        "No host except the gateway answers on this network.",
     ),
     Case(
         "nothing-but-gateway",
         with_map(hosts=(SELF, SILENT)),
         with_map(hosts=(SELF, SILENT, TILL)),
-        "Nothing answers on this network at all.",
+        "No host answers on this network.",
     ),
     Case(
         "gateway-silent",
         with_map(hosts=(SELF, SILENT, TILL)),
         with_map(hosts=(SELF, SILENT.model_copy(update={"interface_name": "tun0"}), TILL)),
-        "The gateway 192.168.1.1 does not answer: there is no way out of this network.",
+        "The gateway 192.168.1.1 does not answer: no other network can be reached.",
     ),
     Case(
         "no-gateway",
@@ -141,7 +141,7 @@ CASES = (
         with_map(interfaces=(link("eth0", "192.168.1.20", gateways=()),)).model_copy(
             update={"unavailable": Unavailable(gateway="the routing table cannot be read")}
         ),
-        "No gateway is set: there is no way out of this network.",
+        "No gateway is configured: no other network can be reached.",
     ),
     Case(
         "gateway-slow",
@@ -165,13 +165,13 @@ CASES = (
         "report-cut",
         with_map(truncated=True),
         with_map(truncated=False),
-        "There is more on the network than the report holds.",
+        "The network has more hosts or services than the report can contain.",
     ),
     Case(
         "report-unfinished",
         with_map(state="cancelled"),
         with_map(state="completed"),
-        "The report was cut short: there may be more than it shows.",
+        "The collection ended early: the report may be incomplete.",
     ),
 )  # fmt: skip
 

@@ -48,10 +48,12 @@ def test_a_windows_till_with_a_worn_disk_and_an_empty_printer() -> None:
         read_groups(devices.GROUPS, script.parse_sections(fixture("windows/devices.json"))),
     )
     assert found["drive-doubtful"] == (
-        "The drive 0 (KINGSTON SA400S37120G) warns of its own state.",
+        "The drive 0 (KINGSTON SA400S37120G) reports a warning (SMART).",
     )
-    assert found["print-queue-stuck"] == (
-        "The print queue EPSON TM-T20II Receipt is stuck: 1 job waits; the printer: out of paper.",
+    (sentence,) = found["print-queue-stuck"]
+    assert sentence == (
+        "The print queue EPSON TM-T20II Receipt is stuck: 1 job waits; the printer reports: out of"
+        " paper."
     )
     assert found["print-queue-stopped"] == ("The print queue Kitchen is offline.",)
     assert "restart-pending" in found
@@ -75,9 +77,9 @@ def test_drives_by_udisks_and_by_their_own_wear(tmp_path: Path) -> None:
     found = judged(drives.read_drives(NOW, plant(tmp_path, planted), lambda _: objects))
     assert found == {
         "drive-failing": (
-            "The drive sda (KINGSTON SA400S3) is failing, by its own diagnosis (SMART).",
+            "The drive sda (KINGSTON SA400S3) is failing according to its self-diagnosis (SMART).",
         ),
-        "drive-worn": ("The drive mmcblk0 is worn: 110 % of its life is used.",),
+        "drive-worn": ("The drive mmcblk0 is worn: 110 % of its lifetime is used.",),
     }
 
 
@@ -93,7 +95,7 @@ def test_mounts_of_all_kinds() -> None:
         "/mnt/share": "the mount does not answer",
     }
     assert judged(disk_space.read_disk_space(NOW, lambda: mounts, lambda *_: answers)) == {
-        "disk-read-only": ("The disk / is read-only: nothing can be saved on it.",),
+        "disk-read-only": ("The disk / is read-only: programs cannot save data on it.",),
         "disk-full": ("The disk /home/* is full: 1 GiB of 200 GiB free.",),
         "disk-silent": ("The disk /mnt/share cannot be read: the mount does not answer.",),
     }
@@ -131,7 +133,7 @@ def test_an_update_that_waits_and_a_watchdog_that_bit(tmp_path: Path) -> None:
     fields = (operating_system.pending_reboot(root), operating_system.boot_reason(root))
     found = judged(Reading((*fields, available("os.uptimeSeconds", "test", 7200))))
     assert found["unclean-start"] == (
-        "The machine started 2 h ago after a hang, which its watchdog ended.",
+        "The machine started 2 h ago after a reset by the watchdog, because it hung.",
     )
     assert "restart-pending" in found
 
@@ -185,7 +187,7 @@ def test_a_weak_signal_of_the_kernel() -> None:
 def test_a_service_that_is_down() -> None:
     url = f"https://127.0.0.1:{closed_port()}"
     assert judged(service_probe.read_service(NOW, url)) == {
-        "service-unreachable": ("The service was not reached: Connection refused.",)
+        "service-unreachable": ("The service cannot be reached: Connection refused.",)
     }
 
 
@@ -195,7 +197,7 @@ def test_a_service_whose_name_does_not_resolve(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(socket, "getaddrinfo", nobody)
     assert judged(service_probe.read_service(NOW, "https://ops.example")) == {
-        "name-not-resolved": ("The service's name was not resolved; name servers: none is set.",)
+        "name-not-resolved": ("The service's name could not be resolved; name servers: none.",)
     }
 
 
@@ -212,7 +214,7 @@ def test_a_resolver_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_certificate_that_nobody_trusts(tls_service: int) -> None:
     read = service_probe.read_service(Deadline.after(5), f"https://localhost:{tls_service}/")
     (sentence,) = judged(read)["certificate-untrusted"]
-    assert sentence.endswith("it is issued by Nosy Middlebox Ltd, Inspecting CA \u2603.")
+    assert sentence.endswith("certificate: Nosy Middlebox Ltd, Inspecting CA \u2603.")
 
 
 def test_a_page_that_has_crashed() -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from agent import presentation
-from agent.presentation.hosts.evidence import HOST_KINDS, KIND_IN_WORDS, ROLES, HostKind
+from agent.presentation.hosts.evidence import HOST_KINDS, KIND_LABELS, ROLES, HostKind
 from agent.presentation.hosts.kind import SHARED_QUEUE, kind_of
 from agent.presentation.page.network_diagram import NEAREST_FIRST
 from agent.wire.payloads.network import Endpoint, MapHost
@@ -150,7 +150,7 @@ def test_every_role_that_decides_is_one_that_collectors_tell() -> None:
 def test_every_kind_has_words_an_icon_and_a_colour() -> None:
     templates = Path(presentation.__file__).parent / "page/templates"
     icons, styles = (templates / "map.html").read_text(), (templates / "report.css").read_text()
-    assert set(KIND_IN_WORDS) == set(HOST_KINDS) == set(NEAREST_FIRST)
+    assert set(KIND_LABELS) == set(HOST_KINDS) == set(NEAREST_FIRST)
     for kind in HOST_KINDS:
         assert f'id="icon-{kind}"' in icons
         assert styles.count(f"--{kind}: #") == 2

@@ -16,7 +16,7 @@ def test_printers_that_are_seen_are_named() -> None:
 
     kitchen, bar = printer(50, "TM-T88VI"), printer(51, None, "bar")
     none, one = (
-        "No printer is set up on this machine",
+        "No printer is configured on this machine",
         "seen on the network: TM-T88VI at 192.168.1.50",
     )
     assert seen() == f"{none}."
@@ -40,4 +40,4 @@ def test_what_is_set_up_is_what_counts() -> None:
     payload = small_venue()
     assert printers_verdict(payload)[0] == "3 printers: 1 unreachable, 1 moved, 1 reachable."
     not_looked = payload.model_copy(update={"printers": None})
-    assert printers_verdict(not_looked)[0] == "Printers were not looked at."
+    assert printers_verdict(not_looked)[0] == "Printers were not checked."

@@ -1,6 +1,6 @@
 import pytest
 
-from agent.presentation.hosts.services import SERVICES_SHOWN_MAX, services_in_words
+from agent.presentation.hosts.services import SERVICES_SHOWN_MAX, describe_services
 from agent.wire.payloads.network import Endpoint, MapService
 from collectors.network.mdns.browse import SERVICE_TYPES
 from collectors.network.scan import port_names
@@ -37,31 +37,31 @@ def endpoint(port: int, label: str) -> Endpoint:
     ],
 )
 def test_services_in_words(services: tuple[MapService, ...], words: str) -> None:
-    assert ", ".join(services_in_words(services)) == words
+    assert ", ".join(describe_services(services)) == words
 
 
 def test_what_a_port_is_called_stands_beside_it_where_it_says_more() -> None:
     web = (opened(80, "HTTP"), opened(443, "HTTPS"))
     titled = (endpoint(80, "RouterOS"), endpoint(443, "HTTPS"))
-    assert services_in_words(web, titled) == ("web page “RouterOS” (80)", "web page (443)")
-    assert services_in_words(web, titled, ("x", "MikroTik RouterOS")) == ("web page (80, 443)",)
+    assert describe_services(web, titled) == ("web page “RouterOS” (80)", "web page (443)")
+    assert describe_services(web, titled, ("x", "MikroTik RouterOS")) == ("web page (80, 443)",)
     shared = (announced("_ipp._tcp", 631), announced("_http._tcp", 631))
-    assert services_in_words(shared, (endpoint(631, "Brother HL @ till"),)) == (
+    assert describe_services(shared, (endpoint(631, "Brother HL @ till"),)) == (
         "prints by IPP “Brother HL @ till” (631)", "web page (631)",
     )  # fmt: skip
     same = (endpoint(80, "Office"), endpoint(631, "Office"))
-    assert services_in_words((opened(80, "HTTP"), opened(631, "IPP printing")), same) == (
+    assert describe_services((opened(80, "HTTP"), opened(631, "IPP printing")), same) == (
         "prints by IPP “Office” (631)", "web page (80)",
     )  # fmt: skip
     odd = (opened(4711, "port 4711"), announced("_till-sync._tcp", 4712))
-    assert services_in_words(odd, (endpoint(4711, "Till"), endpoint(4712, "till-sync"))) == (
+    assert describe_services(odd, (endpoint(4711, "Till"), endpoint(4712, "till-sync"))) == (
         "port 4711 “Till”", "till-sync (4712)",
     )  # fmt: skip
 
 
 def test_what_a_device_is_there_for_comes_first() -> None:
     services = (opened(80, "HTTP"), announced("_till-sync._tcp"), announced("_ipp._tcp", 631))
-    assert services_in_words(services) == (
+    assert describe_services(services) == (
         "prints by IPP (631)",
         "web page (80)",
         "till-sync (1234)",
@@ -69,7 +69,7 @@ def test_what_a_device_is_there_for_comes_first() -> None:
 
 
 def test_services_beyond_the_bound_are_counted() -> None:
-    shown = services_in_words(tuple(opened(port, f"service {port}") for port in range(1, 101)))
+    shown = describe_services(tuple(opened(port, f"service {port}") for port in range(1, 101)))
     assert len(shown) == SERVICES_SHOWN_MAX + 1
     assert shown[-1] == f"and {100 - SERVICES_SHOWN_MAX} more"
 
@@ -77,7 +77,7 @@ def test_services_beyond_the_bound_are_counted() -> None:
 def test_everything_that_is_asked_for_has_words() -> None:
     for kind in SERVICE_TYPES:
         plain = kind.removeprefix("_").removesuffix("._tcp")
-        assert services_in_words((announced(kind),)) != (f"{plain} (1234)",), kind
+        assert describe_services((announced(kind),)) != (f"{plain} (1234)",), kind
 
 
 def test_the_usual_ports_of_a_venue_have_words() -> None:
@@ -85,4 +85,4 @@ def test_the_usual_ports_of_a_venue_have_words() -> None:
     for port in (*range(1, 10_200), 62078):
         name = port_names.port_name(port)
         if name != f"port {port}" and name not in as_they_are:
-            assert services_in_words((opened(port, name),)) != (f"{name} ({port})",), name
+            assert describe_services((opened(port, name),)) != (f"{name} ({port})",), name

@@ -120,7 +120,7 @@ def test_printers_come_first() -> None:
 @pytest.mark.parametrize("width", [50, 80])
 def test_findings_stand_above_all_facts(width: int) -> None:
     output = shown(application_snapshot(), width=width)
-    order = [output.index(word) for word in ("is stuck", "Findings 4", "problem ", "Place ")]
+    order = [output.index(word) for word in ("is stuck", "Findings 4", "problem ", "Location ")]
     assert order == sorted(order)
 
 
