@@ -22,11 +22,7 @@ from agent.adapters.storage.journal import Journal
 from agent.adapters.storage.ledger import DROPPED_COUNTER, Ledger
 from agent.adapters.storage.outbox import Outbox
 from agent.adapters.storage.state import StateDirectory
-from agent.adapters.storage.status_file import (
-    BindingStatus,
-    DaemonStatus,
-    StatusFile,
-)
+from agent.adapters.storage.status_file import BindingStatus, DaemonStatus, StatusFile
 from agent.config.credential import ApiKeySource, key_place
 from agent.config.file import Loaded
 from agent.config.model import Config, LocalConfig

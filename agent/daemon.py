@@ -261,25 +261,15 @@ def _signals(signals: asyncio.Queue[Signal], hangup: SighupAction) -> Iterator[N
     """Queue SIGTERM, SIGINT and SIGHUP while the body runs."""
     loop = asyncio.get_running_loop()
     meanings = {signal.SIGTERM: Signal.STOP, signal.SIGINT: Signal.STOP}
-    if sys.platform == "win32":
-        previous = {
-            number: signal.signal(
-                number, lambda *_: loop.call_soon_threadsafe(signals.put_nowait, Signal.STOP)
-            )
-            for number in meanings
-        }
-        try:
-            yield
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
-        return
-    if hangup != "ignore":
+    if sys.platform != "win32" and hangup != "ignore":
         meanings[signal.SIGHUP] = Signal(hangup)
-    for number, signal_ in meanings.items():
-        loop.add_signal_handler(number, signals.put_nowait, signal_)
+
+    def handle(number: int, frame: object) -> None:
+        loop.call_soon_threadsafe(signals.put_nowait, meanings[signal.Signals(number)])
+
+    previous = {number: signal.signal(number, handle) for number in meanings}
     try:
         yield
     finally:
-        for number in meanings:
-            loop.remove_signal_handler(number)
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -12,11 +12,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from agent.adapters.service_manager.commands import checked
-from agent.adapters.service_manager.contract import (
-    Activity,
-    ServiceManagerError,
-    ServiceState,
-)
+from agent.adapters.service_manager.contract import Activity, ServiceManagerError, ServiceState
 from agent.adapters.service_manager.posix import (
     PosixService,
     reachable_by_a_service,

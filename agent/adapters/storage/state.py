@@ -141,28 +141,26 @@ class StateDirectory:
 
     def quarantine_file(self, *paths: Path) -> Path:
         """Move unreadable files to the quarantine, and return the new path of the first."""
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
-        self._make_quarantine()
-        target = self.quarantine_path / f"{stamp}-{paths[0].name}"
+        prefix = self._quarantine_prefix()
         for path in paths:
             with contextlib.suppress(FileNotFoundError):
-                path.replace(self.quarantine_path / f"{stamp}-{path.name}")
+                path.replace(f"{prefix}{path.name}")
         self._trim_quarantine()
-        return target
+        return Path(f"{prefix}{paths[0].name}")
 
     def quarantine(self, name: str, content: bytes) -> Path:
         """Store ``content`` in the quarantine, for support."""
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
-        self._make_quarantine()
-        target = self.quarantine_path / f"{stamp}-{name}"
+        target = Path(f"{self._quarantine_prefix()}{name}")
         with os.fdopen(open_safely(target, os.O_WRONLY | os.O_CREAT), "wb") as file:
             file.write(content)
         self._trim_quarantine()
         return target
 
-    def _make_quarantine(self) -> None:
+    def _quarantine_prefix(self) -> str:
+        """Create the quarantine, and return the start of the path of a new file in it."""
         self.require_quarantine()
         self.quarantine_path.mkdir(mode=PRIVATE_DIRECTORY, exist_ok=True)
+        return str(self.quarantine_path / datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f-"))
 
     def require_quarantine(self) -> None:
         """Raise StateError if the quarantine exists and is not the agent's own directory."""

@@ -218,12 +218,8 @@ class Win32ServiceControl:
         """Set description, delayed start and recovery, which the API added later."""
         api = self._service
         actions = [(api.SC_ACTION_RESTART, delay) for delay in definition.restart_delays_ms]
-        recovery = {
-            "ResetPeriod": definition.reset_after_s,
-            "RebootMsg": "",
-            "Command": "",
-            "Actions": actions,
-        }
+        reset_s = definition.reset_after_s
+        recovery = {"ResetPeriod": reset_s, "RebootMsg": "", "Command": "", "Actions": actions}
         settings = (
             (api.SERVICE_CONFIG_DESCRIPTION, definition.description),
             (api.SERVICE_CONFIG_DELAYED_AUTO_START_INFO, definition.starts_delayed),
