@@ -178,7 +178,7 @@ COMMANDS: Final = (
         (
             option("--since", "WHEN", "start of the period, such as 7d, 12h, 2026-11-01 or"
                    " 2026-11-01T09:30", type=moment),
-            option("--until", "WHEN", "end of the period, as --since; a date includes the whole day",
+            option("--until", "WHEN", "end of the period, as --since; includes all of a date",
                    type=moment),
             option("--sort", "ORDER", "initiated_at, created_at, updated_at or number, with _asc or"
                    " _desc", choices=ORDERS, default="initiated_at_desc"),
