@@ -115,33 +115,33 @@ _FILES = (
 )  # fmt: skip
 
 _SERVICE_EXAMPLES = (
-    ("Make the first key: printed once, stored as a hash.",
+    ("Create the first key. It is printed once and stored as a hash.",
      "sudo venue-control keys create --write --name operators"),
-    ("How the service is, and what it said last.",
+    ("Show the state of the service and its log.",
      "venue-control service status; journalctl -u venue-control -n 50"),
-    ("A key of the retail API, for a program that reads sales.",
+    ("Create a key of the retail API for a program that reads sales.",
      "sudo venue-control retail keys create --live --name accounting"),
-    ("How merchants reach support, and a token that links a chat with one of them.",
+    ("Set the contact details of support, and create a token that links a chat with a merchant.",
      ("sudo venue-control support channels set telegram @venue --hours 'Mon-Fri 9-18';"
       " sudo venue-control support link --channel 'telegram @venue' --asked-by Ada")),
     ("Copy the database while the service runs.", "sudo venue-control backup /root/venue.db"),
-    ("From SQLite to PostgreSQL, while the service stands.",
+    ("Move from SQLite to PostgreSQL while the service is stopped.",
      ("sudo -u venue-control venue-control database copy /var/lib/venue-control/venue-control.db"
       " 'postgresql+psycopg:///venue?host=/var/run/postgresql'")),
 )  # fmt: skip
 
 _SERVICE_ENVIRONMENT = (
-    ("VENUE_CONTROL_DATABASE", "the database, where --database names none"),
-    ("VENUE_CONTROL_URL", "the service that devices, request, report, figures and sales ask"),
-    ("VENUE_CONTROL_API_KEY", "the API key they ask with"),
-    ("VENUE_CONTROL_RETAIL_KEY", "the retail API key that sales and catalog ask with"),
+    ("VENUE_CONTROL_DATABASE", "the database, if --database is not used"),
+    ("VENUE_CONTROL_URL", "the address of the service, if --base-url is not used"),
+    ("VENUE_CONTROL_API_KEY", "the API key, if --api-key-file is not used"),
+    ("VENUE_CONTROL_RETAIL_KEY", "the retail API key, if --retail-key-file is not used"),
     ("NO_COLOR", "if set, nothing is coloured"),
 )
 
 _SERVICE_FILES = (
-    ("/etc/venue-control/serve.conf", "the options of the service, one a line"),
-    ("/var/lib/venue-control", "the SQLite database, where no other is named"),
-    ("/usr/share/doc/venue-control", "how to install it, with examples for nginx and Caddy"),
+    ("/etc/venue-control/serve.conf", "the options of the service, one on each line"),
+    ("/var/lib/venue-control", "the SQLite database, unless another database is selected"),
+    ("/usr/share/doc/venue-control", "installation, with examples for nginx and Caddy"),
 )
 
 _EXIT_STATUS = (

@@ -47,7 +47,7 @@ _FILTERS: Final = Group(
         option("--search", "TEXT", "words in the name, location or version, or the start of the id",
                default=""),
     ),
-    "which devices",
+    "filters",
 )  # fmt: skip
 
 
@@ -176,8 +176,10 @@ COMMANDS: Final = (
     Command(
         "sales", "retail.sales:list_all", "list completed sales, newest first",
         (
-            option("--since", "WHEN", "7d, 12h, 2026-11-01 or 2026-11-01T09:30", type=moment),
-            option("--until", "WHEN", "as --since; a date includes the whole day", type=moment),
+            option("--since", "WHEN", "start of the period, such as 7d, 12h, 2026-11-01 or"
+                   " 2026-11-01T09:30", type=moment),
+            option("--until", "WHEN", "end of the period, as --since; includes all of a date",
+                   type=moment),
             option("--sort", "ORDER", "initiated_at, created_at, updated_at or number, with _asc or"
                    " _desc", choices=ORDERS, default="initiated_at_desc"),
             option("--limit", "N", f"at most N sales (default: {SALES_SHOWN}; with --since, --json"

@@ -56,7 +56,7 @@ def option(
     name: str, metavar: str | tuple[str, ...] | None, text: str, **keywords: Any
 ) -> Argument:
     """Return an option with a value. A default is appended to the help text."""
-    if keywords.get("default") is not None and "default:" not in text:
+    if keywords.get("default") and "default:" not in text:
         text += " (default: %(default)s)"
     return Argument((name,), {"metavar": metavar, "help": text, **keywords})
 

@@ -145,7 +145,8 @@ COMMANDS: Final = (
     Command(
         "audit", "audit:show", "list requests and changes with their user or API key",
         (
-            option("--since", "WHEN", "such as 7d, 2026-11-20 or 2026-11-20T09:30", type=moment),
+            option("--since", "WHEN", "start of the period, such as 7d, 2026-11-20 or"
+                   " 2026-11-20T09:30", type=moment),
             option("--by", "TEXT", "part of the name of a user or key, or the end of an API key"),
             option("--limit", "N", f"newest N entries (default: {AUDIT_SHOWN}; with --since,"
                    " --json or --csv all)", type=count),
@@ -166,8 +167,8 @@ COMMANDS: Final = (
         (
             option("--zone", "ZONE", "time zone, such as Europe/Riga", required=True),
             one_of(
-                repeated("--open", "HOURS", 'such as "Mon-Fri 08:00-22:00" or "Sat 10:00-02:00";'
-                         " may be repeated", default=None),
+                repeated("--open", "HOURS", 'opening hours, such as "Mon-Fri 08:00-22:00" or'
+                         ' "Sat 10:00-02:00"; may be repeated', default=None),
                 flag("--always-open", "the location has no opening hours"),
                 is_required=True,
             ),
@@ -192,7 +193,8 @@ COMMANDS: Final = (
         (
             option("--device", "INSTANCE", "instanceId of a device; the window is for it only"),
             one_of(
-                option("--until", "WHEN", "such as 2026-12-01T06:00, in the location's time zone"),
+                option("--until", "WHEN", "end of the window in the location's time zone, such as"
+                       " 2026-12-01T06:00"),
                 flag("--end", "end the current maintenance window and delete planned ones"),
                 is_required=True,
             ),
