@@ -171,7 +171,7 @@ export function working(row) {
   const { requests } = row;
   const [request] = [...requests].sort((one, other) => Number(other.status === "running") - Number(one.status === "running"));
   if (!request) return waiting(row) || "–";
-  const title = request.askedBy ? `asked by ${request.askedBy}` : null;
+  const title = request.requestedBy ? `asked by ${request.requestedBy}` : null;
   const since = request.startedAt || request.createdAt;
   return element("span", { title }, pill(request.status), " ", element("span", { class: "sub" }, `${request.kind}, `, when(since)));
 }

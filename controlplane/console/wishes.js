@@ -12,7 +12,7 @@ export const isBack = (row) => row.state === "online";
 export function waiting({ wishes }) {
   const [wish] = wishes || [];
   if (!wish) return null;
-  return element("span", { title: wish.askedBy ? `asked by ${wish.askedBy}` : null },
+  return element("span", { title: wish.requestedBy ? `asked by ${wish.requestedBy}` : null },
     pill("waiting"), " ", element("span", { class: "sub" }, `${wishes.map((each) => each.kind).join(", ")}, until ${new Date(wish.until).toLocaleDateString(undefined, { day: "numeric", month: "short" })}`));
 }
 
@@ -44,7 +44,7 @@ export function wishList(row, canWrite) {
     pill("waiting"),
     element("span", {}, `A report about the ${wish.kind}, when the device is heard, until `,
       element("time", { datetime: wish.until, title: exact(wish.until) }, day(wish.until)),
-      wish.askedBy ? `; asked by ${wish.askedBy}, ` : "; asked ", when(wish.createdAt)),
+      wish.requestedBy ? `; asked by ${wish.requestedBy}, ` : "; asked ", when(wish.createdAt)),
     canWrite ? element("button", { id: `cancel-${wish.kind}`, class: "quiet", type: "button" }, "Cancel") : null)));
 }
 

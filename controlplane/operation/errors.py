@@ -118,7 +118,9 @@ def foreign_location() -> Refusal:
 
 def not_found(thing: str) -> Refusal:
     """``thing`` is one word: device, binding, challenge, request, report, token."""
-    return Refusal(HTTPStatus.NOT_FOUND, f"{thing}_not_found", f"there is no such {thing}")
+    return Refusal(
+        HTTPStatus.NOT_FOUND, f"{thing}_not_found", f"there is no such {thing.replace('_', ' ')}"
+    )
 
 
 def conflict(code: str, detail: str) -> Refusal:

@@ -5,7 +5,6 @@ from controlplane.storage import (
     audit_tables,
     oauth_tables,
     support_tables,
-    watch_tables,
 )
 from controlplane.storage.merchant import (
     catalog_tables,
@@ -27,5 +26,5 @@ __all__ = [
     "rollup_tables",
     "sales_tables",
     "support_tables",
-    "watch_tables",
+    "monitoring_tables",
 ]

@@ -1,14 +1,24 @@
-"""SQL for many rows at once, with the driver's own placeholders: a sale is written in a fraction
-of the time that it would take through the ORM."""
+"""SQL for many rows at once, with the driver's own placeholders.
 
-from collections.abc import Iterable, Sequence
+A sale is written in a fraction of the time that the ORM would take.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Table
 from sqlalchemy.orm import Session
 
 Row = Sequence[Any]
+Value = TypeVar("Value")
+
+
+def in_steps(values: Iterable[Value], size: int = 500) -> Iterator[list[Value]]:
+    """Yield the values in lists that fit into one statement."""
+    listed = list(values)
+    for first in range(0, len(listed), size):
+        yield listed[first : first + size]
 
 
 def insert_rows(session: Session, table: Any, rows: Iterable[Row]) -> None:

@@ -33,15 +33,15 @@ class SupportChannel(Tolerant):
 class Link(Tolerant):
     """What support asked to be linked with an organization.
 
-    ``channel`` and ``asked_by`` are support's words. ``organization_id``, ``confirmed_at`` and
+    ``channel`` and ``requested_by`` are support's words. ``organization_id``, ``confirmed_at`` and
     ``confirmed_by_id``, a person's id or a key's, are null until it is confirmed;
     ``disconnected_at`` is null until it is ended. ``expires_at`` bounds the waiting only.
     """
 
     id: Uuid
     channel: str
-    asked_by: str
-    asked_at: Timestamp
+    requested_by: str
+    requested_at: Timestamp
     expires_at: Timestamp
     state: LinkState
     organization_id: str | None

@@ -12,12 +12,12 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.key_store import note_uses, revoked_keys
-from controlplane.alerts.evaluation import look
+from controlplane.alerts.evaluation import evaluate_fleet
 from controlplane.audit.retention import delete_old_entries
-from controlplane.devices.forgetting import forget_old
-from controlplane.devices.liveness import note_silence
+from controlplane.devices.liveness import update_liveness
 from controlplane.devices.overview.summaries import sum_up_old
 from controlplane.devices.requests.delivery import keys_with_new_requests
+from controlplane.devices.retention import delete_old_monitoring
 from controlplane.operation.permissions import versions
 from controlplane.pending_requests.dispatch import DispatchResult, dispatch_due, has_due
 from controlplane.remote_control.retention import delete_old
@@ -27,7 +27,7 @@ from controlplane.settings import Settings
 from controlplane.storage.notifications import listen, publish
 from controlplane.web.core import Core
 from controlplane.web.observability.service_notifications import Notifier
-from controlplane.web.webhooks.alerts import NoticeOutbox
+from controlplane.web.webhooks.alerts import AlertOutbox
 from controlplane.web.webhooks.sending import Outbox, send_due, webhook_client
 from controlplane.web.webhooks.tracker import Tracker
 
@@ -51,7 +51,7 @@ async def background(core: Core) -> AsyncIterator[None]:
             _start("summaries", SUMMED_UP_AGAIN_S, lambda: _sum_up_old(core)),
             _start("forgetting", FORGOTTEN_EVERY_S, lambda: _forget_old(core)),
             _start("audit retention", FORGOTTEN_EVERY_S, lambda: _delete_old_entries(core)),
-            _start("changes", core.settings.look_s, lambda: poll_changes(core)),
+            _start("changes", core.settings.poll_interval_s, lambda: poll_changes(core)),
         ]
         if core.settings.keep_reports_s is not None:
             keep = timedelta(seconds=core.settings.keep_reports_s)
@@ -80,7 +80,7 @@ def _outboxes(settings: Settings) -> Iterator[Outbox]:
     if settings.tracker_url is not None:
         yield Tracker(settings)
     if settings.notify_url is not None:
-        yield NoticeOutbox(settings)
+        yield AlertOutbox(settings)
 
 
 async def _start_outbox(core: Core, stack: AsyncExitStack, outbox: Outbox) -> asyncio.Task[None]:
@@ -115,7 +115,7 @@ class Found:
     revoked: frozenset[UUID]
     versions: Mapping[UUID, int]
     asked: tuple[UUID, ...]
-    has_wishes: bool
+    has_pending_requests: bool
 
 
 async def poll_changes(core: Core) -> None:
@@ -147,12 +147,12 @@ async def poll_changes(core: Core) -> None:
     uses = core.keys.take_uses()
     if uses:
         await core.write(lambda session: note_uses(session, uses))
-    if found.has_wishes:
+    if found.has_pending_requests:
         await dispatch_pending_requests(core)
 
 
 async def dispatch_pending_requests(core: Core) -> None:
-    """Ask the devices that are back for what was wished of them."""
+    """Dispatch the pending requests of devices that are online again."""
     now = core.clock()
 
     def work(session: Session) -> DispatchResult:
@@ -178,16 +178,16 @@ async def _sweep(core: Core) -> None:
 
 
 async def watch_fleet(core: Core) -> None:
-    """Look who is heard, and tell of what that means."""
+    """Update the status of all devices, and their alerts."""
     now = core.clock()
-    seen = await core.write(lambda session: look(session, now, core.settings))
-    _notify_consoles(core, seen.moved)
+    result = await core.write(lambda session: evaluate_fleet(session, now, core.settings))
+    _notify_consoles(core, result.moved)
 
 
 async def mark_offline(core: Core) -> None:
-    """Note which devices were heard until now and are no more, or have to be heard again."""
+    """Update which devices are offline, without alerts."""
     now, window = core.clock(), core.settings.offline_window
-    moved = await core.write(lambda session: note_silence(session, now, window))
+    moved = await core.write(lambda session: update_liveness(session, now, window))
     _notify_consoles(core, moved)
 
 
@@ -198,7 +198,7 @@ def _notify_consoles(core: Core, moved: Mapping[str, set[int]]) -> None:
 
 async def _forget_old(core: Core) -> None:
     now = core.clock()
-    await core.write(lambda session: forget_old(session, now))
+    await core.write(lambda session: delete_old_monitoring(session, now))
 
 
 async def _sum_up_old(core: Core) -> None:

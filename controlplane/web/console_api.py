@@ -52,9 +52,19 @@ def console_api_routes(core: Core) -> list[Route]:
     procedures = (
         procedure(PREFIX + "overview", OverviewRequest, OverviewReply, overview),
         procedure(PREFIX + "summary", SummaryRequest, SummaryReply, summary),
-        procedure(PREFIX + "wish", CreatePendingRequest, CreatePendingReply, create, writes=True),
         procedure(
-            PREFIX + "wish-cancel", CancelPendingRequest, CancelPendingReply, cancel, writes=True
+            PREFIX + "pending-requests",
+            CreatePendingRequest,
+            CreatePendingReply,
+            create,
+            writes=True,
+        ),
+        procedure(
+            PREFIX + "pending-requests/cancel",
+            CancelPendingRequest,
+            CancelPendingReply,
+            cancel,
+            writes=True,
         ),
         procedure(PREFIX + "venues", VenuesRequest, VenuesReply, venue_list),
         procedure(PREFIX + "device", DeviceDetailRequest, DeviceReply, detail),

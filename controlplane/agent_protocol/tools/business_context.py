@@ -57,9 +57,9 @@ def business_context(
     caller = context.caller
     places = visible_places(context)
     names = {
-        row.position: row.name
+        row.position: row.name or row.id
         for row in context.session.execute(
-            select(Location.position, Location.name).where(
+            select(Location.position, Location.id, Location.name).where(
                 Location.position.in_([place.position for place in places])
             )
         )

@@ -17,11 +17,13 @@ from controlplane.support.messages import Link
 
 def create(options: argparse.Namespace) -> int:
     channel = words(options.channel, "a channel")
-    asked_by = words(options.asked_by, "a name")
+    requested_by = words(options.requested_by, "a name")
     require_database(options)
     made = in_database(
         options.database,
-        lambda session: make_link(session, channel=channel, asked_by=asked_by, now=system_clock()),
+        lambda session: make_link(
+            session, channel=channel, requested_by=requested_by, now=system_clock()
+        ),
     )
     sys.stdout.write(f"{made.token}\n")
     sys.stdout.flush()

@@ -17,8 +17,8 @@ def print_links(links: Sequence[Link]) -> None:
         (
             ids[each.id],
             text_of(each.channel),
-            text_of(each.asked_by),
-            age(each.asked_at, now),
+            text_of(each.requested_by),
+            age(each.requested_at, now),
             text_of(each.state, _STYLES.get(each.state, "dim")),
             text_of(each.organization_id or "–"),
         )

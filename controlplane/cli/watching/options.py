@@ -35,8 +35,16 @@ def add_serve_options(parser: argparse.ArgumentParser) -> None:
         help="holds whsec_ and Base64: what is sent there is signed with it",
     )
     for name, default, text in (
-        ("--notify-after", defaults.notice_hold_s, "how long something lasts before it is told"),
-        ("--notify-end-after", defaults.notice_calm_s, "how long it is gone before its end is"),
+        (
+            "--notify-after",
+            defaults.alert_fire_after_s,
+            "how long something lasts before it is told",
+        ),
+        (
+            "--notify-end-after",
+            defaults.alert_resolve_after_s,
+            "how long it is gone before its end is",
+        ),
     ):
         add(
             name,

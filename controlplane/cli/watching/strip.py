@@ -6,7 +6,7 @@ from agent.wire.base import Tolerant
 from agent.wire.operator_operations import DeviceDetailRequest
 from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
-from controlplane.devices.timeline.records import Presence
+from controlplane.devices.timeline.timeline import Timeline
 
 PATH = "/console/api/device"
 LEGEND = "█ heard  ▄ in part  _ offline  · closed"
@@ -15,15 +15,15 @@ LEGEND = "█ heard  ▄ in part  _ offline  · closed"
 class Shown(Tolerant):
     """What is read of the console's reply."""
 
-    presence: Presence
+    timeline: Timeline
 
 
 def strip_lines(client: OperationsClient, instance_id: UUID) -> tuple[str, ...]:
     """Return the lines to show: none where the service is another than ours."""
     try:
         body = DeviceDetailRequest(instance_id=instance_id)
-        presence = client.ask_own(PATH, body, Shown).presence
+        timeline = client.ask_own(PATH, body, Shown).timeline
     except CommandError:
         return ()
-    first, last = presence.days[0].date, presence.days[-1].date
-    return (f"{first[5:]}  {presence.line}  {last[5:]}", f"{'':5}  {LEGEND}")
+    first, last = timeline.days[0].date, timeline.days[-1].date
+    return (f"{first[5:]}  {timeline.line}  {last[5:]}", f"{'':5}  {LEGEND}")

@@ -17,7 +17,7 @@ from controlplane.pending_requests.records import (
     CreatePendingRequest,
 )
 
-PATH = "/console/api/wish"
+PATH = "/console/api/pending-requests"
 CONFIRM_ABOVE = 20
 """Devices that are wished for without a question."""
 
@@ -56,8 +56,8 @@ def _meant(options: argparse.Namespace, client: OperationsClient) -> list[UUID]:
 
 
 def _tell(replies: Sequence[CreatePendingReply], until: datetime) -> int:
-    wishes = sum(len(each.wishes) for each in replies)
-    known = sum(each.known for each in replies)
+    wishes = sum(len(each.pending_requests) for each in replies)
+    known = sum(each.existing for each in replies)
     refused = sum(each.refused for each in replies)
     if not wishes:
         raise CommandError("there is no device that makes such a report")

@@ -13,7 +13,7 @@ from controlplane.devices.overview.records import (
     SummaryReply,
     SummaryRequest,
 )
-from controlplane.devices.priority import HEARD, SILENT, UNHEARD, Priority
+from controlplane.devices.priority import NOT_ONLINE, OFFLINE, ONLINE, Priority
 from controlplane.operation.context import RequestContext
 from controlplane.storage.tables import Device, Report
 
@@ -40,35 +40,35 @@ class _Group(NamedTuple):
     """Devices that are alike in this."""
 
     priority: int
-    tone: str | None
+    severity: str | None
     platform: str
     version: str | None
     devices: int
 
 
 def _groups(context: RequestContext) -> list[_Group]:
-    alike = (Device.priority, Device.tone, Device.platform, Device.app_version)
+    alike = (Device.priority, Device.severity, Device.platform, Device.app_version)
     query = select(*alike, func.count()).where(visible(context)).group_by(*alike)
     return [_Group(*row) for row in context.session.execute(query)]
 
 
 def _states(context: RequestContext, groups: list[_Group]) -> dict[str, int]:
-    def total(priorities: Collection[int], tone: str | None = None) -> int:
+    def total(priorities: Collection[int], severity: str | None = None) -> int:
         return sum(
             each.devices
             for each in groups
-            if each.priority in priorities and (tone is None or each.tone == tone)
+            if each.priority in priorities and (severity is None or each.severity == severity)
         )
 
-    bound = HEARD | UNHEARD
+    bound = ONLINE | NOT_ONLINE
     working = select(func.count()).select_from(Device).where(visible(context))
     return {
         "all": total(list(Priority)),
-        "offline": total(SILENT),
+        "offline": total(OFFLINE),
         "never-seen": total({Priority.NEVER_SEEN}),
         "broken": total(bound, "bad"),
         "warned": total(bound, "warn"),
-        "online": total(HEARD),
+        "online": total(ONLINE),
         "closed": total({Priority.CLOSED}),
         "maintenance": total({Priority.MAINTENANCE}),
         "revoked": total({Priority.REVOKED}),

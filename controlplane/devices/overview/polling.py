@@ -67,7 +67,7 @@ class ConsolePoller:
                 Device.last_seen_at,
                 Device.revoked_at,
                 Device.priority,
-                Device.tone,
+                Device.severity,
                 Device.network_report,
                 Device.application_report,
             ).where(Device.position.in_(part))

@@ -107,9 +107,9 @@ def _record(earlier: Report, report: Report) -> ReportChanges | None:
         earlier_id=earlier.id,
         since=earlier.created_at,
         verdict=changes.verdict,
-        tone=changes.tone,
+        severity=changes.tone,
         changes=tuple(
-            ReportChange(tone=each.tone, sentence=each.sentence) for each in changes.shown
+            ReportChange(severity=each.tone, sentence=each.sentence) for each in changes.shown
         ),
         more=changes.more,
         not_compared=changes.not_compared,

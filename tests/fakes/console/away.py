@@ -12,8 +12,8 @@ from controlplane.devices.locations.locations import add_maintenance, set_locati
 from controlplane.devices.locations.status import Maintenance
 from controlplane.devices.priority import Priority
 from controlplane.storage.database import Database
+from controlplane.storage.monitoring_tables import MonitoringState, OfflineInterval
 from controlplane.storage.tables import Device
-from controlplane.storage.watch_tables import Gap, Listened
 from tests.fakes.console.page import Page
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
@@ -58,15 +58,15 @@ def put_away(file: str, device: SimulatedDevice) -> None:
         row = session.scalars(query).one()
         row.created_at = row.enrolled_at = now - timedelta(days=26)
         row.last_seen_at, row.priority = now - timedelta(hours=2), Priority.OFFLINE
-        noted = session.get(Listened, 1)
+        noted = session.get(MonitoringState, 1)
         assert noted is not None
         noted.began_at = now - timedelta(days=40)
-        session.execute(delete(Gap).where(Gap.device == row.position))
+        session.execute(delete(OfflineInterval).where(OfflineInterval.device == row.position))
         for days, hours in SILENCES:
             since = now - timedelta(days=days)
             until = since + timedelta(hours=hours)
-            session.add(Gap(device=row.position, since=since, until=until))
-        session.add(Gap(device=row.position, since=row.last_seen_at, until=None))
+            session.add(OfflineInterval(device=row.position, since=since, until=until))
+        session.add(OfflineInterval(device=row.position, since=row.last_seen_at, until=None))
         at = (row.organization_id, row.location_id)
         set_location(session, at, "Europe/Riga", None)
         since = now - timedelta(days=20)

@@ -4,6 +4,7 @@ import json
 from typing import Any, Final
 
 import httpx2
+from controlplane.merchant.places import name_organization
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
@@ -11,7 +12,6 @@ from controlplane.accounts import users
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
 from controlplane.accounts.passwords import hashed
 from controlplane.clock import system_clock
-from controlplane.merchant.places import name_organization
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import SignInSession
 from controlplane.storage.database import Database
@@ -76,7 +76,7 @@ async def _support(page: Page, told: dict[str, Any], file: str) -> None:
 
     def work(session: Session) -> str:
         set_channel(session, kind="email", address="help@example.com", hours="9 to 17")
-        made = make_link(session, channel="telegram @venue", asked_by="Eve", now=system_clock())
+        made = make_link(session, channel="telegram @venue", requested_by="Eve", now=system_clock())
         return made.token
 
     token = database.write(work)

@@ -28,8 +28,8 @@ def _link(state: str, organization: Schema, ended: Schema, more: Mapping[str, Sc
         {
             "id": UUID,
             "channel": WORDS,
-            "askedBy": WORDS,
-            "askedAt": MOMENT,
+            "requestedBy": WORDS,
+            "requestedAt": MOMENT,
             "expiresAt": MOMENT,
             "state": {"const": state},
             "organizationId": organization,

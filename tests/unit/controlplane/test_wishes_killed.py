@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import select
 
 from controlplane.storage.database import Database
-from controlplane.storage.watch_tables import PendingRequest
+from controlplane.storage.monitoring_tables import PendingRequest
 from tests.sizes import amount
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import write_key

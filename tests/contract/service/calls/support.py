@@ -42,5 +42,5 @@ def _say(kept: Recorder, kind: str, address: str, hours: str | None) -> None:
 def _token(kept: Recorder) -> str:
     now = kept.service.clock()
     return kept.service.database.write(
-        lambda session: make_link(session, channel="telegram @venue", asked_by="Ada", now=now)
+        lambda session: make_link(session, channel="telegram @venue", requested_by="Ada", now=now)
     ).token

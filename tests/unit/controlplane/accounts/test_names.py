@@ -3,10 +3,11 @@
 import uuid
 from typing import Any
 
+from controlplane.merchant.places import change_zone, name_location, name_organization
+
 from agent.wire import routes
 from controlplane.accounts.names import names_of
 from controlplane.devices.locations.locations import set_location, zones
-from controlplane.merchant.places import change_zone, name_location, name_organization
 from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location
 from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_person
 from tests.unit.controlplane.running_service import RunningService
@@ -85,5 +86,5 @@ async def test_a_person_is_named_as_who_asked(service: RunningService) -> None:
     body = {"instanceId": device.instance_id, "kind": "network"}
     assert (await browser.post(routes.CREATE_REQUEST, body)).status_code == 200
     row = (await browser.post(OVERVIEW)).json()["devices"][0]
-    assert [each["askedBy"] for each in row["requests"]] == ["Ada"]
+    assert [each["requestedBy"] for each in row["requests"]] == ["Ada"]
     assert uuid.UUID((await device.detail())["requests"][0]["requestedById"])

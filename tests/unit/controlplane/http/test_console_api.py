@@ -159,13 +159,17 @@ async def test_a_row_has_its_times_reports_and_requests(service: RunningService)
     await device.acknowledge(request_id, "running")
     (row,) = (await ask(service, "overview"))["devices"]
     assert row["state"] == "online"
-    assert row["tone"] == "bad"
+    assert row["severity"] == "bad"
     network, application = row["reports"]
     assert (network["kind"], application["kind"]) == ("network", "application")
     assert network["headline"]
     assert application["headline"] == "The device could report nothing."
     (request,) = row["requests"]
-    assert (request["id"], request["status"], request["askedBy"]) == (request_id, "running", "test")
+    assert (request["id"], request["status"], request["requestedBy"]) == (
+        request_id,
+        "running",
+        "test",
+    )
     assert request["startedAt"] is not None
 
 
@@ -176,7 +180,7 @@ async def test_a_newer_report_takes_the_place_of_an_older(service: RunningServic
     await device.submit(WELL)
     (row,) = (await ask(service, "overview"))["devices"]
     assert len(row["reports"]) == 1
-    assert row["tone"] == row["reports"][0]["tone"] != "bad"
+    assert row["severity"] == row["reports"][0]["severity"] != "bad"
     assert (await ask(service, "summary"))["states"]["broken"] == 0
 
 

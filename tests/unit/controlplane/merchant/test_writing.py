@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from controlplane.merchant.zones import set_zone
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
@@ -23,7 +24,6 @@ from controlplane.merchant.sales import (
     line_rows,
 )
 from controlplane.merchant.writing import add_refund, add_sale
-from controlplane.merchant.zones import set_zone
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import Plan
 from controlplane.storage.database import Database

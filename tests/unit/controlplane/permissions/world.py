@@ -139,7 +139,7 @@ def submission(binding_id: UUID, report_id: UUID | None = None) -> dict[str, Any
 
 def new_link(session: Session, now: datetime, organization_id: str | None = None) -> str:
     """Return the token of a link of support that waits, or that an organization has."""
-    made = make_link(session, channel="chat", asked_by="support", now=now)
+    made = make_link(session, channel="chat", requested_by="support", now=now)
     session.flush()
     if organization_id is not None:
         row = session.get_one(SupportLink, made.id)

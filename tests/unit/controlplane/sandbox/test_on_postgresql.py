@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from controlplane.merchant.zones import set_zone
 
 from agent.wire.codec import encode
 from controlplane.analytics.registry import OPERATIONS
 from controlplane.merchant.rebuild import rebuild
-from controlplane.merchant.zones import set_zone
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.sandbox.loading import load

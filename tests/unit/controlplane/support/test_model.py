@@ -97,7 +97,7 @@ def test_a_token_goes_its_ways(tokens: Database, calls: list[tuple[str, str, str
     now = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
     def play(session: Session) -> None:
-        token = make_link(session, channel="chat", asked_by="Ada", now=now).token
+        token = make_link(session, channel="chat", requested_by="Ada", now=now).token
         model = Model()
         for call, who, organization, hours in calls:
             if call == "wait":

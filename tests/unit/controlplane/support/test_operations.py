@@ -30,8 +30,8 @@ async def test_a_token_is_shown_confirmed_and_ended(service: RunningService, des
     token = desk.token()
     shown = (await desk.ask(routes.INSPECT, token=token)).json()
     assert shown["state"] == "waiting"
-    assert (shown["channel"], shown["askedBy"]) == ("telegram @venue", "Ada")
-    assert (shown["askedAt"], shown["expiresAt"]) == (
+    assert (shown["channel"], shown["requestedBy"]) == ("telegram @venue", "Ada")
+    assert (shown["requestedAt"], shown["expiresAt"]) == (
         "2026-11-20T12:00:00Z",
         "2026-11-21T12:00:00Z",
     )

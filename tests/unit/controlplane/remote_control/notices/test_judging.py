@@ -9,17 +9,22 @@ from typing import Any
 
 import httpx2
 import pytest
+from controlplane.devices.forgetting import forget_old
 from sqlalchemy import select
 
 from agent.wire import routes
 from agent.wire.codec import encode
-from controlplane.devices.forgetting import forget_old
 from controlplane.devices.locations.locations import add_maintenance, set_location
 from controlplane.devices.locations.status import Maintenance
 from controlplane.settings import Settings
-from controlplane.storage.watch_tables import Gap, Notice, NoticeDelivery, WatchedCondition
+from controlplane.storage.monitoring_tables import (
+    Alert,
+    AlertNotification,
+    AlertState,
+    OfflineInterval,
+)
 from controlplane.web.background import watch_fleet
-from controlplane.web.webhooks.alerts import NoticeOutbox, read_secret
+from controlplane.web.webhooks.alerts import AlertOutbox, read_secret
 from controlplane.web.webhooks.sending import BATCH, send_due
 from tests.fixtures.payloads import bare_report
 from tests.unit.controlplane.remote_control.test_tracker import Webhook
@@ -68,7 +73,7 @@ class Fleet:
         return [json.loads(each.content) for each in self.webhook.received[before:]]
 
     async def deliver(self) -> None:
-        outbox = NoticeOutbox(self.service.core.settings)
+        outbox = AlertOutbox(self.service.core.settings)
         async with httpx2.AsyncClient(transport=httpx2.MockTransport(self.webhook)) as http:
             while await send_due(self.service.core, http, outbox) == BATCH:
                 pass
@@ -104,10 +109,10 @@ async def test_silence_is_told_once_and_so_is_its_end(fleet: Fleet) -> None:
     (ended,) = await fleet.run(60)
     assert kinds([ended]) == [("notice.ended", "offline", False)]
     assert (ended["noticeId"], ended["since"]) == (told["noticeId"], told["since"])
-    (notice,) = fleet.rows(Notice)
+    (notice,) = fleet.rows(Alert)
     assert notice.end_told_at is not None
-    assert fleet.rows(WatchedCondition) == []
-    (gap,) = fleet.rows(Gap)
+    assert fleet.rows(AlertState) == []
+    (gap,) = fleet.rows(OfflineInterval)
     assert gap.until is not None
 
 
@@ -176,7 +181,7 @@ async def test_a_service_that_was_down_takes_nobody_for_offline(fleet: Fleet) ->
     await fleet.run(45)
     fleet.is_listening = True
     assert await fleet.run(60) == []
-    (gap,) = fleet.rows(Gap)
+    (gap,) = fleet.rows(OfflineInterval)
     assert gap.device is None
 
 
@@ -225,7 +230,7 @@ async def test_a_webhook_that_is_away_gets_all_in_order_and_nothing_twice(fleet:
         ("notice.ended", "offline", False),
     ]
     assert len({each.headers["webhook-id"] for each in fleet.webhook.received}) == 2
-    assert {each.status for each in fleet.rows(NoticeDelivery)} == {"sent"}
+    assert {each.status for each in fleet.rows(AlertNotification)} == {"sent"}
 
 
 async def test_what_is_over_is_forgotten_in_its_time(fleet: Fleet) -> None:
@@ -236,9 +241,17 @@ async def test_what_is_over_is_forgotten_in_its_time(fleet: Fleet) -> None:
     await fleet.run(30)
     database, now = fleet.service.database, fleet.service.clock()
     database.write(lambda session: forget_old(session, now + timedelta(days=30)))
-    assert [len(fleet.rows(each)) for each in (Gap, Notice, NoticeDelivery)] == [1, 1, 2]
+    assert [len(fleet.rows(each)) for each in (OfflineInterval, Alert, AlertNotification)] == [
+        1,
+        1,
+        2,
+    ]
     database.write(lambda session: forget_old(session, now + timedelta(days=100)))
-    assert [len(fleet.rows(each)) for each in (Gap, Notice, NoticeDelivery)] == [0, 0, 0]
+    assert [len(fleet.rows(each)) for each in (OfflineInterval, Alert, AlertNotification)] == [
+        0,
+        0,
+        0,
+    ]
 
 
 async def test_two_services_on_one_database_tell_once(fleet: Fleet) -> None:

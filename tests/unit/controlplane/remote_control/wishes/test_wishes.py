@@ -53,7 +53,11 @@ async def test_it_waits_until_the_device_is_heard_and_asks_once(service: Running
     await poll_changes(service.core)
     assert await requests_of(device) == []
     (shown,) = (await row_of(service, device))["wishes"]
-    assert (shown["kind"], shown["id"], shown["askedBy"]) == ("network", reply["wishes"][0], "test")
+    assert (shown["kind"], shown["id"], shown["requestedBy"]) == (
+        "network",
+        reply["wishes"][0],
+        "test",
+    )
     service.clock.advance(86400)
     await device.heartbeat()
     for _ in range(3):
@@ -197,7 +201,7 @@ async def test_keys_are_held_to_their_grant_location_and_organization(
 class TestLimits:
     @pytest.fixture
     def settings(self) -> Settings:
-        return Settings(rate_per_s=0, wishes_max=2, open_requests_max=1)
+        return Settings(rate_per_s=0, pending_requests_max=2, open_requests_max=1)
 
     async def test_wishes_and_what_they_become_are_bounded(self, service: RunningService) -> None:
         devices = [await gone_device(service) for _ in range(3)]
