@@ -27,7 +27,7 @@ class Names:
 
 
 def names_of(session: Session, places: Iterable[tuple[str, str]]) -> Names:
-    """Return the names of locations, given by organization and location id, and of these organizations."""
+    """Return the names of these locations, given by both ids, and of their organizations."""
     wanted = sorted(set(places))
     if not wanted:
         return Names()

@@ -1,4 +1,4 @@
-"""One evaluation of the fleet: update the status of devices, apply the alert rules, store alerts."""
+"""One evaluation of the fleet: update device status, apply the alert rules, store alerts."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from controlplane.alerts.facts import BoundDevice, Monitoring, facts_of
-from controlplane.alerts.rules import Facts, Rules, Transition, evaluate
+from controlplane.alerts.rules import Rules, Transition, evaluate
 from controlplane.alerts.store import (
     StoredStates,
     Subject,
@@ -103,7 +103,9 @@ def _evaluate_locations(
         after, transitions = evaluate(before, facts, now, rules)
         write_states(session, location, before, after)
         for transition in transitions:
-            subject = _subject(session, location, transition, known, facts, clocks.get(location))
+            offline = len(facts.offline)
+            name, detail = _describe(session, transition, known, offline)
+            subject = Subject(name or location[1], detail, clocks.get(location))
             has_webhook = settings.notify_url is not None
             record_transition(session, location, transition, subject, now, has_webhook=has_webhook)
         count += len(transitions)
@@ -142,23 +144,17 @@ def _counts(session: Session, at: Collection[At]) -> dict[At, tuple[int, int]]:
     return found
 
 
-def _subject(
-    session: Session,
-    at: At,
-    transition: Transition,
-    known: Iterable[Device],
-    facts: Facts,
-    zone: str | None,
-) -> Subject:
+def _describe(
+    session: Session, transition: Transition, known: Iterable[Device], offline: int
+) -> tuple[str, str]:
+    """Return the name of the device, empty for the location itself, and the details."""
     instance_id, condition = transition.key
     if instance_id is None:
-        count = f"{len(facts.offline)} devices are offline"
-        return Subject(at[1], "" if transition.is_flapping else count, zone)
+        return "", "" if transition.is_flapping else f"{offline} devices are offline"
     device = next((each for each in known if each.instance_id == instance_id), None)
     if device is None:
-        return Subject(str(instance_id), "", zone)
-    detail = _headline(session, device) if condition == "broken" else ""
-    return Subject(device.legacy_install_id, detail, zone)
+        return str(instance_id), ""
+    return device.legacy_install_id, _headline(session, device) if condition == "broken" else ""
 
 
 def _headline(session: Session, device: Device) -> str:

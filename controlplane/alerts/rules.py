@@ -158,11 +158,10 @@ def advance(
     """Return the new state of one condition, and its alerts that fire or resolve."""
     transitions: list[Transition] = []
     state = _update(state, value, now)
-    inactive_since = state.inactive_since
-    if state.is_firing and inactive_since is not None:
-        if now - inactive_since >= rules.resolve_after:
-            transitions.append(Transition(key, False, True, inactive_since))
-            state = replace(state, is_firing=False, inactive_since=None)
+    inactive_since = state.inactive_since if state.is_firing else None
+    if inactive_since is not None and now - inactive_since >= rules.resolve_after:
+        transitions.append(Transition(key, False, True, inactive_since))
+        state = replace(state, is_firing=False, inactive_since=None)
     if state.is_flapping and now - state.changes[-1] >= HOUR:
         transitions.append(Transition(key, True, True, state.changes[-1]))
         state = replace(state, is_flapping=False)
@@ -171,11 +170,10 @@ def advance(
     if not state.is_flapping and _flaps(state, now):
         transitions.append(Transition(key, True, False, state.changes[0]))
         state = replace(state, is_flapping=True)
-    active_since = state.active_since
-    if active_since is not None and not state.is_firing and not state.is_flapping:
-        if now - active_since >= rules.fire_after:
-            transitions.append(Transition(key, False, False, active_since))
-            state = replace(state, is_firing=True, inactive_since=None)
+    active_since = None if state.is_firing or state.is_flapping else state.active_since
+    if active_since is not None and now - active_since >= rules.fire_after:
+        transitions.append(Transition(key, False, False, active_since))
+        state = replace(state, is_firing=True, inactive_since=None)
     return state, transitions
 
 

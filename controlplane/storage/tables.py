@@ -200,7 +200,8 @@ class Request(Base):
 class Report(Base):
     """``payload`` is canonical JSON. ``body_hash`` tells a repeated submission from another.
 
-    ``headline`` and ``severity`` are None where an older release received it, until it is read again.
+    ``headline`` and ``severity`` are None for a report of an older release that was not summed up
+    yet.
     """
 
     __tablename__ = "reports"

@@ -17,7 +17,7 @@ from controlplane.support.messages import Link
 
 def create(options: argparse.Namespace) -> int:
     channel = words(options.channel, "a channel")
-    requested_by = words(options.requested_by, "a name")
+    requested_by = words(options.asked_by, "a name")
     require_database(options)
     made = in_database(
         options.database,

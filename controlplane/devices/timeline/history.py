@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.devices.locations.locations import MAINTENANCE_KEPT, schedules, zones
 from controlplane.devices.locations.status import Schedule
-from controlplane.devices.timeline.timeline import DAYS, Liveness, Timeline, build_timeline
+from controlplane.devices.timeline.timeline import DAYS, Events, Liveness, Timeline, build_timeline
 from controlplane.storage.monitoring_tables import MonitoringState, OfflineInterval
 from controlplane.storage.tables import Device, Report, Request
 
@@ -31,8 +31,10 @@ def timeline_of(session: Session, device: Device, now: datetime) -> Timeline:
         Schedule(schedule.hours, schedule.windows_of(device.instance_id)),
         zone,
         now,
-        _by_day(session, Request, device, first, clock),
-        _by_day(session, Report, device, first, clock),
+        Events(
+            _by_day(session, Request, device, first, clock),
+            _by_day(session, Report, device, first, clock),
+        ),
     )
 
 

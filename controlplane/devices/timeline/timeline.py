@@ -1,4 +1,4 @@
-"""The timeline of a device: for each of thirty days and each of their hours, how long it was online.
+"""The timeline of a device: how long it was online, for each of thirty days and their hours.
 
 Days are those of the location's clock, UTC without a time zone. They may have 23 or 25 hours.
 Offline time while the location was closed or in maintenance is counted separately. Time before the
@@ -7,7 +7,7 @@ enrollment, in the future, or while the service was down is unknown.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
@@ -69,20 +69,23 @@ class Liveness:
     outages: tuple[Span, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Number of requests and reports of each day."""
+
+    requests: Counter[date] = field(default_factory=Counter)
+    reports: Counter[date] = field(default_factory=Counter)
+
+
 def build_timeline(
     liveness: Liveness,
     schedule: Schedule,
     zone: str,
     now: datetime,
-    requests: Counter[date] = Counter(),
-    reports: Counter[date] = Counter(),
+    events: Events | None = None,
 ) -> Timeline:
-    """Return the timeline until today, oldest day first.
-
-    Args:
-        requests: number of requests of each day.
-        reports: number of reports of each day.
-    """
+    """Return the timeline until today, oldest day first."""
+    events = events or Events()
     clock = ZoneInfo(zone)
     today = now.astimezone(clock).date()
     begins = _midnight(today - timedelta(days=DAYS - 1), clock)
@@ -93,8 +96,7 @@ def build_timeline(
     offline = _common(known, away)
     parts = (_without(known, away), _without(offline, excused), _common(offline, excused))
     days = tuple(
-        _day(today - timedelta(days=back), clock, parts, requests, reports)
-        for back in range(DAYS - 1, -1, -1)
+        _day(today - timedelta(days=back), clock, parts, events) for back in range(DAYS - 1, -1, -1)
     )
     return Timeline(zone=zone, line="".join(SIGNS[day.state] for day in days), days=days)
 
@@ -103,9 +105,7 @@ Parts = tuple[list[Span], list[Span], list[Span]]
 """When the device was online, offline, and offline while it need not be online."""
 
 
-def _day(
-    day: date, clock: ZoneInfo, parts: Parts, requests: Counter[date], reports: Counter[date]
-) -> TimelineDay:
+def _day(day: date, clock: ZoneInfo, parts: Parts, events: Events) -> TimelineDay:
     start, end = _midnight(day, clock), _midnight(day + timedelta(days=1), clock)
     hours, at = [], start
     while at < end:
@@ -114,8 +114,8 @@ def _day(
     return TimelineDay(
         **_cell(start, end, parts).model_dump(),
         date=day.isoformat(),
-        requests=requests[day],
-        reports=reports[day],
+        requests=events.requests[day],
+        reports=events.reports[day],
         hours=tuple(hours),
     )
 

@@ -60,7 +60,7 @@ def put_away(file: str, device: SimulatedDevice) -> None:
         row.last_seen_at, row.priority = now - timedelta(hours=2), Priority.OFFLINE
         noted = session.get(MonitoringState, 1)
         assert noted is not None
-        noted.began_at = now - timedelta(days=40)
+        noted.started_at = now - timedelta(days=40)
         session.execute(delete(OfflineInterval).where(OfflineInterval.device == row.position))
         for days, hours in SILENCES:
             since = now - timedelta(days=days)
@@ -68,7 +68,7 @@ def put_away(file: str, device: SimulatedDevice) -> None:
             session.add(OfflineInterval(device=row.position, since=since, until=until))
         session.add(OfflineInterval(device=row.position, since=row.last_seen_at, until=None))
         at = (row.organization_id, row.location_id)
-        set_location(session, at, "Europe/Riga", None)
+        set_location(session, at, "Europe/Riga", None, now)
         since = now - timedelta(days=20)
         window = Maintenance(None, since, since + timedelta(hours=15))
         add_maintenance(session, at, window, "new cables")

@@ -67,7 +67,7 @@ def upgrade() -> None:
         for old, new in columns.items():
             op.execute(sa.text(f"ALTER TABLE {table} RENAME COLUMN {old} TO {new}"))
     for table, column, old, new in VALUES:
-        op.execute(sa.text(f"UPDATE {table} SET {column} = '{new}' WHERE {column} = '{old}'"))  # noqa: S608
+        op.execute(sa.text(f"UPDATE {table} SET {column} = '{new}' WHERE {column} = '{old}'"))
     _rename_in_bodies()
     _rename_constraints()
     _create_indexes()

@@ -316,7 +316,7 @@ async def test_a_stream_that_is_open_is_watched_though_its_key_is_forgotten(
         assert not streams.owners()
 
 
-async def test_a_wish_outlives_the_session_and_not_the_membership(
+async def test_a_pending_request_outlives_the_session_and_not_the_membership(
     service: RunningService,
 ) -> None:
     person = make_person(service)
@@ -325,10 +325,10 @@ async def test_a_wish_outlives_the_session_and_not_the_membership(
     device = await service.device().enrolled()
     other = await service.device().enrolled()
     until = {"kind": "network", "until": "2026-11-22T12:00:00.000Z"}
-    service.clock.advance(3600)  # both are silent, so both wishes wait
+    service.clock.advance(3600)  # both are offline, so both requests wait
     for each in (device, other):
         body = {"instanceIds": [str(each.instance_id)], **until}
-        assert (await browser.post("/console/api/wish", body)).status_code == 200
+        assert (await browser.post("/console/api/pending-requests", body)).status_code == 200
     await browser.post("/api/auth/sign-out")
     await poll_changes(service.core)
     await device.heartbeat()
@@ -351,7 +351,7 @@ async def test_a_pending_request_ends_when_its_member_may_no_longer_make_it(
     device = await service.device().enrolled()
     service.clock.advance(3600)  # it is offline, so the request is pending
     body = {"kind": "network", "until": "2026-11-22T12:00:00.000Z", "all": True}
-    assert (await browser.post("/console/api/wish", body)).status_code == 200
+    assert (await browser.post("/console/api/pending-requests", body)).status_code == 200
     await browser.post(SIGN_OUT)
     change(service, person, role, locations)
     await device.heartbeat()

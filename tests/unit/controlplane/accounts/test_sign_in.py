@@ -310,7 +310,7 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("headers", FOREIGN)
-@pytest.mark.parametrize("path", [SIGN_IN, SIGN_OUT, OVERVIEW, "/console/api/wish"])
+@pytest.mark.parametrize("path", [SIGN_IN, SIGN_OUT, OVERVIEW, "/console/api/pending-requests"])
 async def test_another_site_cannot_use_the_cookie(
     service: RunningService, path: str, headers: dict[str, str]
 ) -> None:
@@ -323,7 +323,7 @@ async def test_another_site_cannot_use_the_cookie(
     assert "set-cookie" not in refused.headers
 
 
-@pytest.mark.parametrize("path", [SIGN_OUT, "/console/api/wish"])
+@pytest.mark.parametrize("path", [SIGN_OUT, "/console/api/pending-requests"])
 async def test_what_changes_anything_needs_to_say_where_it_comes_from(
     service: RunningService, path: str
 ) -> None:

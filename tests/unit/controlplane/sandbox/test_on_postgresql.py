@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from controlplane.merchant.zones import set_zone
 
 from agent.wire.codec import encode
 from controlplane.analytics.registry import OPERATIONS
+from controlplane.merchant.locations import set_zone
 from controlplane.merchant.rebuild import rebuild
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
@@ -59,7 +59,9 @@ def play(database: Database) -> list[dict[str, int]]:
     going = database.read(lambda s: standing_trade(s, standing_plan(s, ORGANIZATION)))
     database.write(lambda session: go_on(session, going, SINCE, NOW))
     wrong = [database.write(rebuild)]
-    database.write(lambda session: set_zone(session, 1, "Asia/Kathmandu"))
+    database.write(
+        lambda session: set_zone(session, (ORGANIZATION, "loc-0001"), "Asia/Kathmandu", NOW)
+    )
     return [*wrong, database.write(rebuild)]
 
 
