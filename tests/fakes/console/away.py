@@ -1,4 +1,4 @@
-"""A device that is not heard: its thirty days, and a report that is asked for when it is back."""
+"""A device that is offline: its timeline, and a pending request."""
 
 from datetime import timedelta
 from typing import Any, Final
@@ -30,9 +30,9 @@ async def when_back(
             await device.submit(requestId=command["requestId"], kind=command["kind"])
     put_away(database, device)
     await page.go(f"#/device/{device.instance_id}")
-    await page.click("#wish-network")
-    told["wished"] = await page.until("document.querySelector('.wishes')?.innerText")
-    told["days"] = await page.run("document.querySelector('.strip svg').ariaLabel")
+    await page.click("#pending-network")
+    told["pending"] = await page.until("document.querySelector('.cards.pending')?.innerText")
+    told["days"] = await page.run("document.querySelector('.timeline svg').ariaLabel")
     await page.look("device-away")
     await page.go("#/devices")
     told["waiting"] = await page.until(
@@ -42,14 +42,14 @@ async def when_back(
     await page.look("devices-waiting")
     await page.go(f"#/device/{device.instance_id}")
     await page.click("#cancel-network")
-    told["cancelled"] = await page.until("!document.querySelector('.wishes') && 'cancelled'")
+    told["cancelled"] = await page.until("!document.querySelector('.cards.pending') && 'cancelled'")
     await device.heartbeat()
     await page.go("#/devices")
     await page.until(ROWS)
 
 
 def put_away(file: str, device: SimulatedDevice) -> None:
-    """Write what a month would have written, and that it is not heard now."""
+    """Write the liveness of a month, with the device offline now."""
     now = system_clock()
     database = Database(file)
 

@@ -4,7 +4,7 @@ import json
 from typing import Any, Final
 
 import httpx2
-from controlplane.merchant.places import name_organization
+from controlplane.merchant.locations import name_organization
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
@@ -137,8 +137,8 @@ async def _sign_in(page: Page, told: dict[str, Any], url: str) -> None:
 async def _ask(page: Page, instance_id: str) -> None:
     """A call that writes, by the cookie."""
     await page.go(f"#/device/{instance_id}")
-    await page.click("#ask-network")
-    await page.until("document.querySelector('#ask-network').ariaDisabled === 'true'")
+    await page.click("#request-network")
+    await page.until("document.querySelector('#request-network').ariaDisabled === 'true'")
 
 
 async def _profile(page: Page, told: dict[str, Any], http: httpx2.AsyncClient) -> None:

@@ -258,7 +258,7 @@ async def test_a_device_has_a_line_for_each_report(service: RunningService) -> N
         each["reportId"] for each in found["detail"]["reports"]
     }
     (request,) = found["detail"]["requests"]
-    assert found["askers"] == {request["requestedById"]: "test"}
+    assert found["requesters"] == {request["requestedById"]: "test"}
     elsewhere = service.make_key(locations=["loc-0002"])
     body = json.dumps({"instanceId": device.instance_id})
     reply = await service.post("/console/api/device", body, api_key=elsewhere)
