@@ -8,7 +8,7 @@ from controlplane.audit.reading import Wanted, entries
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import Place
 from controlplane.operation.operation import Procedure, procedure
-from controlplane.storage.audit_tables import AuditEntry
+from controlplane.operation.records import record_of
 
 PATH: Final = "/console/api/audit"
 
@@ -30,25 +30,6 @@ def audit(context: RequestContext, body: AuditRequest) -> AuditReply:
     if len(rows) > size:
         next_cursor = context.cursors.write(listing, Place(0, page[-1].position))
     return AuditReply(
-        entries=tuple(record(row) for row in page),
+        entries=tuple(record_of(AuditRecord, row) for row in page),
         next_cursor=next_cursor,
-    )
-
-
-def record(row: AuditEntry) -> AuditRecord:
-    return AuditRecord(
-        at=row.at,
-        actor_kind=row.actor_kind,
-        actor_id=row.actor_id,
-        actor_name=row.actor_name,
-        credential_kind=row.credential_kind,
-        credential_id=row.credential_id,
-        credential_hint=row.credential_hint,
-        operation=row.operation,
-        subject_kind=row.subject_kind,
-        subject_id=row.subject_id,
-        subject_name=row.subject_name,
-        detail=row.detail,
-        outcome=row.outcome,
-        address=row.address,
     )

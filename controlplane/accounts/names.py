@@ -7,6 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.messages import OrganizationRecord
+from controlplane.operation.records import record_of
 from controlplane.storage.account_tables import Membership
 from controlplane.storage.merchant.merchant_tables import Location, Organization
 from controlplane.storage.statements import in_steps
@@ -52,11 +53,11 @@ def organization_records(
 ) -> tuple[OrganizationRecord, ...]:
     names = names_of_organizations(session, {each.organization_id for each in memberships})
     return tuple(
-        OrganizationRecord(
+        record_of(
+            OrganizationRecord,
+            each,
             id=each.organization_id,
             name=names.get(each.organization_id),
-            role=each.role,
-            locations=tuple(each.locations),
         )
         for each in memberships
     )

@@ -9,15 +9,9 @@ from typing import Final
 from sqlalchemy import ColumnElement, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
+from controlplane.alerts import store
 from controlplane.alerts.facts import BoundDevice, Monitoring, facts_of
 from controlplane.alerts.rules import Rules, Transition, evaluate
-from controlplane.alerts.store import (
-    StoredStates,
-    Subject,
-    read_states,
-    record_transition,
-    write_states,
-)
 from controlplane.devices.liveness import record_service_outage, update_liveness
 from controlplane.devices.locations.locations import At, schedules, zones
 from controlplane.devices.priority import NOT_ONLINE, OFFLINE, ONLINE, Priority
@@ -75,7 +69,7 @@ def _check(session: Session, now: datetime, settings: Settings) -> Monitoring:
 def _evaluate_locations(
     session: Session, now: datetime, settings: Settings, *, is_settled: bool
 ) -> int:
-    states = read_states(session)
+    states = store.read_states(session)
     devices = _devices(session, states)
     at = sorted(states.keys() | devices.keys())
     by_location, counts = schedules(session, now, at), _counts(session, at)
@@ -101,18 +95,20 @@ def _evaluate_locations(
             - {each.instance_id for each in bound},
         )
         after, transitions = evaluate(before, facts, now, rules)
-        write_states(session, location, before, after)
+        store.write_states(session, location, before, after)
         for transition in transitions:
             offline = len(facts.offline)
             name, detail = _describe(session, transition, known, offline)
-            subject = Subject(name or location[1], detail, clocks.get(location))
+            subject = store.Subject(name or location[1], detail, clocks.get(location))
             has_webhook = settings.notify_url is not None
-            record_transition(session, location, transition, subject, now, has_webhook=has_webhook)
+            store.record_transition(
+                session, location, transition, subject, now, has_webhook=has_webhook
+            )
         count += len(transitions)
     return count
 
 
-def _devices(session: Session, states: StoredStates) -> dict[At, list[Device]]:
+def _devices(session: Session, states: store.StoredStates) -> dict[At, list[Device]]:
     """Return the devices to evaluate: offline, broken, or with a stored state."""
     instances = [key.instance_id for keys in states.values() for key in keys if key.instance_id]
     is_broken = (Device.severity == "bad") & (Device.priority != Priority.REVOKED)

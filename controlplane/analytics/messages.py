@@ -13,21 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from agent.wire.base import Absent, Array, Count, Exact, Number, Tolerant
 from agent.wire.text import NonEmptyText
-from controlplane.figures.records import (
-    Activity,
-    Bucket,
-    Cents,
-    Coverage,
-    CurrencyFigures,
-    CurrencySummary,
-    Figures,
-    Item,
-    LocationFigures,
-    Method,
-    TradingDay,
-    VenuePulse,
-    Window,
-)
+from controlplane.figures import records
 from controlplane.figures.windows import Period
 from controlplane.merchant.sales import PaymentType
 from controlplane.operation.storable_text import STORABLE
@@ -87,8 +73,8 @@ class NarrowedQuery(FiguresQuery):
 
 
 class SummaryPeriod(Tolerant):
-    windows: Array[Window]
-    currencies: Array[CurrencySummary]
+    windows: Array[records.Window]
+    currencies: Array[records.CurrencySummary]
 
 
 class FinancialSummary(Tolerant):
@@ -97,8 +83,8 @@ class FinancialSummary(Tolerant):
 
 
 class FiguresPeriod(Tolerant):
-    windows: Array[Window]
-    currencies: Array[CurrencyFigures]
+    windows: Array[records.Window]
+    currencies: Array[records.CurrencyFigures]
 
 
 class Financial(Tolerant):
@@ -110,25 +96,25 @@ class CurrencyItems(Tolerant):
     """The items with the greatest net; ``omittedCount`` more have ``omittedNetCents``."""
 
     currency: str
-    items: Array[Item]
+    items: Array[records.Item]
     omitted_count: Count
-    omitted_net_cents: Cents
+    omitted_net_cents: records.Cents
 
 
 class CurrencyTrading(Tolerant):
     currency: str
-    trading_revenue_cents: Cents
-    days: Array[TradingDay]
+    trading_revenue_cents: records.Cents
+    days: Array[records.TradingDay]
 
 
 class CurrencyBuckets(Tolerant):
     currency: str
-    buckets: Array[Bucket]
+    buckets: Array[records.Bucket]
 
 
 class CurrencyCoverage(Tolerant):
     currency: str
-    coverage: Coverage
+    coverage: records.Coverage
 
 
 class Dashboard(Tolerant):
@@ -136,66 +122,66 @@ class Dashboard(Tolerant):
     financial_items: Array[CurrencyItems]
     financial_trading: Array[CurrencyTrading]
     buckets: Array[CurrencyBuckets]
-    windows: Array[Window]
+    windows: Array[records.Window]
     coverage: Array[CurrencyCoverage]
 
 
 class Chart(Tolerant):
-    windows: Array[Window]
+    windows: Array[records.Window]
     currencies: Array[CurrencyBuckets]
 
 
 class CurrencySales(Tolerant):
     currency: str
-    figures: Figures
-    previous_net_cents: Cents
+    figures: records.Figures
+    previous_net_cents: records.Cents
     delta_percent: Number | None
 
 
 class Sales(Tolerant):
-    windows: Array[Window]
+    windows: Array[records.Window]
     currencies: Array[CurrencySales]
 
 
 class Items(Tolerant):
-    windows: Array[Window]
+    windows: Array[records.Window]
     currencies: Array[CurrencyItems]
 
 
 class CurrencyReconciliation(Tolerant):
     currency: str
-    methods: Array[Method]
-    coverage: Coverage
+    methods: Array[records.Method]
+    coverage: records.Coverage
 
 
 class Reconciliation(Tolerant):
-    windows: Array[Window]
+    windows: Array[records.Window]
     currencies: Array[CurrencyReconciliation]
 
 
 class Trend(Tolerant):
-    windows: Array[Window]
+    windows: Array[records.Window]
     currencies: Array[CurrencyTrading]
 
 
 class CurrencyVenues(Tolerant):
     currency: str
-    locations: Array[LocationFigures]
+    locations: Array[records.LocationFigures]
 
 
 class Venues(Tolerant):
-    windows: Array[Window]
+    windows: Array[records.Window]
     currencies: Array[CurrencyVenues]
 
 
 class FinancialPulse(Tolerant):
-    venues: Array[VenuePulse]
+    venues: Array[records.VenuePulse]
 
 
 class VenueActivity(Tolerant):
     location_id: str
     activity_complete: bool
-    activity: Array[Activity]
+    activity: Array[records.Activity]
 
 
 class Pulse(Tolerant):

@@ -10,11 +10,11 @@ from sqlalchemy.orm import Session
 
 from agent.presentation.report_csv import csv_of
 from agent.wire.codec import encode
-from controlplane.accounts.audit_operations import record
 from controlplane.audit.messages import AuditRecord
 from controlplane.audit.reading import Wanted, entries
 from controlplane.cli.arguments.audit import SHOWN
 from controlplane.cli.keys import in_database, require_database
+from controlplane.operation.records import record_of
 
 COLUMNS: Final = tuple(AuditRecord.__pydantic_fields__)
 
@@ -38,7 +38,7 @@ def _records(session: Session, options: argparse.Namespace) -> list[AuditRecord]
     limit = options.limit or (None if takes_all else SHOWN)
     organization = None if options.of_nobody else options.organization
     wanted = Wanted(by=options.by, since=since)
-    return [record(row) for row in entries(session, organization, wanted, limit)]
+    return [record_of(AuditRecord, row) for row in entries(session, organization, wanted, limit)]
 
 
 def _cells(entry: AuditRecord) -> tuple[str, ...]:

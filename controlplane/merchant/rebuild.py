@@ -13,13 +13,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.figures.local_time import HOURS
 from controlplane.merchant.contributions import SPAN_DAYS
-from controlplane.storage.merchant.rollup_tables import (
-    DayRollup,
-    HourRollup,
-    ItemDayRollup,
-    ItemSpanRollup,
-    UnitRollup,
-)
+from controlplane.storage.merchant import rollup_tables
 
 COMPLETED: Final = "s.status = 'completed'"
 GIVEN_BACK: Final = "refunds r JOIN sales s ON s.position = r.sale"
@@ -56,7 +50,7 @@ class Recipe:
 
 RECIPES: Final = (
     Recipe(
-        HourRollup,
+        rollup_tables.HourRollup,
         (
             Fact("sales s", COMPLETED, SALE_HOUR,
                  {"gross": "s.gross", "discount": "s.gross - s.total", "sale_count": "1"}),
@@ -65,7 +59,7 @@ RECIPES: Final = (
         ),
     ),
     Recipe(
-        DayRollup,
+        rollup_tables.DayRollup,
         (
             Fact("sales s", COMPLETED, SALE_DAY, {
                 "gross": "s.gross", "discount": "s.gross - s.total", "sale_count": "1",
@@ -89,7 +83,7 @@ RECIPES: Final = (
         ),
     ),
     Recipe(
-        ItemDayRollup,
+        rollup_tables.ItemDayRollup,
         (
             Fact(
                 "sale_lines l JOIN sales s ON s.position = l.sale"
@@ -120,7 +114,7 @@ RECIPES: Final = (
     ),
     # The other two follow from the articles' days: they are small.
     Recipe(
-        UnitRollup,
+        rollup_tables.UnitRollup,
         (
             Fact(
                 "item_day_rollups s JOIN line_snapshots n ON n.position = s.snapshot",
@@ -132,7 +126,7 @@ RECIPES: Final = (
         ),
     ),
     Recipe(
-        ItemSpanRollup,
+        rollup_tables.ItemSpanRollup,
         (
             Fact(
                 "item_day_rollups s",

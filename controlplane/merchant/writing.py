@@ -33,15 +33,9 @@ from controlplane.merchant.sales import (
     refund_tax,
     way_of_payment,
 )
+from controlplane.storage.merchant import rollup_tables
 from controlplane.storage.merchant.catalog_tables import LineSnapshot
 from controlplane.storage.merchant.merchant_tables import Location
-from controlplane.storage.merchant.rollup_tables import (
-    DayRollup,
-    HourRollup,
-    ItemDayRollup,
-    ItemSpanRollup,
-    UnitRollup,
-)
 from controlplane.storage.merchant.sales_tables import (
     Refund,
     RefundLine,
@@ -108,11 +102,11 @@ def add_refund(session: Session, refund: NewRefund, now: datetime) -> int:
 
 def add_up(session: Session, found: Contributions) -> None:
     for rollup, sums in (
-        (HourRollup, contributions.rows_of(found.hours)),
-        (DayRollup, contributions.rows_of(found.days)),
-        (UnitRollup, contributions.rows_of(found.units)),
-        (ItemDayRollup, contributions.rows_of(found.item_days)),
-        (ItemSpanRollup, contributions.rows_of(found.item_spans)),
+        (rollup_tables.HourRollup, contributions.rows_of(found.hours)),
+        (rollup_tables.DayRollup, contributions.rows_of(found.days)),
+        (rollup_tables.UnitRollup, contributions.rows_of(found.units)),
+        (rollup_tables.ItemDayRollup, contributions.rows_of(found.item_days)),
+        (rollup_tables.ItemSpanRollup, contributions.rows_of(found.item_spans)),
     ):
         add_to(session, rollup, sums)
 

@@ -21,12 +21,7 @@ from controlplane.operation.errors import (
     invalid_field,
     not_found,
 )
-from controlplane.pending_requests.records import (
-    CancelPendingReply,
-    CancelPendingRequest,
-    CreatePendingReply,
-    CreatePendingRequest,
-)
+from controlplane.pending_requests import records
 from controlplane.storage.monitoring_tables import PendingRequest
 from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device
@@ -34,7 +29,9 @@ from controlplane.storage.tables import Device
 UNTIL_MAX: Final = timedelta(days=92)
 
 
-def create(context: RequestContext, body: CreatePendingRequest) -> CreatePendingReply:
+def create(
+    context: RequestContext, body: records.CreatePendingRequest
+) -> records.CreatePendingReply:
     """Create a pending request for each device. A device has at most one of each kind."""
     if not context.now < body.until <= context.now + UNTIL_MAX:
         raise invalid_field("until", f"must be in the future, at most {UNTIL_MAX.days} days")
@@ -50,7 +47,7 @@ def create(context: RequestContext, body: CreatePendingRequest) -> CreatePending
     context.changed |= {each.position for each in able}
     if able:
         context.note(_event(able, body))
-    return CreatePendingReply(
+    return records.CreatePendingReply(
         pending_requests=tuple(each.id for each in (*existing.values(), *rows)),
         created=len(rows),
         existing=len(existing),
@@ -59,7 +56,9 @@ def create(context: RequestContext, body: CreatePendingRequest) -> CreatePending
     )
 
 
-def cancel(context: RequestContext, body: CancelPendingRequest) -> CancelPendingReply:
+def cancel(
+    context: RequestContext, body: records.CancelPendingRequest
+) -> records.CancelPendingReply:
     """Cancel a pending request. A request that was already sent stays: the contract has no way
     to cancel it."""
     query = (
@@ -73,10 +72,10 @@ def cancel(context: RequestContext, body: CancelPendingRequest) -> CancelPending
     if row.state in OPEN:
         row.state, row.updated_at = "cancelled", context.now
         context.note(Event("pending_request.cancel", device_subject(device), row.kind))
-    return CancelPendingReply(cancelled=row.state == "cancelled", state=row.state)
+    return records.CancelPendingReply(cancelled=row.state == "cancelled", state=row.state)
 
 
-def _devices(context: RequestContext, body: CreatePendingRequest) -> Sequence[Device]:
+def _devices(context: RequestContext, body: records.CreatePendingRequest) -> Sequence[Device]:
     given = (body.instance_ids, body.location, body.all)
     if sum(each is not None for each in given) != 1:
         raise invalid_field(
@@ -102,7 +101,7 @@ def _is_able(device: Device, kind: Kind) -> bool:
     return True
 
 
-def _event(devices: Sequence[Device], body: CreatePendingRequest) -> Event:
+def _event(devices: Sequence[Device], body: records.CreatePendingRequest) -> Event:
     detail = f"{body.kind}, until {body.until:%Y-%m-%d %H:%M} UTC"
     if len(devices) == 1:
         return Event("pending_request.create", device_subject(devices[0]), detail)
@@ -146,7 +145,9 @@ def _refuse_too_many(context: RequestContext, more: int) -> None:
         )
 
 
-def _new(context: RequestContext, device: Device, body: CreatePendingRequest) -> PendingRequest:
+def _new(
+    context: RequestContext, device: Device, body: records.CreatePendingRequest
+) -> PendingRequest:
     return PendingRequest(
         id=uuid.uuid4(),
         organization_id=device.organization_id,

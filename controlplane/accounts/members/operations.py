@@ -3,33 +3,21 @@
 An organization keeps an owner of every location: nobody else could make one.
 """
 
+from functools import partial
 from typing import Final
 from uuid import UUID
 
 from sqlalchemy import select
 
 from controlplane.accounts import users
-from controlplane.accounts.members import invitations
-from controlplane.accounts.members.messages import (
-    InvitationRecord,
-    InvitationRevokeReply,
-    InvitationRevokeRequest,
-    InviteReply,
-    InviteRequest,
-    MemberChangeReply,
-    MemberChangeRequest,
-    MemberRecord,
-    MemberRemoveReply,
-    MemberRemoveRequest,
-    MembersReply,
-    MembersRequest,
-)
+from controlplane.accounts.members import invitations, messages
 from controlplane.accounts.members.rules import require_owner
 from controlplane.accounts.users import Member
 from controlplane.operation.audit_entries import Event, Subject, granted, user_subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import conflict, invalid_field, not_found
 from controlplane.operation.operation import Procedure, procedure
+from controlplane.operation.records import record_of
 from controlplane.storage.account_tables import Invitation, Membership, User
 
 PREFIX: Final = "/console/api/members"
@@ -37,39 +25,40 @@ JOIN_PATH: Final = "/#/join/"
 """It goes after ``#``, which no browser sends or logs."""
 
 
+_write = partial(procedure, writes=True, of_person=True)
+
+
 def member_operations() -> tuple[Procedure, ...]:
     return (
-        procedure(PREFIX, MembersRequest, MembersReply, members, of_person=True),
-        procedure(
-            f"{PREFIX}/change", MemberChangeRequest, MemberChangeReply, change,
-            writes=True, of_person=True,
+        procedure(PREFIX, messages.MembersRequest, messages.MembersReply, members, of_person=True),
+        _write(
+            f"{PREFIX}/change", messages.MemberChangeRequest, messages.MemberChangeReply, change
         ),
-        procedure(
-            f"{PREFIX}/remove", MemberRemoveRequest, MemberRemoveReply, remove,
-            writes=True, of_person=True,
+        _write(
+            f"{PREFIX}/remove", messages.MemberRemoveRequest, messages.MemberRemoveReply, remove
         ),
-        procedure(
-            f"{PREFIX}/invite", InviteRequest, InviteReply, invite, writes=True, of_person=True
-        ),
-        procedure(
-            f"{PREFIX}/revoke-invitation", InvitationRevokeRequest, InvitationRevokeReply,
-            revoke_invitation, writes=True, of_person=True,
+        _write(f"{PREFIX}/invite", messages.InviteRequest, messages.InviteReply, invite),
+        _write(
+            f"{PREFIX}/revoke-invitation", messages.InvitationRevokeRequest,
+            messages.InvitationRevokeReply, revoke_invitation,
         ),
     )  # fmt: skip
 
 
-def members(context: RequestContext, _body: MembersRequest) -> MembersReply:
+def members(context: RequestContext, _body: messages.MembersRequest) -> messages.MembersReply:
     """Return the members, by their addresses, and the invitations that wait."""
     require_owner(context)
     session, organization_id = context.session, context.caller.organization_id
     waiting = invitations.waiting(session, organization_id, context.now)
-    return MembersReply(
+    return messages.MembersReply(
         members=tuple(_record(context, each) for each in users.members(session, organization_id)),
-        invitations=tuple(_invitation_record(row) for row in waiting),
+        invitations=tuple(record_of(messages.InvitationRecord, row) for row in waiting),
     )
 
 
-def change(context: RequestContext, body: MemberChangeRequest) -> MemberChangeReply:
+def change(
+    context: RequestContext, body: messages.MemberChangeRequest
+) -> messages.MemberChangeReply:
     """Change what a member may do, and where."""
     require_owner(context)
     member = _member(context, body.user_id)
@@ -86,10 +75,12 @@ def change(context: RequestContext, body: MemberChangeRequest) -> MemberChangeRe
     )
     now_is = granted(body.role, member.membership.locations)
     context.note(Event("member.change", user_subject(member.user), f"{was} → {now_is}"))
-    return MemberChangeReply(member=_record(context, member))
+    return messages.MemberChangeReply(member=_record(context, member))
 
 
-def remove(context: RequestContext, body: MemberRemoveRequest) -> MemberRemoveReply:
+def remove(
+    context: RequestContext, body: messages.MemberRemoveRequest
+) -> messages.MemberRemoveReply:
     """End a membership, and the keys and sessions that it carried."""
     require_owner(context)
     member = _member(context, body.user_id)
@@ -98,10 +89,10 @@ def remove(context: RequestContext, body: MemberRemoveRequest) -> MemberRemoveRe
     users.remove_membership(
         context.session, body.user_id, context.caller.organization_id, context.now
     )
-    return MemberRemoveReply(removed=True)
+    return messages.MemberRemoveReply(removed=True)
 
 
-def invite(context: RequestContext, body: InviteRequest) -> InviteReply:
+def invite(context: RequestContext, body: messages.InviteRequest) -> messages.InviteReply:
     """Make a link by which somebody becomes a member, once, within 24 hours."""
     require_owner(context)
     session, organization_id = context.session, context.caller.organization_id
@@ -126,12 +117,14 @@ def invite(context: RequestContext, body: InviteRequest) -> InviteReply:
         now=context.now,
     )
     context.note(Event("member.invite", _invitation_subject(row), granted(row.role, row.locations)))
-    return InviteReply(invitation=_invitation_record(row), path=f"{JOIN_PATH}{code}")
+    return messages.InviteReply(
+        invitation=record_of(messages.InvitationRecord, row), path=f"{JOIN_PATH}{code}"
+    )
 
 
 def revoke_invitation(
-    context: RequestContext, body: InvitationRevokeRequest
-) -> InvitationRevokeReply:
+    context: RequestContext, body: messages.InvitationRevokeRequest
+) -> messages.InvitationRevokeReply:
     """Take an invitation back: its link is worth nothing any more."""
     require_owner(context)
     row = context.session.get(Invitation, body.invitation_id)
@@ -139,7 +132,7 @@ def revoke_invitation(
         raise not_found("invitation")
     context.note(Event("invitation.revoke", _invitation_subject(row)))
     context.session.delete(row)
-    return InvitationRevokeReply(revoked=True)
+    return messages.InvitationRevokeReply(revoked=True)
 
 
 def _member(context: RequestContext, user_id: UUID) -> Member:
@@ -166,27 +159,14 @@ def _this(context: RequestContext) -> UUID:
     return context.caller.owner_id
 
 
-def _record(context: RequestContext, member: Member) -> MemberRecord:
+def _record(context: RequestContext, member: Member) -> messages.MemberRecord:
     user, membership = member.user, member.membership
-    return MemberRecord(
-        user_id=user.id,
+    return record_of(
+        messages.MemberRecord,
+        membership,
         email=user.email,
         name=user.name,
-        role=membership.role,
-        locations=tuple(membership.locations),
-        created_at=membership.created_at,
         is_this=user.id == context.caller.owner_id,
-    )
-
-
-def _invitation_record(row: Invitation) -> InvitationRecord:
-    return InvitationRecord(
-        id=row.id,
-        email=row.email,
-        role=row.role,
-        locations=tuple(row.locations),
-        created_at=row.created_at,
-        expires_at=row.expires_at,
     )
 
 

@@ -27,6 +27,7 @@ from controlplane.devices.records import device_records
 from controlplane.devices.requests import lifecycle
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import Place
+from controlplane.operation.records import record_of
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import User
 from controlplane.storage.tables import ApiKey, Device, Report, Request
@@ -164,16 +165,7 @@ def rows_at(
 
 
 def line_of(report: Report) -> ReportLine:
-    return ReportLine(
-        report_id=report.id,
-        instance_id=report.instance_id,
-        request_id=report.request_id,
-        kind=report.kind,
-        outcome=report.outcome,
-        created_at=report.created_at,
-        severity=report.severity,
-        headline=report.headline,
-    )
+    return record_of(ReportLine, report, report_id=report.id)
 
 
 def names_of_requesters(session: Session, ids: Collection[str]) -> dict[str, str]:
@@ -227,14 +219,7 @@ def _open_requests(
     found: dict[UUID, list[OpenRequest]] = defaultdict(list)
     for each in requests:
         found[each.binding_id].append(
-            OpenRequest(
-                id=each.id,
-                kind=each.kind,
-                status=each.status,
-                created_at=each.created_at,
-                started_at=each.started_at,
-                requested_by=requesters.get(each.requested_by_id),
-            )
+            record_of(OpenRequest, each, requested_by=requesters.get(each.requested_by_id))
         )
     return found
 

@@ -8,6 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from controlplane.devices.overview.records import PendingRequestRecord
+from controlplane.operation.records import record_of
 from controlplane.storage.monitoring_tables import PendingRequest
 from controlplane.storage.tables import ApiKey, Device
 
@@ -32,13 +33,7 @@ def pending_requests_of(
     )
     found: dict[tuple[str, UUID], tuple[PendingRequestRecord, ...]] = {}
     for row, name in session.execute(query):
-        record = PendingRequestRecord(
-            id=row.id,
-            kind=row.kind,
-            until=row.until,
-            created_at=row.created_at,
-            requested_by=name,
-        )
+        record = record_of(PendingRequestRecord, row, requested_by=name)
         key = (row.organization_id, row.instance_id)
         found[key] = (*found.get(key, ()), record)
     return found

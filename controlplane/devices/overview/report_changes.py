@@ -17,6 +17,7 @@ from agent.wire.payloads.by_kind import ReportPayload
 from controlplane.devices.overview.records import ReportChange, ReportChanges
 from controlplane.devices.records import payload_of
 from controlplane.operation.context import RequestContext
+from controlplane.operation.records import record_of
 from controlplane.storage.tables import Device, Report
 
 log = logging.getLogger("controlplane.devices.overview.report_changes")
@@ -108,9 +109,7 @@ def _record(earlier: Report, report: Report) -> ReportChanges | None:
         since=earlier.created_at,
         verdict=changes.verdict,
         severity=changes.tone,
-        changes=tuple(
-            ReportChange(severity=each.tone, sentence=each.sentence) for each in changes.shown
-        ),
+        changes=tuple(record_of(ReportChange, each, severity=each.tone) for each in changes.shown),
         more=changes.more,
         not_compared=changes.not_compared,
     )

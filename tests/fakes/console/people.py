@@ -4,7 +4,6 @@ import json
 from typing import Any, Final
 
 import httpx2
-from controlplane.merchant.locations import name_organization
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
@@ -12,6 +11,7 @@ from controlplane.accounts import users
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
 from controlplane.accounts.passwords import hashed
 from controlplane.clock import system_clock
+from controlplane.merchant.locations import name_organization
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import SignInSession
 from controlplane.storage.database import Database

@@ -14,7 +14,8 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 HOSTILE: Final = '<img src=x onerror="document.title=1">'
 NAMES: Final = "[...document.querySelectorAll('td.who .name')].map((each) => each.textContent)"
 TILES: Final = "[...document.querySelectorAll('.tile')].map((each) => each.innerText).join('|')"
-CSV: Final = """import("/console/downloads.js").then(({ csv }) => csv([{ state: "online", reports: [],
+CSV: Final = """import("/console/downloads.js").then(({ csv }) => csv([{ state: "online",
+  reports: [],
   requests: [], device: { legacyInstallId: '=1+"1"', locationId: "@home", platform: "linux",
   appVersion: null, lastSeenAt: "2026-11-20T12:00:00Z", instanceId: "-1" } }]))"""
 SAVED: Final = """new Promise((found) => {
