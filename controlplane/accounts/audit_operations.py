@@ -1,4 +1,4 @@
-"""The audit log for the console: for owners of the whole organization, signed in."""
+"""The audit log in the console, for signed-in owners of the whole organization."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ def audit_operations() -> tuple[Procedure, ...]:
 
 
 def audit(context: RequestContext, body: AuditRequest) -> AuditReply:
-    """Return a page of what was asked and changed in the organization, newest first."""
+    """Return a page of the organization's audit log, newest first."""
     require_owner(context)
     size = body.size or PAGE_DEFAULT
     listing = (context.organization_id, "audit")

@@ -1,4 +1,4 @@
-"""API keys in the database: made and revoked on the command line, recognised at each call."""
+"""API keys in the database."""
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ HINT_LENGTH = 4
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key that is in no database yet. ``secret`` is the key itself, which none ever holds."""
+    """A key that is not stored yet. ``secret`` is the key itself, which is never stored."""
 
     id: UUID
     secret: str
@@ -46,7 +46,7 @@ def add_keys(
     now: datetime,
     owner_id: UUID | None = None,
 ) -> None:
-    """``owner_id`` is the member as whom they act; None: they are bound to nobody."""
+    """Store new keys. ``owner_id`` is the user as whom they act, None for the operator's keys."""
     for key in keys:
         row = ApiKey(
             id=key.id,
@@ -71,24 +71,24 @@ def create_key(
     organization_id: str,
     now: datetime,
 ) -> tuple[UUID, str]:
-    """Return the id and the key itself, which is kept nowhere."""
+    """Create a key. Return its id and the key itself, which is not stored."""
     key = new_key(name=name, locations=locations)
     add_keys(session, [key], can_write=can_write, organization_id=organization_id, now=now)
     return key.id, key.secret
 
 
 def recognise(session: Session, key: str) -> Caller | None:
-    """Return whose key this is, or None if it is unknown, revoked, or its owner no member."""
+    """Return the caller of a key; None if it is unknown, revoked, or its owner is not a member."""
     return of_key(session, hash_key(key))
 
 
 def still_valid(session: Session, caller: Caller, now: datetime) -> Caller | None:
-    """Return what ``caller`` may do now, or None if nothing any more."""
+    """Return the caller with its current permissions, None if it no longer has any."""
     return callers(session, (caller.key_id,), now).get(caller.key_id)
 
 
 def note_uses(session: Session, uses: Mapping[UUID, datetime]) -> None:
-    """Write down when each of these keys was last used."""
+    """Store when each of these keys was last used."""
     rows = [{"key": key_id, "used": used_at} for key_id, used_at in uses.items()]
     statement = (
         update(ApiKey.__table__)  # type: ignore[arg-type]
@@ -107,7 +107,7 @@ def list_keys(session: Session) -> Sequence[ApiKey]:
 
 
 def revoke_key(session: Session, key_id: UUID, now: datetime) -> bool:
-    """Return whether there is such a key. Revoking again changes nothing."""
+    """Revoke a key. Returns whether it exists. Revoking it again changes nothing."""
     row = session.get(ApiKey, key_id)
     if row is None:
         return False

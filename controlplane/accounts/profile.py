@@ -1,6 +1,6 @@
-"""What a signed-in person does with their own account: sessions, API keys, which organization.
+"""Operations for the account of a signed-in user: sessions, API keys, organization.
 
-Every operation needs the session cookie: a key must not make keys.
+They require the session cookie, so that an API key cannot create API keys.
 """
 
 from functools import partial
@@ -30,7 +30,7 @@ from controlplane.storage.tables import ApiKey
 
 PREFIX: Final = "/console/api/profile"
 KEYS_MAX: Final = 100
-"""Live keys of one member of an organization."""
+"""Valid keys of one member of an organization."""
 
 
 _write = partial(procedure, writes=True, of_person=True)
@@ -58,7 +58,7 @@ def profile_operations() -> tuple[Procedure, ...]:
 
 
 def profile(context: RequestContext, _body: messages.ProfileRequest) -> messages.ProfileReply:
-    """Return who is signed in, where, and the live keys of theirs in this organization."""
+    """Return the user, with sessions and the API keys of this organization."""
     session, user = context.session, _user(context)
     return messages.ProfileReply(
         user=record_of(messages.UserRecord, user),
@@ -75,7 +75,7 @@ def profile(context: RequestContext, _body: messages.ProfileRequest) -> messages
 def end_session(
     context: RequestContext, body: messages.SessionEndRequest
 ) -> messages.SessionEndReply:
-    """End one of one's own sessions, this one too."""
+    """End a session of the user, possibly this one."""
     if not sessions.end(context.session, body.session_id, _user(context).id):
         raise not_found("session")
     context.note(Event("session.end", Subject("session", str(body.session_id))))
@@ -83,14 +83,14 @@ def end_session(
 
 
 def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> messages.KeyCreateReply:
-    """Make an API key that acts as its maker, cut to these locations."""
+    """Create an API key that acts as the user, limited to these locations."""
     user, caller = _user(context, lock=True), context.caller
     if body.can_write and not caller.can_write:
         raise read_only_key()
     if not all(caller.may_visit(each) for each in body.locations):
         raise foreign_location()
     if len(_keys(context, user.id)) >= KEYS_MAX:
-        raise conflict("too_many_keys", f"at most {KEYS_MAX} keys: revoke one first")
+        raise conflict("too_many_keys", f"at most {KEYS_MAX} keys are possible. Revoke one first")
     key = key_store.new_key(name=body.name, locations=body.locations)
     key_store.add_keys(
         context.session,
@@ -107,7 +107,7 @@ def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> mess
 
 
 def revoke_key(context: RequestContext, body: messages.KeyRevokeRequest) -> messages.KeyRevokeReply:
-    """End one of one's own keys. Doing it again changes nothing."""
+    """Revoke an API key of the user. Revoking it again changes nothing."""
     row = context.session.get(ApiKey, body.key_id)
     if row is None or row.owner_id != _user(context).id:
         raise not_found("key")
@@ -121,7 +121,7 @@ def revoke_key(context: RequestContext, body: messages.KeyRevokeRequest) -> mess
 def choose_organization(
     context: RequestContext, body: messages.ChooseOrganizationRequest
 ) -> messages.ChooseOrganizationReply:
-    """Let the session be of another organization of the user's."""
+    """Switch the session to another organization of the user."""
     user = _user(context)
     if context.session.get(Membership, (user.id, body.organization_id)) is None:
         raise not_found("organization")

@@ -95,16 +95,16 @@ def read_only_key() -> Refusal:
     return Refusal(HTTPStatus.FORBIDDEN, "read_only_key", "this API key has no write grant")
 
 
-def session_needed() -> Refusal:
+def session_required() -> Refusal:
     return Refusal(
-        HTTPStatus.FORBIDDEN, "session_needed", "only who is signed in may do this, no API key"
+        HTTPStatus.FORBIDDEN, "session_required", "only who is signed in may do this, no API key"
     )
 
 
-def manager_needed() -> Refusal:
+def manager_required() -> Refusal:
     return Refusal(
         HTTPStatus.FORBIDDEN,
-        "manager_needed",
+        "manager_required",
         "only an owner or manager of the whole organization may do this, or a key that writes"
         " at all its locations",
     )

@@ -45,7 +45,7 @@ STATUSES: Final[Mapping[str, tuple[int, ...]]] = {
     "unauthenticated": (401,),
     "foreign_origin": (403,),
     "read_only_key": (403,),
-    "manager_needed": (403,),
+    "manager_required": (403,),
     "foreign_location": (403,),
     "not_found": (404,),
     "device_not_found": (404,),

@@ -7,7 +7,7 @@ organization's: to others there is no such token, but to who tries to use it, to
 from controlplane.accounts.names import names_of_organizations
 from controlplane.operation.audit_entries import Event, Subject
 from controlplane.operation.context import RequestContext
-from controlplane.operation.errors import Refusal, conflict, manager_needed, not_found
+from controlplane.operation.errors import Refusal, conflict, manager_required, not_found
 from controlplane.storage.support_tables import SupportLink
 from controlplane.support.access import Standing, standing_of
 from controlplane.support.channels import channels
@@ -58,7 +58,7 @@ def confirm(context: RequestContext, body: ConfirmRequest) -> Link:
     another organization is refused."""
     standing = standing_of(context.session, context.caller)
     if body.organization_id not in standing.speaks_for:
-        raise manager_needed()
+        raise manager_required()
     link = find_link(context.session, body.token, lock=True)
     if link is None:
         raise not_found("token")
@@ -83,7 +83,7 @@ def disconnect(context: RequestContext, body: TokenRequest) -> Link:
     if link is None or not _may_see(link, standing):
         raise not_found("token")
     if not _may_end(link, standing):
-        raise manager_needed()
+        raise manager_required()
     if state_of(link, context.now) == "expired":
         raise _expired()
     if link.disconnected_at is None:

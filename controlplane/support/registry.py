@@ -6,7 +6,7 @@ from controlplane.operation.operation import Area, procedure
 from controlplane.support import operations, routes
 from controlplane.support.messages import ConfirmRequest, Contact, Inspection, Link, TokenRequest
 
-_ENDING: Final = frozenset({"manager_needed", "token_not_found", "token_expired"})
+_ENDING: Final = frozenset({"manager_required", "token_not_found", "token_expired"})
 
 SUPPORT: Final = Area(
     "support",

@@ -13,7 +13,7 @@ from controlplane.operation.caller import Caller
 from controlplane.operation.errors import (
     Refusal,
     read_only_key,
-    session_needed,
+    session_required,
     unauthenticated,
 )
 from controlplane.operation.permissions import of_access_token
@@ -80,7 +80,7 @@ async def admit(
     request.state.caller = caller
     core.fairness.admit(caller)
     if of_person and caller.kind != "session":
-        raise session_needed()
+        raise session_required()
     checks_itself = of_person or (judges_role and caller.kind == "session")
     if writes and not caller.can_write and not checks_itself:
         raise read_only_key()

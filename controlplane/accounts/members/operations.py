@@ -1,6 +1,6 @@
-"""What owners do with the members of their organization, signed in.
+"""Operations for the members of an organization, for its signed-in owners.
 
-An organization keeps an owner of every location: nobody else could make one.
+An organization always keeps one owner of every location, because only they can add another one.
 """
 
 from functools import partial
@@ -22,7 +22,7 @@ from controlplane.storage.account_tables import Invitation, Membership, User
 
 PREFIX: Final = "/console/api/members"
 JOIN_PATH: Final = "/#/join/"
-"""It goes after ``#``, which no browser sends or logs."""
+"""The code follows ``#``: browsers do not send or log that part."""
 
 
 _write = partial(procedure, writes=True, of_person=True)
@@ -46,7 +46,7 @@ def member_operations() -> tuple[Procedure, ...]:
 
 
 def members(context: RequestContext, _body: messages.MembersRequest) -> messages.MembersReply:
-    """Return the members, by their addresses, and the invitations that wait."""
+    """Return the members, by address, and the open invitations."""
     require_owner(context)
     session, organization_id = context.session, context.caller.organization_id
     waiting = invitations.waiting(session, organization_id, context.now)
@@ -59,7 +59,7 @@ def members(context: RequestContext, _body: messages.MembersRequest) -> messages
 def change(
     context: RequestContext, body: messages.MemberChangeRequest
 ) -> messages.MemberChangeReply:
-    """Change what a member may do, and where."""
+    """Change the role and the locations of a member."""
     require_owner(context)
     member = _member(context, body.user_id)
     was = granted(member.membership.role, member.membership.locations)
@@ -81,7 +81,7 @@ def change(
 def remove(
     context: RequestContext, body: messages.MemberRemoveRequest
 ) -> messages.MemberRemoveReply:
-    """End a membership, and the keys and sessions that it carried."""
+    """End a membership, with its keys and sessions."""
     require_owner(context)
     member = _member(context, body.user_id)
     _keep_an_owner(context, body.user_id)
@@ -93,20 +93,22 @@ def remove(
 
 
 def invite(context: RequestContext, body: messages.InviteRequest) -> messages.InviteReply:
-    """Make a link by which somebody becomes a member, once, within 24 hours."""
+    """Create a link with which one user can become a member within 24 hours."""
     require_owner(context)
     session, organization_id = context.session, context.caller.organization_id
     try:
         email = users.require_email(body.email)
     except ValueError:
-        raise invalid_field("email", "is no e-mail address") from None
+        raise invalid_field("email", "is not an e-mail address") from None
     user = users.find_user(session, email)
     if user is not None and session.get(Membership, (user.id, organization_id)) is not None:
-        raise conflict("already_member", f"{user.email} is a member already")
+        raise conflict("already_member", f"{user.email} is already a member")
     invitations.forget_expired(session, context.now)
     most = invitations.INVITATIONS_MAX
     if len(invitations.waiting(session, organization_id, context.now)) >= most:
-        raise conflict("too_many_invitations", f"at most {most} wait: take one back first")
+        raise conflict(
+            "too_many_invitations", f"at most {most} invitations can be open. Revoke one first"
+        )
     row, code = invitations.invite(
         session,
         organization_id,
@@ -125,7 +127,7 @@ def invite(context: RequestContext, body: messages.InviteRequest) -> messages.In
 def revoke_invitation(
     context: RequestContext, body: messages.InvitationRevokeRequest
 ) -> messages.InvitationRevokeReply:
-    """Take an invitation back: its link is worth nothing any more."""
+    """Revoke an invitation. Its link becomes invalid."""
     require_owner(context)
     row = context.session.get(Invitation, body.invitation_id)
     if row is None or row.organization_id != context.caller.organization_id:
@@ -143,7 +145,7 @@ def _member(context: RequestContext, user_id: UUID) -> Member:
 
 
 def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
-    """Refuse what would leave none. The rows are locked: two may go at once."""
+    """Refuse a change that would leave no owner. Locks the rows against concurrent changes."""
     query = select(Membership).where(
         Membership.organization_id == context.caller.organization_id, Membership.role == "owner"
     )
@@ -151,11 +153,14 @@ def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
     anew = locked.execution_options(populate_existing=True)
     owners = context.session.scalars(anew).all()
     if not any(each.user_id != leaving and not each.locations for each in owners):
-        raise conflict("last_owner", "the last owner of every location stays one")
+        raise conflict(
+            "last_owner",
+            "an organization needs an owner of every location. Add another owner first",
+        )
 
 
 def _this(context: RequestContext) -> UUID:
-    assert context.caller.owner_id is not None  # noqa: S101 - a session is somebody's
+    assert context.caller.owner_id is not None  # noqa: S101 - a session has a user
     return context.caller.owner_id
 
 

@@ -21,8 +21,8 @@ from controlplane.accounts import sessions
 from controlplane.accounts.messages import SignInRequest
 from controlplane.accounts.names import organization_records
 from controlplane.accounts.oauth import grants
-from controlplane.accounts.oauth.asked import Asked, Reply, read_parameters
 from controlplane.accounts.oauth.metadata import AUTHORIZE
+from controlplane.accounts.oauth.oauth_request import OAuthReply, OAuthRequest, read_parameters
 from controlplane.accounts.oauth.redirects import form_source, host_of
 from controlplane.accounts.throttle import network_of
 from controlplane.accounts.users import memberships
@@ -91,7 +91,7 @@ class AuthorizeEndpoint:
     async def _show(self, request: Request, issuer: str) -> Response:
         asked = _asked("GET", issuer, request.url.query)
         found = await look(self._core, asked, cookies.token_of(self._core, request))
-        if isinstance(found, Reply):
+        if isinstance(found, OAuthReply):
             return to_client(found)
         if found.consent is None:
             return sign_in_page(asked.query, client=found.client)
@@ -142,7 +142,7 @@ class SignInFormEndpoint:
         await response(scope, receive, send)
 
     async def _try(
-        self, request: Request, asked: Asked, email: str, fields: dict[str, str]
+        self, request: Request, asked: OAuthRequest, email: str, fields: dict[str, str]
     ) -> Response:
         core = self._core
         try:
@@ -151,7 +151,7 @@ class SignInFormEndpoint:
             token, _ = await self._sign_in.sign_in(request, told)
         except Refusal as refusal:
             found = await look(core, asked, None)
-            if isinstance(found, Reply):
+            if isinstance(found, OAuthReply):
                 return to_client(found)
             return sign_in_page(
                 asked.query,
@@ -166,15 +166,15 @@ class SignInFormEndpoint:
         return response
 
 
-async def look(core: Core, asked: Asked, token: str | None) -> Shown | Reply:
+async def look(core: Core, asked: OAuthRequest, token: str | None) -> Shown | OAuthReply:
     """Return what the page is to show, or the reply that refuses what the program asks for."""
     now = core.clock()
 
-    def work(session: Session) -> Shown | Reply:
+    def work(session: Session) -> Shown | OAuthReply:
         from controlplane.accounts.oauth.authorization_server import Server
 
         client = Server(session, now, asked.issuer).check(asked)
-        if isinstance(client, Reply):
+        if isinstance(client, OAuthReply):
             return client
         found = token and permissions.of_session(session, sessions.hash_token(token), now)
         if not token or not found:
@@ -184,7 +184,7 @@ async def look(core: Core, asked: Asked, token: str | None) -> Shown | Reply:
     return await core.read(work)
 
 
-def to_client(reply: Reply) -> Response:
+def to_client(reply: OAuthReply) -> Response:
     """Send the browser back with the answer; without an address that is the client's, say it.
 
     303: a browser that sent a form must not send it on (RFC 9700, 4.12).
@@ -207,26 +207,26 @@ async def _signed_in(core: Core, token: str) -> Caller | None:
 
 
 async def _answer(
-    core: Core, asked: Asked, caller: Caller, organization_id: str | None, address: str
-) -> Reply:
+    core: Core, asked: OAuthRequest, caller: Caller, organization_id: str | None, address: str
+) -> OAuthReply:
     """Return the answer to the program; ``organization_id`` None: nobody lets it read."""
     now = core.clock()
 
-    def work(session: Session) -> Reply:
-        from controlplane.accounts.oauth.authorization_server import Person, Server
+    def work(session: Session) -> OAuthReply:
+        from controlplane.accounts.oauth.authorization_server import ConsentingUser, Server
 
         assert caller.owner_id is not None  # noqa: S101 - it is a session's
         server = Server(session, now, asked.issuer)
         checked = server.check(asked)
-        if isinstance(checked, Reply):
+        if isinstance(checked, OAuthReply):
             return checked
         person = None
         if organization_id is not None:
-            grants.hold(session, caller.owner_id)
+            grants.lock_user(session, caller.owner_id)
             of = {each.organization_id for each in memberships(session, caller.owner_id)}
             if organization_id not in of:
                 raise invalid_request("you are no member of the organization")
-            person = Person(caller.owner_id, organization_id)
+            person = ConsentingUser(caller.owner_id, organization_id)
             event = Event("grant.create", Subject("client", checked.id, checked.name))
             note_call(
                 session, caller, event,
@@ -238,7 +238,7 @@ async def _answer(
 
 
 def _consent(
-    session: Session, asked: Asked, client: OAuthClient, caller: Caller, token: str
+    session: Session, asked: OAuthRequest, client: OAuthClient, caller: Caller, token: str
 ) -> Consent:
     user = session.get_one(User, caller.owner_id)
     redirect_uri = asked.parameters["redirect_uri"]
@@ -263,11 +263,11 @@ def _places(locations: Sequence[str]) -> str:
     return f"{len(locations)} location{'s' if len(locations) > 1 else ''}"
 
 
-def _asked(method: str, issuer: str, query: str) -> Asked:
-    return Asked(method, issuer, AUTHORIZE, *read_parameters(query))
+def _asked(method: str, issuer: str, query: str) -> OAuthRequest:
+    return OAuthRequest(method, issuer, AUTHORIZE, *read_parameters(query))
 
 
-def _again(asked: Asked) -> Response:
+def _again(asked: OAuthRequest) -> Response:
     """Show the page anew. The address is made of what was read, so it can lead nowhere else."""
     location = f"{AUTHORIZE}?{asked.query}"
     return Response(status_code=HTTPStatus.SEE_OTHER, headers={"location": location})

@@ -9,7 +9,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from controlplane.accounts.oauth.asked import Asked, Reply, read_parameters
 from controlplane.accounts.oauth.metadata import (
     AUTHORIZE,
     REGISTER,
@@ -22,6 +21,7 @@ from controlplane.accounts.oauth.metadata import (
     resource_metadata,
     server_metadata,
 )
+from controlplane.accounts.oauth.oauth_request import OAuthReply, OAuthRequest, read_parameters
 from controlplane.accounts.throttle import network_of
 from controlplane.operation.bodies import parse_json
 from controlplane.operation.errors import rate_limited
@@ -85,18 +85,18 @@ class RegistrationEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         core, request = self._core, Request(scope, receive)
         require_method(request, "POST")
-        asked = Asked("POST", issuer_of(core, request), request.url.path, {})
+        asked = OAuthRequest("POST", issuer_of(core, request), request.url.path, {})
         count(core, request, self._limit)
         require_json(request.headers)
         body = parse_json(await read_body(core, request, REGISTRATION_MAX_BYTES))
         now = core.clock()
 
-        def work(session: Session) -> Reply:
+        def work(session: Session) -> OAuthReply:
             from controlplane.accounts.oauth.authorization_server import Server
             from controlplane.accounts.oauth.registration import registration_request
 
             server = Server(session, now, asked.issuer)
-            reply: Reply = server.create_endpoint_response(
+            reply: OAuthReply = server.create_endpoint_response(
                 "client_registration", registration_request(asked, body)
             )
             return reply
@@ -116,10 +116,10 @@ class TokenEndpoint:
         asked = await read_asked(self._core, Request(scope, receive), self._limit)
         now = self._core.clock()
 
-        def work(session: Session) -> Reply:
+        def work(session: Session) -> OAuthReply:
             from controlplane.accounts.oauth.authorization_server import Server
 
-            reply: Reply = Server(session, now, asked.issuer).create_token_response(asked)
+            reply: OAuthReply = Server(session, now, asked.issuer).create_token_response(asked)
             return reply
 
         reply = await self._core.write(work)
@@ -137,24 +137,24 @@ class RevocationEndpoint:
         asked = await read_asked(self._core, Request(scope, receive), self._limit)
         now = self._core.clock()
 
-        def work(session: Session) -> Reply:
+        def work(session: Session) -> OAuthReply:
             from controlplane.accounts.oauth.authorization_server import Server
 
             server = Server(session, now, asked.issuer)
-            reply: Reply = server.create_endpoint_response("revocation", asked)
+            reply: OAuthReply = server.create_endpoint_response("revocation", asked)
             return reply
 
         reply = await self._core.write(work)
         await json_reply(reply)(scope, receive, send)
 
 
-async def read_asked(core: Core, request: Request, limit: RateLimit) -> Asked:
+async def read_asked(core: Core, request: Request, limit: RateLimit) -> OAuthRequest:
     """Return what a program's form asks for, or raise the refusal."""
     require_method(request, "POST")
     issuer = issuer_of(core, request)
     count(core, request, limit)
     parameters, resources = read_parameters(await read_form(core, request))
-    return Asked("POST", issuer, request.url.path, parameters, resources)
+    return OAuthRequest("POST", issuer, request.url.path, parameters, resources)
 
 
 def count(core: Core, request: Request, limit: RateLimit) -> None:
@@ -163,6 +163,6 @@ def count(core: Core, request: Request, limit: RateLimit) -> None:
         raise rate_limited(spread(wait_s))
 
 
-def json_reply(reply: Reply) -> Response:
+def json_reply(reply: OAuthReply) -> Response:
     headers = {name: value for name, value in reply.headers.items() if name != "content-type"}
     return JSONResponse(dict(reply.body), reply.status, headers)

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from controlplane.accounts.oauth.asked import PARAMETERS_MAX
+from controlplane.accounts.oauth.oauth_request import PARAMETERS_MAX
 from controlplane.operation.errors import Refusal, invalid_request
 from controlplane.web.bodies import read_body
 from controlplane.web.core import Core

@@ -156,16 +156,16 @@ async def test_an_unknown_address_costs_the_same_hash(
     assert len(verified) == 2
 
 
-def test_nobodys_hash_is_computed_as_any_other() -> None:
+def test_the_hash_for_unknown_accounts_costs_as_much_as_any_other() -> None:
     """Same algorithm, memory, passes, lanes and lengths, so the same work."""
     passwords = Passwords(memory_kib=8, passes=1)
     try:
-        nobodys = passwords._nobodys
+        dummy = passwords._dummy_hash
         real = hasher(8, 1).hash(PASSWORD)
-        assert nobodys.split("$")[:4] == real.split("$")[:4]
-        assert [len(part) for part in nobodys.split("$")] == [len(part) for part in real.split("$")]
-        assert not passwords._is_right(nobodys, PASSWORD)
-        assert not passwords.is_outdated(nobodys)
+        assert dummy.split("$")[:4] == real.split("$")[:4]
+        assert [len(part) for part in dummy.split("$")] == [len(part) for part in real.split("$")]
+        assert not passwords._is_right(dummy, PASSWORD)
+        assert not passwords.is_outdated(dummy)
     finally:
         passwords.close()
 

@@ -165,8 +165,8 @@ async def test_only_owners_of_every_location_read_it(
 ) -> None:
     browser = await owner(service, **member)
     refused = await browser.post(AUDIT)
-    assert (refused.status_code, refused.json()["code"]) == (403, "owner_needed")
-    assert (await service.post(AUDIT)).json()["code"] == "session_needed"
+    assert (refused.status_code, refused.json()["code"]) == (403, "owner_required")
+    assert (await service.post(AUDIT)).json()["code"] == "session_required"
     assert (await Browser(service).post(AUDIT)).status_code == 401
 
 

@@ -67,7 +67,7 @@ class Model:
 
     def _confirmed(self, who: str, organization: str) -> str:
         if SPEAKS.get(who) != organization:
-            return "manager_needed"
+            return "manager_required"
         if self.state() == "waiting":
             self.organization = organization
         if self.state() == "confirmed" and self.organization == organization:
@@ -76,7 +76,7 @@ class Model:
 
     def _ended(self, who: str) -> str:
         if who not in SPEAKS:
-            return "manager_needed"
+            return "manager_required"
         if self.state() == "expired":
             return "token_expired"
         self.ended = True

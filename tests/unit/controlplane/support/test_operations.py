@@ -137,7 +137,7 @@ async def test_who_may_not_confirm_learns_nothing_of_a_token(desk: Desk) -> None
         for each in (token, UNKNOWN)
         for organization in (OTHER, "org-none", "x" * 300, "\x00")
     ]
-    assert {refused(each) for each in replies} == {(403, "manager_needed")}
+    assert {refused(each) for each in replies} == {(403, "manager_required")}
     assert all(words_of(each) == words_of(replies[0]) for each in replies)
 
 
