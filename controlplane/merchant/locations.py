@@ -72,6 +72,12 @@ def set_zone(session: Session, at: At, zone: str | None, now: datetime) -> bool:
     return location.currency != NO_CURRENCY
 
 
+def valid_zone(zone: str | None) -> str | None:
+    """Return a time zone, None if its name is missing or invalid."""
+    clock = clock_of(zone)
+    return None if clock.fell_back else clock.name
+
+
 def _location(session: Session, at: At, now: datetime) -> Location:
     """Return the locked row of a location. It is created without sales if there is none."""
     query = select(Location).where(Location.organization_id == at[0], Location.id == at[1])

@@ -10,8 +10,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.devices.locations.opening_hours import OpeningHours, read_hours
 from controlplane.devices.locations.status import ALWAYS_OPEN, Maintenance, Schedule
-from controlplane.figures.local_time import clock_of
-from controlplane.merchant.locations import set_zone
+from controlplane.merchant.locations import set_zone, valid_zone
 from controlplane.storage.merchant.merchant_tables import Location
 from controlplane.storage.monitoring_tables import LocationHours, MaintenanceWindow
 from controlplane.storage.statements import in_steps
@@ -88,8 +87,7 @@ def zones(session: Session, at: Collection[At]) -> Mapping[At, str]:
     """Return the time zones of the locations that have a valid one."""
     columns = (Location.organization_id, Location.id, Location.zone)
     found = session.execute(select(*columns).where(tuple_(*columns[:2]).in_(at)))
-    clocks = {(row[0], row[1]): clock_of(row[2]) for row in found}
-    return {place: clock.name for place, clock in clocks.items() if not clock.fell_back}
+    return {(row[0], row[1]): zone for row in found if (zone := valid_zone(row[2]))}
 
 
 def _schedules(session: Session, now: datetime, at: Collection[At] | None) -> Schedules:
@@ -102,7 +100,7 @@ def _schedules(session: Session, now: datetime, at: Collection[At] | None) -> Sc
     query = with_zone.where(LocationHours.opening_hours.is_not(None), *_at(LocationHours, at))
     for row, zone in session.execute(query):
         lines = row.opening_hours or ()
-        hours[row.organization_id, row.location_id] = read_hours(clock_of(zone).name, lines)
+        hours[row.organization_id, row.location_id] = read_hours(valid_zone(zone) or "UTC", lines)
     recent = MaintenanceWindow.until > now - MAINTENANCE_KEPT
     for each in session.scalars(
         select(MaintenanceWindow).where(recent, *_at(MaintenanceWindow, at))
