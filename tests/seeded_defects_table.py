@@ -305,7 +305,8 @@ DEFECTS: Final = (
     Defect(
         "rollup", "a refund is counted in the hour of its sale",
         "controlplane/merchant/contributions.py",
-        "_add(found.hours, given_back.hour_key,", "_add(found.hours, sold.hour_key,",
+        "found.add(HourRollup, given_back.hour_key, hour)",
+        "found.add(HourRollup, sold.hour_key, hour)",
         "tests/unit/controlplane/figures/test_recount.py",
     ),
     Defect(

@@ -33,7 +33,6 @@ from controlplane.merchant.sales import (
     refund_tax,
     way_of_payment,
 )
-from controlplane.storage.merchant import rollup_tables
 from controlplane.storage.merchant.catalog_tables import LineSnapshot
 from controlplane.storage.merchant.merchant_tables import Location
 from controlplane.storage.merchant.sales_tables import (
@@ -101,14 +100,8 @@ def add_refund(session: Session, refund: NewRefund, now: datetime) -> int:
 
 
 def add_up(session: Session, found: Contributions) -> None:
-    for rollup, sums in (
-        (rollup_tables.HourRollup, contributions.rows_of(found.hours)),
-        (rollup_tables.DayRollup, contributions.rows_of(found.days)),
-        (rollup_tables.UnitRollup, contributions.rows_of(found.units)),
-        (rollup_tables.ItemDayRollup, contributions.rows_of(found.item_days)),
-        (rollup_tables.ItemSpanRollup, contributions.rows_of(found.item_spans)),
-    ):
-        add_to(session, rollup, sums)
+    for rollup, rows in found.rows():
+        add_to(session, rollup, rows)
 
 
 def articles_of(session: Session, snapshots: set[int]) -> dict[int, SoldArticle]:

@@ -24,13 +24,7 @@ from controlplane.storage.merchant.merchant_tables import (
     PointOfSale,
     UnitOfMeasure,
 )
-from controlplane.storage.merchant.rollup_tables import (
-    DayRollup,
-    HourRollup,
-    ItemDayRollup,
-    ItemSpanRollup,
-    UnitRollup,
-)
+from controlplane.storage.merchant.rollup_tables import ROLLUPS
 from controlplane.storage.merchant.sales_tables import (
     Refund,
     RefundLine,
@@ -38,8 +32,6 @@ from controlplane.storage.merchant.sales_tables import (
     SaleLine,
     SalePayment,
 )
-
-ROLLUPS: Final = (HourRollup, DayRollup, UnitRollup, ItemDayRollup, ItemSpanRollup)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
