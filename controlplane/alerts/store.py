@@ -3,7 +3,7 @@
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from uuid import UUID
 
@@ -16,6 +16,8 @@ from controlplane.devices.locations.locations import At
 from controlplane.storage.monitoring_tables import Alert, AlertNotification, AlertState
 
 StoredStates = dict[At, dict[Key, ConditionState]]
+STATE_COLUMNS = frozenset(each.name for each in fields(ConditionState)) - {"changes"}
+"""Columns that are stored as they are; times of changes are stored as text."""
 
 
 def read_states(session: Session) -> StoredStates:
@@ -24,14 +26,10 @@ def read_states(session: Session) -> StoredStates:
     for row in session.scalars(select(AlertState)):
         condition: Condition = row.condition  # type: ignore[assignment]
         key = Key(UUID(row.instance) if row.instance else None, condition)
-        found.setdefault((row.organization_id, row.location_id), {})[key] = ConditionState(
-            is_active=row.is_active,
-            active_since=row.active_since,
-            inactive_since=row.inactive_since,
-            is_firing=row.is_firing,
-            is_flapping=row.is_flapping,
-            changes=tuple(datetime.fromisoformat(each) for each in row.changes),
-        )
+        values = {name: getattr(row, name) for name in STATE_COLUMNS}
+        changes = tuple(datetime.fromisoformat(each) for each in row.changes)
+        states = found.setdefault((row.organization_id, row.location_id), {})
+        states[key] = ConditionState(**values, changes=changes)
     return found
 
 
@@ -54,12 +52,8 @@ def write_states(
             location_id=at[1],
             instance=_instance(key),
             condition=key.condition,
-            is_active=state.is_active,
-            active_since=state.active_since,
-            inactive_since=state.inactive_since,
-            is_firing=state.is_firing,
-            is_flapping=state.is_flapping,
             changes=[each.isoformat() for each in state.changes],
+            **{name: getattr(state, name) for name in STATE_COLUMNS},
         )
         session.merge(row)
 

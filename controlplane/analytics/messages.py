@@ -72,8 +72,19 @@ class NarrowedQuery(FiguresQuery):
 # ---------------------------------------------------------------------------- replies
 
 
-class SummaryPeriod(Tolerant):
+class OfCurrency(Tolerant):
+    """A part of a reply for one currency."""
+
+    currency: str
+
+
+class OfWindows(Tolerant):
+    """A reply for the local days of each location."""
+
     windows: Array[records.Window]
+
+
+class SummaryPeriod(OfWindows):
     currencies: Array[records.CurrencySummary]
 
 
@@ -82,8 +93,7 @@ class FinancialSummary(Tolerant):
     previous: SummaryPeriod
 
 
-class FiguresPeriod(Tolerant):
-    windows: Array[records.Window]
+class FiguresPeriod(OfWindows):
     currencies: Array[records.CurrencyFigures]
 
 
@@ -92,28 +102,24 @@ class Financial(Tolerant):
     previous: FiguresPeriod
 
 
-class CurrencyItems(Tolerant):
+class CurrencyItems(OfCurrency):
     """The items with the greatest net; ``omittedCount`` more have ``omittedNetCents``."""
 
-    currency: str
     items: Array[records.Item]
     omitted_count: Count
     omitted_net_cents: records.Cents
 
 
-class CurrencyTrading(Tolerant):
-    currency: str
+class CurrencyTrading(OfCurrency):
     trading_revenue_cents: records.Cents
     days: Array[records.TradingDay]
 
 
-class CurrencyBuckets(Tolerant):
-    currency: str
+class CurrencyBuckets(OfCurrency):
     buckets: Array[records.Bucket]
 
 
-class CurrencyCoverage(Tolerant):
-    currency: str
+class CurrencyCoverage(OfCurrency):
     coverage: records.Coverage
 
 
@@ -126,51 +132,42 @@ class Dashboard(Tolerant):
     coverage: Array[CurrencyCoverage]
 
 
-class Chart(Tolerant):
-    windows: Array[records.Window]
+class Chart(OfWindows):
     currencies: Array[CurrencyBuckets]
 
 
-class CurrencySales(Tolerant):
-    currency: str
+class CurrencySales(OfCurrency):
     figures: records.Figures
     previous_net_cents: records.Cents
     delta_percent: Number | None
 
 
-class Sales(Tolerant):
-    windows: Array[records.Window]
+class Sales(OfWindows):
     currencies: Array[CurrencySales]
 
 
-class Items(Tolerant):
-    windows: Array[records.Window]
+class Items(OfWindows):
     currencies: Array[CurrencyItems]
 
 
-class CurrencyReconciliation(Tolerant):
-    currency: str
+class CurrencyReconciliation(OfCurrency):
     methods: Array[records.Method]
     coverage: records.Coverage
 
 
-class Reconciliation(Tolerant):
-    windows: Array[records.Window]
+class Reconciliation(OfWindows):
     currencies: Array[CurrencyReconciliation]
 
 
-class Trend(Tolerant):
-    windows: Array[records.Window]
+class Trend(OfWindows):
     currencies: Array[CurrencyTrading]
 
 
-class CurrencyVenues(Tolerant):
-    currency: str
+class CurrencyVenues(OfCurrency):
     locations: Array[records.LocationFigures]
 
 
-class Venues(Tolerant):
-    windows: Array[records.Window]
+class Venues(OfWindows):
     currencies: Array[CurrencyVenues]
 
 

@@ -18,8 +18,8 @@ from controlplane.merchant.contributions import SPAN_DAYS
 from controlplane.storage.merchant import rollup_tables
 from controlplane.storage.merchant.catalog_tables import LineSnapshot
 from controlplane.storage.merchant.merchant_tables import PaymentMethod
+from controlplane.storage.statements import in_steps
 
-IDS_AT_ONCE: Final = 500
 TRADED: Final = ("gross", "discount", "sale_count", "undone")
 Part = TypeVar("Part", DaySums, ItemSums)
 Told = tuple[str, Mapping[str, Any], Part]
@@ -145,9 +145,7 @@ class Reader:
         return {position: _text(category) for position, category in rows}
 
     def _snapshots(self, snapshots: Collection[int], *columns: Any) -> Iterator[Sequence[Any]]:
-        ids = sorted(snapshots)
-        for start in range(0, len(ids), IDS_AT_ONCE):
-            some = ids[start : start + IDS_AT_ONCE]
+        for some in in_steps(sorted(snapshots)):
             query = select(LineSnapshot.position, *columns)
             yield from self._rows(query.where(LineSnapshot.position.in_(some)))
 

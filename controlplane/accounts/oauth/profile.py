@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Final
+from uuid import UUID
 
 from agent.wire.base import Array, Exact, Tolerant, Uuid
 from controlplane.accounts.oauth import grants
@@ -61,17 +62,13 @@ def grant_operations(prefix: str) -> tuple[Procedure, ...]:
 
 def list_grants(context: RequestContext, _body: GrantsRequest) -> GrantsReply:
     """Return the grants of the user, in all organizations."""
-    owner_id = context.caller.owner_id
-    assert owner_id is not None  # noqa: S101 - it is a session's
-    found = grants.of_user(context.session, owner_id, context.now)
+    found = grants.of_user(context.session, _user_id(context), context.now)
     return GrantsReply(grants=tuple(_record(*each) for each in found))
 
 
 def end_grant(context: RequestContext, body: GrantEndRequest) -> GrantEndReply:
     """End a grant of the user and its tokens."""
-    owner_id = context.caller.owner_id
-    assert owner_id is not None  # noqa: S101 - it is a session's
-    grant = grants.end_by_id(context.session, body.grant_id, owner_id)
+    grant = grants.end_by_id(context.session, body.grant_id, _user_id(context))
     if grant is None:
         raise not_found("grant")
     client = context.session.get(OAuthClient, grant.client_id)
@@ -79,6 +76,11 @@ def end_grant(context: RequestContext, body: GrantEndRequest) -> GrantEndReply:
     subject = Subject("grant", str(body.grant_id), name)
     context.note(Event("grant.end", subject), grant.organization_id)
     return GrantEndReply(ended=True)
+
+
+def _user_id(context: RequestContext) -> UUID:
+    assert context.caller.owner_id is not None  # noqa: S101 - a session has a user
+    return context.caller.owner_id
 
 
 def _record(grant: OAuthGrant, client: OAuthClient | None) -> GrantRecord:
