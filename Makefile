@@ -220,7 +220,7 @@ test-absence: $(STAMP) ## simulate a hundred outages, and thirty days without th
 
 .PHONY: test-week
 test-week: $(STAMP) ## simulate three weeks of 500 devices: exactly the expected alerts
-	@WEEKS=3 $(BIN)/python -m pytest -n0 --durations=3 tests/unit/controlplane/remote_control/notices/test_week.py $(ARGS)
+	@WEEKS=3 $(BIN)/python -m pytest -n0 --durations=3 tests/unit/controlplane/alerts/test_week.py $(ARGS)
 
 soak: $(STAMP) ## kill the agent 300 times under 30 % faults (ten minutes)
 	@$(BIN)/python -m tests.scenario.crash.soak $(ARGS)

@@ -1,32 +1,36 @@
-"""The numbers an operator of the service may change, with their defaults."""
+"""The settings of the service, with their defaults."""
 
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
 HEARTBEAT_S: Final = 60
-"""How often a device says that it lives, unless its configuration says otherwise."""
+"""Interval of a device's heartbeats, unless its configuration sets another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Durations are in seconds, sizes in bytes. ``tracker_url`` and ``notify_url`` None mean no
-    webhook, ``keep_reports_s`` None for ever; ``keep_audit_s`` is for how long lines of the audit
-    log are kept.
+    """Settings of one process. Durations are in seconds, sizes in bytes.
 
-    ``offline_after`` is a number of missed heartbeats; None as many as the online window has.
-    ``notice_hold_s`` and ``notice_calm_s`` are for how long something lasts before it is told, and
-    is gone before its end is. ``notify_secret`` signs what ``notify_url`` is sent. ``wishes_max``
-    is what one organization may leave waiting.
+    Limits apply to one API key, unless their name contains ``organization``. ``streams_max`` is the
+    limit of the whole process. A rate or share of 0 means no limit.
 
-    ``origin`` is the address at which browsers find the service, ``https://venue.example``, where a
-    proxy stands in front of it; None: what they say. ``trusted_proxies`` are the addresses from
-    which X-Forwarded-For is believed. The argon2 numbers are those of new hashes of
-    passwords, memory in KiB.
-
-    What has no ``organization`` in its name is one API key's, but for ``streams_max``, which is all
-    streams of the process. ``processing_share`` is of one processor. A rate or share of 0 bounds
-    nothing.
+    Attributes:
+        poll_interval_s: how often changes by other processes on the database are read.
+        processing_share: share of one processor.
+        keep_reports_s: None keeps them forever.
+        keep_audit_s: how long entries of the audit log are kept.
+        tracker_url: webhook for reports; None means no webhook.
+        offline_after: number of missed heartbeats; None means as many as the online window has.
+        alert_fire_after_s: how long a condition is active before its alert fires.
+        alert_resolve_after_s: how long it is inactive before the alert resolves.
+        notify_url: webhook for alerts; None means no webhook.
+        notify_secret: signs alert notifications.
+        pending_requests_max: limit of one organization.
+        origin: address of the service for browsers behind a proxy, ``https://venue.example``; None
+            means the Host header.
+        trusted_proxies: addresses whose X-Forwarded-For header is used.
+        argon2_memory_kib: for new password hashes, as ``argon2_passes``.
     """
 
     online_window_s: float = 180
@@ -37,7 +41,7 @@ class Settings:
     rate_per_s: float = 20
     burst: int = 100
     keep_alive_s: float = 15
-    look_s: float = 2.5
+    poll_interval_s: float = 2.5
     key_cached_s: float = 5
     refusal_delay_s: float = 1
     calls_at_once: int = 64
@@ -60,11 +64,11 @@ class Settings:
     tracker_timeout_s: float = 10
     tracker_interval_s: float = 2
     offline_after: int | None = None
-    notice_hold_s: float = 300
-    notice_calm_s: float = 300
+    alert_fire_after_s: float = 300
+    alert_resolve_after_s: float = 300
     notify_url: str | None = None
     notify_secret: bytes | None = None
-    wishes_max: int = 5000
+    pending_requests_max: int = 5000
     origin: str | None = None
     trusted_proxies: frozenset[str] = frozenset()
     argon2_memory_kib: int = 19 * 1024
@@ -76,8 +80,10 @@ class Settings:
 
     @property
     def offline_window(self) -> timedelta:
-        """Return how long a device may be silent before it is offline: never less than it counts as
-        online."""
+        """Return the time without a heartbeat after which a device is offline.
+
+        It is never shorter than the time for which a device counts as online.
+        """
         missed_s = (self.offline_after or 0) * HEARTBEAT_S
         return timedelta(seconds=max(self.online_window_s, missed_s))
 

@@ -156,7 +156,7 @@ DEFECTS: Final = (
         "escape", "a path with a line break writes a second line into the access log",
         "controlplane/web/middleware.py",
         r'_NOT_PLAIN = re.compile(r"[^\x21-\x7e]")', r'_NOT_PLAIN = re.compile(r"[^\x21-\x7e\s]")',
-        "tests/unit/controlplane/observability/test_logs.py",
+        "tests/unit/controlplane/web/observability/test_logs.py",
     ),
     Defect(
         "redaction", "tracebacks are written to the log with the secrets in them",
@@ -304,7 +304,8 @@ DEFECTS: Final = (
     Defect(
         "rollup", "a refund is counted in the hour of its sale",
         "controlplane/merchant/contributions.py",
-        "_add(found.hours, given_back.hour_key,", "_add(found.hours, sold.hour_key,",
+        "found.add(HourRollup, given_back.hour_key, hour)",
+        "found.add(HourRollup, sold.hour_key, hour)",
         "tests/unit/controlplane/figures/test_recount.py",
     ),
     Defect(
@@ -343,23 +344,23 @@ DEFECTS: Final = (
     ),
     # ------------------------------------------------------------------ alerts
     Defect(
-        "alert", "an alert that cannot be judged for a moment forgets when it was resolved",
+        "alert", "an alert whose condition is unknown for a moment forgets when it ended",
         "controlplane/alerts/rules.py",
-        "return watch if watch.is_told else replace(watch, began_at=None)",
-        "return replace(watch, began_at=None, gone_at=None)",
-        "tests/unit/controlplane/remote_control/notices/test_rules.py",
+        "return state if state.is_firing else replace(state, active_since=None)",
+        "return replace(state, active_since=None, inactive_since=None)",
+        "tests/unit/controlplane/alerts/test_rules.py",
     ),
     Defect(
         "alert", "devices in maintenance count as devices that should be online",
         "controlplane/alerts/facts.py",
         "        devices += not is_maintained\n", "        devices += 1\n",
-        "tests/unit/controlplane/remote_control/notices/test_rules.py",
+        "tests/unit/controlplane/alerts/test_rules.py",
     ),
     Defect(
         "alert", "offline alerts fire while the outage of their whole location is firing",
         "controlplane/alerts/rules.py",
-        "is_covered = watch.holds or watch.is_told or watch.is_flapping",
-        "is_covered = watch.holds or watch.is_flapping",
-        "tests/unit/controlplane/remote_control/notices/test_rules.py",
+        "return self.is_active or self.is_firing or self.is_flapping",
+        "return self.is_active or self.is_flapping",
+        "tests/unit/controlplane/alerts/test_rules.py",
     ),
 )  # fmt: skip

@@ -1,1 +1,1 @@
-"""Who may call: people and their memberships, sessions, API keys."""
+"""Accounts: users, memberships, sessions, API keys and OAuth grants."""

@@ -1,4 +1,4 @@
-"""The audit log for the console: for owners of the whole organization, signed in."""
+"""The audit log in the console, for signed-in owners of the whole organization."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from controlplane.audit.reading import Wanted, entries
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import Place
 from controlplane.operation.operation import Procedure, procedure
-from controlplane.storage.audit_tables import AuditEntry
+from controlplane.operation.records import record_of
 
 PATH: Final = "/console/api/audit"
 
@@ -18,7 +18,7 @@ def audit_operations() -> tuple[Procedure, ...]:
 
 
 def audit(context: RequestContext, body: AuditRequest) -> AuditReply:
-    """Return a page of what was asked and changed in the organization, newest first."""
+    """Return a page of the organization's audit log, newest first."""
     require_owner(context)
     size = body.size or PAGE_DEFAULT
     listing = (context.organization_id, "audit")
@@ -30,25 +30,6 @@ def audit(context: RequestContext, body: AuditRequest) -> AuditReply:
     if len(rows) > size:
         next_cursor = context.cursors.write(listing, Place(0, page[-1].position))
     return AuditReply(
-        entries=tuple(record(row) for row in page),
+        entries=tuple(record_of(AuditRecord, row) for row in page),
         next_cursor=next_cursor,
-    )
-
-
-def record(row: AuditEntry) -> AuditRecord:
-    return AuditRecord(
-        at=row.at,
-        actor_kind=row.actor_kind,
-        actor_id=row.actor_id,
-        actor_name=row.actor_name,
-        credential_kind=row.credential_kind,
-        credential_id=row.credential_id,
-        credential_hint=row.credential_hint,
-        operation=row.operation,
-        subject_kind=row.subject_kind,
-        subject_id=row.subject_id,
-        subject_name=row.subject_name,
-        detail=row.detail,
-        outcome=row.outcome,
-        address=row.address,
     )

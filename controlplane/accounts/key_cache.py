@@ -1,8 +1,7 @@
-"""API keys that were recognised before, so that not every call asks the database.
+"""A cache of verified API keys, so that not every call reads the database.
 
-What is kept holds for ``cached_s`` after the last look at which keys are revoked, and at whose
-owners may do something else now: one look for all of them, beside the calls. Where that look fails,
-every call asks for itself.
+A periodic poll finds revoked keys and owners with changed permissions. Entries are valid for
+``cached_s`` after the last poll. If the poll fails, every call reads the database.
 """
 
 import math
@@ -15,9 +14,9 @@ from controlplane.operation.caller import Caller
 from controlplane.operation.permissions import hash_key
 
 KEYS_MAX = 65_536
-"""Those recognised first are forgotten beyond this, and cost a question to the database."""
+"""With more keys, the oldest entries are removed."""
 USE_NOTED_EVERY = timedelta(minutes=1)
-"""A use is written down at most this often: it must not make each reading a writing."""
+"""A use is stored at most this often, so that not every read call causes a write."""
 
 
 class KeyCache:
@@ -26,8 +25,8 @@ class KeyCache:
     def __init__(self, cached_s: float, monotonic: Callable[[], float]) -> None:
         self._cached_s = cached_s
         self._monotonic = monotonic
-        # By hash: the keys themselves are kept nowhere. In the order in which they came: to note
-        # each use would cost every call, and what is forgotten too early costs one question.
+        # By hash: the keys themselves are not stored. In order of insertion: tracking each use
+        # would cost every call, and a removed entry costs one query.
         self._found: OrderedDict[str, Caller] = OrderedDict()
         self._owners: set[UUID] = set()
         self._holds_until_s = -math.inf
@@ -45,25 +44,30 @@ class KeyCache:
             self._found.popitem(last=False)
 
     def now_s(self) -> float:
-        """When a look begins, for `forget`."""
+        """Return the time at which a poll begins, for `forget`."""
         return self._monotonic()
 
     def owners(self) -> frozenset[UUID]:
-        """Return the users as whom keys act that are kept."""
+        """Return the owners of the cached keys."""
         return frozenset(self._owners)
 
     def forget(
-        self, revoked: Container[UUID], versions: Mapping[UUID, int], looked_at_s: float
+        self, revoked: Container[UUID], versions: Mapping[UUID, int], polled_at_s: float
     ) -> None:
-        """Keep all but these, which were all that were revoked at that moment, and those whose
-        owner's permissions were another version then."""
+        """Remove revoked keys, and keys whose owner's permissions changed.
+
+        Args:
+            revoked: all keys that were revoked at the time of the poll.
+            versions: permission versions of the owners at that time.
+            polled_at_s: when the poll began.
+        """
         gone = [key for key, caller in self._found.items() if caller.key_id in revoked]
         if self._owners:
             gone += [key for key, caller in self._found.items() if _is_stale(caller, versions)]
             self._owners &= versions.keys()
         for key in gone:
             self._found.pop(key, None)
-        self._holds_until_s = looked_at_s + self._cached_s
+        self._holds_until_s = polled_at_s + self._cached_s
 
     def note_use(self, key_id: UUID, now: datetime) -> None:
         noted = self._noted.get(key_id)
@@ -71,7 +75,7 @@ class KeyCache:
             self._noted[key_id] = self._uses[key_id] = now
 
     def take_uses(self) -> dict[UUID, datetime]:
-        """Return the uses that are to be written down, once each."""
+        """Return the uses that are not stored yet, and forget them."""
         uses, self._uses = self._uses, {}
         if len(self._noted) > KEYS_MAX:
             self._noted.clear()

@@ -1,4 +1,4 @@
-"""API keys in the database: made and revoked on the command line, recognised at each call."""
+"""API keys in the database."""
 
 import secrets
 import uuid
@@ -22,7 +22,7 @@ HINT_LENGTH = 4
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key that is in no database yet. ``secret`` is the key itself, which none ever holds."""
+    """A key that is not stored yet. ``secret`` is the key itself, which is never stored."""
 
     id: UUID
     secret: str
@@ -48,7 +48,7 @@ def add_keys(
     now: datetime,
     owner_id: UUID | None = None,
 ) -> None:
-    """``owner_id`` is the member as whom they act; None: they are bound to nobody."""
+    """Store new keys. ``owner_id`` is the user as whom they act, None for the operator's keys."""
     for key in keys:
         row = ApiKey(
             id=key.id,
@@ -73,7 +73,7 @@ def create_key(
     organization_id: str,
     now: datetime,
 ) -> tuple[UUID, str]:
-    """Return the id and the key itself, which is kept nowhere."""
+    """Create a key. Return its id and the key itself, which is not stored."""
     key = new_key(name=name, locations=locations)
     add_keys(session, [key], can_write=can_write, organization_id=organization_id, now=now)
     return key.id, key.secret
@@ -85,7 +85,7 @@ def recognise(session: Session, key: str) -> Caller | None:
 
 
 def note_uses(session: Session, uses: Mapping[UUID, datetime]) -> None:
-    """Write down when each of these keys was last used."""
+    """Store when each of these keys was last used."""
     rows = [{"key": key_id, "used": used_at} for key_id, used_at in uses.items()]
     statement = (
         update(ApiKey.__table__)  # type: ignore[arg-type]
@@ -104,7 +104,7 @@ def list_keys(session: Session) -> Sequence[ApiKey]:
 
 
 def revoke_key(session: Session, key_id: UUID, now: datetime) -> bool:
-    """Return whether there is such a key. Revoking again changes nothing."""
+    """Revoke a key. Returns whether it exists. Revoking it again changes nothing."""
     row = session.get(ApiKey, key_id)
     if row is None:
         return False

@@ -1,4 +1,4 @@
-"""What sign-in, sign-out and the profile take and answer."""
+"""Messages of sign-in, sign-out and the profile."""
 
 from datetime import datetime
 from typing import Annotated
@@ -17,12 +17,12 @@ LOCATIONS_OF_A_KEY_MAX = 500
 
 class SignInRequest(Exact):
     email: Annotated[str, StringConstraints(min_length=1, max_length=EMAIL_MAX)]
-    # A longer one is nobody's, and is refused before any work is done for it.
+    # A longer password is never valid. It is refused before any work.
     password: Annotated[str, StringConstraints(min_length=1, max_length=PASSWORD_MAX * 2)]
 
 
 class SignOutRequest(Exact):
-    """The body of a call that has nothing to say."""
+    """An empty body."""
 
 
 class SignedOut(Tolerant):
@@ -36,7 +36,7 @@ class UserRecord(Tolerant):
 
 
 class OrganizationRecord(Tolerant):
-    """``name`` is null where nobody named it; ``locations`` empty means all of them."""
+    """``name`` is null without a name. ``locations`` empty means all locations."""
 
     id: str
     name: str | None
@@ -45,7 +45,7 @@ class OrganizationRecord(Tolerant):
 
 
 class SignInReply(Tolerant):
-    """``organization_id`` is the one that the session is of."""
+    """``organization_id`` is the organization of the session."""
 
     session_id: Uuid
     user: UserRecord
@@ -54,7 +54,7 @@ class SignInReply(Tolerant):
 
 
 class SessionRecord(Tolerant):
-    """``user_agent`` and ``address`` are as the browser and the network told them."""
+    """``user_agent`` and ``address`` are those of the sign-in; they are not verified."""
 
     id: Uuid
     organization_id: str
@@ -67,7 +67,7 @@ class SessionRecord(Tolerant):
 
 
 class KeyRecord(Tolerant):
-    """``hint`` is the end of the key; ``locations`` empty means all that its owner may see."""
+    """``hint`` is the end of the key. ``locations`` empty means all locations of its owner."""
 
     id: Uuid
     name: str
@@ -79,7 +79,7 @@ class KeyRecord(Tolerant):
 
 
 class ProfileRequest(Exact):
-    """The body of a call that has nothing to say."""
+    """An empty body."""
 
 
 class ProfileReply(Tolerant):
@@ -99,7 +99,7 @@ class SessionEndReply(Tolerant):
 
 
 class KeyCreateRequest(Exact):
-    """``locations`` empty means all that its owner may see, whatever they are at the time."""
+    """``locations`` empty means all locations of its owner, now and later."""
 
     name: Annotated[str, Field(min_length=1, max_length=NAME_MAX), *STORABLE]
     can_write: bool
@@ -109,7 +109,7 @@ class KeyCreateRequest(Exact):
 
 
 class KeyCreateReply(Tolerant):
-    """``secret`` is the key itself, which is kept nowhere: it is shown now or never."""
+    """``secret`` is the key itself, which is not stored and not shown again."""
 
     key: KeyRecord
     secret: str

@@ -1,26 +1,24 @@
-"""What organizations and locations are called: `locations` and `organizations` are the one place
-of their names, for devices and sales alike."""
+"""Names of organizations and locations, for devices and sales."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Final
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.messages import OrganizationRecord
+from controlplane.operation.records import record_of
 from controlplane.storage.account_tables import Membership
 from controlplane.storage.merchant.merchant_tables import Location, Organization
-
-PLACES_A_STEP: Final = 500
+from controlplane.storage.statements import in_steps
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """None for what nobody named."""
+    """Names by id. None means that there is no name."""
 
     organizations: dict[str, str] = field(default_factory=dict)
-    locations: dict[tuple[str, str], str] = field(default_factory=dict)
+    locations: dict[tuple[str, str], str | None] = field(default_factory=dict)
 
     def organization(self, organization_id: str) -> str | None:
         return self.organizations.get(organization_id)
@@ -30,15 +28,14 @@ class Names:
 
 
 def names_of(session: Session, places: Iterable[tuple[str, str]]) -> Names:
-    """Return the names of these locations, of organization and location id, and of theirs."""
+    """Return the names of these locations, given by both ids, and of their organizations."""
     wanted = sorted(set(places))
     if not wanted:
         return Names()
     organizations = {organization for organization, _ in wanted}
     locations = {}
     ids = sorted({location for _, location in wanted})
-    for first in range(0, len(ids), PLACES_A_STEP):
-        step = ids[first : first + PLACES_A_STEP]
+    for step in in_steps(ids):
         query = select(Location.organization_id, Location.id, Location.name).where(
             Location.organization_id.in_(organizations), Location.id.in_(step)
         )
@@ -56,11 +53,11 @@ def organization_records(
 ) -> tuple[OrganizationRecord, ...]:
     names = names_of_organizations(session, {each.organization_id for each in memberships})
     return tuple(
-        OrganizationRecord(
+        record_of(
+            OrganizationRecord,
+            each,
             id=each.organization_id,
             name=names.get(each.organization_id),
-            role=each.role,
-            locations=tuple(each.locations),
         )
         for each in memberships
     )

@@ -1,4 +1,4 @@
-"""Whose credentials have streams open, so that a change of what a person may do reaches them."""
+"""The open streams of each user, so that changed permissions take effect on them."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -8,11 +8,11 @@ from uuid import UUID
 from controlplane.operation.caller import Caller
 
 GONE = -1
-"""The version of who is no user any more."""
+"""The version of a user who was deleted."""
 
 
 class OpenStreams:
-    """Used from the event loop only. Streams of keys without an owner are not kept here."""
+    """Used from the event loop only. Streams of keys without an owner are not tracked."""
 
     def __init__(self) -> None:
         self._credentials: dict[UUID, Counter[UUID]] = {}
@@ -42,9 +42,10 @@ class OpenStreams:
         return self._credentials.keys()
 
     def changed(self, versions: Mapping[UUID, int]) -> set[UUID]:
-        """Return the credentials of those whose version is not what it was, once for each change.
+        """Return the credentials of users whose permissions changed, once for each change.
 
-        ``versions`` has all of `owners` that are still users, and those of this moment only.
+        Args:
+            versions: the current versions of `owners` that still exist.
         """
         found: set[UUID] = set()
         for owner, known in self._versions.items():

@@ -1,7 +1,7 @@
-"""Passwords as argon2id hashes (RFC 9106), made and verified beside the event loop, few at once.
+"""Passwords as argon2id hashes (RFC 9106), in a few threads beside the event loop.
 
-A verification is slow and takes memory on purpose. Who is nobody gets one, too: how long it takes
-must not tell whether there is such an account.
+Verification is slow and takes memory on purpose. It also runs for unknown accounts, so that its
+duration does not reveal whether an account exists.
 """
 
 import asyncio
@@ -20,10 +20,10 @@ from controlplane.operation.errors import unavailable
 Result = TypeVar("Result")
 PASSWORD_MIN: Final = 12
 PASSWORD_MAX: Final = 256
-"""Characters. A limit from above bounds the work; no other rule is made (NIST SP 800-63B)."""
+"""Characters. The upper limit bounds the work; there are no other rules (NIST SP 800-63B)."""
 AT_ONCE: Final = 2
 WAITING_MAX: Final = 32
-"""Verifications that wait or run; each further one is told to come again."""
+"""Verifications that wait or run. More are refused as unavailable."""
 SALT_BYTES: Final = 16
 HASH_BYTES: Final = 32
 
@@ -33,23 +33,23 @@ class Passwords:
 
     def __init__(self, memory_kib: int, passes: int) -> None:
         self._hasher = hasher(memory_kib, passes)
-        self._nobodys = _nobodys(memory_kib, passes)
+        self._dummy_hash = _dummy_hash(memory_kib, passes)
         self._threads = ThreadPoolExecutor(AT_ONCE, "passwords")
         self._waiting = 0
 
     async def verify(self, password_hash: str | None, password: str) -> bool:
-        """Tell whether it is the password; None for ``password_hash`` is nobody's.
+        """Return whether the password is right. ``password_hash`` None is an unknown account.
 
-        Raises the refusal of one too many at once.
+        Raises a refusal if too many verifications are waiting.
         """
-        wanted = password_hash or self._nobodys
+        wanted = password_hash or self._dummy_hash
         return await self._run(lambda: self._is_right(wanted, password))
 
     async def hash(self, password: str) -> str:
         return await self._run(lambda: self._hasher.hash(_plain(password)))
 
     def is_outdated(self, password_hash: str) -> bool:
-        """Tell whether it was made with other numbers than those of today."""
+        """Return whether the hash was made with other parameters than the current ones."""
         return self._hasher.check_needs_rehash(password_hash)
 
     def close(self) -> None:
@@ -63,10 +63,10 @@ class Passwords:
 
     async def _run(self, work: Callable[[], Result]) -> Result:
         if self._waiting >= WAITING_MAX:
-            raise unavailable("too many are signing in at this moment")
+            raise unavailable("too many users are signing in at the moment. Try again later")
         self._waiting += 1
         try:
-            # A thread does not end when its caller goes away, so neither does its place.
+            # A thread continues when its caller is gone, so it still counts.
             task = asyncio.get_running_loop().run_in_executor(self._threads, work)
             task.add_done_callback(self._done)
         except BaseException:
@@ -77,11 +77,11 @@ class Passwords:
     def _done(self, task: "asyncio.Future[Result]") -> None:
         self._waiting -= 1
         if not task.cancelled():
-            task.exception()  # seen, where nobody waits any more
+            task.exception()  # retrieved, in case nobody awaits it
 
 
 def hasher(memory_kib: int, passes: int) -> PasswordHasher:
-    """Return what hashes with these numbers, in one lane: the threads are the service's."""
+    """Return a hasher with these parameters and one lane."""
     return PasswordHasher(
         type=Type.ID,
         time_cost=passes,
@@ -93,23 +93,23 @@ def hasher(memory_kib: int, passes: int) -> PasswordHasher:
 
 
 def hashed(password: str, memory_kib: int, passes: int) -> str:
-    """Return the hash of a password. It takes its time: not for the event loop."""
+    """Return the hash of a password. It is slow: do not call it in the event loop."""
     return hasher(memory_kib, passes).hash(_plain(password))
 
 
 def require_good(password: str) -> None:
-    """Raise ValueError, in words for a person, for one that nobody should have."""
+    """Raise ValueError with a message for users if the password is too short or too long."""
     if not PASSWORD_MIN <= len(_plain(password)) <= PASSWORD_MAX:
-        raise ValueError(f"a password has {PASSWORD_MIN} to {PASSWORD_MAX} characters")
+        raise ValueError(f"a password must have {PASSWORD_MIN} to {PASSWORD_MAX} characters")
 
 
 def _plain(password: str) -> str:
-    """Return one form of what keyboards write in several (RFC 8265)."""
+    """Return the normalized form of a password (RFC 8265)."""
     return unicodedata.normalize("NFC", password)
 
 
-def _nobodys(memory_kib: int, passes: int) -> str:
-    """Return a hash that costs what others do, and of which no password is known."""
+def _dummy_hash(memory_kib: int, passes: int) -> str:
+    """Return a hash of an unknown password, which takes as long to verify as any other."""
     salt, value = (_base64(secrets.token_bytes(size)) for size in (SALT_BYTES, HASH_BYTES))
     return f"$argon2id$v=19$m={memory_kib},t={passes},p=1${salt}${value}"
 

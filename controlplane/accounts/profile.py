@@ -1,29 +1,15 @@
-"""What a signed-in person does with their own account: sessions, API keys, which organization.
+"""Operations for the account of a signed-in user: sessions, API keys, organization.
 
-Every operation needs the session cookie: a key must not make keys.
+They require the session cookie, so that an API key cannot create API keys.
 """
 
+from functools import partial
 from typing import Final
 from uuid import UUID
 
 from sqlalchemy import select
 
-from controlplane.accounts import key_store, sessions
-from controlplane.accounts.messages import (
-    ChooseOrganizationReply,
-    ChooseOrganizationRequest,
-    KeyCreateReply,
-    KeyCreateRequest,
-    KeyRecord,
-    KeyRevokeReply,
-    KeyRevokeRequest,
-    ProfileReply,
-    ProfileRequest,
-    SessionEndReply,
-    SessionEndRequest,
-    SessionRecord,
-    UserRecord,
-)
+from controlplane.accounts import key_store, messages, sessions
 from controlplane.accounts.names import organization_records
 from controlplane.accounts.oauth.profile import grant_operations
 from controlplane.accounts.users import memberships, note_change
@@ -38,12 +24,16 @@ from controlplane.operation.audit_entries import (
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import conflict, foreign_location, not_found, read_only_key
 from controlplane.operation.operation import Procedure, procedure
+from controlplane.operation.records import record_of
 from controlplane.storage.account_tables import Membership, SignInSession, User
 from controlplane.storage.tables import ApiKey
 
 PREFIX: Final = "/console/api/profile"
 KEYS_MAX: Final = 100
-"""Live keys of one member of an organization."""
+"""Valid keys of one member of an organization."""
+
+
+_write = partial(procedure, writes=True, of_person=True)
 
 
 def profile_operations() -> tuple[Procedure, ...]:
@@ -59,38 +49,40 @@ def profile_operations() -> tuple[Procedure, ...]:
     )
 
 
-def profile(context: RequestContext, _body: ProfileRequest) -> ProfileReply:
-    """Return who is signed in, where, and the live keys of theirs in this organization."""
+def profile(context: RequestContext, _body: messages.ProfileRequest) -> messages.ProfileReply:
+    """Return the user, with sessions and the API keys of this organization."""
     session, user = context.session, _user(context)
-    return ProfileReply(
-        user=UserRecord(id=user.id, email=user.email, name=user.name),
+    return messages.ProfileReply(
+        user=record_of(messages.UserRecord, user),
         organization_id=context.caller.organization_id,
         organizations=organization_records(session, memberships(session, user.id)),
         sessions=tuple(
-            _session_record(row, context.caller.key_id)
+            record_of(messages.SessionRecord, row, is_this=row.id == context.caller.key_id)
             for row in sessions.live(session, user.id, context.now)
         ),
-        keys=tuple(_key_record(row) for row in _keys(context, user.id)),
+        keys=tuple(record_of(messages.KeyRecord, row) for row in _keys(context, user.id)),
     )
 
 
-def end_session(context: RequestContext, body: SessionEndRequest) -> SessionEndReply:
-    """End one of one's own sessions, this one too."""
+def end_session(
+    context: RequestContext, body: messages.SessionEndRequest
+) -> messages.SessionEndReply:
+    """End a session of the user, possibly this one."""
     if not sessions.end(context.session, body.session_id, _user(context).id):
         raise not_found("session")
     context.note(Event("session.end", Subject("session", str(body.session_id))))
-    return SessionEndReply(ended=True)
+    return messages.SessionEndReply(ended=True)
 
 
-def create_key(context: RequestContext, body: KeyCreateRequest) -> KeyCreateReply:
-    """Make an API key that acts as its maker, cut to these locations."""
+def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> messages.KeyCreateReply:
+    """Create an API key that acts as the user, limited to these locations."""
     user, caller = _user(context, lock=True), context.caller
     if body.can_write and not caller.can_write:
         raise read_only_key()
     if not all(caller.may_visit(each) for each in body.locations):
         raise foreign_location()
     if len(_keys(context, user.id)) >= KEYS_MAX:
-        raise conflict("too_many_keys", f"at most {KEYS_MAX} keys: revoke one first")
+        raise conflict("too_many_keys", f"at most {KEYS_MAX} keys are possible. Revoke one first")
     key = key_store.new_key(name=body.name, locations=body.locations)
     key_store.add_keys(
         context.session,
@@ -103,11 +95,11 @@ def create_key(context: RequestContext, body: KeyCreateRequest) -> KeyCreateRepl
     context.session.flush()
     row = context.session.get_one(ApiKey, key.id)
     context.note(Event("key.create", key_subject(row), grant_in_words(row)))
-    return KeyCreateReply(key=_key_record(row), secret=key.secret)
+    return messages.KeyCreateReply(key=record_of(messages.KeyRecord, row), secret=key.secret)
 
 
-def revoke_key(context: RequestContext, body: KeyRevokeRequest) -> KeyRevokeReply:
-    """End one of one's own keys. Doing it again changes nothing."""
+def revoke_key(context: RequestContext, body: messages.KeyRevokeRequest) -> messages.KeyRevokeReply:
+    """Revoke an API key of the user. Revoking it again changes nothing."""
     row = context.session.get(ApiKey, body.key_id)
     if row is None or row.owner_id != _user(context).id:
         raise not_found("key")
@@ -115,13 +107,13 @@ def revoke_key(context: RequestContext, body: KeyRevokeRequest) -> KeyRevokeRepl
         context.note(Event("key.revoke", key_subject(row)))
     key_store.revoke_key(context.session, row.id, context.now)
     note_change(context.session, _user(context).id)
-    return KeyRevokeReply(revoked=True)
+    return messages.KeyRevokeReply(revoked=True)
 
 
 def choose_organization(
-    context: RequestContext, body: ChooseOrganizationRequest
-) -> ChooseOrganizationReply:
-    """Let the session be of another organization of the user's."""
+    context: RequestContext, body: messages.ChooseOrganizationRequest
+) -> messages.ChooseOrganizationReply:
+    """Switch the session to another organization of the user."""
     user = _user(context)
     if context.session.get(Membership, (user.id, body.organization_id)) is None:
         raise not_found("organization")
@@ -131,7 +123,7 @@ def choose_organization(
     actor = actor_of(context.session, context.caller, context.address)
     note(context.session, actor, chosen, organization_id=row.organization_id, now=context.now)
     note_change(context.session, user.id)
-    return ChooseOrganizationReply(organization_id=body.organization_id)
+    return messages.ChooseOrganizationReply(organization_id=body.organization_id)
 
 
 def _user(context: RequestContext, *, lock: bool = False) -> User:
@@ -145,28 +137,3 @@ def _keys(context: RequestContext, user_id: UUID) -> list[ApiKey]:
         ApiKey.revoked_at.is_(None),
     )
     return list(context.session.scalars(query.order_by(ApiKey.created_at, ApiKey.id)))
-
-
-def _session_record(row: SignInSession, this: UUID) -> SessionRecord:
-    return SessionRecord(
-        id=row.id,
-        organization_id=row.organization_id,
-        created_at=row.created_at,
-        last_used_at=row.last_used_at,
-        expires_at=row.expires_at,
-        user_agent=row.user_agent,
-        address=row.address,
-        is_this=row.id == this,
-    )
-
-
-def _key_record(row: ApiKey) -> KeyRecord:
-    return KeyRecord(
-        id=row.id,
-        name=row.name,
-        hint=row.hint,
-        can_write=row.can_write,
-        locations=tuple(row.locations),
-        created_at=row.created_at,
-        last_used_at=row.last_used_at,
-    )

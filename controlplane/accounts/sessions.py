@@ -1,6 +1,6 @@
-"""Sessions of browsers: made at each sign-in anew, good for 30 days after their last use.
+"""Browser sessions. Each sign-in creates one, which expires 30 days after its last use.
 
-A token is 256 random bits, so a plain SHA-256 of it is enough to store.
+A token is 256 random bits, of which an unsalted SHA-256 hash is stored.
 """
 
 import hashlib
@@ -19,9 +19,9 @@ from controlplane.storage.account_tables import SignInSession
 
 LIFETIME: Final = timedelta(days=30)
 TOUCHED_EVERY: Final = timedelta(minutes=1)
-"""A use is written down, and the cookie renewed, at most this often."""
+"""A use is stored, and the cookie renewed, at most this often."""
 SESSIONS_MAX: Final = 20
-"""Of one user: the least recently used gives way."""
+"""Per user. The least recently used session ends for a new one."""
 AGENT_MAX: Final = 256
 
 
@@ -38,7 +38,7 @@ def create(
     address: str,
     now: datetime,
 ) -> tuple[UUID, str]:
-    """Return its id and the token, which is kept nowhere."""
+    """Create a session. Return its id and the token, which is not stored."""
     _make_room(session, user_id, now)
     token = secrets.token_urlsafe(32)
     row = SignInSession(
@@ -58,7 +58,7 @@ def create(
 
 
 def touch(session: Session, session_id: UUID, now: datetime) -> None:
-    """Note a use, which makes the session last longer."""
+    """Store a use, which extends the session."""
     session.execute(
         update(SignInSession)
         .where(SignInSession.id == session_id, SignInSession.expires_at > now)
@@ -67,7 +67,7 @@ def touch(session: Session, session_id: UUID, now: datetime) -> None:
 
 
 def live(session: Session, user_id: UUID, now: datetime) -> Sequence[SignInSession]:
-    """Return the user's sessions, the last used first."""
+    """Return the valid sessions of the user, the last used first."""
     query = select(SignInSession).where(
         SignInSession.user_id == user_id, SignInSession.expires_at > now
     )
@@ -76,7 +76,7 @@ def live(session: Session, user_id: UUID, now: datetime) -> Sequence[SignInSessi
 
 
 def end(session: Session, session_id: UUID, user_id: UUID) -> bool:
-    """Return whether the user had such a session."""
+    """End a session. Returns whether the user had it."""
     row = session.get(SignInSession, session_id)
     if row is None or row.user_id != user_id:
         return False

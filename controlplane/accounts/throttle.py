@@ -1,7 +1,7 @@
-"""How often somebody may fail to sign in: ten times in ten minutes for an account or an address.
+"""Limits failed sign-ins: ten in ten minutes for an account or a network address.
 
-A try counts as failed from its beginning, so that many at once are no more than many in turn. Who
-it is for is counted whether or not there is such an account.
+An attempt counts as failed from its start, so that concurrent attempts are limited, too. Attempts
+for unknown accounts count as well.
 """
 
 import hashlib
@@ -21,12 +21,12 @@ from controlplane.storage.account_tables import SignInFailure
 FAILURES_MAX: Final = 10
 WINDOW: Final = timedelta(minutes=10)
 _LOCK: Final = 0x7369676E
-"""Names the lock by which tries take turns on PostgreSQL; SQLite has one writer anyway."""
+"""Key of the advisory lock that serializes attempts on PostgreSQL. SQLite has one writer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """``wait_s`` 0: it may go on; else it is one too many, and nothing was noted of it."""
+    """A sign-in attempt. ``wait_s`` above 0 means that it is refused, and not counted."""
 
     account: str
     address: str
@@ -35,7 +35,7 @@ class Try:
 
 
 def begin(session: Session, email: str, address: str, now: datetime) -> Try:
-    """Count a try as failed, unless it is one too many."""
+    """Count an attempt as failed, or refuse it if there were too many."""
     account, place = _subject("account", email_key(email)), _subject("address", network_of(address))
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
@@ -50,8 +50,10 @@ def begin(session: Session, email: str, address: str, now: datetime) -> Try:
 
 
 def succeed(session: Session, tried: Try) -> None:
-    """Forget the try, and the failures of its account; those of the address stay: who has an
-    account of his own must not thereby get more tries at others'."""
+    """Delete the attempt and the failures of its account.
+
+    Failures of the address stay, so that an attacker with an account gets no more attempts.
+    """
     _delete(session, tried.positions)
     session.execute(delete(SignInFailure).where(SignInFailure.subject == tried.account))
 
@@ -78,7 +80,7 @@ def _subject(kind: str, value: str) -> str:
 
 
 def network_of(address: str) -> str:
-    """Return what one client has: an address, of IPv6 a whole /64."""
+    """Return the network of one client: an IPv4 address, or a /64 of IPv6."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

@@ -1,7 +1,7 @@
-"""People and their memberships in the database.
+"""Users and their memberships in the database.
 
-Whatever changes what a person may do counts up ``permissions_version``, in the same transaction:
-keys that are remembered and streams that are open follow it within seconds.
+Each change of permissions increments ``permissions_version`` in the same transaction. Cached keys
+and open streams follow within seconds.
 """
 
 import re
@@ -27,22 +27,22 @@ _EMAIL: Final = re.compile(r"[^\s@]+@[^\s@]+")
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A person in an organization."""
+    """A user with a membership in an organization."""
 
     user: User
     membership: Membership
 
 
 def email_key(email: str) -> str:
-    """Return the address without a difference of case: nobody has two that differ so."""
+    """Return the address in a form that ignores case."""
     return email.strip().casefold()
 
 
 def require_email(email: str) -> str:
-    """Return the address, trimmed. Raises ValueError, in words for a person."""
+    """Return the trimmed address. Raises ValueError with a message for users."""
     address = email.strip()
     if not _EMAIL.fullmatch(address) or len(address) > EMAIL_MAX or not address.isprintable():
-        raise ValueError(f"{email!r} is no e-mail address")
+        raise ValueError(f"{email!r} is not an e-mail address")
     return address
 
 
@@ -51,7 +51,7 @@ def find_user(session: Session, email: str) -> User | None:
 
 
 def add_user(session: Session, *, email: str, name: str, password_hash: str, now: datetime) -> User:
-    """Raises IntegrityError where the address is known."""
+    """Add a user. Raises IntegrityError if the address exists."""
     user = User(
         id=uuid.uuid4(),
         email=email,
@@ -67,8 +67,10 @@ def add_user(session: Session, *, email: str, name: str, password_hash: str, now
 
 
 def set_password(session: Session, user: User, password_hash: str) -> None:
-    """Sign the user out everywhere, too: who else knew the password may be signed in, or have let
-    a program read."""
+    """Set the password, and end all sessions and grants of the user.
+
+    Someone else who knew the old password may have created them.
+    """
     user.password_hash = password_hash
     session.execute(delete(SignInSession).where(SignInSession.user_id == user.id))
     _end_grants(session, user.id)
@@ -84,7 +86,7 @@ def set_membership(
     locations: Iterable[str],
     now: datetime,
 ) -> None:
-    """Make the user a member, or change what a member may do."""
+    """Add a membership, or change its role and locations."""
     row = session.get(Membership, (user_id, organization_id))
     if row is None:
         row = Membership(user_id=user_id, organization_id=organization_id, created_at=now)
@@ -95,11 +97,11 @@ def set_membership(
 
 
 def remove_membership(session: Session, user_id: UUID, organization_id: str, now: datetime) -> bool:
-    """End it, and the keys, sessions and grants that it carried: they do not come back with it.
+    """End a membership with its keys, sessions and grants. Delete a user without memberships.
 
-    Who is a member nowhere any more is forgotten. Returns whether there was such a membership.
+    Returns whether the membership existed.
     """
-    # Held first, as by whoever exchanges a code: nothing new is made of what ends here.
+    # Locked first, as for the exchange of a code, which could otherwise create a new grant.
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
     row = session.get(Membership, (user_id, organization_id))
     if row is None:
@@ -129,14 +131,14 @@ def remove_membership(session: Session, user_id: UUID, organization_id: str, now
 
 
 def memberships(session: Session, user_id: UUID) -> Sequence[Membership]:
-    """Return what the user is, oldest first."""
+    """Return the memberships of the user, oldest first."""
     query = select(Membership).where(Membership.user_id == user_id)
     order = (Membership.created_at, Membership.organization_id)
     return session.scalars(query.order_by(*order)).all()
 
 
 def members(session: Session, organization_id: str) -> list[Member]:
-    """Return the members of an organization, by their addresses."""
+    """Return the members of an organization, by address."""
     query = (
         select(User, Membership)
         .join(Membership, Membership.user_id == User.id)
@@ -147,13 +149,13 @@ def members(session: Session, organization_id: str) -> list[Member]:
 
 
 def addresses(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Return the e-mail addresses of those of these users that there are."""
+    """Return the e-mail addresses of the users that exist."""
     query = select(User.id, User.email).where(User.id.in_(list(ids)))
     return {row.id: row.email for row in session.execute(query)}
 
 
 def note_change(session: Session, user_id: UUID) -> None:
-    """Count up, in the database: two changes at once are two."""
+    """Increment the version in the database, so that concurrent changes are counted."""
     session.execute(
         update(User)
         .where(User.id == user_id)
@@ -163,7 +165,7 @@ def note_change(session: Session, user_id: UUID) -> None:
 
 
 def _end_grants(session: Session, user_id: UUID, organization_id: str | None = None) -> None:
-    """End what the user let programs read, in one organization or in all."""
+    """End the grants of the user, in one organization or in all."""
     of_codes, of_grants = [OAuthCode.user_id == user_id], [OAuthGrant.user_id == user_id]
     if organization_id is not None:
         of_codes.append(OAuthCode.organization_id == organization_id)

@@ -1,4 +1,4 @@
-"""What is known of a location at a moment, of all its devices or of those that need a look."""
+"""The facts about a location at one evaluation, for the alert rules."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from controlplane.alerts.rules import Facts
-from controlplane.devices.locations.status import Place, standing
+from controlplane.devices.locations.status import Schedule, status_of
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class BoundDevice:
     """A device that is bound at the location."""
 
     instance_id: UUID
@@ -19,56 +19,61 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
-    """Since when somebody has listened without a break, of the service or of its host."""
+class Monitoring:
+    """When devices were checked last, and since when without a pause of the service or its host."""
 
-    judged_at: datetime
+    checked_at: datetime
     resumed_at: datetime
 
-    def go_on(self, now: datetime, break_after: timedelta) -> "Listening":
-        is_break = now - self.judged_at > break_after
-        return Listening(now, now if is_break else self.resumed_at)
+    def check(self, now: datetime, pause: timedelta) -> "Monitoring":
+        """Return the state after a check. A longer time than ``pause`` between two is a break."""
+        return Monitoring(now, now if now - self.checked_at > pause else self.resumed_at)
 
     def is_settled(self, now: datetime, window: timedelta) -> bool:
-        """Tell whether all had the time to be heard."""
+        """Return whether each device has had the time to send a heartbeat."""
         return now - self.resumed_at > window
 
 
 def facts_of(
-    place: Place,
-    seen: Iterable[Seen],
+    schedule: Schedule,
+    bound: Iterable[BoundDevice],
     now: datetime,
     window: timedelta,
     *,
     is_settled: bool = True,
     others: int = 0,
-    others_heard: int = 0,
+    others_online: int = 0,
     unbound: frozenset[UUID] = frozenset(),
 ) -> Facts:
-    """``others`` are the devices that are not in ``seen``: none of them is offline or broken."""
-    devices, heard = others, others_heard
+    """Return the facts about a location.
+
+    Args:
+        others: number of devices that are not in ``bound``. None of them is offline or broken.
+        others_online: how many of these are online.
+    """
+    devices, online = others, others_online
     offline: dict[UUID, datetime] = {}
-    silent, broken, unjudged = set(), set(), set()
-    for each in seen:
-        found = standing(place, each.instance_id, each.last_seen_at, now, window)
-        is_maintained = found.until is not None
+    not_online, broken, in_maintenance = set(), set(), set()
+    for each in bound:
+        status = status_of(schedule, each.instance_id, each.last_seen_at, now, window)
+        is_maintained = status.until is not None
         devices += not is_maintained
-        heard += found.state == "heard" and not is_maintained
-        if found.state != "heard":
-            silent.add(each.instance_id)
-        if found.since is not None:
-            offline[each.instance_id] = found.since
+        online += status.state == "online" and not is_maintained
+        if status.state != "online":
+            not_online.add(each.instance_id)
+        if status.since is not None:
+            offline[each.instance_id] = status.since
         if each.is_broken:
             broken.add(each.instance_id)
         if is_maintained:
-            unjudged.add(each.instance_id)
+            in_maintenance.add(each.instance_id)
     return Facts(
         devices=devices,
-        heard=heard,
+        online=online,
         offline=offline,
-        silent=frozenset(silent),
+        not_online=frozenset(not_online),
         broken=frozenset(broken),
-        unjudged=frozenset(unjudged),
+        in_maintenance=frozenset(in_maintenance),
         unbound=unbound,
         is_settled=is_settled,
     )

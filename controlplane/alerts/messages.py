@@ -1,73 +1,62 @@
-"""A notice as a webhook gets it: a body for programs, with a line for people in ``text``."""
+"""The body of an alert notification: fields for programs, and ``text`` for people."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
-from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from agent.presentation.humanize import format_seconds
+from controlplane.storage.monitoring_tables import Alert
 
-SAYS: Final = {
+FIRING: Final = {
     ("offline", False): "is offline",
     ("broken", False): "reports a fault",
-    ("dark", False): "is dark",
-    ("offline", True): "comes and goes",
-    ("broken", True): "reports a fault and none in turn",
-    ("dark", True): "goes dark and comes back in turn",
+    ("site_outage", False): "has an outage",
+    ("offline", True): "goes offline and online repeatedly",
+    ("broken", True): "reports a fault repeatedly",
+    ("site_outage", True): "has repeated outages",
 }
-SAYS_OF_ENDS: Final = {
-    ("offline", False): "is heard again",
-    ("broken", False): "reports no fault any more",
-    ("dark", False): "is back",
-    ("offline", True): "has not come or gone for an hour",
+RESOLVED: Final = {
+    ("offline", False): "is online again",
+    ("broken", False): "no longer reports a fault",
+    ("site_outage", False): "is back from an outage",
+    ("offline", True): "has been stable for an hour",
     ("broken", True): "has reported the same for an hour",
-    ("dark", True): "has been steady for an hour",
+    ("site_outage", True): "has been stable for an hour",
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    notice_id: UUID
-    organization_id: str
-    location_id: str
-    instance_id: str | None
-    name: str
-    condition: str
-    is_flapping: bool
-    is_end: bool
-    since: datetime
-    until: datetime | None
-    detail: str
-    zone: str | None
+def body_of(alert: Alert, name: str, zone: str | None, *, is_resolved: bool) -> dict[str, Any]:
+    """Return the JSON body that docs/alerts.md describes.
 
-
-def body_of(told: Told) -> dict[str, Any]:
-    """Return the JSON that docs/notices.md describes."""
+    Args:
+        name: name of the device, or id of the location.
+        zone: time zone of the location, for ``text``.
+    """
     return {
-        "type": "notice.ended" if told.is_end else "notice.opened",
-        "text": text_of(told),
-        "noticeId": str(told.notice_id),
-        "organizationId": told.organization_id,
-        "locationId": told.location_id,
-        "instanceId": told.instance_id,
-        "name": told.name,
-        "condition": told.condition,
-        "flapping": told.is_flapping,
-        "since": _wire(told.since),
-        "until": None if told.until is None else _wire(told.until),
-        "detail": told.detail,
+        "type": "alert.resolved" if is_resolved else "alert.firing",
+        "text": text_of(alert, name, zone, is_resolved=is_resolved),
+        "alertId": str(alert.id),
+        "organizationId": alert.organization_id,
+        "locationId": alert.location_id,
+        "instanceId": alert.instance or None,
+        "name": name,
+        "condition": alert.condition,
+        "flapping": alert.is_flapping,
+        "since": _wire(alert.started_at),
+        "until": None if alert.ended_at is None else _wire(alert.ended_at),
+        "detail": alert.detail,
     }
 
 
-def text_of(told: Told) -> str:
-    what = (told.condition, told.is_flapping)
-    where = f"{told.name} ({told.location_id})" if told.instance_id else told.location_id
-    if not told.is_end or told.until is None:
-        detail = f": {told.detail}" if told.detail else ""
-        return f"{where} {SAYS[what]} since {_clock(told.since, told.zone)}{detail}"
-    lasted = format_seconds(max(0, int((told.until - told.since).total_seconds())))
-    return f"{where} {SAYS_OF_ENDS[what]}, after {lasted}"
+def text_of(alert: Alert, name: str, zone: str | None, *, is_resolved: bool) -> str:
+    """Return one sentence about the alert. Times are on the location's clock."""
+    kind = (alert.condition, alert.is_flapping)
+    where = f"{name} ({alert.location_id})" if alert.instance else alert.location_id
+    if not is_resolved or alert.ended_at is None:
+        detail = f": {alert.detail}" if alert.detail else ""
+        return f"{where} {FIRING[kind]} since {_clock(alert.started_at, zone)}{detail}"
+    lasted = format_seconds(max(0, int((alert.ended_at - alert.started_at).total_seconds())))
+    return f"{where} {RESOLVED[kind]}, after {lasted}"
 
 
 def _clock(moment: datetime, zone: str | None) -> str:

@@ -1,24 +1,25 @@
-"""What is told of a location and its devices: the rules, without any input or output.
+"""The alert rules: which alerts of a location fire and resolve. Pure: no input or output.
 
-Conditions: ``offline`` and ``broken`` (of a device), ``dark`` (of a location). At each moment a
-condition holds, is gone, or cannot be judged.
+Conditions are ``offline`` and ``broken`` of a device, and ``site_outage`` of a location. Each
+evaluation finds a condition active, inactive or unknown.
 
-1. It *begins* at the first moment at which it holds after one at which it did not. A moment at
-   which it cannot be judged forgets a beginning that was not told.
-2. It is *told* at the first moment by which it has held for ``hold`` without a break.
-3. Once told, its end is told at the first moment by which it has been gone for ``calm``. A moment
-   at which it holds starts that anew; one at which it cannot be judged does not.
-4. A *change* is a moment at which it holds when it was last judged to be gone, or the reverse. From
-   the fourth change within an hour on it is *flapping*: that is told, and its end as soon as the
-   last change is an hour old. Meanwhile the condition itself is not told; an end still is.
-5. A location is dark while all of its devices that were heard before, at least two, or at least
-   three and four fifths of them, are offline and became so within ``together``. Once that is told
-   it lasts as long as so many are offline, whenever they became so.
-6. While a location's darkness holds, as last judged, is told or flaps, no beginning is told of its
-   devices being offline.
-7. A device is offline only where it has to be heard (`presence.standing`), and only when somebody
-   has listened for long enough (``is_settled``). ``broken`` is judged but in maintenance.
-8. What is told of a device that is not bound at the location any more ends at once.
+1. A condition *begins* at the first evaluation that finds it active after one that did not. If an
+   evaluation finds it unknown, a beginning without an alert is dropped.
+2. An alert *fires* once the condition has been active for ``fire_after`` without a break.
+3. A firing alert *resolves* once the condition has been inactive for ``resolve_after``. Finding it
+   active restarts that time; finding it unknown does not.
+4. A *change* is an evaluation that finds it active when it was last found inactive, or the reverse.
+   At the fourth change within an hour it is *flapping*: an alert about that fires, and resolves as
+   soon as the last change is an hour old. Meanwhile the condition's own alert does not fire, but it
+   may resolve.
+5. A location has an outage while all of its devices that were online before, at least two, or at
+   least three and four fifths of them, are offline and became so within ``outage_window``. Once the
+   alert fires, the outage lasts as long as so many are offline, whenever they became so.
+6. While the outage of a location is active, firing or flapping, no alert fires because its devices
+   are offline.
+7. A device is offline only while it should be online (`devices.locations.status`), and only once
+   monitoring has run for long enough (``is_settled``). ``broken`` is unknown during maintenance.
+8. The alerts of a device that is no longer bound at the location resolve at once.
 """
 
 from bisect import bisect_left, bisect_right
@@ -29,7 +30,7 @@ from enum import Enum
 from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
-Condition = Literal["offline", "broken", "dark"]
+Condition = Literal["offline", "broken", "site_outage"]
 HOUR: Final = timedelta(hours=1)
 CHANGES: Final = 4
 ALL_MIN: Final = 2
@@ -38,13 +39,15 @@ MANY_SHARE: Final = (4, 5)
 
 
 class Value(Enum):
-    HOLDS = "holds"
-    GONE = "gone"
+    """What an evaluation finds of a condition."""
+
+    ACTIVE = "active"
+    INACTIVE = "inactive"
     UNKNOWN = "unknown"
 
 
 class Key(NamedTuple):
-    """``instance_id`` None is the location itself."""
+    """A condition of a device, or of the location itself: then ``instance_id`` is None."""
 
     instance_id: UUID | None
     condition: Condition
@@ -52,121 +55,130 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    hold: timedelta = timedelta(minutes=5)
-    calm: timedelta = timedelta(minutes=5)
-    together: timedelta = timedelta(minutes=5)
+    """The durations of the rules above."""
+
+    fire_after: timedelta = timedelta(minutes=5)
+    resolve_after: timedelta = timedelta(minutes=5)
+    outage_window: timedelta = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
-    """What is remembered of a condition. ``changes`` are the last four, oldest first."""
+class ConditionState:
+    """The state of a condition between two evaluations.
 
-    holds: bool = False
-    began_at: datetime | None = None
-    gone_at: datetime | None = None
-    is_told: bool = False
+    Attributes:
+        inactive_since: only set while the alert is firing.
+        changes: the times of the last four changes, oldest first.
+    """
+
+    is_active: bool = False
+    active_since: datetime | None = None
+    inactive_since: datetime | None = None
+    is_firing: bool = False
     is_flapping: bool = False
     changes: tuple[datetime, ...] = ()
 
-    def is_nothing(self, now: datetime) -> bool:
-        """Tell whether it may be forgotten."""
-        is_active = self.holds or self.is_told or self.is_flapping
-        return not is_active and not (self.changes and now - self.changes[-1] < HOUR)
+    @property
+    def needs_attention(self) -> bool:
+        return self.is_active or self.is_firing or self.is_flapping
+
+    def is_disposable(self, now: datetime) -> bool:
+        """Return whether no later evaluation needs this state."""
+        return not self.needs_attention and not (self.changes and now - self.changes[-1] < HOUR)
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A location at a moment. Devices in maintenance count nowhere but in ``unjudged``.
+    """A location at an evaluation. Devices that no set names are online and not broken.
 
-    ``devices`` is how many are bound, ``heard`` how many of them are heard; ``offline`` are those
-    that have to be heard and are not, with the moment since when; ``broken`` those whose newest
-    reports name a fault; ``unjudged`` those that neither can be said of. ``unbound`` are devices
-    that are watched and no more here. Of devices that are named nowhere all is well.
+    Attributes:
+        devices: number of bound devices without those in maintenance.
+        online: how many of these are online.
+        offline: devices that should be online and are not, and since when.
+        not_online: these and other devices that are not online.
+        broken: devices whose newest reports contain a fault.
+        in_maintenance: devices whose ``broken`` is unknown.
+        unbound: devices that have a state here and are no longer bound here.
+        is_settled: whether monitoring has run long enough for each device to send a heartbeat.
     """
 
     devices: int = 0
-    heard: int = 0
+    online: int = 0
     offline: Mapping[UUID, datetime] = field(default_factory=dict)
-    silent: frozenset[UUID] = frozenset()
+    not_online: frozenset[UUID] = frozenset()
     broken: frozenset[UUID] = frozenset()
-    unjudged: frozenset[UUID] = frozenset()
+    in_maintenance: frozenset[UUID] = frozenset()
     unbound: frozenset[UUID] = frozenset()
     is_settled: bool = True
 
 
-class Change(NamedTuple):
-    """``is_end`` tells of an end. ``is_flapping`` that it is about coming and going. ``at`` is when
-    it began or ended, which is before it is told."""
+class Transition(NamedTuple):
+    """An alert that fires or resolves. ``at`` is when its condition began or ended."""
 
     key: Key
     is_flapping: bool
-    is_end: bool
+    is_resolved: bool
     at: datetime
 
 
-Watches = Mapping[Key, Watch]
+States = Mapping[Key, ConditionState]
+NO_STATE: Final = ConditionState()
 
 
-def judge(
-    watches: Watches, facts: Facts, now: datetime, rules: Rules
-) -> tuple[dict[Key, Watch], list[Change]]:
-    """Return what is remembered of a location from now on, and what is to be told."""
-    kept: dict[Key, Watch] = {}
-    told: list[Change] = []
+def evaluate(
+    states: States, facts: Facts, now: datetime, rules: Rules
+) -> tuple[dict[Key, ConditionState], list[Transition]]:
+    """Return the new states of a location's conditions, and the alerts that fire or resolve."""
+    kept: dict[Key, ConditionState] = {}
+    transitions: list[Transition] = []
 
-    def step(key: Key, value: Value, *, may_begin: bool = True) -> Watch:
-        watch, changes = advance(
-            key, watches.get(key, NOTHING), value, now, rules, may_begin=may_begin
-        )
-        told.extend(changes)
-        if not watch.is_nothing(now):
-            kept[key] = watch
-        return watch
+    def step(key: Key, value: Value, *, may_fire: bool = True) -> ConditionState:
+        before = states.get(key, NO_STATE)
+        state, found = advance(key, before, value, now, rules, may_fire=may_fire)
+        transitions.extend(found)
+        if not state.is_disposable(now):
+            kept[key] = state
+        return state
 
-    location = Key(None, "dark")
-    known = watches.get(location, NOTHING)
-    watch = step(location, _dark(facts, known, rules))
-    is_covered = watch.holds or watch.is_told or watch.is_flapping
-    for key in _device_keys(watches, facts):
+    location = Key(None, "site_outage")
+    outage = step(location, _site_outage(facts, states.get(location, NO_STATE), rules))
+    for key in _device_keys(states, facts):
         if key.instance_id in facts.unbound:
-            told += _ended(key, watches.get(key, NOTHING), now)
+            transitions += _resolve_now(key, states.get(key, NO_STATE), now)
         elif key.condition == "offline":
-            step(key, _offline(key.instance_id, facts), may_begin=not is_covered)
+            step(key, _offline(key.instance_id, facts), may_fire=not outage.needs_attention)
         else:
             step(key, _broken(key.instance_id, facts))
-    return kept, told
-
-
-NOTHING: Final = Watch()
+    return kept, transitions
 
 
 def advance(
-    key: Key, watch: Watch, value: Value, now: datetime, rules: Rules, *, may_begin: bool
-) -> tuple[Watch, list[Change]]:
-    """Return what is remembered of one condition after a moment, and what is to be told."""
-    told: list[Change] = []
-    watch = _seen(watch, value, now)
-    if watch.is_told and watch.gone_at is not None and now - watch.gone_at >= rules.calm:
-        told.append(Change(key, False, True, watch.gone_at))
-        watch = replace(watch, is_told=False, gone_at=None)
-    if watch.is_flapping and now - watch.changes[-1] >= HOUR:
-        told.append(Change(key, True, True, watch.changes[-1]))
-        watch = replace(watch, is_flapping=False)
-    if not may_begin:
-        return watch, told
-    if not watch.is_flapping and _flaps(watch, now):
-        told.append(Change(key, True, False, watch.changes[0]))
-        watch = replace(watch, is_flapping=True)
-    began_at = watch.began_at
-    is_due = began_at is not None and now - began_at >= rules.hold
-    if is_due and began_at is not None and not watch.is_told and not watch.is_flapping:
-        told.append(Change(key, False, False, began_at))
-        watch = replace(watch, is_told=True, gone_at=None)
-    return watch, told
+    key: Key, state: ConditionState, value: Value, now: datetime, rules: Rules, *, may_fire: bool
+) -> tuple[ConditionState, list[Transition]]:
+    """Return the new state of one condition, and its alerts that fire or resolve."""
+    transitions: list[Transition] = []
+    state = _update(state, value, now)
+    inactive_since = state.inactive_since if state.is_firing else None
+    if inactive_since is not None and now - inactive_since >= rules.resolve_after:
+        transitions.append(Transition(key, False, True, inactive_since))
+        state = replace(state, is_firing=False, inactive_since=None)
+    if state.is_flapping and now - state.changes[-1] >= HOUR:
+        transitions.append(Transition(key, True, True, state.changes[-1]))
+        state = replace(state, is_flapping=False)
+    if not may_fire:
+        return state, transitions
+    if not state.is_flapping and _flaps(state, now):
+        transitions.append(Transition(key, True, False, state.changes[0]))
+        state = replace(state, is_flapping=True)
+    active_since = None if state.is_firing or state.is_flapping else state.active_since
+    if active_since is not None and now - active_since >= rules.fire_after:
+        transitions.append(Transition(key, False, False, active_since))
+        state = replace(state, is_firing=True, inactive_since=None)
+    return state, transitions
 
 
 def together(begins: Sequence[datetime], devices: int, within: timedelta) -> bool:
-    """Tell whether enough of ``devices`` became offline within so long of each other."""
+    """Return whether enough of ``devices`` became offline within a period of that length."""
     ordered = sorted(begins)
     for first in sorted(set(begins)):
         before = bisect_left(ordered, first)
@@ -176,67 +188,67 @@ def together(begins: Sequence[datetime], devices: int, within: timedelta) -> boo
     return False
 
 
-def _seen(watch: Watch, value: Value, now: datetime) -> Watch:
+def _update(state: ConditionState, value: Value, now: datetime) -> ConditionState:
     if value is Value.UNKNOWN:
-        return watch if watch.is_told else replace(watch, began_at=None)
-    holds = value is Value.HOLDS
-    changes = watch.changes
-    if holds != watch.holds:
+        return state if state.is_firing else replace(state, active_since=None)
+    is_active = value is Value.ACTIVE
+    changes = state.changes
+    if is_active != state.is_active:
         changes = (*changes, now)[-CHANGES:]
     return replace(
-        watch,
-        holds=holds,
-        began_at=(watch.began_at or now) if holds else None,
-        gone_at=None if holds or not watch.is_told else watch.gone_at or now,
+        state,
+        is_active=is_active,
+        active_since=(state.active_since or now) if is_active else None,
+        inactive_since=None if is_active or not state.is_firing else state.inactive_since or now,
         changes=changes,
     )
 
 
-def _flaps(watch: Watch, now: datetime) -> bool:
-    return len(watch.changes) == CHANGES and now - watch.changes[0] < HOUR
+def _flaps(state: ConditionState, now: datetime) -> bool:
+    return len(state.changes) == CHANGES and now - state.changes[0] < HOUR
 
 
-def _ended(key: Key, watch: Watch, now: datetime) -> Iterable[Change]:
-    if watch.is_told:
-        yield Change(key, False, True, watch.gone_at or now)
-    if watch.is_flapping:
-        yield Change(key, True, True, now)
+def _resolve_now(key: Key, state: ConditionState, now: datetime) -> Iterable[Transition]:
+    if state.is_firing:
+        yield Transition(key, False, True, state.inactive_since or now)
+    if state.is_flapping:
+        yield Transition(key, True, True, now)
 
 
-def _device_keys(watches: Watches, facts: Facts) -> list[Key]:
-    keys = {key for key in watches if key.instance_id is not None}
+def _device_keys(states: States, facts: Facts) -> list[Key]:
+    keys = {key for key in states if key.instance_id is not None}
     keys |= {Key(each, "offline") for each in facts.offline}
     keys |= {Key(each, "broken") for each in facts.broken}
     return sorted(keys, key=str)
 
 
 def _offline(instance_id: UUID | None, facts: Facts) -> Value:
-    if instance_id in facts.silent:
-        is_known = instance_id in facts.offline and facts.is_settled
-        return Value.HOLDS if is_known else Value.UNKNOWN
-    return Value.GONE
+    if instance_id not in facts.not_online:
+        return Value.INACTIVE
+    is_known = instance_id in facts.offline and facts.is_settled
+    return Value.ACTIVE if is_known else Value.UNKNOWN
 
 
 def _broken(instance_id: UUID | None, facts: Facts) -> Value:
     if instance_id not in facts.broken:
-        return Value.GONE
-    return Value.UNKNOWN if instance_id in facts.unjudged else Value.HOLDS
+        return Value.INACTIVE
+    return Value.UNKNOWN if instance_id in facts.in_maintenance else Value.ACTIVE
 
 
-def _dark(facts: Facts, watch: Watch, rules: Rules) -> Value:
+def _site_outage(facts: Facts, state: ConditionState, rules: Rules) -> Value:
     offline = facts.offline if facts.is_settled else {}
-    is_so = (
+    is_active = (
         _enough(len(offline), facts.devices)
-        if watch.is_told
-        else together(list(offline.values()), facts.devices, rules.together)
+        if state.is_firing
+        else together(list(offline.values()), facts.devices, rules.outage_window)
     )
-    if is_so:
-        return Value.HOLDS
-    # Those that need not be heard may be away all the same.
-    is_open_question = len(offline) < facts.devices - facts.heard
-    if is_open_question and _enough(facts.devices - facts.heard, facts.devices):
+    if is_active:
+        return Value.ACTIVE
+    # Devices that need not be online may be without power, too.
+    not_online = facts.devices - facts.online
+    if len(offline) < not_online and _enough(not_online, facts.devices):
         return Value.UNKNOWN
-    return Value.GONE
+    return Value.INACTIVE
 
 
 def _enough(count: int, devices: int) -> bool:

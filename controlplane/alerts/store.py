@@ -1,87 +1,109 @@
-"""What is remembered of conditions, and the notices: in one transaction with their outbox."""
+"""The states of conditions and the alerts, stored in one transaction with their outbox."""
 
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from controlplane.alerts.messages import Told, body_of
-from controlplane.alerts.rules import Change, Condition, Key, Watch
+from controlplane.alerts.messages import body_of
+from controlplane.alerts.rules import Condition, ConditionState, Key, Transition
 from controlplane.devices.locations.locations import At
-from controlplane.storage.watch_tables import Notice, NoticeDelivery, WatchedCondition
+from controlplane.storage.monitoring_tables import Alert, AlertNotification, AlertState
 
-Memory = dict[At, dict[Key, Watch]]
+StoredStates = dict[At, dict[Key, ConditionState]]
+STATE_COLUMNS = frozenset(each.name for each in fields(ConditionState)) - {"changes"}
+"""Columns that are stored as they are; times of changes are stored as text."""
 
 
-def remembered(session: Session) -> Memory:
-    found: Memory = {}
-    for row in session.scalars(select(WatchedCondition)):
-        watches = found.setdefault((row.organization_id, row.location_id), {})
-        watches[_key(row)] = Watch(
-            holds=row.holds,
-            began_at=row.began_at,
-            gone_at=row.gone_at,
-            is_told=row.is_told,
-            is_flapping=row.is_flapping,
-            changes=tuple(datetime.fromisoformat(each) for each in row.changes),
-        )
+def read_states(session: Session) -> StoredStates:
+    """Return the states of all conditions, by location."""
+    found: StoredStates = {}
+    for row in session.scalars(select(AlertState)):
+        condition: Condition = row.condition  # type: ignore[assignment]
+        key = Key(UUID(row.instance) if row.instance else None, condition)
+        values = {name: getattr(row, name) for name in STATE_COLUMNS}
+        changes = tuple(datetime.fromisoformat(each) for each in row.changes)
+        states = found.setdefault((row.organization_id, row.location_id), {})
+        states[key] = ConditionState(**values, changes=changes)
     return found
 
 
-def remember(
-    session: Session, at: At, before: Mapping[Key, Watch], after: Mapping[Key, Watch]
+def write_states(
+    session: Session,
+    at: At,
+    before: Mapping[Key, ConditionState],
+    after: Mapping[Key, ConditionState],
 ) -> None:
-    """Write down what is another than before."""
+    """Store the states of a location that changed, and delete those that are no longer needed."""
     for key in before.keys() - after.keys():
-        row = session.get(WatchedCondition, _identity(at, key))
+        row = session.get(AlertState, (*at, _instance(key), key.condition))
         if row is not None:
             session.delete(row)
-    for key, watch in after.items():
-        if before.get(key) == watch:
+    for key, state in after.items():
+        if before.get(key) == state:
             continue
-        row = session.get(WatchedCondition, _identity(at, key))
-        if row is None:
-            organization_id, location_id, instance, condition = _identity(at, key)
-            row = WatchedCondition(
-                organization_id=organization_id,
-                location_id=location_id,
-                instance=instance,
-                condition=condition,
-            )
-            session.add(row)
-        row.holds, row.began_at, row.gone_at = watch.holds, watch.began_at, watch.gone_at
-        row.is_told, row.is_flapping = watch.is_told, watch.is_flapping
-        row.changes = [each.isoformat() for each in watch.changes]
+        row = AlertState(
+            organization_id=at[0],
+            location_id=at[1],
+            instance=_instance(key),
+            condition=key.condition,
+            changes=[each.isoformat() for each in state.changes],
+            **{name: getattr(state, name) for name in STATE_COLUMNS},
+        )
+        session.merge(row)
 
 
 @dataclass(frozen=True, slots=True)
-class About:
-    """What a notice says beside its condition."""
+class Subject:
+    """What an alert is about: its name, details, and the time zone of its location."""
 
     name: str
     detail: str
     zone: str | None
 
 
-def tell(
-    session: Session, at: At, change: Change, about: About, now: datetime, *, has_webhook: bool
+def record_transition(
+    session: Session,
+    at: At,
+    transition: Transition,
+    subject: Subject,
+    now: datetime,
+    *,
+    has_webhook: bool,
 ) -> None:
-    """Open or end a notice, and lay what the webhook has to be sent beside it."""
-    notice = _end(session, at, change, now) if change.is_end else _open(at, change, about, now)
-    session.add(notice)
+    """Store that an alert fires or resolves, and its notification if there is a webhook."""
+    if transition.is_resolved:
+        alert = open_alert(session, at, transition.key, is_flapping=transition.is_flapping)
+        if alert is None:
+            raise LookupError(f"no alert is open for {transition.key} at {at}")
+        alert.ended_at, alert.resolved_at = transition.at, now
+    else:
+        alert = Alert(
+            id=uuid.uuid4(),
+            organization_id=at[0],
+            location_id=at[1],
+            instance=_instance(transition.key),
+            condition=transition.key.condition,
+            is_flapping=transition.is_flapping,
+            started_at=transition.at,
+            fired_at=now,
+            detail=subject.detail,
+        )
+    session.add(alert)
     if not has_webhook:
         return
+    body = body_of(alert, subject.name, subject.zone, is_resolved=transition.is_resolved)
     session.add(
-        NoticeDelivery(
+        AlertNotification(
             id=f"msg_{uuid.uuid4().hex}",
-            notice_id=notice.id,
-            is_end=change.is_end,
-            body=json.dumps(body_of(_told(notice, about, is_end=change.is_end))),
+            alert_id=alert.id,
+            is_resolved=transition.is_resolved,
+            body=json.dumps(body),
             status="pending",
             attempts=0,
             due_at=now,
@@ -91,66 +113,18 @@ def tell(
     )
 
 
-def open_notice(session: Session, at: At, key: Key, *, is_flapping: bool) -> Notice | None:
+def open_alert(session: Session, at: At, key: Key, *, is_flapping: bool) -> Alert | None:
     return session.scalars(
-        select(Notice).where(
-            Notice.organization_id == at[0],
-            Notice.location_id == at[1],
-            Notice.instance == _instance(key),
-            Notice.condition == key.condition,
-            Notice.is_flapping == is_flapping,
-            Notice.end_told_at.is_(None),
+        select(Alert).where(
+            Alert.organization_id == at[0],
+            Alert.location_id == at[1],
+            Alert.instance == _instance(key),
+            Alert.condition == key.condition,
+            Alert.is_flapping == is_flapping,
+            Alert.resolved_at.is_(None),
         )
     ).first()
 
 
-def _open(at: At, change: Change, about: About, now: datetime) -> Notice:
-    return Notice(
-        id=uuid.uuid4(),
-        organization_id=at[0],
-        location_id=at[1],
-        instance=_instance(change.key),
-        condition=change.key.condition,
-        is_flapping=change.is_flapping,
-        opened_at=change.at,
-        told_at=now,
-        detail=about.detail,
-    )
-
-
-def _end(session: Session, at: At, change: Change, now: datetime) -> Notice:
-    notice = open_notice(session, at, change.key, is_flapping=change.is_flapping)
-    if notice is None:
-        raise LookupError(f"nothing was told of {change.key} at {at}")
-    notice.ended_at, notice.end_told_at = change.at, now
-    return notice
-
-
-def _told(notice: Notice, about: About, *, is_end: bool) -> Told:
-    return Told(
-        notice_id=notice.id,
-        organization_id=notice.organization_id,
-        location_id=notice.location_id,
-        instance_id=notice.instance or None,
-        name=about.name,
-        condition=notice.condition,
-        is_flapping=notice.is_flapping,
-        is_end=is_end,
-        since=notice.opened_at,
-        until=notice.ended_at,
-        detail=notice.detail,
-        zone=about.zone,
-    )
-
-
-def _identity(at: At, key: Key) -> tuple[str, str, str, str]:
-    return *at, _instance(key), key.condition
-
-
 def _instance(key: Key) -> str:
     return "" if key.instance_id is None else str(key.instance_id)
-
-
-def _key(row: WatchedCondition) -> Key:
-    condition: Condition = row.condition  # type: ignore[assignment]
-    return Key(UUID(row.instance) if row.instance else None, condition)

@@ -1,21 +1,6 @@
 """The deprecated operations: each answers with its part of what replaced it."""
 
-from controlplane.analytics.messages import (
-    Chart,
-    CurrencyReconciliation,
-    CurrencySales,
-    CurrencyVenues,
-    FiguresQuery,
-    Items,
-    LocationQuery,
-    NarrowedQuery,
-    Pulse,
-    Reconciliation,
-    Sales,
-    Trend,
-    VenueActivity,
-    Venues,
-)
+from controlplane.analytics import messages
 from controlplane.analytics.parts import buckets_part, figures_part, items_part, trading_part
 from controlplane.analytics.pulse_facts import pulse_facts
 from controlplane.analytics.question import place, question
@@ -24,20 +9,20 @@ from controlplane.figures.pulse import pulse
 from controlplane.operation.context import RequestContext
 
 
-def chart(context: RequestContext, body: FiguresQuery) -> Chart:
+def chart(context: RequestContext, body: messages.FiguresQuery) -> messages.Chart:
     """Return the hours of a period."""
     asked = question(context, body)
-    return Chart.model_construct(windows=asked.windows, currencies=buckets_part(asked))
+    return messages.Chart.model_construct(windows=asked.windows, currencies=buckets_part(asked))
 
 
-def sales(context: RequestContext, body: NarrowedQuery) -> Sales:
+def sales(context: RequestContext, body: messages.NarrowedQuery) -> messages.Sales:
     """Return the figures of a period, and the net of the days before."""
     asked = question(context, body)
     before = {each.currency: each.figures.net_cents for each in figures_part(asked.previous)}
-    return Sales(
+    return messages.Sales(
         windows=asked.windows,
         currencies=tuple(
-            CurrencySales(
+            messages.CurrencySales(
                 currency=each.currency,
                 figures=each.figures,
                 previous_net_cents=(previous := before.get(each.currency, 0)),
@@ -48,19 +33,21 @@ def sales(context: RequestContext, body: NarrowedQuery) -> Sales:
     )
 
 
-def items(context: RequestContext, body: NarrowedQuery) -> Items:
+def items(context: RequestContext, body: messages.NarrowedQuery) -> messages.Items:
     """Return what was sold of what."""
     asked = question(context, body)
-    return Items(windows=asked.windows, currencies=items_part(asked))
+    return messages.Items(windows=asked.windows, currencies=items_part(asked))
 
 
-def reconciliation(context: RequestContext, body: NarrowedQuery) -> Reconciliation:
+def reconciliation(
+    context: RequestContext, body: messages.NarrowedQuery
+) -> messages.Reconciliation:
     """Return what came in and went back by each method of payment."""
     asked = question(context, body)
-    return Reconciliation(
+    return messages.Reconciliation(
         windows=asked.windows,
         currencies=tuple(
-            CurrencyReconciliation(
+            messages.CurrencyReconciliation(
                 currency=each.currency, methods=each.methods, coverage=each.figures.coverage
             )
             for each in figures_part(asked)
@@ -68,30 +55,30 @@ def reconciliation(context: RequestContext, body: NarrowedQuery) -> Reconciliati
     )
 
 
-def trend(context: RequestContext, body: NarrowedQuery) -> Trend:
+def trend(context: RequestContext, body: messages.NarrowedQuery) -> messages.Trend:
     """Return the trading revenue of each day."""
     asked = question(context, body)
-    return Trend(windows=asked.windows, currencies=trading_part(asked))
+    return messages.Trend(windows=asked.windows, currencies=trading_part(asked))
 
 
-def venues(context: RequestContext, body: NarrowedQuery) -> Venues:
+def venues(context: RequestContext, body: messages.NarrowedQuery) -> messages.Venues:
     """Return the figures of each location."""
     asked = question(context, body)
-    return Venues(
+    return messages.Venues(
         windows=asked.windows,
         currencies=tuple(
-            CurrencyVenues(currency=each.currency, locations=each.locations)
+            messages.CurrencyVenues(currency=each.currency, locations=each.locations)
             for each in figures_part(asked)
         ),
     )
 
 
-def venue_pulse(context: RequestContext, body: LocationQuery) -> Pulse:
+def venue_pulse(context: RequestContext, body: messages.LocationQuery) -> messages.Pulse:
     """Return when orders come in."""
     found = pulse(pulse_facts(context, place(context, body.location_id)))
-    return Pulse(
+    return messages.Pulse(
         venues=(
-            VenueActivity(
+            messages.VenueActivity(
                 location_id=found.location_id,
                 activity_complete=found.activity_complete,
                 activity=found.activity,

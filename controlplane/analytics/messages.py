@@ -13,21 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from agent.wire.base import Absent, Array, Count, Exact, Number, Tolerant
 from agent.wire.text import NonEmptyText
-from controlplane.figures.records import (
-    Activity,
-    Bucket,
-    Cents,
-    Coverage,
-    CurrencyFigures,
-    CurrencySummary,
-    Figures,
-    Item,
-    LocationFigures,
-    Method,
-    TradingDay,
-    VenuePulse,
-    Window,
-)
+from controlplane.figures import records
 from controlplane.figures.windows import Period
 from controlplane.merchant.sales import PaymentType
 from controlplane.operation.storable_text import STORABLE
@@ -86,9 +72,20 @@ class NarrowedQuery(FiguresQuery):
 # ---------------------------------------------------------------------------- replies
 
 
-class SummaryPeriod(Tolerant):
-    windows: Array[Window]
-    currencies: Array[CurrencySummary]
+class OfCurrency(Tolerant):
+    """A part of a reply for one currency."""
+
+    currency: str
+
+
+class OfWindows(Tolerant):
+    """A reply for the local days of each location."""
+
+    windows: Array[records.Window]
+
+
+class SummaryPeriod(OfWindows):
+    currencies: Array[records.CurrencySummary]
 
 
 class FinancialSummary(Tolerant):
@@ -96,9 +93,8 @@ class FinancialSummary(Tolerant):
     previous: SummaryPeriod
 
 
-class FiguresPeriod(Tolerant):
-    windows: Array[Window]
-    currencies: Array[CurrencyFigures]
+class FiguresPeriod(OfWindows):
+    currencies: Array[records.CurrencyFigures]
 
 
 class Financial(Tolerant):
@@ -106,29 +102,25 @@ class Financial(Tolerant):
     previous: FiguresPeriod
 
 
-class CurrencyItems(Tolerant):
+class CurrencyItems(OfCurrency):
     """The items with the greatest net; ``omittedCount`` more have ``omittedNetCents``."""
 
-    currency: str
-    items: Array[Item]
+    items: Array[records.Item]
     omitted_count: Count
-    omitted_net_cents: Cents
+    omitted_net_cents: records.Cents
 
 
-class CurrencyTrading(Tolerant):
-    currency: str
-    trading_revenue_cents: Cents
-    days: Array[TradingDay]
+class CurrencyTrading(OfCurrency):
+    trading_revenue_cents: records.Cents
+    days: Array[records.TradingDay]
 
 
-class CurrencyBuckets(Tolerant):
-    currency: str
-    buckets: Array[Bucket]
+class CurrencyBuckets(OfCurrency):
+    buckets: Array[records.Bucket]
 
 
-class CurrencyCoverage(Tolerant):
-    currency: str
-    coverage: Coverage
+class CurrencyCoverage(OfCurrency):
+    coverage: records.Coverage
 
 
 class Dashboard(Tolerant):
@@ -136,66 +128,57 @@ class Dashboard(Tolerant):
     financial_items: Array[CurrencyItems]
     financial_trading: Array[CurrencyTrading]
     buckets: Array[CurrencyBuckets]
-    windows: Array[Window]
+    windows: Array[records.Window]
     coverage: Array[CurrencyCoverage]
 
 
-class Chart(Tolerant):
-    windows: Array[Window]
+class Chart(OfWindows):
     currencies: Array[CurrencyBuckets]
 
 
-class CurrencySales(Tolerant):
-    currency: str
-    figures: Figures
-    previous_net_cents: Cents
+class CurrencySales(OfCurrency):
+    figures: records.Figures
+    previous_net_cents: records.Cents
     delta_percent: Number | None
 
 
-class Sales(Tolerant):
-    windows: Array[Window]
+class Sales(OfWindows):
     currencies: Array[CurrencySales]
 
 
-class Items(Tolerant):
-    windows: Array[Window]
+class Items(OfWindows):
     currencies: Array[CurrencyItems]
 
 
-class CurrencyReconciliation(Tolerant):
-    currency: str
-    methods: Array[Method]
-    coverage: Coverage
+class CurrencyReconciliation(OfCurrency):
+    methods: Array[records.Method]
+    coverage: records.Coverage
 
 
-class Reconciliation(Tolerant):
-    windows: Array[Window]
+class Reconciliation(OfWindows):
     currencies: Array[CurrencyReconciliation]
 
 
-class Trend(Tolerant):
-    windows: Array[Window]
+class Trend(OfWindows):
     currencies: Array[CurrencyTrading]
 
 
-class CurrencyVenues(Tolerant):
-    currency: str
-    locations: Array[LocationFigures]
+class CurrencyVenues(OfCurrency):
+    locations: Array[records.LocationFigures]
 
 
-class Venues(Tolerant):
-    windows: Array[Window]
+class Venues(OfWindows):
     currencies: Array[CurrencyVenues]
 
 
 class FinancialPulse(Tolerant):
-    venues: Array[VenuePulse]
+    venues: Array[records.VenuePulse]
 
 
 class VenueActivity(Tolerant):
     location_id: str
     activity_complete: bool
-    activity: Array[Activity]
+    activity: Array[records.Activity]
 
 
 class Pulse(Tolerant):

@@ -1,12 +1,6 @@
 """The parts of a dashboard, each read once; deprecated operations answer with one of them."""
 
-from controlplane.analytics.messages import (
-    CurrencyBuckets,
-    CurrencyItems,
-    CurrencyTrading,
-    FiguresPeriod,
-    SummaryPeriod,
-)
+from controlplane.analytics import messages
 from controlplane.analytics.question import Question
 from controlplane.figures.buckets import buckets, trading
 from controlplane.figures.financial import by_currency
@@ -18,13 +12,15 @@ def figures_part(question: Question) -> list[CurrencyFigures]:
     return by_currency(question.places, question.reader.ledger(question.stretches))
 
 
-def period(question: Question) -> FiguresPeriod:
-    return FiguresPeriod(windows=question.windows, currencies=tuple(figures_part(question)))
+def period(question: Question) -> messages.FiguresPeriod:
+    return messages.FiguresPeriod(
+        windows=question.windows, currencies=tuple(figures_part(question))
+    )
 
 
-def summary_period(question: Question) -> SummaryPeriod:
+def summary_period(question: Question) -> messages.SummaryPeriod:
     found = buckets(question.places, question.reader.hours(question.stretches))
-    return SummaryPeriod(
+    return messages.SummaryPeriod(
         windows=question.windows,
         currencies=tuple(
             CurrencySummary.model_construct(
@@ -36,21 +32,23 @@ def summary_period(question: Question) -> SummaryPeriod:
     )
 
 
-def buckets_part(question: Question) -> tuple[CurrencyBuckets, ...]:
+def buckets_part(question: Question) -> tuple[messages.CurrencyBuckets, ...]:
     found = buckets(question.places, question.reader.hours(question.stretches))
     # Not validated again: there may be tens of thousands.
     return tuple(
-        CurrencyBuckets.model_construct(currency=currency, buckets=tuple(found.get(currency, ())))
+        messages.CurrencyBuckets.model_construct(
+            currency=currency, buckets=tuple(found.get(currency, ()))
+        )
         for currency in sorted({place.currency for place in question.places} | set(found))
     )
 
 
-def items_part(question: Question) -> tuple[CurrencyItems, ...]:
+def items_part(question: Question) -> tuple[messages.CurrencyItems, ...]:
     sums = question.reader.items(question.stretches)
     articles = question.reader.articles({each for part in sums.values() for each in part})
     found = {currency: items(part.items(), articles) for currency, part in sums.items()}
     return tuple(
-        CurrencyItems(
+        messages.CurrencyItems(
             currency=currency,
             items=each.listed,
             omitted_count=each.omitted,
@@ -60,10 +58,10 @@ def items_part(question: Question) -> tuple[CurrencyItems, ...]:
     )
 
 
-def trading_part(question: Question) -> tuple[CurrencyTrading, ...]:
+def trading_part(question: Question) -> tuple[messages.CurrencyTrading, ...]:
     found = trading(question.reader.trading(question.stretches))
     return tuple(
-        CurrencyTrading(
+        messages.CurrencyTrading(
             currency=currency,
             trading_revenue_cents=sum(day.trading_revenue_cents for day in days),
             days=tuple(days),

@@ -15,17 +15,11 @@ from controlplane.figures.items import Article
 from controlplane.figures.sums import DaySums, HourSums, ItemSums, UnitSums, plus
 from controlplane.figures.windows import Days
 from controlplane.merchant.contributions import SPAN_DAYS
+from controlplane.storage.merchant import rollup_tables
 from controlplane.storage.merchant.catalog_tables import LineSnapshot
 from controlplane.storage.merchant.merchant_tables import PaymentMethod
-from controlplane.storage.merchant.rollup_tables import (
-    DayRollup,
-    HourRollup,
-    ItemDayRollup,
-    ItemSpanRollup,
-    UnitRollup,
-)
+from controlplane.storage.statements import in_steps
 
-IDS_AT_ONCE: Final = 500
 TRADED: Final = ("gross", "discount", "sale_count", "undone")
 Part = TypeVar("Part", DaySums, ItemSums)
 Told = tuple[str, Mapping[str, Any], Part]
@@ -66,18 +60,22 @@ class Reader:
         names = self._method_names()
         for stretch in asked:
             key: tuple[str, ...] = ("location", "currency", "payment_type", "payment_method")
-            for location, currency, kind, method, *sums in self._sum(DayRollup, key, stretch):
+            for location, currency, kind, method, *sums in self._sum(
+                rollup_tables.DayRollup, key, stretch
+            ):
                 movements = found[location, currency].by_method
                 name = MethodKey(kind, names.get(method))
                 movements[name] = plus(movements.get(name, DaySums()), DaySums(*sums))
             key = ("location", "currency", "unit")
-            for location, currency, unit, *sold in self._sum(UnitRollup, key, stretch):
+            for location, currency, unit, *sold in self._sum(
+                rollup_tables.UnitRollup, key, stretch
+            ):
                 found[location, currency].units[unit] = UnitSums(*sold)
         return dict(found)
 
     def hours(self, asked: Iterable[Stretch]) -> Iterator[HourRow]:
         """Give the hours with any movement, of all types of payment, by location and hour."""
-        hours = HourRollup.__table__.c
+        hours = rollup_tables.HourRollup.__table__.c
         for stretch in asked:
             first, last = stretch.days.hours
             query = (
@@ -91,7 +89,9 @@ class Reader:
         """Return the days of all locations together, in order."""
         found: defaultdict[tuple[int, str], HourSums] = defaultdict(HourSums)
         for stretch in asked:
-            for day, currency, *sums in self._sum(DayRollup, ("day", "currency"), stretch, TRADED):
+            for day, currency, *sums in self._sum(
+                rollup_tables.DayRollup, ("day", "currency"), stretch, TRADED
+            ):
                 part = HourSums(**dict(zip(TRADED, sums, strict=True)))
                 found[day, currency] = plus(found[day, currency], part)
         return [(*key, *sums) for key, sums in sorted(found.items())]
@@ -110,13 +110,13 @@ class Reader:
 
     def days(self, asked: Iterable[Stretch], columns: Sequence[str]) -> Iterator[Told[DaySums]]:
         """Give sums by currency and these columns of the rollup of days."""
-        return self._told(DayRollup, DaySums, asked, columns)
+        return self._told(rollup_tables.DayRollup, DaySums, asked, columns)
 
     def item_days(
         self, asked: Iterable[Stretch], columns: Sequence[str]
     ) -> Iterator[Told[ItemSums]]:
         """Give sums by currency, snapshot and these columns of the rollup of articles' days."""
-        return self._told(ItemDayRollup, ItemSums, asked, ("snapshot", *columns))
+        return self._told(rollup_tables.ItemDayRollup, ItemSums, asked, ("snapshot", *columns))
 
     def _told(
         self, rollup: Any, of: type[Part], asked: Iterable[Stretch], columns: Sequence[str]
@@ -145,9 +145,7 @@ class Reader:
         return {position: _text(category) for position, category in rows}
 
     def _snapshots(self, snapshots: Collection[int], *columns: Any) -> Iterator[Sequence[Any]]:
-        ids = sorted(snapshots)
-        for start in range(0, len(ids), IDS_AT_ONCE):
-            some = ids[start : start + IDS_AT_ONCE]
+        for some in in_steps(sorted(snapshots)):
             query = select(LineSnapshot.position, *columns)
             yield from self._rows(query.where(LineSnapshot.position.in_(some)))
 
@@ -156,13 +154,13 @@ class Reader:
         first, last = -(-days.first // SPAN_DAYS), (days.last + 1) // SPAN_DAYS - 1
         # Spans do not tell how it was paid.
         if self._types is not None or first > last:
-            yield ItemDayRollup, days
+            yield rollup_tables.ItemDayRollup, days
             return
-        yield ItemSpanRollup, Days(first, last)
+        yield rollup_tables.ItemSpanRollup, Days(first, last)
         if days.first < first * SPAN_DAYS:
-            yield ItemDayRollup, Days(days.first, first * SPAN_DAYS - 1)
+            yield rollup_tables.ItemDayRollup, Days(days.first, first * SPAN_DAYS - 1)
         if (last + 1) * SPAN_DAYS <= days.last:
-            yield ItemDayRollup, Days((last + 1) * SPAN_DAYS, days.last)
+            yield rollup_tables.ItemDayRollup, Days((last + 1) * SPAN_DAYS, days.last)
 
     def _sum(
         self,

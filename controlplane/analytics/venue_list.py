@@ -52,7 +52,7 @@ def _listed(row: Location) -> ListedVenue:
     clock = clock_of(row.zone)
     return ListedVenue(
         location_id=row.id,
-        name=row.name,
+        name=row.name or row.id,
         currency=row.currency,
         time_zone=clock.name,
         fell_back_to_utc=clock.fell_back,

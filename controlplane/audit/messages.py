@@ -14,7 +14,7 @@ PAGE_DEFAULT = 50
 PAGE_MAX = 200
 Area = Literal[
     "request",
-    "wish",
+    "pending_request",
     "device",
     "key",
     "retail_key",

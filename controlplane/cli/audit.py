@@ -7,12 +7,12 @@ from sqlalchemy.orm import Session
 
 from agent.presentation.report_csv import csv_of
 from agent.wire.codec import to_plain
-from controlplane.accounts.audit_operations import record
 from controlplane.audit.messages import AuditRecord
 from controlplane.audit.reading import Wanted, entries
 from controlplane.cli.arguments.database import AUDIT_SHOWN
 from controlplane.cli.chosen_database import in_database
 from controlplane.cli.screen.output import print_json, print_records, write_exactly
+from controlplane.operation.records import record_of
 
 CSV_COLUMNS: Final = tuple(AuditRecord.__pydantic_fields__)
 
@@ -44,7 +44,7 @@ def _records(session: Session, options: argparse.Namespace) -> list[AuditRecord]
     limit = options.limit or (None if has_no_limit else AUDIT_SHOWN)
     organization = None if options.of_nobody else options.organization
     wanted = Wanted(by=options.by, since=since)
-    return [record(row) for row in entries(session, organization, wanted, limit)]
+    return [record_of(AuditRecord, row) for row in entries(session, organization, wanted, limit)]
 
 
 def _actor(entry: AuditRecord) -> str:

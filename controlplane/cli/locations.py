@@ -22,12 +22,12 @@ from controlplane.devices.locations.locations import (
     set_location,
     zones,
 )
-from controlplane.devices.locations.opening_hours import read_hours, written
+from controlplane.devices.locations.opening_hours import format_hours, read_hours
 from controlplane.devices.locations.status import Maintenance
-from controlplane.merchant.places import change_zone, name_location, name_organization
+from controlplane.merchant.locations import name_location, name_organization
 from controlplane.operation.audit_entries import Operation, Subject
 from controlplane.storage.merchant.merchant_tables import Location, Organization
-from controlplane.storage.watch_tables import LocationHours, MaintenanceWindow
+from controlplane.storage.monitoring_tables import LocationHours, MaintenanceWindow
 
 
 def set_hours(options: argparse.Namespace) -> int:
@@ -39,13 +39,12 @@ def set_hours(options: argparse.Namespace) -> int:
         raise UsageError(str(error)) from error
 
     def work(session: Session) -> bool:
-        set_location(session, at, options.zone, lines)
         detail = f"{'always open' if lines is None else ', '.join(lines)} ({options.zone})"
         _note(session, at, "location.hours", detail)
-        return change_zone(session, at, options.zone)
+        return set_location(session, at, options.zone, lines, system_clock())
 
     is_zone_changed = in_database(options, work, may_create=True)
-    described = "always open" if lines is None else ", ".join(written(hours))
+    described = "always open" if lines is None else ", ".join(format_hours(hours))
     print(f"{options.id}: {described} ({options.zone})")
     if is_zone_changed:
         sys.stderr.write("The time zone has changed: the sales figures are recalculated.\n")
@@ -147,10 +146,13 @@ def _moment(text: str, zone: str) -> datetime:
 def _described(session: Session, organization_id: str, now: datetime) -> list[str]:
     lines = _names(session, organization_id)
     query = select(LocationHours).where(LocationHours.organization_id == organization_id)
-    for row in session.scalars(query.order_by(LocationHours.location_id)):
+    rows = session.scalars(query.order_by(LocationHours.location_id)).all()
+    clocks = zones(session, [(organization_id, row.location_id) for row in rows])
+    for row in rows:
         hours = row.opening_hours
+        zone = clocks.get((organization_id, row.location_id), "UTC")
         described = "always open" if hours is None else ", ".join(hours)
-        lines.append(f"{row.location_id}: {described} ({row.time_zone})")
+        lines.append(f"{row.location_id}: {described} ({zone})")
     windows = select(MaintenanceWindow).where(
         MaintenanceWindow.organization_id == organization_id, MaintenanceWindow.until > now
     )
@@ -167,7 +169,9 @@ def _names(session: Session, organization_id: str) -> list[str]:
     organization = session.get(Organization, organization_id)
     if organization is not None:
         lines.append(f"{organization_id}: {organization.name} (the organization)")
-    query = select(Location).where(Location.organization_id == organization_id)
+    query = select(Location).where(
+        Location.organization_id == organization_id, Location.name.is_not(None)
+    )
     for row in session.scalars(query.order_by(Location.id)):
         lines.append(f"{row.id}: {row.name}" + (f" ({row.zone})" if row.zone else ""))
     return lines

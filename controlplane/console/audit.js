@@ -1,38 +1,38 @@
-// The audit log for owners: what was asked and changed, by whom and by which credential.
+// The audit log for owners: requests and changes, with user and credential.
 
-import { ask } from "./facade.js";
+import { callConsole } from "./facade.js";
 import { element, exact, pill, replace, zone } from "./elements.js";
 
 const at = (id) => document.getElementById(id);
 const PAGES_MAX = 100;
 const AREAS = [
   ["", "Everything"], ["session", "Sign-ins"], ["member", "Members"], ["invitation", "Invitations"], ["password", "Passwords"],
-  ["key", "API keys"], ["retail_key", "Retail keys"], ["request", "Requests"], ["wish", "Wishes"],
+  ["key", "API keys"], ["retail_key", "Retail keys"], ["request", "Requests"], ["pending_request", "Pending requests"],
   ["device", "Devices"], ["location", "Locations"], ["maintenance", "Maintenance"], ["organization", "Organization"],
-  ["grant", "Programs that read"], ["support", "Support"],
+  ["grant", "Program access"], ["support", "Support"],
 ];
 const WORDS = {
-  "request.create": "asked for a report of", "wish.create": "asked for a report, when heard, of", "wish.cancel": "no longer wants a report of",
-  "device.revoke": "revoked the device", "key.create": "made the API key", "key.revoke": "revoked the API key",
-  "retail_key.create": "made the retail key", "retail_key.revoke": "revoked the retail key", "retail_key.rotate": "replaced the signing key",
+  "request.create": "requested a report of", "pending_request.create": "requested a report, once online, of", "pending_request.cancel": "cancelled the pending request of",
+  "device.revoke": "revoked the device", "key.create": "created the API key", "key.revoke": "revoked the API key",
+  "retail_key.create": "created the retail key", "retail_key.revoke": "revoked the retail key", "retail_key.rotate": "replaced the signing key",
   "member.add": "added the member", "member.invite": "invited", "member.join": "joined", "member.change": "changed the member",
-  "member.remove": "removed the member", "invitation.revoke": "took back the invitation of", "password.change": "changed the password of",
-  "session.sign_in": "signed in", "session.sign_out": "signed out", "session.end": "ended a session", "session.choose_organization": "came from another organization",
-  "location.hours": "said when it is open:", "location.name": "named the location", "organization.name": "named the organization",
-  "maintenance.add": "said that somebody works at", "maintenance.end": "ended the work at",
-  "grant.create": "lets read the program", "grant.end": "lets read no more the program",
+  "member.remove": "removed the member", "invitation.revoke": "revoked the invitation of", "password.change": "changed the password of",
+  "session.sign_in": "signed in", "session.sign_out": "signed out", "session.end": "ended a session", "session.choose_organization": "switched from another organization",
+  "location.hours": "set the opening hours of", "location.name": "named the location", "organization.name": "named the organization",
+  "maintenance.add": "started maintenance at", "maintenance.end": "ended maintenance at",
+  "grant.create": "granted access to", "grant.end": "ended the access of",
   "support.confirm": "linked with support:", "support.disconnect": "unlinked from support:",
 };
 const TRIED = { "member.join": "tried to join as", "session.sign_in": "tried to sign in", "password.change": "tried to change the password of" };
-const CREDENTIALS = { session: "by a session", invitation: "by an invitation", wish: "by a wish", oauth: "by a program" };
+const CREDENTIALS = { session: "by a session", invitation: "by an invitation", pending_request: "by a pending request", oauth: "by a program" };
 const NAMELESS = new Set(["session.sign_in", "session.sign_out", "session.end", "session.choose_organization", "member.join"]);
 export const FILTERS = ["by", "area"];
 
 export async function fetchAudit({ filters }, pages) {
   const wanted = Object.fromEntries(Object.entries(filters).filter(([, value]) => value));
-  let { entries, nextCursor } = await ask("audit", wanted);
+  let { entries, nextCursor } = await callConsole("audit", wanted);
   for (let page = 1; page < Math.min(pages, PAGES_MAX) && nextCursor; page += 1) {
-    const more = await ask("audit", { ...wanted, cursor: nextCursor });
+    const more = await callConsole("audit", { ...wanted, cursor: nextCursor });
     entries = entries.concat(more.entries);
     nextCursor = more.nextCursor;
   }

@@ -1,8 +1,8 @@
-// What the newest reports say that those before them did not.
+// Differences of the newest reports from the previous ones.
 
 import { dot, element, exact } from "./elements.js";
 
-// `changes` are of the device's newest report of each kind that has one before it.
+// `changes` has an entry for each kind with a previous report.
 export function changesSection(changes) {
   if (!changes.length) return null;
   return element("section", { id: "changes" },
@@ -16,8 +16,8 @@ const since = (each) => element("div", { class: "change" },
     element("span", { class: "sub" }, "since ",
       element("a", { href: `#/report/${each.earlierId}` }, element("time", { datetime: each.since }, exact(each.since))))),
   each.changes.length
-    ? element("ul", {}, ...each.changes.map(({ tone, sentence }) =>
-        element("li", { class: "line" }, dot(tone), element("span", {}, sentence))),
+    ? element("ul", {}, ...each.changes.map(({ severity, sentence }) =>
+        element("li", { class: "line" }, dot(severity), element("span", {}, sentence))),
       each.more ? element("li", { class: "sub" }, `and ${each.more} more`) : null)
     : element("p", { class: "sub" }, each.verdict),
   each.notCompared.length ? element("p", { class: "sub" }, each.notCompared.join(" ")) : null);

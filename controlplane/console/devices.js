@@ -1,11 +1,11 @@
-// The list of devices: filters, rows, and what can be done with many at once.
+// The list of devices: filters, rows, and actions on several devices.
 
-import { ask } from "./facade.js";
+import { callConsole } from "./facade.js";
 import { dot, element, pill, plural, replace, when, zone } from "./elements.js";
-import { openAsking } from "./asking.js";
+import { openRequestDialog } from "./request_dialog.js";
 import { nameOf, placeOf, reportedAt } from "./device_names.js";
-import { saveList } from "./saving.js";
-import { waiting } from "./wishes.js";
+import { saveList } from "./downloads.js";
+import { pendingSummary } from "./pending_requests.js";
 
 const PAGES_MAX = 100;
 const STATES = [
@@ -18,10 +18,10 @@ export const FILTERS = ["search", "state", "location", "platform", "version"];
 const selected = new Map();
 
 export async function fetchDevices(filters, pages) {
-  const [summary, ...found] = await Promise.all([ask("summary"), ask("overview", filters)]);
+  const [summary, ...found] = await Promise.all([callConsole("summary"), callConsole("overview", filters)]);
   let [{ devices: rows, nextCursor, canWrite }] = found;
   for (let page = 1; page < Math.min(pages, PAGES_MAX) && nextCursor; page += 1) {
-    const more = await ask("overview", { ...filters, cursor: nextCursor });
+    const more = await callConsole("overview", { ...filters, cursor: nextCursor });
     rows = rows.concat(more.devices);
     nextCursor = more.nextCursor;
   }
@@ -46,12 +46,12 @@ function showRows(data, actions) {
     ? `${rows.length}${hasMore ? "+" : ""} found of ${plural(total, "device")}`
     : plural(total, "device");
   replace(document.getElementById("device-rows"),
-    rows.length ? table(rows, canWrite) : element("p", { class: "empty" }, nothing(data)),
+    rows.length ? table(rows, canWrite) : element("p", { class: "empty" }, emptyText(data)),
     hasMore ? element("button", { id: "more", class: "more", type: "button" }, "Show more") : null,
-    element("p", { class: "zone" }, `Times are in the zone of this browser, ${zone()}.`));
+    element("p", { class: "zone" }, `Times are in the time zone of this browser, ${zone()}.`));
   for (const box of document.querySelectorAll("#device-rows input[type=checkbox]"))
     box.checked = selected.has(box.value);
-  offer(data);
+  updateActions(data);
 }
 
 function build(view, data, actions) {
@@ -70,8 +70,8 @@ function build(view, data, actions) {
       field("location", "Location", select("location")), field("platform", "Platform", select("platform")),
       field("version", "Version", select("version"))),
     element("div", { class: "actions", id: "many" },
-      element("button", { id: "ask-selected", type: "button", class: "primary" }, "Ask selected"),
-      element("button", { id: "ask-found", type: "button" }, "Ask all found"),
+      element("button", { id: "request-selected", type: "button", class: "primary" }, "Request from selected"),
+      element("button", { id: "request-found", type: "button" }, "Request from all found"),
       element("span", { class: "spread" }),
       element("button", { id: "save-csv", type: "button" }, "Save CSV"),
       element("button", { id: "save-json", type: "button" }, "Save JSON")),
@@ -89,8 +89,8 @@ function build(view, data, actions) {
     const saved = (kind) => actions.attempt(() => saveList(kind, data.filters));
     ({
       more: actions.more,
-      "ask-selected": () => openAsking([...selected].map(([id, row]) => data.rows.find((each) => each.device.instanceId === id) || row), {}),
-      "ask-found": () => openAsking(null, data.filters),
+      "request-selected": () => openRequestDialog([...selected].map(([id, row]) => data.rows.find((each) => each.device.instanceId === id) || row), {}),
+      "request-found": () => openRequestDialog(null, data.filters),
       "save-csv": () => saved("csv"),
       "save-json": () => saved("json"),
     })[event.target.closest("button")?.id]?.();
@@ -125,24 +125,24 @@ function options(select, name, { summary, filters }) {
   replace(select, ...found.map(([value, text]) => element("option", { value }, text)));
 }
 
-function offer({ rows, canWrite }) {
-  document.getElementById("ask-selected").hidden = document.getElementById("ask-found").hidden = !canWrite;
-  document.getElementById("ask-selected").disabled = !selected.size;
-  document.getElementById("ask-selected").textContent = selected.size ? `Ask ${selected.size} selected` : "Ask selected";
-  document.getElementById("ask-found").disabled = !rows.length;
+function updateActions({ rows, canWrite }) {
+  document.getElementById("request-selected").hidden = document.getElementById("request-found").hidden = !canWrite;
+  document.getElementById("request-selected").disabled = !selected.size;
+  document.getElementById("request-selected").textContent = selected.size ? `Request from ${selected.size} selected` : "Request from selected";
+  document.getElementById("request-found").disabled = !rows.length;
   const all = document.getElementById("choose-all");
   if (all) all.checked = rows.every((row) => row.state === "revoked" || selected.has(row.device.instanceId));
 }
 
-const nothing = ({ summary, filters }) => {
-  if (Object.keys(filters).length) return "No device is like this.";
+const emptyText = ({ summary, filters }) => {
+  if (Object.keys(filters).length) return "No device matches the filters.";
   return summary.states.all
-    ? "No device may be seen with this key."
+    ? "You have no access to any device."
     : "No device has enrolled yet. Give an agent this service's address and an API key with a write grant.";
 };
 
 function table(rows, canWrite) {
-  const heads = ["Device", "State", "What it says", "Heard", "Working", "Reported"];
+  const heads = ["Device", "State", "Reports", "Last seen", "Working", "Reported"];
   return element("table", { class: "devices" },
     element("thead", {}, element("tr", {},
       canWrite ? element("th", { class: "choose" }, element("input", { type: "checkbox", id: "choose-all", "aria-label": "Choose all shown" })) : null,
@@ -160,23 +160,23 @@ function entry(row, canWrite) {
       element("a", { class: "name", href: `#/device/${device.instanceId}` }, name),
       element("span", { class: "sub" }, `${placeOf(device)} · ${device.platform} · ${device.appVersion || "version unknown"}`)),
     element("td", {}, pill(state)),
-    element("td", { class: "says" }, ...says(row)),
-    element("td", { class: "when", "data-label": "heard" }, state === "never-seen" ? "never" : when(device.lastSeenAt)),
+    element("td", { class: "says" }, ...reportLines(row)),
+    element("td", { class: "when", "data-label": "last seen" }, state === "never-seen" ? "never" : when(device.lastSeenAt)),
     element("td", { class: "when", "data-label": "working" }, working(row)),
     element("td", { class: "when", "data-label": "reported" }, when(reportedAt(row))));
 }
 
-// What runs now; what waits has begun nothing yet.
+// The running request, else an open one, else the pending ones.
 export function working(row) {
   const { requests } = row;
   const [request] = [...requests].sort((one, other) => Number(other.status === "running") - Number(one.status === "running"));
-  if (!request) return waiting(row) || "–";
-  const title = request.askedBy ? `asked by ${request.askedBy}` : null;
+  if (!request) return pendingSummary(row) || "–";
+  const title = request.requestedBy ? `requested by ${request.requestedBy}` : null;
   const since = request.startedAt || request.createdAt;
   return element("span", { title }, pill(request.status), " ", element("span", { class: "sub" }, `${request.kind}, `, when(since)));
 }
 
-export const says = ({ reports }) => reports.length
+export const reportLines = ({ reports }) => reports.length
   ? reports.map((report) => element("a", { class: "line", href: `#/report/${report.reportId}` },
-      dot(report.tone || "muted"), element("span", {}, report.headline || `A report about the ${report.kind}.`)))
+      dot(report.severity || "muted"), element("span", {}, report.headline || `A report of kind ${report.kind}.`)))
   : [element("span", { class: "sub" }, "no report yet")];

@@ -1,5 +1,5 @@
-// The facade, as the browser speaks it. An API key lives in this tab's session storage only; a
-// person's session is a cookie that no script can read.
+// Calls of the service. An API key is stored in this tab's session storage only. The session of a
+// user is a cookie that scripts cannot read.
 
 const KEY = "venue-control.api-key";
 const FACADE = "/api/public/v1/";
@@ -22,7 +22,7 @@ export async function call(procedure, body = {}) {
   return (await post(PREFIX + procedure, body)).json();
 }
 
-// The operations over figures: analytics/… and reports/….
+// The operations for figures: analytics/… and reports/….
 export async function figures(operation, body) {
   return (await post(FACADE + operation, body)).json();
 }
@@ -38,7 +38,7 @@ export async function authenticate(operation, body = {}) {
 }
 
 // The console's own calls, beside the facade.
-export async function ask(name, body = {}) {
+export async function callConsole(name, body = {}) {
   return (await post(`/console/api/${name}`, body)).json();
 }
 
@@ -93,9 +93,9 @@ async function post(path, body, signal = AbortSignal.timeout(20000)) {
 
 async function refusalOf(response) {
   const problem = await response.json().catch(() => ({}));
-  const said = problem.detail || problem.title || `The service answered ${response.status}.`;
+  const detail = problem.detail || problem.title || `The service answered ${response.status}.`;
   const wait = Number(response.headers.get("Retry-After")) || 0;
-  return new Refusal(response.status, problem.code || "", sentence(said), wait);
+  return new Refusal(response.status, problem.code || "", sentence(detail), wait);
 }
 
 function sentence(text) {

@@ -1,6 +1,6 @@
 // The locations' figures: which there are, how today goes at each, and who may see the link here.
 
-import { ask, figures } from "./facade.js";
+import { callConsole, figures } from "./facade.js";
 import { change, clock, currencyName, money } from "./amounts.js";
 import { element, plural, replace } from "./elements.js";
 import { isSignedIn } from "./signing_in.js";
@@ -43,7 +43,7 @@ export async function showLink(anchor) {
   if (link !== null) return;
   link = false;
   try {
-    link = (await ask("venues")).venues.length > 0;
+    link = (await callConsole("venues")).venues.length > 0;
     anchor.hidden = !(link && isSignedIn());
   } catch {
     link = null;  // with the next look
@@ -51,7 +51,7 @@ export async function showLink(anchor) {
 }
 
 async function fetchList() {
-  const { venues, omittedCount } = await ask("venues");
+  const { venues, omittedCount } = await callConsole("venues");
   const waiting = venues.slice(0, shown).map((venue) => ({ venue, pulse: null }));
   const rows = [...waiting];
   const worker = async () => {

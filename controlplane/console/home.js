@@ -1,9 +1,9 @@
-// The first view: what is broken now.
+// The first view: devices that need attention, and the newest reports.
 
-import { ask } from "./facade.js";
+import { callConsole } from "./facade.js";
 import { dot, element, pill, replace, when, zone } from "./elements.js";
 import { nameOf, placeOf } from "./device_names.js";
-import { says, working } from "./devices.js";
+import { reportLines, working } from "./devices.js";
 
 const SHOWN = 12;
 const TILES = [
@@ -13,47 +13,47 @@ const TILES = [
 ];
 
 export async function fetchHome() {
-  const [summary, list] = await Promise.all([ask("summary"), ask("overview", { size: SHOWN })]);
+  const [summary, list] = await Promise.all([callConsole("summary"), callConsole("overview", { size: SHOWN })]);
   return { summary, rows: list.devices };
 }
 
-const AT_REST = ["online", "closed", "maintenance"];
-const wants = (row) => row.state !== "revoked" && (!AT_REST.includes(row.state) || row.tone === "bad" || row.tone === "warn");
+const WITHOUT_PROBLEM = ["online", "closed", "maintenance"];
+const needsAttention = (row) => row.state !== "revoked" && (!WITHOUT_PROBLEM.includes(row.state) || row.severity === "bad" || row.severity === "warn");
 
 export function showHome({ summary, rows }, view) {
   if (!document.getElementById("home")) view.replaceChildren(element("div", { class: "sheet wide", id: "home" }));
-  const broken = rows.filter(wants);
+  const broken = rows.filter(needsAttention);
   replace(document.getElementById("home"),
-    element("h1", {}, "What is broken now"),
-    element("ul", { class: "tiles" }, ...TILES.filter(([state, , tone]) => tone !== "none" || summary.states[state]).map(([state, text, tone]) => tile(state, text, tone, summary.states[state]))),
+    element("h1", {}, "Overview"),
+    element("ul", { class: "tiles" }, ...TILES.filter(([state, , severity]) => severity !== "none" || summary.states[state]).map(([state, text, severity]) => tile(state, text, severity, summary.states[state]))),
     element("div", { class: "columns" },
-      element("section", {}, element("h2", {}, "To look at"),
-        broken.length ? element("ul", { class: "cards" }, ...broken.map(card)) : element("p", { class: "empty" }, calm(summary)),
-        broken.length === SHOWN ? element("p", { class: "more" }, element("a", { href: "#/devices" }, "All devices, what is broken first")) : null),
+      element("section", {}, element("h2", {}, "Needs attention"),
+        broken.length ? element("ul", { class: "cards" }, ...broken.map(card)) : element("p", { class: "empty" }, emptyText(summary)),
+        broken.length === SHOWN ? element("p", { class: "more" }, element("a", { href: "#/devices" }, "All devices")) : null),
       element("div", {},
         element("section", {}, element("h2", {}, "Newest reports"),
           summary.reports.length ? element("ul", { class: "cards" }, ...summary.reports.map(report)) : element("p", { class: "empty" }, "No report yet.")),
         counts("Versions", "version", summary.versions), counts("Platforms", "platform", summary.platforms))),
-    element("p", { class: "zone" }, `Times are in the zone of this browser, ${zone()}.`));
+    element("p", { class: "zone" }, `Times are in the time zone of this browser, ${zone()}.`));
 }
 
-const tile = (state, text, tone, count) => element("li", {},
-  element("a", { class: `tile ${count ? tone : "none"}`, href: `#/devices?state=${state}` },
+const tile = (state, text, severity, count) => element("li", {},
+  element("a", { class: `tile ${count ? severity : "none"}`, href: `#/devices?state=${state}` },
     element("strong", {}, count.toLocaleString()), element("span", {}, text)));
 
-const calm = ({ states }) => states.all
-  ? "Nothing: every device is heard, and no newest report names a problem."
+const emptyText = ({ states }) => states.all
+  ? "No problems: every device is online, and no newest report contains a fault."
   : "No device has enrolled yet. Give an agent this service's address and an API key with a write grant.";
 
 const card = (row) => element("li", {},
   element("div", { class: "title" },
     element("a", { class: "name", href: `#/device/${row.device.instanceId}` }, nameOf(row.device)), pill(row.state),
     row.requests.length ? working(row) : null),
-  element("p", { class: "sub" }, `${placeOf(row.device)} · heard `, row.state === "never-seen" ? "never" : when(row.device.lastSeenAt)),
-  ...says(row));
+  element("p", { class: "sub" }, `${placeOf(row.device)} · last seen `, row.state === "never-seen" ? "never" : when(row.device.lastSeenAt)),
+  ...reportLines(row));
 
 const report = (each) => element("li", {},
-  element("a", { class: "line", href: `#/report/${each.reportId}` }, dot(each.tone || "muted"),
+  element("a", { class: "line", href: `#/report/${each.reportId}` }, dot(each.severity || "muted"),
     element("span", {}, element("strong", {}, nameOf({ legacyInstallId: each.name, locationId: each.locationId })),
       ` · ${each.kind} · `, when(each.createdAt),
       element("span", { class: "sub" }, each.headline || ""))));

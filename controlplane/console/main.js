@@ -1,5 +1,5 @@
-// Which view is shown, and how it stays true: a stream tells of changes, a reload now and then of
-// what the stream missed.
+// Which view is shown, and how it is updated: a stream sends changes, and a periodic reload finds what
+// the stream missed.
 
 import { accountViews } from "./accounts.js";
 import { call, changes, hasKey, takeLink } from "./facade.js";
@@ -15,23 +15,23 @@ import { codeOfInvitation, prepareJoining, showJoining } from "./joining.js";
 import { fetchReport, showReport } from "./report.js";
 import { partOf, routeOf } from "./routes.js";
 import { findPerson, isSignedIn, lost, prepareSignIn, showAccount, showSignIn } from "./signing_in.js";
-import { cancelWish, wishFor } from "./wishes.js";
+import { cancelPending, createPending } from "./pending_requests.js";
 
 const RELOAD_MS = 60000;
 const RELOAD_MIN_MS = 2000;
-const RELOAD_SHARE = 40;  // a large fleet always changes: of its time a console takes a fortieth
+const RELOAD_SHARE = 40;  // a large fleet always changes: a reload takes at most a fortieth of the time
 const RETRY_MS = 3000;
 const RETRY_MAX_MS = 60000;
 const TICK_MS = 10000;
-const WATCHED_MAX = 200;
+const STREAMED_MAX = 200;
 
 const at = (id) => document.getElementById(id);
 const state = { data: null, at: "", pages: 1, problem: "", failures: 0, loadedAt: 0, tookMs: 0, isEntered: false };
 let timer = 0;
 let due = Infinity;
 let turn = 0;
-const NOTHING = { ids: null, stop: () => {} };
-let watched = NOTHING;
+const NO_STREAM = { ids: null, stop: () => {} };
+let stream = NO_STREAM;
 
 const VIEWS = {
   home: { load: fetchHome, show: (data) => showHome(data, at("view")), title: () => "Overview", rows: (data) => data.rows },
@@ -67,8 +67,8 @@ const route = () => routeOf(location.hash);
 function signedOut(problem = "") {
   clearTimeout(timer);
   turn += 1;
-  watched.stop();
-  watched = NOTHING;
+  stream.stop();
+  stream = NO_STREAM;
   state.data = null;
   at("bar").hidden = at("view").hidden = true;
   at("view").replaceChildren();
@@ -86,7 +86,7 @@ function later(ms) {
   timer = setTimeout(() => (document.hidden && VIEWS[route().view].rests ? sleep() : refresh()), ms);
 }
 
-// Who looks again brings it back.
+// The next visibility change refreshes the view.
 const sleep = () => { due = Infinity; };
 
 async function refresh() {
@@ -99,7 +99,7 @@ async function refresh() {
   const address = location.hash;
   try {
     const data = await VIEWS[wanted.view].load(wanted);
-    // The address may be another already, before anybody is told of it.
+    // The address may have changed before its event arrives.
     if (mine !== turn || address !== location.hash) return;
     state.failures = 0;
     state.loadedAt = Date.now();
@@ -140,13 +140,13 @@ function render(wanted, data) {
 // ---------------------------------------------------------------------------- what changes
 
 function follow(ids) {
-  const wanted = ids?.slice(0, WATCHED_MAX);
-  if (watched.ids === wanted?.join()) return;
-  watched.stop();
-  watched = NOTHING;
+  const wanted = ids?.slice(0, STREAMED_MAX);
+  if (stream.ids === wanted?.join()) return;
+  stream.stop();
+  stream = NO_STREAM;
   if (!wanted) return;
   const control = new AbortController();
-  watched = { ids: wanted.join(), stop: () => control.abort() };
+  stream = { ids: wanted.join(), stop: () => control.abort() };
   listen(wanted, control.signal);
 }
 
@@ -161,7 +161,7 @@ async function listen(instanceIds, signal) {
     if (!signal.aborted && error.status === 401) return signedOut(lost("The key was revoked."));
   }
   if (signal.aborted) return;
-  watched = NOTHING;
+  stream = NO_STREAM;
   again();
 }
 
@@ -184,7 +184,7 @@ function again(error) {
   if (!document.hidden) later(Math.max(error?.waitSeconds * 1000 || 0, waitMs));
 }
 
-// ---------------------------------------------------------------------------- what is said and done
+// ---------------------------------------------------------------------------- messages and actions
 
 function explain(error) {
   if (at("view").hidden) return signedOut(error.message || String(error));
@@ -193,7 +193,7 @@ function explain(error) {
   if (isAnswer) {
     at("view").replaceChildren(
       element("div", { class: "sheet" },
-        element("h1", {}, error.status === 404 ? "There is no such thing here" : "You may not see this"),
+        element("h1", {}, error.status === 404 ? "Not found" : "No access"),
         element("p", { class: "problem" }, error.message)));
   }
 }
@@ -213,14 +213,14 @@ const listActions = {
 function deviceActions(row) {
   const { device } = row;
   const { instanceId } = device;
-  const wish = (kind) => attempt(() => call("createRequest", { instanceId, kind }));
+  const request = (kind) => attempt(() => call("createRequest", { instanceId, kind }));
   return {
-    "ask-network": () => wish("network"),
-    "ask-application": () => wish("application"),
-    "wish-network": () => attempt(() => wishFor([instanceId], "network")),
-    "wish-application": () => attempt(() => wishFor([instanceId], "application")),
-    "cancel-network": () => attempt(() => cancelWish(row, "network")),
-    "cancel-application": () => attempt(() => cancelWish(row, "application")),
+    "request-network": () => request("network"),
+    "request-application": () => request("application"),
+    "pending-network": () => attempt(() => createPending([instanceId], "network")),
+    "pending-application": () => attempt(() => createPending([instanceId], "application")),
+    "cancel-network": () => attempt(() => cancelPending(row, "network")),
+    "cancel-application": () => attempt(() => cancelPending(row, "application")),
     revoke: () => confirmRevoke(device),
     older: () => { state.pages += 1; refresh(); },
   };
@@ -251,8 +251,8 @@ async function attemptSaving(action) {
 
 function confirmRevoke(device) {
   confirmed({
-    title: `Revoke ${nameOf(device)}?`, keep: "Keep it", action: "Revoke",
-    text: "Its binding ends now and its open requests expire. It takes part again only after it enrolls anew.",
+    title: `Revoke ${nameOf(device)}?`, keep: "Keep", action: "Revoke",
+    text: "Its binding ends now, and its open requests expire. To use it again, enroll it again.",
   }, () => attempt(() => call("revoke", { instanceId: device.instanceId })));
 }
 
@@ -264,13 +264,13 @@ function entered() {
 prepareSignIn(entered, signedOut);
 prepareJoining(entered);
 at("skip").addEventListener("click", (event) => {
-  event.preventDefault();  // the address names the view already
+  event.preventDefault();  // the address already names the view
   focusOn("view");
 });
 addEventListener("hashchange", ({ oldURL, newURL }) => {
   if (location.hash.startsWith("#/sign-in/") || codeOfInvitation()) return start();
   if (!isSignedIn()) return;
-  // Who goes to another view is there; who filters a list stays at the filter.
+  // A new view takes the focus; a filter keeps it.
   state.isEntered = oldURL.split("?")[0] !== newURL.split("?")[0];
   state.pages = 1;
   state.problem = "";
@@ -279,12 +279,12 @@ addEventListener("hashchange", ({ oldURL, newURL }) => {
 document.addEventListener("visibilitychange", () => {
   if (isSignedIn() && !document.hidden) refresh();
 });
-// Ages grow without news.
+// Ages in the view change without new data.
 setInterval(() => {
   if (state.data && state.at === location.hash && !document.hidden) VIEWS[route().view].show(state.data, at("view"));
 }, TICK_MS);
 
-// Who is signed in already stays so until they have joined.
+// A user who is signed in stays signed in until they have joined.
 async function invited(wanted) {
   clearTimeout(timer);
   turn += 1;
@@ -295,7 +295,7 @@ async function invited(wanted) {
 async function start() {
   const [, code] = location.hash.match(/^#\/sign-in\/([\w-]+)$/) || [];
   if (code) {
-    history.replaceState(null, "", "/#/");  // the link is worth nothing any more
+    history.replaceState(null, "", "/#/");  // the link can be used once
     try {
       await takeLink(code);
     } catch (error) {

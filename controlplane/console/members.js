@@ -1,6 +1,6 @@
 // The members of an organization and who is invited, for its owners.
 
-import { ask } from "./facade.js";
+import { callConsole } from "./facade.js";
 import { element, exact, pill, replace, when } from "./elements.js";
 import { PLACES_HINT, confirmed, inPlaces, openForm, placesOf, showSecret } from "./forms.js";
 import { findPerson } from "./signing_in.js";
@@ -11,7 +11,7 @@ const ROLES = [
   ["owner", "Owner: a manager who may manage members"],
 ];
 
-export const fetchMembers = () => ask("members");
+export const fetchMembers = () => callConsole("members");
 
 export function showMembers(data, view, hooks) {
   if (!at("members")) {
@@ -49,7 +49,7 @@ const invited = (each, hooks) => element("li", {},
     element("span", { class: "name" }, each.email),
     element("p", { class: "sub" }, element("span", { class: "role" }, each.role), ` at ${inPlaces(each.locations)} · the link is good until ${exact(each.expiresAt)}`)),
   element("button", { type: "button", id: `take-back-${each.id}`, "aria-label": `Take back the invitation of ${each.email}`, onclick: () =>
-    hooks.attempt(() => ask("members/revoke-invitation", { invitationId: each.id })) }, "Take back"));
+    hooks.attempt(() => callConsole("members/revoke-invitation", { invitationId: each.id })) }, "Take back"));
 
 const what = (role = "viewer", locations = []) => [
   { name: "role", label: "Role", options: ROLES, value: role },
@@ -62,7 +62,7 @@ function invite(hooks) {
     text: "You get a link to send them. It is good for one person, once, for 24 hours.",
     fields: [{ name: "email", label: "Their e-mail address", required: true, maxlength: 254, inputmode: "email", autocomplete: "off", autocapitalize: "none", spellcheck: "false" }, ...what()],
   }, async ({ email, role, places }) => {
-    const made = await ask("members/invite", { email: email.trim(), role, locations: placesOf(places) });
+    const made = await callConsole("members/invite", { email: email.trim(), role, locations: placesOf(places) });
     hooks.refresh();
     return () => showSecret({
       title: `The link for ${made.invitation.email}`, value: `${location.origin}${made.path}`,
@@ -74,7 +74,7 @@ function invite(hooks) {
 function change(member, hooks) {
   openForm({ title: `Change ${member.name}`, action: "Change", text: "It holds within seconds, for their keys, too.", fields: what(member.role, member.locations) },
     async ({ role, places }) => {
-      await ask("members/change", { userId: member.userId, role, locations: placesOf(places) });
+      await callConsole("members/change", { userId: member.userId, role, locations: placesOf(places) });
       if (member.isThis) await findPerson();
       hooks.refresh();
     }, hooks.left);
@@ -84,5 +84,5 @@ function remove(member, hooks) {
   confirmed({
     title: `Remove ${member.name}?`, keep: "Keep them", action: "Remove",
     text: `${member.email} may see nothing here any more. Their sessions here end, and so do the keys they made here: agents that use those are refused.`,
-  }, () => hooks.attempt(() => ask("members/remove", { userId: member.userId })));
+  }, () => hooks.attempt(() => callConsole("members/remove", { userId: member.userId })));
 }

@@ -1,7 +1,7 @@
 // Who is signed in: where, by which browsers, with which API keys of their own, and which programs
 // they let read.
 
-import { ask } from "./facade.js";
+import { callConsole } from "./facade.js";
 import { element, pill, replace, when } from "./elements.js";
 import { PLACES_HINT, confirmed, inPlaces, openForm, placesOf, showSecret } from "./forms.js";
 import { knowPerson } from "./signing_in.js";
@@ -12,7 +12,7 @@ const BROWSERS = [["Edg/", "Edge"], ["OPR/", "Opera"], ["Firefox/", "Firefox"], 
 const SYSTEMS = [["Android", "Android"], ["iPhone", "iPhone"], ["iPad", "iPad"], ["Windows", "Windows"], ["Mac OS", "macOS"], ["Linux", "Linux"]];
 
 export async function fetchProfile() {
-  const [profile, { grants }] = await Promise.all([ask("profile"), ask("profile/grants")]);
+  const [profile, { grants }] = await Promise.all([callConsole("profile"), callConsole("profile/grants")]);
   knowPerson(profile);
   return { ...profile, grants };
 }
@@ -70,7 +70,7 @@ function grants({ grants: rows, organizations, organizationId }, hooks) {
 
 function endGrant(grant, hooks) {
   confirmed({ title: `Stop ${grant.clientName}?`, text: "It may read no more. It can ask you again.", keep: "Let it read", action: "Stop it" },
-    () => hooks.attempt(() => ask("profile/end-grant", { grantId: grant.id })));
+    () => hooks.attempt(() => callConsole("profile/end-grant", { grantId: grant.id })));
 }
 
 function sessions(rows, hooks) {
@@ -80,7 +80,7 @@ function sessions(rows, hooks) {
       each.isThis ? pill("good", "this browser") : null,
       element("p", { class: "sub" }, `From ${each.address || "an unknown address"} · used `, when(each.lastUsedAt), " · since ", when(each.createdAt))),
     each.isThis ? null : element("button", { type: "button", id: `end-${each.id}`, "aria-label": `Sign out ${browserOf(each.userAgent)}`, onclick: () =>
-      hooks.attempt(() => ask("profile/end-session", { sessionId: each.id })) }, "Sign out"))));
+      hooks.attempt(() => callConsole("profile/end-session", { sessionId: each.id })) }, "Sign out"))));
 }
 
 function elsewhere({ organizations, organizationId }, hooks) {
@@ -91,7 +91,7 @@ function elsewhere({ organizations, organizationId }, hooks) {
       element("div", {}, element("span", { class: "name" }, each.name || each.id), element("p", { class: "sub" }, `${each.role}, at ${inPlaces(each.locations)}`)),
       element("button", { type: "button", id: `choose-${each.id}`, onclick: () =>
         hooks.attempt(async () => {
-          await ask("profile/choose-organization", { organizationId: each.id });
+          await callConsole("profile/choose-organization", { organizationId: each.id });
           location.reload();  // nothing that is shown is of the other one
         }) }, "Go there")))))];
 }
@@ -107,7 +107,7 @@ function newKey(here, hooks) {
       { name: "places", label: "Locations", type: "lines", hint: PLACES_HINT },
     ],
   }, async ({ name, grant, places }) => {
-    const made = await ask("profile/create-key", { name: name.trim(), canWrite: grant === "write", locations: placesOf(places) });
+    const made = await callConsole("profile/create-key", { name: name.trim(), canWrite: grant === "write", locations: placesOf(places) });
     hooks.refresh();
     return () => showSecret({ title: `The key ${made.key.name}`, text: "It is shown only now, and kept nowhere: copy it to where it is used.", value: made.secret });
   }, hooks.left);
@@ -115,14 +115,14 @@ function newKey(here, hooks) {
 
 function revokeKey(key, hooks) {
   confirmed({ title: `Revoke ${key.name}?`, text: "What uses it is refused within seconds. It does not come back.", keep: "Keep it", action: "Revoke" },
-    () => hooks.attempt(() => ask("profile/revoke-key", { keyId: key.id })));
+    () => hooks.attempt(() => callConsole("profile/revoke-key", { keyId: key.id })));
 }
 
 function endOthers(others, hooks) {
   hooks.attempt(async () => {
     for (const each of others) {
       try {
-        await ask("profile/end-session", { sessionId: each.id });
+        await callConsole("profile/end-session", { sessionId: each.id });
       } catch (error) {
         if (error.status !== 404) throw error;  // it has ended by itself
       }
@@ -141,7 +141,7 @@ function newPassword(hooks) {
     ],
   }, async ({ old, password, again }) => {
     if (password !== again) throw new Error("The two new passwords are not the same.");
-    await ask("profile/change-password", { oldPassword: old, newPassword: password });
+    await callConsole("profile/change-password", { oldPassword: old, newPassword: password });
     at("announced").textContent = "Your password is changed.";
     hooks.refresh();
   }, hooks.left);

@@ -1,17 +1,17 @@
 // One report as the page it is rendered to, in a frame that may do nothing.
 
-import { ask, call, reportPage, reportTable } from "./facade.js";
+import { callConsole, call, reportPage, reportTable } from "./facade.js";
 import { asMenu } from "./dialogs.js";
 import { element, exact, pill } from "./elements.js";
 import { nameOf } from "./device_names.js";
-import { fileName, save } from "./saving.js";
+import { fileName, save } from "./downloads.js";
 
 // Which tables a report of each kind has (agent/presentation/report_csv.py).
 const TABLES = { network: ["hosts", "endpoints", "printers"], application: ["facts"] };
 
 export async function fetchReport(reportId) {
   const detail = await call("reportDetail", { reportId });
-  const { row } = await ask("device", { instanceId: detail.instanceId });
+  const { row } = await callConsole("device", { instanceId: detail.instanceId });
   const page = detail.payload === null ? null : await reportPage(reportId);
   return { detail, page, row };
 }

@@ -1,6 +1,6 @@
 // Who looks at the console: a person whom the browser's cookie names, or an API key of this tab.
 
-import { ask, authenticate, forgetKey, hasKey, keepKey } from "./facade.js";
+import { callConsole, authenticate, forgetKey, hasKey, keepKey } from "./facade.js";
 import { asMenu } from "./dialogs.js";
 
 const at = (id) => document.getElementById(id);
@@ -20,7 +20,7 @@ export const owns = () => membership()?.role === "owner" && !membership().locati
 // Returns whether the browser is signed in. Raises where that cannot be said.
 export async function findPerson() {
   try {
-    knowPerson(await ask("profile"));
+    knowPerson(await callConsole("profile"));
   } catch (error) {
     if (error.status !== 401) throw error;
     person = null;

@@ -42,7 +42,7 @@ function links(rows) {
   if (!rows.length) return element("p", { class: "empty" }, "Nothing. Support gives you a token where it wants to be linked with a chat or a mailbox of yours.");
   return element("ul", { class: "cards people" }, ...rows.map((each) => element("li", {},
     element("div", {}, element("span", { class: "name" }, each.channel),
-      element("p", { class: "sub" }, `Asked by ${each.askedBy} · ${organizationName(each.organizationId)} · since `, when(each.confirmedAt))))));
+      element("p", { class: "sub" }, `Asked by ${each.requestedBy} · ${organizationName(each.organizationId)} · since `, when(each.confirmedAt))))));
 }
 
 // First what the token would link, then whether it shall.
@@ -59,7 +59,7 @@ function look(hooks) {
 function confirm(token, found, hooks) {
   openForm({
     title: `Link ${found.channel}?`, action: "Link it",
-    text: `Asked by ${found.askedBy}. The token is good until ${exact(found.expiresAt)}.`,
+    text: `Asked by ${found.requestedBy}. The token is good until ${exact(found.expiresAt)}.`,
     fields: [{ name: "organization", label: "Organization", options: found.organizations.map((each) => [each.id, each.name || each.id]) }],
   }, async ({ organization }) => {
     await support("confirm", { token, organizationId: organization });

@@ -1,6 +1,6 @@
 // One location's figures: a period, what it came to, when, how it was paid, and what sold best.
 
-import { ask, figures } from "./facade.js";
+import { callConsole, figures } from "./facade.js";
 import { clock, currencyName, dateText, money, notes } from "./amounts.js";
 import { element, replace } from "./elements.js";
 import { activity, hoursChart, items, methods, totals } from "./venue_parts.js";
@@ -16,7 +16,7 @@ let again = () => {};
 export async function fetchVenue({ id, period }) {
   const locationId = id;
   const [list, summary, dashboard, pulse] = await Promise.all([
-    ask("venues"), figures("reports/financialSummary", { locationId, period }),
+    callConsole("venues"), figures("reports/financialSummary", { locationId, period }),
     figures("analytics/dashboard", { locationId, period }), figures("analytics/venueFinancialPulse", { locationId }),
   ]);
   const [window] = summary.current.windows;

@@ -1,6 +1,7 @@
-"""Finds who has fallen silent or has to be heard again, and keeps a row for each silence.
+"""Liveness of devices: finds those that went offline, and stores their offline intervals.
 
-A heartbeat writes nothing of this: the sweep sees silence, and only who comes back ends one.
+A heartbeat writes nothing here unless its device was offline. The periodic evaluation detects that
+devices are offline, and that their location has opened or closed.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -11,41 +12,40 @@ from uuid import UUID
 from sqlalchemy import Row, Select, insert, select, update
 from sqlalchemy.orm import Session
 
-from controlplane.devices.locations.locations import Places, places
-from controlplane.devices.locations.status import Place, State, standing
-from controlplane.devices.priority import (
-    HEARD,
-    POSITIONS_A_STEP,
-    SILENT,
-    UNHEARD,
-    Priority,
-)
+from controlplane.devices.locations.locations import Schedules, schedules
+from controlplane.devices.locations.status import Schedule, State, status_of
+from controlplane.devices.priority import NOT_ONLINE, OFFLINE, ONLINE, Priority
+from controlplane.storage.monitoring_tables import OfflineInterval
+from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device
-from controlplane.storage.watch_tables import Gap
 
-NOBODY: Final = UUID(int=0)
+NO_DEVICE: Final = UUID(int=0)
 BY_STATE: Final[Mapping[State, Collection[int]]] = {
-    "offline": SILENT,
+    "offline": OFFLINE,
     "closed": {Priority.CLOSED},
     "maintenance": {Priority.MAINTENANCE},
 }
 
-Looked = Row[int, UUID, str, str, datetime, datetime, int]
+DeviceRow = Row[int, UUID, str, str, datetime, datetime, int]
 """Position, instance, organization, location, last seen, enrolled, priority."""
 
 
-def note_silence(session: Session, now: datetime, window: timedelta) -> dict[str, set[int]]:
-    """Give each silent device its place in the lists. Returns whose is another, by organization."""
-    said = places(session, now)
-    is_silent = (Device.priority.in_(HEARD), Device.last_seen_at < now - window)
-    # Locked, so that none comes back in between: its next heartbeat would not know of the silence.
-    query = _devices().where(*is_silent).with_for_update(skip_locked=True)
-    fallen = session.execute(query).all()
-    _open_gaps(session, fallen)
+def update_liveness(session: Session, now: datetime, window: timedelta) -> dict[str, set[int]]:
+    """Update the priority of each device that is not online.
+
+    Returns the positions of devices whose priority changed, by organization.
+    """
+    by_location = schedules(session, now)
+    went_offline = (Device.priority.in_(ONLINE), Device.last_seen_at < now - window)
+    # Locked: a heartbeat that arrives meanwhile would not end the interval.
+    query = _devices().where(*went_offline).with_for_update(skip_locked=True)
+    offline = session.execute(query).all()
+    _open_intervals(session, offline)
     changed: dict[str, set[int]] = {}
     moved: dict[int, list[int]] = {}
-    for device in (*fallen, *_misplaced(session, said, now, window)):
-        priority = _priority(device, said[device.organization_id, device.location_id], now, window)
+    for device in (*offline, *_misplaced(session, by_location, now, window)):
+        schedule = by_location[device.organization_id, device.location_id]
+        priority = _priority(device, schedule, now, window)
         if priority != device.priority:
             moved.setdefault(priority, []).append(device.position)
             changed.setdefault(device.organization_id, set()).add(device.position)
@@ -54,19 +54,19 @@ def note_silence(session: Session, now: datetime, window: timedelta) -> dict[str
     return changed
 
 
-def mark_seen(session: Session, positions: Collection[int], now: datetime) -> None:
-    """End the silence of these devices."""
+def end_offline_intervals(session: Session, positions: Collection[int], now: datetime) -> None:
+    """End the offline intervals of these devices."""
     session.execute(
-        update(Gap)
-        .where(Gap.device.in_(positions), Gap.until.is_(None))
+        update(OfflineInterval)
+        .where(OfflineInterval.device.in_(positions), OfflineInterval.until.is_(None))
         .values(until=now)
         .execution_options(synchronize_session=False)
     )
 
 
-def note_break(session: Session, since: datetime, until: datetime) -> None:
-    """Note that nobody could be heard: the service was down."""
-    session.add(Gap(device=None, since=since, until=until))
+def record_service_outage(session: Session, since: datetime, until: datetime) -> None:
+    """Store that the service itself was down."""
+    session.add(OfflineInterval(device=None, since=since, until=until))
 
 
 def _devices() -> Select[int, UUID, str, str, datetime, datetime, int]:
@@ -81,66 +81,68 @@ def _devices() -> Select[int, UUID, str, str, datetime, datetime, int]:
     )
 
 
-def _open_gaps(session: Session, fallen: Sequence[Looked]) -> None:
-    for at in range(0, len(fallen), POSITIONS_A_STEP):
-        step = fallen[at : at + POSITIONS_A_STEP]
-        # An end that was missed must not keep all others from being noted.
-        for each in session.scalars(
-            select(Gap).where(Gap.device.in_([row.position for row in step]), Gap.until.is_(None))
-        ):
+def _open_intervals(session: Session, devices: Sequence[DeviceRow]) -> None:
+    for step in in_steps(devices):
+        still_open = select(OfflineInterval).where(
+            OfflineInterval.device.in_([row.position for row in step]),
+            OfflineInterval.until.is_(None),
+        )
+        # An interval whose end was missed must not prevent a new one.
+        for each in session.scalars(still_open):
             each.until = each.since
         session.flush()
         session.execute(
-            insert(Gap), [{"device": row.position, "since": row.last_seen_at} for row in step]
+            insert(OfflineInterval),
+            [{"device": row.position, "since": row.last_seen_at} for row in step],
         )
 
 
 def _misplaced(
-    session: Session, said: Places, now: datetime, window: timedelta
-) -> Iterable[Looked]:
-    """Return the devices that a moment may have moved: their location opened, closed, and so on."""
+    session: Session, by_location: Schedules, now: datetime, window: timedelta
+) -> Iterable[DeviceRow]:
+    """Return the devices whose priority time may have changed: their location opened, and so on."""
     groups = session.execute(
         select(Device.organization_id, Device.location_id, Device.priority)
-        .where(Device.priority.in_(UNHEARD))
+        .where(Device.priority.in_(NOT_ONLINE))
         .distinct()
     )
-    found: dict[int, Looked] = {}
+    found: dict[int, DeviceRow] = {}
+    never_seen = datetime.min.replace(tzinfo=now.tzinfo)
     for organization_id, location_id, priority in groups:
-        place = said[organization_id, location_id]
-        state = standing(place, NOBODY, datetime.min.replace(tzinfo=now.tzinfo), now, window).state
-        named = {each.instance_id for each in place.maintenance if each.instance_id}
+        schedule = by_location[organization_id, location_id]
+        state = status_of(schedule, NO_DEVICE, never_seen, now, window).state
+        with_windows = {each.instance_id for each in schedule.maintenance if each.instance_id}
         query = _devices().where(
             Device.organization_id == organization_id,
             Device.location_id == location_id,
             Device.priority == priority,
         )
         if priority in BY_STATE[state]:
-            if not named:
+            if not with_windows:
                 continue
-            query = query.where(Device.instance_id.in_(named))
+            query = query.where(Device.instance_id.in_(with_windows))
         found |= {row.position: row for row in session.execute(query)}
     return found.values()
 
 
-def _priority(device: Looked, place: Place, now: datetime, window: timedelta) -> int:
-    found = standing(place, device.instance_id, device.last_seen_at, now, window)
-    if found.state == "heard":
-        return int(device.priority)  # it has come back, and its heartbeat says so
-    if found.state == "offline":
-        was_heard = device.last_seen_at > device.enrolled_at
-        return Priority.OFFLINE if was_heard else Priority.NEVER_SEEN
-    return Priority.CLOSED if found.state == "closed" else Priority.MAINTENANCE
+def _priority(device: DeviceRow, schedule: Schedule, now: datetime, window: timedelta) -> int:
+    state = status_of(schedule, device.instance_id, device.last_seen_at, now, window).state
+    if state == "online":
+        return int(device.priority)  # its next heartbeat changes the priority
+    if state == "offline":
+        was_seen = device.last_seen_at > device.enrolled_at
+        return Priority.OFFLINE if was_seen else Priority.NEVER_SEEN
+    return Priority.CLOSED if state == "closed" else Priority.MAINTENANCE
 
 
 def _move(session: Session, priority: int, positions: list[int], since: datetime) -> None:
-    """Move them, but for those that were heard meanwhile."""
-    ordered = sorted(positions)
-    for at in range(0, len(ordered), POSITIONS_A_STEP):
+    """Set the priority of these devices, except of those that were seen in the meantime."""
+    for step in in_steps(sorted(positions)):
         session.execute(
             update(Device)
             .where(
-                Device.position.in_(ordered[at : at + POSITIONS_A_STEP]),
-                Device.priority.in_(HEARD | UNHEARD),
+                Device.position.in_(step),
+                Device.priority.in_(ONLINE | NOT_ONLINE),
                 Device.last_seen_at < since,
             )
             .values(priority=priority)

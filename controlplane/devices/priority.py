@@ -1,8 +1,8 @@
-"""In which order devices want to be looked at: what is broken first.
+"""The order of devices in lists: those with problems first.
 
-It is kept with the device, because a list of 50,000 is not sorted for each look at it. What time
-alone changes, that a device has fallen silent or its location has closed, the sweep finds
-(`controlplane.devices.liveness`).
+The priority is stored with the device, because sorting 50,000 devices for each request takes too
+long. The periodic evaluation (`controlplane.devices.liveness`) changes it when a device goes
+offline, or when its location opens or closes.
 """
 
 from collections.abc import Collection
@@ -15,71 +15,68 @@ from sqlalchemy.orm import Session
 from controlplane.operation.context import RequestContext
 from controlplane.storage.tables import Device, Report
 
-TONES: Final = ("bad", "warn", "good", "muted")
-"""Of reports, worst first."""
-POSITIONS_A_STEP: Final = 500
+SEVERITIES: Final = ("bad", "warn", "good", "muted")
+"""Of reports, most severe first."""
 
 
 class Priority(IntEnum):
-    """A device's place in a list. Stored: a number never changes its meaning."""
+    """The position of a device in lists. Numbers are stored: they never change their meaning."""
 
     OFFLINE = 0
-    NEVER_SEEN = 1  # enrolled, and not heard since
+    NEVER_SEEN = 1  # enrolled, and not seen since
     BROKEN = 2
-    WARNED = 3
-    WELL = 4
-    CLOSED = 6  # not heard, and its location is closed
-    MAINTENANCE = 7  # not heard, and somebody said that it is worked on
+    WARNING = 3
+    OK = 4
+    CLOSED = 6  # not online, and its location is closed
+    MAINTENANCE = 7  # not online, and in a maintenance window
     REVOKED = 9  # 5 until layout 0005
 
 
-SILENT: Final = frozenset({Priority.OFFLINE, Priority.NEVER_SEEN})
-EXCUSED: Final = frozenset({Priority.CLOSED, Priority.MAINTENANCE})
-UNHEARD: Final = SILENT | EXCUSED
-HEARD: Final = frozenset({Priority.BROKEN, Priority.WARNED, Priority.WELL})
+OFFLINE: Final = frozenset({Priority.OFFLINE, Priority.NEVER_SEEN})
+NOT_ONLINE: Final = OFFLINE | {Priority.CLOSED, Priority.MAINTENANCE}
+ONLINE: Final = frozenset({Priority.BROKEN, Priority.WARNING, Priority.OK})
 
 
-def priority_of(tone: str | None) -> Priority:
-    """Return that of a device that is heard, by the worse of its newest reports."""
-    return {"bad": Priority.BROKEN, "warn": Priority.WARNED}.get(tone or "", Priority.WELL)
+def priority_of(severity: str | None) -> Priority:
+    """Return the priority of a device that is online, by the severity of its newest reports."""
+    return {"bad": Priority.BROKEN, "warn": Priority.WARNING}.get(severity or "", Priority.OK)
 
 
-def worst(*tones: str | None) -> str | None:
-    """Return the worst of these; None where there is none."""
-    return min(filter(None, tones), key=TONES.index, default=None)
+def most_severe(*severities: str | None) -> str | None:
+    return min(filter(None, severities), key=SEVERITIES.index, default=None)
 
 
-def note_report(context: RequestContext, device: Device, report: Report) -> None:
-    """Make ``report`` the newest of its kind."""
+def record_report(context: RequestContext, device: Device, report: Report) -> None:
+    """Make ``report`` the device's newest of its kind."""
     context.session.flush()
     if report.kind == "network":
         device.network_report = report.position
     else:
         device.application_report = report.position
-    judge(context.session, device)
-    # At least the newest reports of all are others.
+    update_severity(context.session, device)
+    # The newest reports changed, even if the priority did not.
     context.is_reordered = True
 
 
-def judge(session: Session, device: Device) -> None:
-    """Set the device's tone and priority by its newest reports."""
+def update_severity(session: Session, device: Device) -> None:
+    """Set the severity and priority of the device from its newest reports."""
     newest = (device.network_report, device.application_report)
-    query = select(Report.tone).where(Report.position.in_([each for each in newest if each]))
-    device.tone = worst(*session.scalars(query))
-    if device.priority in HEARD:
-        device.priority = priority_of(device.tone)
+    query = select(Report.severity).where(Report.position.in_([each for each in newest if each]))
+    device.severity = most_severe(*session.scalars(query))
+    if device.priority in ONLINE:
+        device.priority = priority_of(device.severity)
 
 
-def note_return(session: Session, positions: Collection[int]) -> None:
-    """Devices that were silent are heard again."""
-    by_tone = case(
-        (Device.tone == "bad", Priority.BROKEN),
-        (Device.tone == "warn", Priority.WARNED),
-        else_=Priority.WELL,
+def mark_online(session: Session, positions: Collection[int]) -> None:
+    """Set the priority of devices that are online again."""
+    by_severity = case(
+        (Device.severity == "bad", Priority.BROKEN),
+        (Device.severity == "warn", Priority.WARNING),
+        else_=Priority.OK,
     )
     session.execute(
         update(Device)
         .where(Device.position.in_(positions), Device.revoked_at.is_(None))
-        .values(priority=by_tone)
+        .values(priority=by_severity)
         .execution_options(synchronize_session=False)
     )

@@ -1,4 +1,4 @@
-"""Rows of the database as records of the contract."""
+"""Records of the contract from rows of the database."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,8 @@ from agent.wire.device_operations import Command, EnrollmentRecord
 from agent.wire.operator_operations import Device as DeviceRecord
 from agent.wire.operator_operations import RemoteRequest, ReportDetail, ReportSummary
 from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
-from controlplane.accounts.names import Names, names_of
+from controlplane.accounts.names import names_of
+from controlplane.operation.records import record_of
 from controlplane.settings import Settings
 from controlplane.storage import tables
 
@@ -20,15 +21,7 @@ PROTOCOL_VERSION: Final = 1
 
 
 def enrollment_record(device: tables.Device) -> EnrollmentRecord:
-    return EnrollmentRecord(
-        instance_id=device.instance_id,
-        location_id=device.location_id,
-        legacy_install_id=device.legacy_install_id,
-        app_version=device.app_version,
-        capabilities=tuple(device.capabilities),
-        binding_id=device.binding_id,
-        organization_id=device.organization_id,
-    )
+    return record_of(EnrollmentRecord, device)
 
 
 def is_online(device: tables.Device, now: datetime, settings: Settings) -> bool:
@@ -39,101 +32,37 @@ def is_online(device: tables.Device, now: datetime, settings: Settings) -> bool:
 def device_records(
     session: Session, devices: Sequence[tables.Device], now: datetime, settings: Settings
 ) -> tuple[DeviceRecord, ...]:
-    """Return the records in the same order, with the names of where they are."""
+    """Return the records in the same order, with the names of locations and organizations."""
     names = names_of(session, ((each.organization_id, each.location_id) for each in devices))
-    return tuple(device_record(each, names, now, settings) for each in devices)
-
-
-def device_record(
-    device: tables.Device, names: Names, now: datetime, settings: Settings
-) -> DeviceRecord:
-    return DeviceRecord(
-        instance_id=device.instance_id,
-        location_id=device.location_id,
-        legacy_install_id=device.legacy_install_id,
-        app_version=device.app_version,
-        capabilities=tuple(device.capabilities),
-        binding_id=device.binding_id,
-        organization_id=device.organization_id,
-        platform=device.platform,
-        user_id=device.user_id,
-        revoked_at=device.revoked_at,
-        last_seen_at=device.last_seen_at,
-        foreground=device.foreground,
-        created_at=device.created_at,
-        location_name=names.location(device.organization_id, device.location_id),
-        organization_name=names.organization(device.organization_id),
-        online=is_online(device, now, settings),
+    return tuple(
+        record_of(
+            DeviceRecord,
+            each,
+            location_name=names.location(each.organization_id, each.location_id),
+            organization_name=names.organization(each.organization_id),
+            online=is_online(each, now, settings),
+        )
+        for each in devices
     )
 
 
 def command(request: tables.Request) -> Command:
-    return Command(
-        version=PROTOCOL_VERSION,
-        request_id=request.id,
-        binding_id=request.binding_id,
-        kind=request.kind,
-        expires_at=request.expires_at,
-        status=request.status,
-    )
+    return record_of(Command, request, version=PROTOCOL_VERSION, request_id=request.id)
 
 
 def request_record(request: tables.Request) -> RemoteRequest:
-    return RemoteRequest(
-        id=request.id,
-        instance_id=request.instance_id,
-        binding_id=request.binding_id,
-        organization_id=request.organization_id,
-        location_id=request.location_id,
-        requested_by_id=request.requested_by_id,
-        kind=request.kind,
-        status=request.status,
-        expires_at=request.expires_at,
-        received_at=request.received_at,
-        started_at=request.started_at,
-        finished_at=request.finished_at,
-        created_at=request.created_at,
-        updated_at=request.updated_at,
-    )
+    return record_of(RemoteRequest, request)
 
 
 def report_summary(report: tables.Report) -> ReportSummary:
-    return ReportSummary(
-        report_id=report.id,
-        request_id=report.request_id,
-        kind=report.kind,
-        outcome=report.outcome,
-        failure_reason=report.failure_reason,
-        organization_id=report.organization_id,
-        location_id=report.location_id,
-        created_at=report.created_at,
-        tracker_status=report.tracker_status,
-        tracker_event_id=report.tracker_event_id,
-    )
+    return record_of(ReportSummary, report, report_id=report.id)
 
 
 def report_detail(report: tables.Report) -> ReportDetail:
-    return ReportDetail(
-        id=report.id,
-        request_id=report.request_id,
-        kind=report.kind,
-        outcome=report.outcome,
-        failure_reason=report.failure_reason,
-        organization_id=report.organization_id,
-        location_id=report.location_id,
-        created_at=report.created_at,
-        tracker_status=report.tracker_status,
-        tracker_event_id=report.tracker_event_id,
-        instance_id=report.instance_id,
-        binding_id=report.binding_id,
-        user_id=report.user_id,
-        payload=payload_of(report),
-        payload_hash=report.payload_hash,
-        tracker_attempts=report.tracker_attempts,
-        updated_at=report.updated_at,
-    )
+    return record_of(ReportDetail, report, payload=payload_of(report))
 
 
 def payload_of(report: tables.Report) -> ReportPayload | None:
+    """Return the content of a report, None if it has none."""
     value = json.loads(report.payload)
     return None if value is None else validate(value, PAYLOADS[report.kind])

@@ -6,18 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from controlplane.figures import records
 from controlplane.figures.local_time import Clock, date_of, intervals
 from controlplane.figures.money import percent, ratio
-from controlplane.figures.records import (
-    Coverage,
-    CurrencyFigures,
-    Figures,
-    Interval,
-    LocationFigures,
-    Method,
-    Quantity,
-    Window,
-)
 from controlplane.figures.sums import DaySums, UnitSums, plus, total
 from controlplane.figures.windows import Days
 
@@ -58,21 +49,21 @@ Ledger = Mapping[tuple[int, str], Movements]
 """By the location's position and the currency."""
 
 
-def window(place: Place, days: Days) -> Window:
-    return Window(
+def window(place: Place, days: Days) -> records.Window:
+    return records.Window(
         location_id=place.location_id,
         from_date=date_of(days.first).isoformat(),
         to_date=date_of(days.last).isoformat(),
         time_zone=place.clock.name,
         fell_back_to_utc=place.clock.fell_back,
         intervals=tuple(
-            Interval(start_utc=_text(start), end_utc=_text(end))
+            records.Interval(start_utc=_text(start), end_utc=_text(end))
             for start, end in intervals(place.clock.zone, days.first, days.last)
         ),
     )
 
 
-def by_currency(places: Sequence[Place], ledger: Ledger) -> list[CurrencyFigures]:
+def by_currency(places: Sequence[Place], ledger: Ledger) -> list[records.CurrencyFigures]:
     """Return the figures of each currency in which anything moved, or which a place takes.
 
     A currency lists the places that take it, and those with movements in it.
@@ -87,11 +78,11 @@ def currencies(places: Iterable[Place], ledger: Ledger) -> list[str]:
     return sorted({place.currency for place in places} | {currency for _, currency in ledger})
 
 
-def figures(sums: DaySums, units: Units, fallbacks: int) -> Figures:
+def figures(sums: DaySums, units: Units, fallbacks: int) -> records.Figures:
     """``fallbacks`` is how many of the locations have no time zone."""
     known = coverage(sums, fallbacks)
     vat = sums.sale_tax - sums.refund_tax
-    return Figures(
+    return records.Figures(
         gross_cents=sums.gross,
         discount_cents=sums.discount,
         sale_cents=sums.sale,
@@ -109,7 +100,7 @@ def figures(sums: DaySums, units: Units, fallbacks: int) -> Figures:
         average_sale_cents=ratio(sums.sale, sums.sale_count),
         average_items_per_sale=ratio(sums.pieces, sums.sale_count),
         quantities=tuple(
-            Quantity(
+            records.Quantity(
                 quantity_unit=unit or None,
                 quantity_milli=sold.quantity_milli,
                 line_count=sold.line_count,
@@ -121,11 +112,11 @@ def figures(sums: DaySums, units: Units, fallbacks: int) -> Figures:
     )
 
 
-def coverage(sums: DaySums, fallbacks: int) -> Coverage:
+def coverage(sums: DaySums, fallbacks: int) -> records.Coverage:
     sales_complete = not (sums.missing_count or sums.unresolved_count)
     refunds_complete = not (sums.undated_count or sums.refund_unknown_components)
     taxes_known = not (sums.unknown_tax_lines or sums.refund_unknown_tax)
-    return Coverage(
+    return records.Coverage(
         missing_sale_snapshot_count=sums.missing_count,
         missing_sale_snapshot_cents=sums.missing_amount,
         unresolved_imported_order_count=sums.unresolved_count,
@@ -142,7 +133,7 @@ def coverage(sums: DaySums, fallbacks: int) -> Coverage:
     )
 
 
-def _currency(currency: str, places: Sequence[Place], ledger: Ledger) -> CurrencyFigures:
+def _currency(currency: str, places: Sequence[Place], ledger: Ledger) -> records.CurrencyFigures:
     methods: defaultdict[MethodKey, DaySums] = defaultdict(DaySums)
     units: defaultdict[str, UnitSums] = defaultdict(UnitSums)
     of_places: list[tuple[Place, DaySums, Units]] = []
@@ -154,7 +145,7 @@ def _currency(currency: str, places: Sequence[Place], ledger: Ledger) -> Currenc
             units[unit] = plus(units[unit], sold)
         of_places.append((place, movements.sums, movements.units))
     whole = total(DaySums, methods.values())
-    return CurrencyFigures(
+    return records.CurrencyFigures(
         currency=currency,
         figures=figures(whole, units, sum(place.clock.fell_back for place in places)),
         methods=tuple(
@@ -163,7 +154,7 @@ def _currency(currency: str, places: Sequence[Place], ledger: Ledger) -> Currenc
             if sums.sale_count or sums.refund_count
         ),
         locations=tuple(
-            LocationFigures(
+            records.LocationFigures(
                 location_id=place.location_id,
                 figures=figures(sums, units, int(place.clock.fell_back)),
                 share_percent=percent(sums.net, whole.net),
@@ -173,8 +164,8 @@ def _currency(currency: str, places: Sequence[Place], ledger: Ledger) -> Currenc
     )
 
 
-def _method(key: MethodKey, sums: DaySums, whole: int) -> Method:
-    return Method(
+def _method(key: MethodKey, sums: DaySums, whole: int) -> records.Method:
+    return records.Method(
         payment_type=key.payment_type,
         payment_method_name=key.name,
         sale_cents=sums.sale,

@@ -1,17 +1,25 @@
 """What one sale or refund adds to each rollup. Pure.
 
-`controlplane.merchant.rebuild` says the same once more, in SQL over all rows; a test and
-`venue-control sandbox rebuild` hold the two together.
+`controlplane.merchant.rebuild` computes the same in SQL over all rows. A test and
+`venue-control sandbox rebuild` compare the two.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from controlplane.figures.local_time import HOURS
 from controlplane.figures.money import milli
 from controlplane.figures.sums import DaySums, HourSums, ItemSums, Sums, UnitSums, plus
 from controlplane.merchant.sales import LineRow, SaleMoney, SoldArticle
+from controlplane.storage.merchant.rollup_tables import (
+    ROLLUPS,
+    DayRollup,
+    HourRollup,
+    ItemDayRollup,
+    ItemSpanRollup,
+    UnitRollup,
+)
 
 SPAN_DAYS: Final = 8
 NO_SNAPSHOT: Final = 0
@@ -23,7 +31,7 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where and when in local hours, in which currency, and how it was paid."""
+    """Location, local hour, currency and payment of a sale or refund."""
 
     location: int
     hour: int
@@ -44,25 +52,33 @@ class Place:
         return (self.location, self.hour // HOURS, self.currency)
 
 
-@dataclass(slots=True)
 class Contributions:
-    """Sums by the primary keys of their tables."""
+    """Sums by rollup and primary key."""
 
-    hours: dict[Key, HourSums] = field(default_factory=dict)
-    days: dict[Key, DaySums] = field(default_factory=dict)
-    units: dict[Key, UnitSums] = field(default_factory=dict)
-    item_days: dict[Key, ItemSums] = field(default_factory=dict)
-    item_spans: dict[Key, ItemSums] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._sums: dict[Any, dict[Key, Any]] = {rollup: {} for rollup in ROLLUPS}
+
+    def add(self, rollup: Any, key: Key, sums: Sums) -> None:
+        known = self._sums[rollup].get(key)
+        self._sums[rollup][key] = sums if known is None else plus(known, sums)
 
     def add_item(self, place: Place, snapshot: int, sums: ItemSums) -> None:
         location, day, currency = place.place_of_day
-        _add(self.item_days, (location, day, currency, snapshot, place.payment_type), sums)
-        _add(self.item_spans, (location, day // SPAN_DAYS, currency, snapshot), sums)
+        self.add(ItemDayRollup, (location, day, currency, snapshot, place.payment_type), sums)
+        self.add(ItemSpanRollup, (location, day // SPAN_DAYS, currency, snapshot), sums)
+
+    def rows(self) -> Iterator[tuple[Any, list[Key]]]:
+        """Yield each rollup with its rows: key and sums.
+
+        The order is the same for all writers, so that two of them do not deadlock.
+        """
+        for rollup, sums in self._sums.items():
+            yield rollup, [(*key, *sums[key]) for key in sorted(sums)]
 
 
 @dataclass(frozen=True, slots=True)
 class SaleFacts:
-    """A completed sale as far as rollups go. ``lines`` None: it has none."""
+    """The facts about a completed sale that rollups need. ``lines`` None means that it has none."""
 
     money: SaleMoney
     municipality_fee: int
@@ -72,7 +88,7 @@ class SaleFacts:
 
 @dataclass(frozen=True, slots=True)
 class RefundFacts:
-    """``lines`` are of snapshot, quantity in thousandths, and amount."""
+    """The facts about a refund. ``lines`` contain snapshot, quantity in thousandths, and amount."""
 
     goods: int
     fee: int
@@ -83,12 +99,12 @@ class RefundFacts:
 
 
 def of_sale(place: Place, sale: SaleFacts, articles: Mapping[int, SoldArticle]) -> Contributions:
-    """``articles`` are by snapshot."""
+    """Return what a completed sale adds. ``articles`` are by snapshot."""
     found, money = Contributions(), sale.money
     discount = money.gross - money.total
-    found.hours[place.hour_key] = HourSums(money.gross, discount, 1)
+    found.add(HourRollup, place.hour_key, HourSums(money.gross, discount, 1))
     is_missing = sale.lines is None
-    found.days[place.day_key] = DaySums(
+    sums = DaySums(
         gross=money.gross,
         discount=discount,
         sale_count=1,
@@ -100,34 +116,39 @@ def of_sale(place: Place, sale: SaleFacts, articles: Mapping[int, SoldArticle]) 
         missing_count=int(is_missing),
         missing_amount=money.total if is_missing else 0,
     )
+    found.add(DayRollup, place.day_key, sums)
     if sale.lines is None:
         found.add_item(place, NO_SNAPSHOT, ItemSums(gross=money.gross, discount=discount))
     for line in sale.lines or ():
         article = articles[line.snapshot]
         quantity = milli(line.quantity, article.exponent)
         unit_key = (*place.place_of_day, place.payment_type, article.unit or NO_UNIT)
-        _add(found.units, unit_key, UnitSums(quantity, 1))
-        sums = ItemSums(quantity, 1, line.gross, line.discount + line.share)
-        found.add_item(place, line.snapshot, sums)
+        found.add(UnitRollup, unit_key, UnitSums(quantity, 1))
+        item = ItemSums(quantity, 1, line.gross, line.discount + line.share)
+        found.add_item(place, line.snapshot, item)
     return found
 
 
 def of_unresolved(place: Place, amount: int) -> Contributions:
-    """An order whose state nobody could resolve is counted, and in no figure."""
-    days = {place.day_key: DaySums(unresolved_count=1, unresolved_amount=amount)}
-    return Contributions(days=days)
+    """Return what an unresolved order adds. It is counted, but not part of any figure."""
+    found = Contributions()
+    sums = DaySums(unresolved_count=1, unresolved_amount=amount)
+    found.add(DayRollup, place.day_key, sums)
+    return found
 
 
 def of_refund(sold: Place, given_back: Place | None, refund: RefundFacts) -> Contributions:
-    """``sold`` is where the sale stands; ``given_back`` None: nobody wrote down when."""
+    """Return what a refund adds. ``given_back`` None means that its date is unknown."""
     found = Contributions()
-    found.hours[sold.hour_key] = HourSums(undone=refund.goods)
-    found.days[sold.day_key] = DaySums(undone=refund.goods)
+    found.add(HourRollup, sold.hour_key, HourSums(undone=refund.goods))
+    found.add(DayRollup, sold.day_key, DaySums(undone=refund.goods))
     if given_back is None:
         amount = refund.goods + refund.fee + refund.tip
-        _add(found.days, sold.day_key, DaySums(undated_count=1, undated_amount=amount))
+        undated = DaySums(undated_count=1, undated_amount=amount)
+        found.add(DayRollup, sold.day_key, undated)
         return found
-    _add(found.hours, given_back.hour_key, HourSums(refund=refund.goods, refund_count=1))
+    hour = HourSums(refund=refund.goods, refund_count=1)
+    found.add(HourRollup, given_back.hour_key, hour)
     sums = DaySums(
         refund=refund.goods,
         refund_count=1,
@@ -137,18 +158,7 @@ def of_refund(sold: Place, given_back: Place | None, refund: RefundFacts) -> Con
         refund_unknown_tax=int(refund.tax is None),
         refund_unknown_components=int(not refund.has_components),
     )
-    _add(found.days, given_back.day_key, sums)
+    found.add(DayRollup, given_back.day_key, sums)
     for snapshot, quantity, amount in refund.lines or ((NO_SNAPSHOT, 0, refund.goods),):
         found.add_item(given_back, snapshot, ItemSums(refunded_milli=quantity, refund=amount))
     return found
-
-
-def rows_of(sums: Mapping[Key, tuple[int, ...]]) -> list[Key]:
-    """Return key and sums in one row each, in an order that all writers share: two that took
-    rows in different orders would wait for each other."""
-    return [(*key, *part) for key, part in sorted(sums.items(), key=lambda entry: entry[0])]
-
-
-def _add(to: dict[Key, Sums], key: Key, sums: Sums) -> None:
-    known = to.get(key)
-    to[key] = sums if known is None else plus(known, sums)

@@ -1,11 +1,10 @@
-"""The rollups anew from all rows, set-wise: after a bulk load or a change of zone, or to prove
-that those which were kept sale by sale are the same.
+"""Computes rollups from all rows: after a bulk load or a change of time zone, or to verify them.
 
-What one row adds is said here as `controlplane.merchant.contributions` says it.
+`controlplane.merchant.contributions` computes the same for one sale or refund.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import text
@@ -13,13 +12,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.figures.local_time import HOURS
 from controlplane.merchant.contributions import SPAN_DAYS
-from controlplane.storage.merchant.rollup_tables import (
-    DayRollup,
-    HourRollup,
-    ItemDayRollup,
-    ItemSpanRollup,
-    UnitRollup,
-)
+from controlplane.storage.merchant import rollup_tables
 
 COMPLETED: Final = "s.status = 'completed'"
 GIVEN_BACK: Final = "refunds r JOIN sales s ON s.position = r.sale"
@@ -38,136 +31,141 @@ MONEY_BACK: Final = "r.goods + r.fee + r.tip"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What rows of ``source`` add under ``key``; sums that are not named get nothing. ``place`` is
-    the column by which rows of one location are found."""
+    """What rows of ``source`` add to a rollup: SQL expressions by column.
+
+    Columns that ``sums`` does not contain get 0. Rows of one location are found by ``s.location``.
+    """
 
     source: str
     where: str
     key: dict[str, str]
     sums: dict[str, str]
-    place: str = "s.location"
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    rollup: Any
-    facts: Sequence[Fact] = field(default=())
-
-
-RECIPES: Final = (
-    Recipe(
-        HourRollup,
-        (
-            Fact("sales s", COMPLETED, SALE_HOUR,
-                 {"gross": "s.gross", "discount": "s.gross - s.total", "sale_count": "1"}),
-            Fact(GIVEN_BACK, COMPLETED, SALE_HOUR, {"undone": "r.goods"}),
-            Fact(GIVEN_BACK, DATED, REFUND_HOUR, {"refund": "r.goods", "refund_count": "1"}),
+FACTS: Final[Mapping[Any, Sequence[Fact]]] = {
+    rollup_tables.HourRollup: (
+        Fact("sales s", COMPLETED, SALE_HOUR,
+             {"gross": "s.gross", "discount": "s.gross - s.total", "sale_count": "1"}),
+        Fact(GIVEN_BACK, COMPLETED, SALE_HOUR, {"undone": "r.goods"}),
+        Fact(GIVEN_BACK, DATED, REFUND_HOUR, {"refund": "r.goods", "refund_count": "1"}),
+    ),
+    rollup_tables.DayRollup: (
+        Fact("sales s", COMPLETED, SALE_DAY, {
+            "gross": "s.gross", "discount": "s.gross - s.total", "sale_count": "1",
+            "pieces": "s.pieces", "municipality_fee": "s.municipality_fee", "tip": "s.tip",
+            "sale_tax": "s.tax", "unknown_tax_lines": "s.unknown_tax_lines",
+            "missing_count": MISSING.format(1), "missing_amount": MISSING.format("s.total"),
+        }),
+        Fact("sales s", "s.status <> 'completed'", SALE_DAY,
+             {"unresolved_count": "1", "unresolved_amount": "s.total"}),
+        Fact(GIVEN_BACK, COMPLETED, SALE_DAY, {
+            "undone": "r.goods",
+            "undated_count": "CASE WHEN r.local_hour IS NULL THEN 1 ELSE 0 END",
+            "undated_amount": f"CASE WHEN r.local_hour IS NULL THEN {MONEY_BACK} ELSE 0 END",
+        }),
+        Fact(GIVEN_BACK, DATED, REFUND_DAY, {
+            "refund": "r.goods", "refund_count": "1", "refunded_fee": "r.fee",
+            "refunded_tip": "r.tip", "refund_tax": "COALESCE(r.tax, 0)",
+            "refund_unknown_tax": "CASE WHEN r.tax IS NULL THEN 1 ELSE 0 END",
+            "refund_unknown_components": "CASE WHEN r.has_components THEN 0 ELSE 1 END",
+        }),
+    ),
+    rollup_tables.ItemDayRollup: (
+        Fact(
+            "sale_lines l JOIN sales s ON s.position = l.sale"
+            " JOIN line_snapshots n ON n.position = l.snapshot",
+            COMPLETED,
+            SALE_DAY | {"snapshot": "l.snapshot"},
+            {"quantity_milli": "l.quantity * n.unit_milli", "line_count": "1",
+             "gross": "l.gross", "discount": "l.discount + l.share"},
+        ),
+        Fact("sales s", f"{COMPLETED} AND NOT s.has_lines", SALE_DAY | {"snapshot": "0"},
+             {"gross": "s.gross", "discount": "s.gross - s.total"}),
+        Fact(
+            f"{GIVEN_BACK} JOIN refund_lines b ON b.refund = r.position"
+            " JOIN sale_lines l ON l.sale = r.sale AND l.number = b.line"
+            " JOIN line_snapshots n ON n.position = l.snapshot",
+            DATED,
+            REFUND_DAY | {"snapshot": "l.snapshot"},
+            {"refunded_milli": "b.quantity * n.unit_milli", "refund": "b.amount"},
+        ),
+        Fact(
+            GIVEN_BACK,
+            f"{DATED} AND NOT EXISTS"
+            " (SELECT 1 FROM refund_lines b WHERE b.refund = r.position)",
+            REFUND_DAY | {"snapshot": "0"},
+            {"refund": "r.goods"},
         ),
     ),
-    Recipe(
-        DayRollup,
-        (
-            Fact("sales s", COMPLETED, SALE_DAY, {
-                "gross": "s.gross", "discount": "s.gross - s.total", "sale_count": "1",
-                "pieces": "s.pieces", "municipality_fee": "s.municipality_fee", "tip": "s.tip",
-                "sale_tax": "s.tax", "unknown_tax_lines": "s.unknown_tax_lines",
-                "missing_count": MISSING.format(1), "missing_amount": MISSING.format("s.total"),
-            }),
-            Fact("sales s", "s.status <> 'completed'", SALE_DAY,
-                 {"unresolved_count": "1", "unresolved_amount": "s.total"}),
-            Fact(GIVEN_BACK, COMPLETED, SALE_DAY, {
-                "undone": "r.goods",
-                "undated_count": "CASE WHEN r.local_hour IS NULL THEN 1 ELSE 0 END",
-                "undated_amount": f"CASE WHEN r.local_hour IS NULL THEN {MONEY_BACK} ELSE 0 END",
-            }),
-            Fact(GIVEN_BACK, DATED, REFUND_DAY, {
-                "refund": "r.goods", "refund_count": "1", "refunded_fee": "r.fee",
-                "refunded_tip": "r.tip", "refund_tax": "COALESCE(r.tax, 0)",
-                "refund_unknown_tax": "CASE WHEN r.tax IS NULL THEN 1 ELSE 0 END",
-                "refund_unknown_components": "CASE WHEN r.has_components THEN 0 ELSE 1 END",
-            }),
+    # These two are computed from the rollup of articles, which is small.
+    rollup_tables.UnitRollup: (
+        Fact(
+            "item_day_rollups s JOIN line_snapshots n ON n.position = s.snapshot",
+            "s.line_count > 0",
+            {"location": "s.location", "day": "s.day", "currency": "s.currency",
+             "payment_type": "s.payment_type", "unit": "COALESCE(n.uom_symbol, '')"},
+            {"quantity_milli": "s.quantity_milli", "line_count": "s.line_count"},
         ),
     ),
-    Recipe(
-        ItemDayRollup,
-        (
-            Fact(
-                "sale_lines l JOIN sales s ON s.position = l.sale"
-                " JOIN line_snapshots n ON n.position = l.snapshot",
-                COMPLETED,
-                SALE_DAY | {"snapshot": "l.snapshot"},
-                {"quantity_milli": "l.quantity * n.unit_milli", "line_count": "1",
-                 "gross": "l.gross", "discount": "l.discount + l.share"},
-            ),
-            Fact("sales s", f"{COMPLETED} AND NOT s.has_lines", SALE_DAY | {"snapshot": "0"},
-                 {"gross": "s.gross", "discount": "s.gross - s.total"}),
-            Fact(
-                f"{GIVEN_BACK} JOIN refund_lines b ON b.refund = r.position"
-                " JOIN sale_lines l ON l.sale = r.sale AND l.number = b.line"
-                " JOIN line_snapshots n ON n.position = l.snapshot",
-                DATED,
-                REFUND_DAY | {"snapshot": "l.snapshot"},
-                {"refunded_milli": "b.quantity * n.unit_milli", "refund": "b.amount"},
-            ),
-            Fact(
-                GIVEN_BACK,
-                f"{DATED} AND NOT EXISTS"
-                " (SELECT 1 FROM refund_lines b WHERE b.refund = r.position)",
-                REFUND_DAY | {"snapshot": "0"},
-                {"refund": "r.goods"},
-            ),
+    rollup_tables.ItemSpanRollup: (
+        Fact(
+            "item_day_rollups s",
+            "1 = 1",
+            {"location": "s.location", "span": f"s.day / {SPAN_DAYS}",
+             "currency": "s.currency", "snapshot": "s.snapshot"},
+            {name: f"s.{name}" for name in (
+                "quantity_milli", "line_count", "gross", "discount", "refunded_milli",
+                "refund")},
         ),
     ),
-    # The other two follow from the articles' days: they are small.
-    Recipe(
-        UnitRollup,
-        (
-            Fact(
-                "item_day_rollups s JOIN line_snapshots n ON n.position = s.snapshot",
-                "s.line_count > 0",
-                {"location": "s.location", "day": "s.day", "currency": "s.currency",
-                 "payment_type": "s.payment_type", "unit": "COALESCE(n.uom_symbol, '')"},
-                {"quantity_milli": "s.quantity_milli", "line_count": "s.line_count"},
-            ),
-        ),
-    ),
-    Recipe(
-        ItemSpanRollup,
-        (
-            Fact(
-                "item_day_rollups s",
-                "1 = 1",
-                {"location": "s.location", "span": f"s.day / {SPAN_DAYS}",
-                 "currency": "s.currency", "snapshot": "s.snapshot"},
-                {name: f"s.{name}" for name in (
-                    "quantity_milli", "line_count", "gross", "discount", "refunded_milli",
-                    "refund")},
-            ),
-        ),
-    ),
-)  # fmt: skip
+}  # fmt: skip
 
 
 def rebuild(session: Session, location: int | None = None) -> dict[str, int]:
-    """Make the rollups anew, of one location (by position) or of all. Returns, by table, how many
-    rows were missing, or told anything else than the rows that they sum up."""
+    """Compute the rollups again, of one location (by position) or of all.
+
+    Returns the number of rows, by table, that were missing or different.
+    """
     wrong = {}
-    for recipe in RECIPES:
-        table = recipe.rollup.__table__.name
+    for rollup, facts in FACTS.items():
+        table = rollup.__table__.name
         session.execute(text(f"DROP TABLE IF EXISTS fresh_{table}"))
-        session.execute(text(f"CREATE TEMPORARY TABLE fresh_{table} AS {_fresh(recipe, location)}"))
+        fresh = _fresh(rollup, facts, location)
+        session.execute(text(f"CREATE TEMPORARY TABLE fresh_{table} AS {fresh}"))
         wrong[table] = _differences(session, table, location)
         if wrong[table]:
-            columns = ", ".join(_columns(recipe.rollup))
+            columns = ", ".join(_columns(rollup))
             session.execute(text(f"DELETE FROM {table} WHERE {_within(location)}"))
             session.execute(
                 text(
                     f"INSERT INTO {table} ({columns}) SELECT {columns} FROM fresh_{table}"
-                    f" ORDER BY {', '.join(_key(recipe.rollup))}"
+                    f" ORDER BY {', '.join(_key(rollup))}"
                 )
             )
         session.execute(text(f"DROP TABLE fresh_{table}"))
     return wrong
+
+
+def summed(parts: Iterable[tuple[Fact, str]], keys: Sequence[str], sums: Sequence[str]) -> str:
+    """Return a query for the sums of facts, grouped by ``keys``.
+
+    Each fact is summed first, so that only few rows are summed together.
+
+    Args:
+        parts: facts, each with a condition in addition to its own.
+    """
+    groups = ", ".join(str(at) for at in range(1, len(keys) + 1))
+    queries = []
+    for fact, condition in parts:
+        columns = [f"{fact.key[name]} AS {name}" for name in keys]
+        columns += [f"SUM({fact.sums.get(name, 0)}) AS {name}" for name in sums]
+        where = f"{condition} AND {fact.where}"
+        queries.append(
+            f"SELECT {', '.join(columns)} FROM {fact.source} WHERE {where} GROUP BY {groups}"
+        )
+    added = ", ".join(f"CAST(SUM({name}) AS BIGINT) AS {name}" for name in sums)
+    names = ", ".join(keys)
+    return f"SELECT {names}, {added} FROM ({' UNION ALL '.join(queries)}) facts GROUP BY {names}"
 
 
 def _differences(session: Session, table: str, location: int | None) -> int:
@@ -181,28 +179,14 @@ def _differences(session: Session, table: str, location: int | None) -> int:
     )
 
 
-def _fresh(recipe: Recipe, location: int | None) -> str:
-    """Each fact is summed by itself first: what is then summed together is small."""
-    key = _key(recipe.rollup)
-    sums = [name for name in _columns(recipe.rollup) if name not in key]
-    parts = " UNION ALL ".join(_summed(fact, key, sums, location) for fact in recipe.facts)
-    added = ", ".join(f"CAST(SUM({name}) AS BIGINT) AS {name}" for name in sums)
-    return f"SELECT {', '.join(key)}, {added} FROM ({parts}) facts GROUP BY {', '.join(key)}"
+def _fresh(rollup: Any, facts: Sequence[Fact], location: int | None) -> str:
+    key = _key(rollup)
+    sums = [name for name in _columns(rollup) if name not in key]
+    return summed([(fact, _within(location, "s.location")) for fact in facts], key, sums)
 
 
-def _summed(fact: Fact, key: Sequence[str], sums: Sequence[str], location: int | None) -> str:
-    keys = ", ".join(f"{fact.key[name]} AS {name}" for name in key)
-    added = ", ".join(
-        f"SUM({fact.sums[name]}) AS {name}" if name in fact.sums else f"0 AS {name}"
-        for name in sums
-    )
-    where = fact.where if location is None else f"{fact.place} = {location:d} AND {fact.where}"
-    groups = ", ".join(str(at) for at in range(1, len(key) + 1))
-    return f"SELECT {keys}, {added} FROM {fact.source} WHERE {where} GROUP BY {groups}"
-
-
-def _within(location: int | None) -> str:
-    return "1 = 1" if location is None else f"location = {location:d}"
+def _within(location: int | None, column: str = "location") -> str:
+    return "1 = 1" if location is None else f"{column} = {location:d}"
 
 
 def _columns(rollup: Any) -> list[str]:

@@ -35,13 +35,6 @@ from controlplane.merchant.sales import (
 )
 from controlplane.storage.merchant.catalog_tables import LineSnapshot
 from controlplane.storage.merchant.merchant_tables import Location
-from controlplane.storage.merchant.rollup_tables import (
-    DayRollup,
-    HourRollup,
-    ItemDayRollup,
-    ItemSpanRollup,
-    UnitRollup,
-)
 from controlplane.storage.merchant.sales_tables import (
     Refund,
     RefundLine,
@@ -107,14 +100,8 @@ def add_refund(session: Session, refund: NewRefund, now: datetime) -> int:
 
 
 def add_up(session: Session, found: Contributions) -> None:
-    for rollup, sums in (
-        (HourRollup, contributions.rows_of(found.hours)),
-        (DayRollup, contributions.rows_of(found.days)),
-        (UnitRollup, contributions.rows_of(found.units)),
-        (ItemDayRollup, contributions.rows_of(found.item_days)),
-        (ItemSpanRollup, contributions.rows_of(found.item_spans)),
-    ):
-        add_to(session, rollup, sums)
+    for rollup, rows in found.rows():
+        add_to(session, rollup, rows)
 
 
 def articles_of(session: Session, snapshots: set[int]) -> dict[int, SoldArticle]:

@@ -19,8 +19,8 @@ from controlplane.storage.tables import ApiKey, Device
 TEXT_MAX: Final = 300
 Operation = Literal[
     "request.create",
-    "wish.create",
-    "wish.cancel",
+    "pending_request.create",
+    "pending_request.cancel",
     "device.revoke",
     "key.create",
     "key.revoke",
@@ -134,7 +134,7 @@ def note_call(
 
 
 def person(user: User, credential: Credential | None = None, address: str = "") -> Actor:
-    return Actor("person", user.id, user.email, credential or Credential("none"), address)
+    return Actor("user", user.id, user.email, credential or Credential("none"), address)
 
 
 def actor_of(session: Session, caller: Caller, address: str = "") -> Actor:
@@ -145,7 +145,7 @@ def actor_of(session: Session, caller: Caller, address: str = "") -> Actor:
     if caller.owner_id is None:
         return Actor("key", caller.key_id, "" if key is None else key.name, credential, address)
     user = session.get(User, caller.owner_id)
-    return Actor("person", caller.owner_id, "" if user is None else user.email, credential, address)
+    return Actor("user", caller.owner_id, "" if user is None else user.email, credential, address)
 
 
 def device_subject(device: Device) -> Subject:

@@ -38,7 +38,7 @@ class Caller:
 
     @property
     def asker_id(self) -> UUID:
-        """What outlives the call: a session ends when its person signs out, a wish does not."""
+        """What outlives the call: sessions end with the sign-out, pending requests do not."""
         return self.owner_id if self.kind == "session" and self.owner_id else self.key_id
 
     def may_visit(self, location_id: str) -> bool:

@@ -69,18 +69,18 @@ def read_only_key() -> Refusal:
     )
 
 
-def session_needed() -> Refusal:
+def session_required() -> Refusal:
     return Refusal(
         HTTPStatus.FORBIDDEN,
-        "session_needed",
+        "session_required",
         "this requires a signed-in user: API keys are not accepted",
     )
 
 
-def manager_needed() -> Refusal:
+def manager_required() -> Refusal:
     return Refusal(
         HTTPStatus.FORBIDDEN,
-        "manager_needed",
+        "manager_required",
         "this requires an owner or manager of the whole organization, or an API key with a write"
         " grant for all its locations",
     )

@@ -38,7 +38,7 @@ ANYWHERE: Final = frozenset(
 CODES: Final[Mapping[int, tuple[str, ...]]] = {
     400: ("invalid_request", "validation_error", "invalid_cursor", "invalid_signature"),
     401: ("unauthenticated",),
-    403: ("foreign_origin", "read_only_key", "manager_needed", "foreign_location"),
+    403: ("foreign_origin", "read_only_key", "manager_required", "foreign_location"),
     404: (
         *("not_found", "device_not_found", "binding_not_found", "challenge_not_found"),
         *("request_not_found", "report_not_found", "report_empty", "link_not_found"),

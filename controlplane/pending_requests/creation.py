@@ -21,63 +21,66 @@ from controlplane.operation.errors import (
     invalid_field,
     not_found,
 )
-from controlplane.pending_requests.records import (
-    CancelPendingReply,
-    CancelPendingRequest,
-    CreatePendingReply,
-    CreatePendingRequest,
-)
+from controlplane.pending_requests import records
+from controlplane.storage.monitoring_tables import PendingRequest
+from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device
-from controlplane.storage.watch_tables import PendingRequest
 
 UNTIL_MAX: Final = timedelta(days=92)
-IDS_A_STEP: Final = 500
 
 
-def create(context: RequestContext, body: CreatePendingRequest) -> CreatePendingReply:
+def create(
+    context: RequestContext, body: records.CreatePendingRequest
+) -> records.CreatePendingReply:
     """Create a pending request for each device. A device has at most one of each kind."""
     if not context.now < body.until <= context.now + UNTIL_MAX:
         raise invalid_field("until", f"must be in the future, at most {UNTIL_MAX.days} days")
     devices = _devices(context, body)
     able = [each for each in devices if _is_able(each, body.kind)]
-    known = _known(context.session, devices, body.kind)
-    new = [each for each in able if (each.organization_id, each.instance_id) not in known]
+    existing = _existing(context.session, devices, body.kind)
+    new = [each for each in able if (each.organization_id, each.instance_id) not in existing]
     _refuse_too_many(context, len(new))
     rows = [_new(context, device, body) for device in new]
     context.session.add_all(rows)
-    for row in known.values():
+    for row in existing.values():
         row.until = max(row.until, body.until)
     context.changed |= {each.position for each in able}
     if able:
         context.note(_event(able, body))
-    return CreatePendingReply(
-        wishes=tuple(each.id for each in (*known.values(), *rows)),
-        waiting=len(rows),
-        known=len(known),
+    return records.CreatePendingReply(
+        pending_requests=tuple(each.id for each in (*existing.values(), *rows)),
+        created=len(rows),
+        existing=len(existing),
         refused=len(devices) - len(able),
         until=body.until,
     )
 
 
-def cancel(context: RequestContext, body: CancelPendingRequest) -> CancelPendingReply:
+def cancel(
+    context: RequestContext, body: records.CancelPendingRequest
+) -> records.CancelPendingReply:
     """Cancel a pending request. A request that was already sent stays: the contract has no way
     to cancel it."""
-    query = select(PendingRequest).where(PendingRequest.id == body.wish_id).with_for_update()
+    query = (
+        select(PendingRequest).where(PendingRequest.id == body.pending_request_id).with_for_update()
+    )
     row = context.session.scalars(query).first()
     if row is None or row.organization_id != context.caller.organization_id:
-        raise not_found("wish")
+        raise not_found("pending_request")
     device = context.device(row.instance_id)
     context.changed.add(device.position)
     if row.state in OPEN:
         row.state, row.updated_at = "cancelled", context.now
-        context.note(Event("wish.cancel", device_subject(device), row.kind))
-    return CancelPendingReply(cancelled=row.state == "cancelled", state=row.state)
+        context.note(Event("pending_request.cancel", device_subject(device), row.kind))
+    return records.CancelPendingReply(cancelled=row.state == "cancelled", state=row.state)
 
 
-def _devices(context: RequestContext, body: CreatePendingRequest) -> Sequence[Device]:
+def _devices(context: RequestContext, body: records.CreatePendingRequest) -> Sequence[Device]:
     given = (body.instance_ids, body.location, body.all)
     if sum(each is not None for each in given) != 1:
-        raise invalid_field("instanceIds", "is needed, or location, or all: exactly one of them")
+        raise invalid_field(
+            "instanceIds", "must be given, or location, or all: exactly one of them"
+        )
     if body.instance_ids is not None:
         # One by one: a device without access is refused as in any other call.
         return [context.device(each) for each in dict.fromkeys(body.instance_ids)]
@@ -86,7 +89,7 @@ def _devices(context: RequestContext, body: CreatePendingRequest) -> Sequence[De
     query = select(Device).where(visible(context), Device.revoked_at.is_(None))
     if body.location is not None:
         query = query.where(Device.location_id == body.location)
-    limit = context.settings.wishes_max
+    limit = context.settings.pending_requests_max
     return context.session.scalars(query.order_by(Device.position).limit(limit + 1)).all()
 
 
@@ -98,20 +101,23 @@ def _is_able(device: Device, kind: Kind) -> bool:
     return True
 
 
-def _event(devices: Sequence[Device], body: CreatePendingRequest) -> Event:
+def _event(devices: Sequence[Device], body: records.CreatePendingRequest) -> Event:
     detail = f"{body.kind}, until {body.until:%Y-%m-%d %H:%M} UTC"
     if len(devices) == 1:
-        return Event("wish.create", device_subject(devices[0]), detail)
+        return Event("pending_request.create", device_subject(devices[0]), detail)
     where = Subject("location", body.location or "", f"{len(devices)} devices")
     return Event(
-        "wish.create", where if body.location else Subject("devices", "", where.name), detail
+        "pending_request.create",
+        where if body.location else Subject("devices", "", where.name),
+        detail,
     )
 
 
-def _known(session: Session, devices: Sequence[Device], kind: Kind) -> dict[object, PendingRequest]:
+def _existing(
+    session: Session, devices: Sequence[Device], kind: Kind
+) -> dict[object, PendingRequest]:
     found: dict[object, PendingRequest] = {}
-    for at in range(0, len(devices), IDS_A_STEP):
-        step = devices[at : at + IDS_A_STEP]
+    for step in in_steps(devices):
         query = select(PendingRequest).where(
             PendingRequest.organization_id == step[0].organization_id,
             PendingRequest.instance_id.in_([each.instance_id for each in step]),
@@ -131,20 +137,25 @@ def _refuse_too_many(context: RequestContext, more: int) -> None:
             PendingRequest.state.in_(OPEN),
         )
     )
-    limit = context.settings.wishes_max
+    limit = context.settings.pending_requests_max
     if context.session.scalars(query).one() + more > limit:
-        raise conflict("too_many_wishes", f"at most {limit} wishes may wait at once")
+        raise conflict(
+            "too_many_pending_requests",
+            f"an organization can have at most {limit} pending requests. Cancel some first",
+        )
 
 
-def _new(context: RequestContext, device: Device, body: CreatePendingRequest) -> PendingRequest:
+def _new(
+    context: RequestContext, device: Device, body: records.CreatePendingRequest
+) -> PendingRequest:
     return PendingRequest(
         id=uuid.uuid4(),
         organization_id=device.organization_id,
         instance_id=device.instance_id,
         kind=body.kind,
-        key_id=context.caller.asker_id,
+        requester_id=context.caller.asker_id,
         state="waiting",
-        tries=0,
+        attempts=0,
         until=body.until,
         created_at=context.now,
         updated_at=context.now,

@@ -1,7 +1,7 @@
 """Dispatch pending requests: each becomes one request when its device is online again.
 
 ```
-waiting ──device online──▶ asked ──the request ended──▶ done
+waiting ──device online──▶ dispatched ──the request ended──▶ done
    │  ▲──the request expired before the device received it──┘
    └──▶ expired (its date) | cancelled | revoked (the device or the requester)
 ```
@@ -30,8 +30,8 @@ from controlplane.operation.errors import Refusal
 from controlplane.operation.permissions import of_asker
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import Membership
+from controlplane.storage.monitoring_tables import PendingRequest
 from controlplane.storage.tables import ApiKey, Device, Request
-from controlplane.storage.watch_tables import PendingRequest
 
 DISPATCHED_AT_ONCE: Final = 200
 
@@ -88,7 +88,7 @@ def dispatch_due(session: Session, now: datetime, settings: Settings) -> Dispatc
 
 def _due(now: datetime, settings: Settings) -> Select[PendingRequest, int]:
     is_member = exists().where(
-        Membership.user_id == PendingRequest.key_id,
+        Membership.user_id == PendingRequest.requester_id,
         Membership.organization_id == PendingRequest.organization_id,
     )
     is_over = or_(
@@ -117,12 +117,12 @@ def _due(now: datetime, settings: Settings) -> Select[PendingRequest, int]:
                 Device.instance_id == PendingRequest.instance_id,
             ),
         )
-        .outerjoin(ApiKey, ApiKey.id == PendingRequest.key_id)
+        .outerjoin(ApiKey, ApiKey.id == PendingRequest.requester_id)
         .where(
             PendingRequest.state.in_(OPEN),
             or_(
                 and_(PendingRequest.state == "waiting", or_(is_over, and_(is_online, ~under_way))),
-                and_(PendingRequest.state == "asked", ~its_own),
+                and_(PendingRequest.state == "dispatched", ~its_own),
             ),
         )
     )
@@ -130,10 +130,10 @@ def _due(now: datetime, settings: Settings) -> Select[PendingRequest, int]:
 
 def _move(dispatch: Dispatch, pending: PendingRequest, device: Device) -> None:
     session, now = dispatch.session, dispatch.now
-    if pending.state == "asked":
+    if pending.state == "dispatched":
         _close(session, pending, now)
         return
-    asker = of_asker(session, pending.key_id, pending.organization_id, now)
+    asker = of_asker(session, pending.requester_id, pending.organization_id, now)
     may_ask = asker is not None and asker.can_write and asker.may_visit(device.location_id)
     if device.revoked_at is not None or asker is None or not may_ask:
         pending.state = "revoked"
@@ -170,14 +170,14 @@ def _answered_by(session: Session, pending: PendingRequest, device: Device) -> U
 
 
 def _ask(dispatch: Dispatch, pending: PendingRequest, device: Device, asker: Caller) -> None:
-    request_id = uuid.uuid5(pending.id, str(pending.tries))
+    request_id = uuid.uuid5(pending.id, str(pending.attempts))
     try:
         ask(
             dispatch.session,
             device,
             pending.kind,
             request_id=request_id,
-            asked_by=asker.user_id,
+            requested_by=asker.user_id,
             now=dispatch.now,
             settings=dispatch.settings,
         )
@@ -185,11 +185,17 @@ def _ask(dispatch: Dispatch, pending: PendingRequest, device: Device, asker: Cal
         return  # too many requests are open: the next dispatch tries again
     note(
         dispatch.session,
-        replace(actor_of(dispatch.session, asker), credential=Credential("wish", pending.id)),
+        replace(
+            actor_of(dispatch.session, asker), credential=Credential("pending_request", pending.id)
+        ),
         Event("request.create", device_subject(device), pending.kind),
         organization_id=device.organization_id,
         now=dispatch.now,
     )
-    pending.state, pending.request_id, pending.tries = "asked", request_id, pending.tries + 1
+    pending.state, pending.request_id, pending.attempts = (
+        "dispatched",
+        request_id,
+        pending.attempts + 1,
+    )
     dispatch.result.woken.add(device.key_id)
     dispatch.result.created += 1

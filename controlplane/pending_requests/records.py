@@ -1,4 +1,4 @@
-"""What the calls about wishes take and answer. They are the service's own, not the contract's."""
+"""Messages of the operations for pending requests. The contract does not define them."""
 
 from typing import Annotated, Literal
 
@@ -10,7 +10,7 @@ DEVICES_MAX = 500
 
 
 class CreatePendingRequest(Exact):
-    """Exactly one of ``instance_ids``, ``location`` and ``all`` says of whom."""
+    """Exactly one of ``instance_ids``, ``location`` and ``all`` selects the devices."""
 
     kind: Kind
     until: Timestamp
@@ -20,22 +20,28 @@ class CreatePendingRequest(Exact):
 
 
 class CreatePendingReply(Tolerant):
-    """``waiting`` counts the devices that a wish waits for from now on, ``known`` those for which
-    one of this kind did already, ``refused`` those that are revoked or make no such report."""
+    """Counts of devices.
 
-    wishes: Array[Uuid]
-    waiting: int
-    known: int
+    Attributes:
+        pending_requests: ids of the created and the existing ones.
+        created: devices with a new pending request.
+        existing: devices that had one of this kind. Its date is extended.
+        refused: devices that are revoked or do not support the kind.
+    """
+
+    pending_requests: Array[Uuid]
+    created: int
+    existing: int
     refused: int
     until: Timestamp
 
 
 class CancelPendingRequest(Exact):
-    wish_id: Uuid
+    pending_request_id: Uuid
 
 
 class CancelPendingReply(Tolerant):
-    """``state`` is how the wish had ended, where it had."""
+    """``state`` is the final state, also if the pending request had already ended."""
 
     cancelled: bool
     state: str

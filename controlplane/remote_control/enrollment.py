@@ -20,7 +20,7 @@ from agent.wire.device_operations import (
     EnrollRequest,
 )
 from agent.wire.text import AppVersion, Capability, LegacyInstallId, LocationId
-from controlplane.devices.liveness import mark_seen
+from controlplane.devices.liveness import end_offline_intervals
 from controlplane.devices.priority import priority_of
 from controlplane.devices.records import enrollment_record
 from controlplane.devices.requests.expiry import expire_binding
@@ -138,7 +138,7 @@ def _bind(context: RequestContext, asked: Challenge) -> Device:
             _begin_binding(context, device, asked)
     _take_over(context, device, asked)
     context.session.flush()
-    mark_seen(context.session, (device.position,), context.now)
+    end_offline_intervals(context.session, (device.position,), context.now)
     return device
 
 
@@ -200,7 +200,7 @@ def _take_over(context: RequestContext, device: Device, asked: Challenge) -> Non
     device.public_key = asked.public_key
     device.enrolled_at = context.now
     device.last_seen_at = context.now
-    device.priority = priority_of(device.tone)
+    device.priority = priority_of(device.severity)
     context.is_reordered = True
 
 

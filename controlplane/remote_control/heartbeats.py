@@ -15,8 +15,8 @@ from sqlalchemy import Row, select, update
 from sqlalchemy.orm import Session
 
 from agent.wire.device_operations import HeartbeatReply, HeartbeatRequest
-from controlplane.devices.liveness import mark_seen
-from controlplane.devices.priority import UNHEARD, note_return
+from controlplane.devices.liveness import end_offline_intervals
+from controlplane.devices.priority import NOT_ONLINE, mark_online
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal
@@ -74,7 +74,7 @@ def store_heartbeats(
         if device.last_seen_at < now:
             seen[heartbeat.body.foreground].append(device.position)
             result.heard.setdefault(device.organization_id, set()).add(device.position)
-        if device.priority in UNHEARD:
+        if device.priority in NOT_ONLINE:
             back.append(device.position)
             result.returned.add(device.organization_id)
         result.replies.append(HeartbeatReply(last_seen_at=max(now, device.last_seen_at)))
@@ -82,8 +82,8 @@ def store_heartbeats(
         if positions:
             _see(session, positions, now, foreground=foreground)
     if back:
-        note_return(session, back)
-        mark_seen(session, back, now)
+        mark_online(session, back)
+        end_offline_intervals(session, back, now)
     return result
 
 

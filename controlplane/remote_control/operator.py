@@ -8,7 +8,7 @@ from agent.wire.operator_operations import (
     RevokeReply,
     RevokeRequest,
 )
-from controlplane.devices.liveness import mark_seen
+from controlplane.devices.liveness import end_offline_intervals
 from controlplane.devices.priority import Priority
 from controlplane.devices.records import PROTOCOL_VERSION
 from controlplane.devices.requests.creation import ask
@@ -26,7 +26,7 @@ def create_request(context: RequestContext, body: CreateRequestRequest) -> Creat
         device,
         body.kind,
         request_id=uuid.uuid4(),
-        asked_by=context.caller.user_id,
+        requested_by=context.caller.user_id,
         now=context.now,
         settings=context.settings,
     )
@@ -53,7 +53,7 @@ def revoke(context: RequestContext, body: RevokeRequest) -> RevokeReply:
         if binding is not None:
             binding.ended_at = context.now
         expire_binding(context.session, context.now, device.binding_id)
-        mark_seen(context.session, (device.position,), context.now)
+        end_offline_intervals(context.session, (device.position,), context.now)
         context.note(Event("device.revoke", device_subject(device)))
         context.woken.add(device.key_id)
     return RevokeReply(revoked=True)

@@ -18,7 +18,7 @@ from agent.wire.device_operations import SubmitResultReply, SubmitResultRequest
 from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
 from agent.wire.vocabulary import Kind, Outcome
 from controlplane.devices.overview.summaries import Summary, summary_of
-from controlplane.devices.priority import note_report
+from controlplane.devices.priority import record_report
 from controlplane.devices.requests import lifecycle
 from controlplane.devices.requests.delivery import refusal_of, request_of
 from controlplane.devices.requests.expiry import expire_due
@@ -81,7 +81,7 @@ def submit_result(context: RequestContext, submission: Submission) -> SubmitResu
     report = _report(context, submission, device, request)
     context.session.add(report)
     context.taken.append((report.kind, report.outcome))
-    note_report(context, device, report)
+    record_report(context, device, report)
     return _reply(report)
 
 
@@ -147,7 +147,7 @@ def _report(
         tracker_attempts=0,
         tracker_due_at=context.now if has_tracker else None,
         headline=submission.summary.headline,
-        tone=submission.summary.tone,
+        severity=submission.summary.severity,
         created_at=context.now,
         updated_at=context.now,
     )

@@ -25,7 +25,7 @@ def points_of_sale(context: RequestContext, asked: wire.PageQuery) -> wire.Point
             id=row.id,
             name=row.name,
             location_id=places[row.location].id,
-            location_name=places[row.location].name,
+            location_name=places[row.location].name or places[row.location].id,
         )
         for row in rows
     )

@@ -9,9 +9,9 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from controlplane.storage.tables import Base, Position
 
-ActorKind = Literal["person", "key", "command_line", "unknown"]
+ActorKind = Literal["user", "key", "command_line", "unknown"]
 CredentialKind = Literal[
-    "api_key", "session", "oauth", "invitation", "wish", "command_line", "none"
+    "api_key", "session", "oauth", "invitation", "pending_request", "command_line", "none"
 ]
 AuditOutcome = Literal["done", "refused"]
 

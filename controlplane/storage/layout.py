@@ -3,9 +3,9 @@
 from controlplane.storage import (
     account_tables,
     audit_tables,
+    monitoring_tables,
     oauth_tables,
     support_tables,
-    watch_tables,
 )
 from controlplane.storage.merchant import (
     catalog_tables,
@@ -22,10 +22,10 @@ __all__ = [
     "audit_tables",
     "catalog_tables",
     "merchant_tables",
+    "monitoring_tables",
     "oauth_tables",
     "retail_tables",
     "rollup_tables",
     "sales_tables",
     "support_tables",
-    "watch_tables",
 ]

@@ -1,13 +1,21 @@
 """SQL for many rows at once, with the driver's own placeholders, which is faster than the ORM."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Table, func, select, text
 from sqlalchemy.orm import Session
 
 Row = Sequence[Any]
+Value = TypeVar("Value")
+
+
+def in_steps(values: Iterable[Value], size: int = 500) -> Iterator[list[Value]]:
+    """Yield the values in lists that fit into one statement."""
+    listed = list(values)
+    for first in range(0, len(listed), size):
+        yield listed[first : first + size]
 
 
 def insert_rows(session: Session, table: Any, rows: Iterable[Row]) -> None:

@@ -12,7 +12,7 @@ from controlplane.storage.tables import Base, Position
 class SupportLink(Base):
     """What support made a token for. The token itself is kept nowhere, only its hash.
 
-    ``channel`` and ``asked_by`` are support's words for a person. ``organization_id``,
+    ``channel`` and ``requested_by`` are support's words for a person. ``organization_id``,
     ``confirmed_at`` and ``confirmed_by`` (`controlplane.operation.caller.Caller.user_id`) are
     written together, once; ``disconnected_at`` once, whether it was confirmed or not.
     """
@@ -21,8 +21,8 @@ class SupportLink(Base):
     id: Mapped[UUID] = mapped_column(primary_key=True)
     token_hash: Mapped[str] = mapped_column(unique=True)
     channel: Mapped[str]
-    asked_by: Mapped[str]
-    asked_at: Mapped[datetime]
+    requested_by: Mapped[str]
+    requested_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     organization_id: Mapped[str | None] = mapped_column(index=True)
     confirmed_at: Mapped[datetime | None]

@@ -114,14 +114,14 @@ class Challenge(Base):
 class Device(Base):
     """An instance as it is bound now. ``key_id`` is the API key it last enrolled or beat with.
 
-    ``priority`` and ``tone`` say how urgently it wants to be looked at
+    ``priority`` and ``severity`` determine its position in lists
     (`controlplane.devices.priority`); ``network_report`` and
     ``application_report`` are the positions of its newest reports.
     """
 
     __tablename__ = "devices"
     __table_args__ = (
-        Index("devices_by_place", "organization_id", "location_id", "position"),
+        Index("devices_by_location", "organization_id", "location_id", "position"),
         # Holds all that a list is ordered, filtered and searched by, and nothing that a heartbeat
         # changes: a page is found without a look at the other devices' rows.
         Index(
@@ -129,7 +129,7 @@ class Device(Base):
             "organization_id",
             "priority",
             "position",
-            "tone",
+            "severity",
             "location_id",
             "platform",
             "app_version",
@@ -156,7 +156,7 @@ class Device(Base):
     last_seen_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
     priority: Mapped[int] = mapped_column(server_default=text("4"))
-    tone: Mapped[str | None]
+    severity: Mapped[str | None]
     network_report: Mapped[int | None] = mapped_column(BigInteger)
     application_report: Mapped[int | None] = mapped_column(BigInteger)
 
@@ -200,7 +200,8 @@ class Request(Base):
 class Report(Base):
     """``payload`` is canonical JSON. ``body_hash`` tells a repeated submission from another.
 
-    ``headline`` and ``tone`` are None where an older release received it, until it is read again.
+    ``headline`` and ``severity`` are None for a report of an older release that was not summed up
+    yet.
     """
 
     __tablename__ = "reports"
@@ -234,6 +235,6 @@ class Report(Base):
     tracker_attempts: Mapped[int]
     tracker_due_at: Mapped[datetime | None]
     headline: Mapped[str | None]
-    tone: Mapped[str | None]
+    severity: Mapped[str | None]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

@@ -34,7 +34,7 @@ class NewLink:
     expires_at: datetime
 
 
-def make_link(session: Session, *, channel: str, asked_by: str, now: datetime) -> NewLink:
+def make_link(session: Session, *, channel: str, requested_by: str, now: datetime) -> NewLink:
     """Create a token that links ``channel``. Delete links that ended long ago."""
     _forget(session, now - KEPT)
     made = NewLink(uuid.uuid4(), secrets.token_urlsafe(32), now + TOKEN_LIFE)
@@ -43,8 +43,8 @@ def make_link(session: Session, *, channel: str, asked_by: str, now: datetime) -
             id=made.id,
             token_hash=_hash(made.token),
             channel=channel,
-            asked_by=asked_by,
-            asked_at=now,
+            requested_by=requested_by,
+            requested_at=now,
             expires_at=made.expires_at,
         )
     )
@@ -80,7 +80,7 @@ def confirmed_links(session: Session, organizations: Collection[str]) -> Sequenc
 
 def all_links(session: Session) -> Sequence[SupportLink]:
     """Return all stored links, newest first."""
-    order = (SupportLink.asked_at.desc(), SupportLink.id)
+    order = (SupportLink.requested_at.desc(), SupportLink.id)
     return session.scalars(select(SupportLink).order_by(*order)).all()
 
 
@@ -94,7 +94,7 @@ def end_link(session: Session, link_id: UUID, now: datetime) -> bool:
 
 
 def record_of(link: SupportLink, now: datetime) -> Link:
-    names = ("id", "channel", "asked_by", "asked_at", "expires_at", "organization_id")
+    names = ("id", "channel", "requested_by", "requested_at", "expires_at", "organization_id")
     return Link(
         **{name: getattr(link, name) for name in (*names, "confirmed_at", "disconnected_at")},
         state=state_of(link, now),

@@ -33,15 +33,15 @@ class SupportChannel(Tolerant):
 class Link(Tolerant):
     """A link between a channel of support and an organization.
 
-    ``channel`` and ``asked_by`` are texts of support. ``organization_id``, ``confirmed_at`` and
+    ``channel`` and ``requested_by`` are texts of support. ``organization_id``, ``confirmed_at`` and
     ``confirmed_by_id`` (of a user or a key) are null until the link is confirmed.
     ``disconnected_at`` is null until it ends. ``expires_at`` applies until it is confirmed.
     """
 
     id: Uuid
     channel: str
-    asked_by: str
-    asked_at: Timestamp
+    requested_by: str
+    requested_at: Timestamp
     expires_at: Timestamp
     state: LinkState
     organization_id: str | None

@@ -18,7 +18,7 @@ from controlplane.accounts.users import memberships
 from controlplane.operation.audit_entries import Event, Subject
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
-from controlplane.operation.errors import Refusal, conflict, manager_needed, not_found
+from controlplane.operation.errors import Refusal, conflict, manager_required, not_found
 from controlplane.operation.operation import Area, procedure
 from controlplane.operation.permissions import WRITING
 from controlplane.storage.support_tables import SupportLink
@@ -78,7 +78,7 @@ def confirm(context: RequestContext, body: ConfirmRequest) -> Link:
     organization is refused."""
     access = _access_of(context.session, context.caller)
     if body.organization_id not in access.linkable:
-        raise manager_needed()
+        raise manager_required()
     link = find_link(context.session, body.token, lock=True)
     if link is None:
         raise not_found("token")
@@ -102,7 +102,7 @@ def disconnect(context: RequestContext, body: TokenRequest) -> Link:
     if link is None or not _may_see(link, access):
         raise not_found("token")
     if not _may_end(link, access):
-        raise manager_needed()
+        raise manager_required()
     if state_of(link, context.now) == "expired":
         raise _expired()
     if link.disconnected_at is None:
@@ -143,7 +143,7 @@ def _access_of(session: Session, caller: Caller) -> Access:
     return Access(own, own if caller.can_write and not caller.locations else ())
 
 
-_ENDING: Final = frozenset({"manager_needed", "token_not_found", "token_expired"})
+_ENDING: Final = frozenset({"manager_required", "token_not_found", "token_expired"})
 
 SUPPORT: Final = Area(
     "support",

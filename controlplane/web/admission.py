@@ -20,7 +20,7 @@ from controlplane.operation.errors import (
     Refusal,
     body_too_large,
     read_only_key,
-    session_needed,
+    session_required,
     unauthenticated,
 )
 from controlplane.operation.permissions import of_access_token, of_key
@@ -142,7 +142,7 @@ async def admit(
     request.state.caller = caller
     core.fairness.admit(caller)
     if of_person and caller.kind != "session":
-        raise session_needed()
+        raise session_required()
     checks_itself = of_person or (judges_role and caller.kind == "session")
     if writes and not caller.can_write and not checks_itself:
         raise read_only_key()

@@ -13,11 +13,11 @@ from sqlalchemy.orm import Session
 
 from agent.wire.sd_notify import Notifier
 from controlplane.accounts.key_store import note_uses, revoked_keys
-from controlplane.alerts.evaluation import look
+from controlplane.alerts.evaluation import evaluate_fleet
 from controlplane.audit.retention import delete_old_entries
-from controlplane.devices.forgetting import forget_old
 from controlplane.devices.overview.summaries import sum_up_old
 from controlplane.devices.requests.delivery import keys_with_new_requests
+from controlplane.devices.retention import delete_old_monitoring
 from controlplane.operation.permissions import versions
 from controlplane.pending_requests.dispatch import DispatchResult, dispatch_due, has_due
 from controlplane.remote_control.retention import delete_old, sweep
@@ -25,7 +25,7 @@ from controlplane.retail.credentials import clients
 from controlplane.settings import Settings
 from controlplane.storage.notifications import listen, publish
 from controlplane.web.core import Core
-from controlplane.web.webhooks.alerts import NoticeOutbox
+from controlplane.web.webhooks.alerts import AlertOutbox
 from controlplane.web.webhooks.sending import Outbox, send_due, webhook_client
 from controlplane.web.webhooks.tracker import Tracker
 
@@ -49,7 +49,7 @@ async def background(core: Core) -> AsyncIterator[None]:
             _start("summaries", SUMMED_UP_AGAIN_S, lambda: _sum_up_old(core)),
             _start("forgetting", FORGOTTEN_EVERY_S, lambda: _forget_old(core)),
             _start("audit retention", FORGOTTEN_EVERY_S, lambda: _delete_old_entries(core)),
-            _start("changes", core.settings.look_s, lambda: poll_changes(core)),
+            _start("changes", core.settings.poll_interval_s, lambda: poll_changes(core)),
         ]
         if core.settings.keep_reports_s is not None:
             keep = timedelta(seconds=core.settings.keep_reports_s)
@@ -78,7 +78,7 @@ def _outboxes(settings: Settings) -> Iterator[Outbox]:
     if settings.tracker_url is not None:
         yield Tracker(settings)
     if settings.notify_url is not None:
-        yield NoticeOutbox(settings)
+        yield AlertOutbox(settings)
 
 
 async def _start_outbox(core: Core, stack: AsyncExitStack, outbox: Outbox) -> asyncio.Task[None]:
@@ -182,8 +182,8 @@ async def _sweep(core: Core) -> None:
 async def watch_fleet(core: Core) -> None:
     """Update the liveness of devices, and evaluate the alert rules."""
     now = core.clock()
-    seen = await core.write(lambda session: look(session, now, core.settings))
-    _notify_consoles(core, seen.moved)
+    result = await core.write(lambda session: evaluate_fleet(session, now, core.settings))
+    _notify_consoles(core, result.moved)
 
 
 def _notify_consoles(core: Core, moved: Mapping[str, set[int]]) -> None:
@@ -193,7 +193,7 @@ def _notify_consoles(core: Core, moved: Mapping[str, set[int]]) -> None:
 
 async def _forget_old(core: Core) -> None:
     now = core.clock()
-    await core.write(lambda session: forget_old(session, now))
+    await core.write(lambda session: delete_old_monitoring(session, now))
 
 
 async def _sum_up_old(core: Core) -> None:

@@ -38,8 +38,8 @@ def console_api_routes(core: Core) -> list[Route]:
     operations = (
         procedure(PREFIX + "overview", overview),
         procedure(PREFIX + "summary", summary),
-        procedure(PREFIX + "wish", create, writes=True),
-        procedure(PREFIX + "wish-cancel", cancel, writes=True),
+        procedure(PREFIX + "pending-requests", create, writes=True),
+        procedure(PREFIX + "pending-requests/cancel", cancel, writes=True),
         procedure(PREFIX + "venues", venue_list),
         procedure(PREFIX + "device", partial(device, core.changes)),
         *profile_operations(),

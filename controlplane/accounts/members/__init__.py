@@ -1,1 +1,1 @@
-"""Members of an organization, as its owners manage them."""
+"""Members of an organization, managed by its owners."""

@@ -1,7 +1,7 @@
-"""Invitations: who has the link may become a member, once, within a day.
+"""Invitations: a link with which one user can become a member, within a day.
 
-A code is 256 random bits, so a plain SHA-256 of it is enough to store. It is good for as long as
-who made it may make members.
+A code is 256 random bits, of which an unsalted SHA-256 hash is stored. It is valid while the user
+who created it may invite members.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from controlplane.storage.account_tables import Invitation, Membership, Role
 
 LIFETIME: Final = timedelta(hours=24)
 INVITATIONS_MAX: Final = 100
-"""Of one organization, that wait."""
+"""Open invitations of one organization."""
 
 
 def invite(
@@ -32,7 +32,7 @@ def invite(
     invited_by: UUID,
     now: datetime,
 ) -> tuple[Invitation, str]:
-    """Return it and its code, which is kept nowhere."""
+    """Create an invitation. Return it and its code, which is not stored."""
     code = secrets.token_urlsafe(32)
     row = Invitation(
         id=uuid.uuid4(),
@@ -51,7 +51,7 @@ def invite(
 
 
 def waiting(session: Session, organization_id: str, now: datetime) -> Sequence[Invitation]:
-    """Return those that can still be used, oldest first."""
+    """Return the open invitations, oldest first."""
     query = select(Invitation).where(
         Invitation.organization_id == organization_id, Invitation.expires_at > now
     )
@@ -59,7 +59,7 @@ def waiting(session: Session, organization_id: str, now: datetime) -> Sequence[I
 
 
 def find(session: Session, code: str, now: datetime, *, lock: bool = False) -> Invitation | None:
-    """Return the invitation that a code is of, if it can still be used."""
+    """Return the invitation of a code, None if it is not valid."""
     query = select(Invitation).where(
         Invitation.token_hash == _hash(code), Invitation.expires_at > now
     )

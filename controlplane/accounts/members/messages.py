@@ -1,4 +1,4 @@
-"""What owners ask of members and invitations, and what they are told; what who joins sends."""
+"""Messages of the operations for members, invitations and joining."""
 
 from datetime import datetime
 from typing import Annotated
@@ -16,16 +16,18 @@ from controlplane.storage.account_tables import Role
 CODE_MAX = 64
 Email = Annotated[str, StringConstraints(min_length=1, max_length=EMAIL_MAX)]
 Password = Annotated[str, StringConstraints(min_length=1, max_length=PASSWORD_MAX * 2)]
-Places = Annotated[tuple[Annotated[LocationId, *STORABLE], ...], MaxItems(LOCATIONS_OF_A_KEY_MAX)]
+Locations = Annotated[
+    tuple[Annotated[LocationId, *STORABLE], ...], MaxItems(LOCATIONS_OF_A_KEY_MAX)
+]
 """Empty means every location."""
 
 
 class MembersRequest(Exact):
-    """The body of a call that has nothing to say."""
+    """An empty body."""
 
 
 class MemberRecord(Tolerant):
-    """``locations`` empty means every location; ``is_this`` is who asks."""
+    """``locations`` empty means every location. ``is_this`` is the caller."""
 
     user_id: Uuid
     email: str
@@ -53,7 +55,7 @@ class MembersReply(Tolerant):
 class MemberChangeRequest(Exact):
     user_id: Uuid
     role: Role
-    locations: Places
+    locations: Locations
 
 
 class MemberChangeReply(Tolerant):
@@ -71,11 +73,11 @@ class MemberRemoveReply(Tolerant):
 class InviteRequest(Exact):
     email: Annotated[Email, *STORABLE]
     role: Role
-    locations: Places
+    locations: Locations
 
 
 class InviteReply(Tolerant):
-    """``path`` is the link below the service's own address, which is shown now or never."""
+    """``path`` is the path of the link. It is not shown again."""
 
     invitation: InvitationRecord
     path: str
@@ -94,7 +96,7 @@ class InvitationRequest(Exact):
 
 
 class InvitationReply(Tolerant):
-    """``organization`` is its name, else its id."""
+    """``organization`` is the name, or the id without a name."""
 
     email: str
     organization: str
@@ -102,7 +104,7 @@ class InvitationReply(Tolerant):
 
 
 class JoinRequest(Exact):
-    """``password`` is a new one, or for an address with an account its own."""
+    """``password`` is a new one, or that of the existing account of the address."""
 
     code: Annotated[str, StringConstraints(min_length=1, max_length=CODE_MAX)]
     name: Annotated[str, Field(max_length=NAME_MAX), *STORABLE]
@@ -120,6 +122,6 @@ class PasswordChangeRequest(Exact):
 
 
 class PasswordChangeReply(Tolerant):
-    """``ended_sessions`` counts the person's others."""
+    """``ended_sessions`` is the number of the user's other sessions."""
 
     ended_sessions: int

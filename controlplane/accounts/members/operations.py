@@ -1,40 +1,31 @@
-"""What owners do with the members of their organization, signed in.
+"""Operations for the members of an organization, for its signed-in owners.
 
-An organization keeps an owner of every location: nobody else could make one.
+An organization always keeps one owner of every location, because only they can add another one.
 """
 
+from functools import partial
 from typing import Final
 from uuid import UUID
 
 from sqlalchemy import select
 
 from controlplane.accounts import users
-from controlplane.accounts.members import invitations
-from controlplane.accounts.members.messages import (
-    InvitationRecord,
-    InvitationRevokeReply,
-    InvitationRevokeRequest,
-    InviteReply,
-    InviteRequest,
-    MemberChangeReply,
-    MemberChangeRequest,
-    MemberRecord,
-    MemberRemoveReply,
-    MemberRemoveRequest,
-    MembersReply,
-    MembersRequest,
-)
+from controlplane.accounts.members import invitations, messages
 from controlplane.accounts.members.rules import require_owner
 from controlplane.accounts.users import Member
 from controlplane.operation.audit_entries import Event, Subject, granted, user_subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import conflict, invalid_field, not_found
 from controlplane.operation.operation import Procedure, procedure
+from controlplane.operation.records import record_of
 from controlplane.storage.account_tables import Invitation, Membership, User
 
 PREFIX: Final = "/console/api/members"
 JOIN_PATH: Final = "/#/join/"
-"""It goes after ``#``, which no browser sends or logs."""
+"""The code follows ``#``: browsers do not send or log that part."""
+
+
+_write = partial(procedure, writes=True, of_person=True)
 
 
 def member_operations() -> tuple[Procedure, ...]:
@@ -47,19 +38,21 @@ def member_operations() -> tuple[Procedure, ...]:
     )
 
 
-def members(context: RequestContext, _body: MembersRequest) -> MembersReply:
-    """Return the members, by their addresses, and the invitations that wait."""
+def members(context: RequestContext, _body: messages.MembersRequest) -> messages.MembersReply:
+    """Return the members, by address, and the open invitations."""
     require_owner(context)
     session, organization_id = context.session, context.caller.organization_id
     waiting = invitations.waiting(session, organization_id, context.now)
-    return MembersReply(
+    return messages.MembersReply(
         members=tuple(_record(context, each) for each in users.members(session, organization_id)),
-        invitations=tuple(_invitation_record(row) for row in waiting),
+        invitations=tuple(record_of(messages.InvitationRecord, row) for row in waiting),
     )
 
 
-def change(context: RequestContext, body: MemberChangeRequest) -> MemberChangeReply:
-    """Change what a member may do, and where."""
+def change(
+    context: RequestContext, body: messages.MemberChangeRequest
+) -> messages.MemberChangeReply:
+    """Change the role and the locations of a member."""
     require_owner(context)
     member = _member(context, body.user_id)
     was = granted(member.membership.role, member.membership.locations)
@@ -75,11 +68,13 @@ def change(context: RequestContext, body: MemberChangeRequest) -> MemberChangeRe
     )
     now_is = granted(body.role, member.membership.locations)
     context.note(Event("member.change", user_subject(member.user), f"{was} → {now_is}"))
-    return MemberChangeReply(member=_record(context, member))
+    return messages.MemberChangeReply(member=_record(context, member))
 
 
-def remove(context: RequestContext, body: MemberRemoveRequest) -> MemberRemoveReply:
-    """End a membership, and the keys and sessions that it carried."""
+def remove(
+    context: RequestContext, body: messages.MemberRemoveRequest
+) -> messages.MemberRemoveReply:
+    """End a membership, with its keys and sessions."""
     require_owner(context)
     member = _member(context, body.user_id)
     _keep_an_owner(context, body.user_id)
@@ -87,24 +82,26 @@ def remove(context: RequestContext, body: MemberRemoveRequest) -> MemberRemoveRe
     users.remove_membership(
         context.session, body.user_id, context.caller.organization_id, context.now
     )
-    return MemberRemoveReply(removed=True)
+    return messages.MemberRemoveReply(removed=True)
 
 
-def invite(context: RequestContext, body: InviteRequest) -> InviteReply:
-    """Make a link by which somebody becomes a member, once, within 24 hours."""
+def invite(context: RequestContext, body: messages.InviteRequest) -> messages.InviteReply:
+    """Create a link with which one user can become a member within 24 hours."""
     require_owner(context)
     session, organization_id = context.session, context.caller.organization_id
     try:
         email = users.require_email(body.email)
     except ValueError:
-        raise invalid_field("email", "is no e-mail address") from None
+        raise invalid_field("email", "is not an e-mail address") from None
     user = users.find_user(session, email)
     if user is not None and session.get(Membership, (user.id, organization_id)) is not None:
-        raise conflict("already_member", f"{user.email} is a member already")
+        raise conflict("already_member", f"{user.email} is already a member")
     invitations.forget_expired(session, context.now)
     most = invitations.INVITATIONS_MAX
     if len(invitations.waiting(session, organization_id, context.now)) >= most:
-        raise conflict("too_many_invitations", f"at most {most} wait: take one back first")
+        raise conflict(
+            "too_many_invitations", f"at most {most} invitations can be open. Revoke one first"
+        )
     row, code = invitations.invite(
         session,
         organization_id,
@@ -115,20 +112,22 @@ def invite(context: RequestContext, body: InviteRequest) -> InviteReply:
         now=context.now,
     )
     context.note(Event("member.invite", _invitation_subject(row), granted(row.role, row.locations)))
-    return InviteReply(invitation=_invitation_record(row), path=f"{JOIN_PATH}{code}")
+    return messages.InviteReply(
+        invitation=record_of(messages.InvitationRecord, row), path=f"{JOIN_PATH}{code}"
+    )
 
 
 def revoke_invitation(
-    context: RequestContext, body: InvitationRevokeRequest
-) -> InvitationRevokeReply:
-    """Take an invitation back: its link is worth nothing any more."""
+    context: RequestContext, body: messages.InvitationRevokeRequest
+) -> messages.InvitationRevokeReply:
+    """Revoke an invitation. Its link becomes invalid."""
     require_owner(context)
     row = context.session.get(Invitation, body.invitation_id)
     if row is None or row.organization_id != context.caller.organization_id:
         raise not_found("invitation")
     context.note(Event("invitation.revoke", _invitation_subject(row)))
     context.session.delete(row)
-    return InvitationRevokeReply(revoked=True)
+    return messages.InvitationRevokeReply(revoked=True)
 
 
 def _member(context: RequestContext, user_id: UUID) -> Member:
@@ -139,7 +138,7 @@ def _member(context: RequestContext, user_id: UUID) -> Member:
 
 
 def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
-    """Refuse what would leave none. The rows are locked: two may go at once."""
+    """Refuse a change that would leave no owner. Locks the rows against concurrent changes."""
     query = select(Membership).where(
         Membership.organization_id == context.caller.organization_id, Membership.role == "owner"
     )
@@ -147,35 +146,25 @@ def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
     anew = locked.execution_options(populate_existing=True)
     owners = context.session.scalars(anew).all()
     if not any(each.user_id != leaving and not each.locations for each in owners):
-        raise conflict("last_owner", "the last owner of every location stays one")
+        raise conflict(
+            "last_owner",
+            "an organization needs an owner of every location. Add another owner first",
+        )
 
 
 def _this(context: RequestContext) -> UUID:
-    assert context.caller.owner_id is not None  # noqa: S101 - a session is somebody's
+    assert context.caller.owner_id is not None  # noqa: S101 - a session has a user
     return context.caller.owner_id
 
 
-def _record(context: RequestContext, member: Member) -> MemberRecord:
+def _record(context: RequestContext, member: Member) -> messages.MemberRecord:
     user, membership = member.user, member.membership
-    return MemberRecord(
-        user_id=user.id,
+    return record_of(
+        messages.MemberRecord,
+        membership,
         email=user.email,
         name=user.name,
-        role=membership.role,
-        locations=tuple(membership.locations),
-        created_at=membership.created_at,
         is_this=user.id == context.caller.owner_id,
-    )
-
-
-def _invitation_record(row: Invitation) -> InvitationRecord:
-    return InvitationRecord(
-        id=row.id,
-        email=row.email,
-        role=row.role,
-        locations=tuple(row.locations),
-        created_at=row.created_at,
-        expires_at=row.expires_at,
     )
 
 

@@ -1,4 +1,4 @@
-"""Who may manage members and read the audit log."""
+"""Permission to manage members and to read the audit log."""
 
 from http import HTTPStatus
 
@@ -8,15 +8,13 @@ from controlplane.operation.errors import Refusal
 
 
 def owns(caller: Caller) -> bool:
-    """Tell whether it is an owner of the whole organization, signed in.
+    """Return whether the caller is a signed-in owner of the whole organization.
 
-    An owner of some locations only could otherwise make members of all of them.
+    An owner of some locations could otherwise add members with access to all of them.
     """
     return caller.kind == "session" and caller.role == "owner" and not caller.locations
 
 
 def require_owner(context: RequestContext) -> None:
     if not owns(context.caller):
-        raise Refusal(
-            HTTPStatus.FORBIDDEN, "owner_needed", "only owners of every location may do this"
-        )
+        raise Refusal(HTTPStatus.FORBIDDEN, "owner_required", "requires an owner of every location")

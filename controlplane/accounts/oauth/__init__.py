@@ -1,1 +1,1 @@
-"""OAuth 2.0 for the agent protocol: programs that people let read what they may see."""
+"""OAuth 2.0 for the agent protocol."""

@@ -1,8 +1,8 @@
 """The authorization server: Authlib's rules over our rows.
 
-Authlib decides what RFC 6749, 7636, 7591, 7009 and 9207 say; here stands what it leaves to whoever
-uses it. Its own class is made for each call: it is bound to one transaction. Refusals are replies,
-not exceptions, so that what a refused call ended stays ended.
+Authlib implements RFC 6749, 7636, 7591, 7009 and 9207; this module implements what it leaves to
+its users. A server object is created for each call and bound to its transaction. Refusals are
+replies, not exceptions, so that their changes, such as a grant that was ended, are committed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +22,8 @@ from authlib.oauth2.rfc9207 import IssuerParameter
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.oauth import clients, grants
-from controlplane.accounts.oauth.asked import Asked, Reply
 from controlplane.accounts.oauth.metadata import GRANT_TYPES, resource_of
+from controlplane.accounts.oauth.oauth_request import OAuthReply, OAuthRequest
 from controlplane.accounts.oauth.redirects import is_same
 from controlplane.accounts.oauth.registration import Registration
 from controlplane.accounts.oauth.secrets import (
@@ -43,11 +43,11 @@ class InvalidTargetError(OAuth2Error):  # type: ignore[misc]
     """RFC 8707, 2."""
 
     error = "invalid_target"
-    description = "the resource is none of this service"
+    description = "the resource does not belong to this service"
 
 
 class Client(ClientMixin):  # type: ignore[misc]
-    """A registered program, as Authlib asks for it."""
+    """A registered client, with the interface that Authlib requires."""
 
     def __init__(self, row: OAuthClient) -> None:
         self.row = row
@@ -56,10 +56,10 @@ class Client(ClientMixin):  # type: ignore[misc]
         return self.row.id
 
     def get_default_redirect_uri(self) -> None:
-        """None: each request names its own (OAuth 2.1, 4.1.1)."""
+        """Return None: each request contains its own (OAuth 2.1, 4.1.1)."""
 
     def get_allowed_scope(self, _scope: str | None) -> str:
-        """There are no scopes; what is asked for is passed over (RFC 6749, 3.3)."""
+        """Return no scope: there are none, and requested ones are ignored (RFC 6749, 3.3)."""
         return ""
 
     def check_redirect_uri(self, redirect_uri: str) -> bool:
@@ -76,7 +76,7 @@ class Client(ClientMixin):  # type: ignore[misc]
 
 
 class Code:
-    """A code that was taken, as Authlib asks for it."""
+    """A code that is exchanged, with the interface that Authlib requires."""
 
     code_challenge_method = "S256"
 
@@ -92,7 +92,7 @@ class Code:
 
 
 class Token:
-    """A token and its grant, as Authlib asks for them."""
+    """A token and its grant, with the interface that Authlib requires."""
 
     def __init__(self, row: OAuthToken, grant: OAuthGrant) -> None:
         self.row = row
@@ -105,8 +105,8 @@ class Token:
         return ""
 
 
-class Person:
-    """Who consented, and in which organization."""
+class ConsentingUser:
+    """A user who consented, and the organization of the consent."""
 
     def __init__(self, user_id: UUID, organization_id: str) -> None:
         self.user_id = user_id
@@ -114,7 +114,7 @@ class Person:
 
 
 class Request(OAuth2Request):  # type: ignore[misc]
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: OAuthRequest) -> None:
         super().__init__(asked.method, asked.issuer + asked.path)
         self.payload = BasicOAuth2Payload(dict(asked.parameters))
         self.resources = asked.resources
@@ -130,7 +130,7 @@ class Request(OAuth2Request):  # type: ignore[misc]
 
 
 class Server(AuthorizationServer):  # type: ignore[misc]
-    """``asked`` and its replies are `controlplane.accounts.oauth.asked`'s."""
+    """The authorization server of one call."""
 
     def __init__(self, session: Session, now: datetime, issuer: str) -> None:
         super().__init__()
@@ -152,25 +152,25 @@ class Server(AuthorizationServer):  # type: ignore[misc]
         self._issuer_parameter = Issuer(issuer)
         self._issuer_parameter(self)
 
-    def check(self, asked: Asked) -> OAuthClient | Reply:
-        """Return which client asks for consent, or the reply that refuses it."""
+    def check(self, asked: OAuthRequest) -> OAuthClient | OAuthReply:
+        """Return the client that requests consent, or the reply that refuses it."""
         try:
             grant = self.get_consent_grant(asked)
         except OAuth2Error as error:
-            reply: Reply = self.handle_error_response(None, error)
+            reply: OAuthReply = self.handle_error_response(None, error)
             self._issuer_parameter.add_issuer_parameter(self, reply)
             return reply
         row: OAuthClient = grant.client.row
         return row
 
-    def decide(self, asked: Asked, person: Person | None) -> Reply:
-        """Answer the client: with a code for ``person``, or that nobody let it read."""
+    def decide(self, asked: OAuthRequest, person: ConsentingUser | None) -> OAuthReply:
+        """Return the redirect with a code, or with ``access_denied`` without a user."""
         checked = self.check(asked)
-        if isinstance(checked, Reply):
+        if isinstance(checked, OAuthReply):
             return checked
         request = self.create_oauth2_request(asked)
         grant = self.get_authorization_grant(request)
-        reply: Reply = self.create_authorization_response(request, person, grant=grant)
+        reply: OAuthReply = self.create_authorization_response(request, person, grant=grant)
         return reply
 
     def query_client(self, client_id: str) -> Client | None:
@@ -187,9 +187,9 @@ class Server(AuthorizationServer):  # type: ignore[misc]
         )
 
     def send_signal(self, *_: Any, **__: Any) -> None:
-        """Nobody listens."""
+        """Do nothing: there are no receivers."""
 
-    def create_oauth2_request(self, request: Asked | Request) -> Request:
+    def create_oauth2_request(self, request: OAuthRequest | Request) -> Request:
         return request if isinstance(request, Request) else Request(request)
 
     def create_json_request(self, request: JsonRequest) -> JsonRequest:
@@ -197,17 +197,17 @@ class Server(AuthorizationServer):  # type: ignore[misc]
 
     def handle_response(
         self, status: int, body: Mapping[str, Any] | str, headers: Sequence[tuple[str, str]]
-    ) -> Reply:
+    ) -> OAuthReply:
         named = {name.lower(): value for name, value in headers}
         location = named.pop("location", None)
-        return Reply(status, body if isinstance(body, Mapping) else {}, named, location)
+        return OAuthReply(status, body if isinstance(body, Mapping) else {}, named, location)
 
 
 class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]
     TOKEN_ENDPOINT_AUTH_METHODS = PUBLIC
 
     def save_authorization_code(self, _code: str, request: Request) -> None:
-        """Nothing: `generate_authorization_code` has kept it, hashed."""
+        """Do nothing: `generate_authorization_code` has stored it, hashed."""
 
     def generate_authorization_code(self) -> str:
         request = self.request
@@ -226,9 +226,9 @@ class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]
         return None if row is None else Code(row)
 
     def delete_authorization_code(self, _code: Code) -> None:
-        """Nothing: `grants.open_grant` has used it up."""
+        """Do nothing: `grants.open_grant` has deleted it."""
 
-    def authenticate_user(self, code: Code) -> Person | None:
+    def authenticate_user(self, code: Code) -> ConsentingUser | None:
         return _member(self.server.session, code.row.user_id, code.row.organization_id)
 
 
@@ -245,7 +245,7 @@ class RefreshGrant(RefreshTokenGrant):  # type: ignore[misc]
         found = grants.take_refresh_token(session, refresh_token, now)
         return None if found is None else Token(*found)
 
-    def authenticate_user(self, token: Token) -> Person:
+    def authenticate_user(self, token: Token) -> ConsentingUser:
         person = _member(self.server.session, token.grant.user_id, token.grant.organization_id)
         if person is None:
             raise InvalidGrantError()
@@ -256,21 +256,21 @@ class RefreshGrant(RefreshTokenGrant):  # type: ignore[misc]
 
 
 class S256(CodeChallenge):  # type: ignore[misc]
-    """PKCE by S256 and nothing else: ``plain`` is what its absence means (RFC 7636, 4.3)."""
+    """PKCE with S256 only. Without a method, RFC 7636, 4.3 would mean ``plain``."""
 
     SUPPORTED_CODE_CHALLENGE_METHOD: Final = ["S256"]
 
     def validate_code_challenge(self, grant: CodeGrant, redirect_uri: str) -> None:
         data = grant.request.payload.data
         if len(data.get("code_challenge", "")) != S256_LENGTH:
-            raise InvalidRequestError("a 'code_challenge' of S256 is needed")
+            raise InvalidRequestError("a 'code_challenge' with S256 is required")
         if data.get("code_challenge_method") != "S256":
-            raise InvalidRequestError("the 'code_challenge_method' has to be S256")
+            raise InvalidRequestError("the 'code_challenge_method' must be S256")
         super().validate_code_challenge(grant, redirect_uri)
 
 
 class Resource:
-    """Tokens are for one resource, and who asks for another gets none (RFC 8707)."""
+    """Refuses requests for another resource (RFC 8707)."""
 
     def __call__(self, grant: CodeGrant) -> None:
         def require(grant: CodeGrant, *_: Any) -> None:
@@ -281,7 +281,7 @@ class Resource:
 
 
 class Revocation(RevocationEndpoint):  # type: ignore[misc]
-    """Ends the whole grant, whichever of its tokens is shown (RFC 7009, 2.1)."""
+    """Ends the whole grant of the token (RFC 7009, 2.1)."""
 
     CLIENT_AUTH_METHODS = PUBLIC
 
@@ -306,6 +306,6 @@ def _require_resource(issuer: str, request: Request) -> None:
         raise InvalidTargetError()
 
 
-def _member(session: Session, user_id: UUID, organization_id: str) -> Person | None:
+def _member(session: Session, user_id: UUID, organization_id: str) -> ConsentingUser | None:
     is_member = grants.is_member(session, user_id, organization_id)
-    return Person(user_id, organization_id) if is_member else None
+    return ConsentingUser(user_id, organization_id) if is_member else None

@@ -1,7 +1,7 @@
-"""Programs that registered themselves (RFC 7591). Anybody may, so they are bounded and forgotten.
+"""Registered OAuth clients (RFC 7591). Anyone can register one, so their number is limited.
 
-All are public clients: a secret that every copy of a program holds, or that a registration
-answers to anybody, proves nothing. A code is bound to who asked for it by PKCE.
+All are public clients: a secret that every copy of a program contains proves nothing. PKCE binds a
+code to the client that requested it.
 """
 
 from datetime import datetime, timedelta
@@ -18,17 +18,17 @@ CLIENTS_MAX: Final = 10_000
 NAME_MAX: Final = 80
 UNNAMED: Final = "A program without a name"
 UNUSED: Final = timedelta(days=90)
-"""For how long a client is kept whose last grant was made, or that was registered, so long ago."""
+"""How long a client is kept after its last grant, or after its registration without one."""
 NEVER_GRANTED: Final = timedelta(hours=1)
-"""Where there are too many, those whom nobody let read in this time give way."""
+"""If there are too many clients, those without a grant after this time are deleted."""
 
 
 def add_client(session: Session, name: str, redirect_uris: list[str], now: datetime) -> OAuthClient:
-    """Raises a refusal where there are too many."""
+    """Register a client. Raises a refusal if there are too many."""
     if _count(session) >= CLIENTS_MAX:
         _forget(session, now)
         if _count(session) >= CLIENTS_MAX:
-            raise unavailable("too many programs have registered, try again later", wait_s=600)
+            raise unavailable("too many clients are registered. Try again later", wait_s=600)
     row = OAuthClient(
         id=new_client_id(), name=shown_name(name), redirect_uris=redirect_uris, created_at=now
     )
@@ -42,7 +42,7 @@ def find_client(session: Session, client_id: str) -> OAuthClient | None:
 
 
 def shown_name(name: str) -> str:
-    """Return what may stand on a page: nothing that is unseen or turns the text around."""
+    """Return the name for pages, without invisible characters and changes of direction."""
     printable = "".join(each if each.isprintable() else " " for each in name)
     return " ".join(printable.split())[:NAME_MAX].strip() or UNNAMED
 
@@ -52,7 +52,7 @@ def _count(session: Session) -> int:
 
 
 def _forget(session: Session, now: datetime) -> None:
-    """Forget those that nobody let read soon enough, or lets read any more."""
+    """Delete clients that never had a grant, or had none for a long time."""
     in_use = select(OAuthGrant.client_id).where(OAuthGrant.expires_at > now)
     is_old = func.coalesce(OAuthClient.granted_at, OAuthClient.created_at) <= now - UNUSED
     is_idle = OAuthClient.granted_at.is_(None) & (OAuthClient.created_at <= now - NEVER_GRANTED)

@@ -1,7 +1,7 @@
-"""Codes, grants and tokens in the database: made, exchanged once, ended.
+"""OAuth codes, grants and tokens in the database.
 
-Whoever exchanges or ends anything holds the person's row first. So two exchanges of one code come
-in turn, and none slips in while a membership ends.
+Each exchange and each end of a grant locks the user's row first. So two exchanges of one code are
+serialized, and none happens while a membership ends.
 """
 
 import uuid
@@ -28,9 +28,9 @@ from controlplane.storage.account_tables import Membership, User
 from controlplane.storage.oauth_tables import OAuthClient, OAuthCode, OAuthGrant, OAuthToken
 
 GRANTS_MAX: Final = 50
-"""Of one person: the least recently used gives way."""
+"""Per user. The least recently used one is ended for a new one."""
 TOKENS_MAX: Final = 500
-"""Of one grant: tokens beyond are forgotten, those that end first."""
+"""Per grant. More tokens are deleted, those that expire first."""
 
 
 def add_code(
@@ -43,7 +43,7 @@ def add_code(
     code_challenge: str,
     now: datetime,
 ) -> str:
-    """Return the code, which is kept nowhere."""
+    """Return a new code. Only its hash is stored."""
     session.execute(delete(OAuthCode).where(OAuthCode.expires_at <= now))
     code = new_secret(CODE)
     session.add(
@@ -61,16 +61,16 @@ def add_code(
 
 
 def take_code(session: Session, code: str, client_id: str, now: datetime) -> OAuthCode | None:
-    """Return what the code stands for; its person's row is held then.
+    """Return the row of a code, and lock its user's row.
 
-    Who shows a code that was exchanged already ends what came of it (RFC 6749, 4.1.2).
+    A code that was already exchanged ends its grant (RFC 6749, 4.1.2).
     """
     if not is_secret(code, CODE):
         return None
     code_hash = hash_secret(code)
     found = session.get(OAuthCode, code_hash)
     if found is not None:
-        hold(session, found.user_id)
+        lock_user(session, found.user_id)
         found = session.scalars(
             select(OAuthCode)
             .where(OAuthCode.code_hash == code_hash)
@@ -86,7 +86,7 @@ def take_code(session: Session, code: str, client_id: str, now: datetime) -> OAu
 
 
 def open_grant(session: Session, code: OAuthCode, now: datetime) -> OAuthGrant:
-    """Make the grant of a code that `take_code` returned, and use the code up."""
+    """Create the grant of a code from `take_code`, and delete the code."""
     _make_room(session, code.user_id, now)
     grant = OAuthGrant(
         id=uuid.uuid4(),
@@ -110,7 +110,7 @@ def open_grant(session: Session, code: OAuthCode, now: datetime) -> OAuthGrant:
 def add_tokens(
     session: Session, grant: OAuthGrant, access: str, refresh: str, now: datetime
 ) -> None:
-    """Add a pair of tokens; whoever was told them knows them, nobody else."""
+    """Add an access token and a refresh token. Only their hashes are stored."""
     session.execute(
         delete(OAuthToken).where(OAuthToken.grant_id == grant.id, OAuthToken.expires_at <= now)
     )
@@ -132,10 +132,9 @@ def add_tokens(
 def take_refresh_token(
     session: Session, token: str, now: datetime
 ) -> tuple[OAuthToken, OAuthGrant] | None:
-    """Return it and its grant; its person's row is held then.
+    """Return a refresh token and its grant, and lock its user's row.
 
-    Who shows one that was exchanged already ends the grant (RFC 9700, 4.14.2): one of two who know
-    it should not, and which of them is not known.
+    A token that was already exchanged ends the grant (RFC 9700, 4.14.2): it may have been stolen.
     """
     found = find_token(session, token)
     if found is None or found[0].kind != "refresh" or found[0].expires_at <= now:
@@ -148,7 +147,7 @@ def take_refresh_token(
 
 
 def find_token(session: Session, token: str) -> tuple[OAuthToken, OAuthGrant] | None:
-    """Return a token of either kind and its grant; its person's row is held then."""
+    """Return a token of either kind and its grant, and lock its user's row."""
     if not (is_secret(token, ACCESS) or is_secret(token, REFRESH)):
         return None
     query = (
@@ -160,7 +159,7 @@ def find_token(session: Session, token: str) -> tuple[OAuthToken, OAuthGrant] | 
     found = session.execute(query).first()
     if found is None:
         return None
-    hold(session, found[1].user_id)
+    lock_user(session, found[1].user_id)
     again = session.execute(query).first()
     return None if again is None else (again[0], again[1])
 
@@ -172,7 +171,7 @@ def is_member(session: Session, user_id: UUID, organization_id: str) -> bool:
 def of_user(
     session: Session, user_id: UUID, now: datetime
 ) -> Sequence[tuple[OAuthGrant, OAuthClient | None]]:
-    """Return what the person let read, the last used first."""
+    """Return the grants of a user with their clients, the last used first."""
     query = (
         select(OAuthGrant, OAuthClient)
         .outerjoin(OAuthClient, OAuthClient.id == OAuthGrant.client_id)
@@ -183,24 +182,24 @@ def of_user(
 
 
 def end_by_id(session: Session, grant_id: UUID, user_id: UUID) -> OAuthGrant | None:
-    """Return the grant that was ended, None if the person had no such."""
-    hold(session, user_id)
+    """End a grant of the user and return it, None if there is none."""
+    lock_user(session, user_id)
     grant = session.get(OAuthGrant, grant_id, populate_existing=True)
     if grant is None or grant.user_id != user_id:
         return None
-    session.expunge(grant)  # its row goes, and what it said is still to be told
+    session.expunge(grant)  # the caller reads it after its row is deleted
     end(session, grant)
     return grant
 
 
 def end(session: Session, grant: OAuthGrant) -> None:
-    """End a grant and its tokens; they are good at no call from now on."""
+    """Delete a grant and its tokens."""
     session.execute(delete(OAuthToken).where(OAuthToken.grant_id == grant.id))
     session.execute(delete(OAuthGrant).where(OAuthGrant.id == grant.id))
 
 
-def hold(session: Session, user_id: UUID) -> None:
-    """Wait until nobody else changes what is the person's, and keep them waiting then."""
+def lock_user(session: Session, user_id: UUID) -> None:
+    """Lock the row of a user until the transaction ends."""
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
 
 

@@ -1,7 +1,8 @@
-"""What a person let programs read, and how they end it: operations beside the profile's."""
+"""Operations for the OAuth grants of a signed-in user: list and end."""
 
 from datetime import datetime
 from typing import Final
+from uuid import UUID
 
 from agent.wire.base import Array, Exact, Tolerant, Uuid
 from controlplane.accounts.oauth import grants
@@ -10,9 +11,10 @@ from controlplane.operation.audit_entries import Event, Subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import not_found
 from controlplane.operation.operation import Procedure, procedure
+from controlplane.operation.records import record_of
 from controlplane.storage.oauth_tables import OAuthClient, OAuthGrant
 
-UNKNOWN: Final = "A program that is not registered any more"
+UNKNOWN: Final = "A client that is no longer registered"
 
 
 class GrantsRequest(Exact):
@@ -20,8 +22,12 @@ class GrantsRequest(Exact):
 
 
 class GrantRecord(Tolerant):
-    """``client_name`` is what the program calls itself, ``client_hosts`` where its answers may go:
-    none of them is a program on the person's own machine."""
+    """A grant.
+
+    Attributes:
+        client_name: the name that the client registered.
+        client_hosts: hosts of its redirect URIs; empty for a program on the user's computer.
+    """
 
     id: Uuid
     organization_id: str
@@ -52,18 +58,14 @@ def grant_operations(prefix: str) -> tuple[Procedure, ...]:
 
 
 def list_grants(context: RequestContext, _body: GrantsRequest) -> GrantsReply:
-    """Return what the person let programs read, in whichever organization."""
-    owner_id = context.caller.owner_id
-    assert owner_id is not None  # noqa: S101 - it is a session's
-    found = grants.of_user(context.session, owner_id, context.now)
+    """Return the grants of the user, in all organizations."""
+    found = grants.of_user(context.session, _user_id(context), context.now)
     return GrantsReply(grants=tuple(_record(*each) for each in found))
 
 
 def end_grant(context: RequestContext, body: GrantEndRequest) -> GrantEndReply:
-    """End one of one's own grants; its tokens are good at no call from now on."""
-    owner_id = context.caller.owner_id
-    assert owner_id is not None  # noqa: S101 - it is a session's
-    grant = grants.end_by_id(context.session, body.grant_id, owner_id)
+    """End a grant of the user and its tokens."""
+    grant = grants.end_by_id(context.session, body.grant_id, _user_id(context))
     if grant is None:
         raise not_found("grant")
     client = context.session.get(OAuthClient, grant.client_id)
@@ -73,14 +75,16 @@ def end_grant(context: RequestContext, body: GrantEndRequest) -> GrantEndReply:
     return GrantEndReply(ended=True)
 
 
+def _user_id(context: RequestContext) -> UUID:
+    assert context.caller.owner_id is not None  # noqa: S101 - a session has a user
+    return context.caller.owner_id
+
+
 def _record(grant: OAuthGrant, client: OAuthClient | None) -> GrantRecord:
     hosts = {host_of(each) for each in client.redirect_uris} if client is not None else set()
-    return GrantRecord(
-        id=grant.id,
-        organization_id=grant.organization_id,
+    return record_of(
+        GrantRecord,
+        grant,
         client_name=UNKNOWN if client is None else client.name,
         client_hosts=tuple(sorted(each for each in hosts if each is not None)),
-        created_at=grant.created_at,
-        last_used_at=grant.last_used_at,
-        expires_at=grant.expires_at,
     )

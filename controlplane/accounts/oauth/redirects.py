@@ -1,8 +1,8 @@
-"""Where a browser may be sent with a code: https, or a program on the person's own machine.
+"""Redirect URIs: https, or http with a loopback address for a program on the user's computer.
 
-They are compared as they are written (RFC 9700, 4.1.3), but for the port on loopback, which such a
-program is given anew each time it listens (RFC 8252, 7.3). What a browser could read otherwise than
-we do, such as a name before an @ or a backslash, is no redirect URI at all.
+They are compared as text (RFC 9700, 4.1.3), except for the port of a loopback address, which is a
+new one each time the program starts (RFC 8252, 7.3). A URI that browsers may parse differently, for
+example with a user name or a backslash, is not accepted.
 """
 
 import re
@@ -26,7 +26,7 @@ def is_redirect_uri(uri: str) -> bool:
 
 
 def is_same(asked: str, registered: str) -> bool:
-    """Tell whether ``asked`` is what was registered. The second is a redirect URI."""
+    """Return whether ``asked`` matches a registered redirect URI."""
     if asked == registered:
         return True
     ours, theirs = _LOOPBACK.fullmatch(registered), _LOOPBACK.fullmatch(asked)
@@ -36,16 +36,16 @@ def is_same(asked: str, registered: str) -> bool:
 
 
 def host_of(uri: str) -> str | None:
-    """Return the host that will get the answer; None where it is the person's own machine."""
+    """Return the host of a redirect URI, None for a loopback address."""
     match = _HTTPS.fullmatch(uri)
     return None if match is None else match["host"] + (match["port"] or "")
 
 
 def form_source(uri: str) -> str:
-    """Return what lets a form lead there, in the words of a Content Security Policy.
+    """Return the source expression for ``form-action`` in a Content Security Policy.
 
-    Browsers hold the redirect that answers a form to ``form-action``, too. A policy has no word
-    for the address [::1], so its scheme stands for it.
+    Browsers also apply ``form-action`` to redirects. A policy cannot contain the address [::1], so
+    only its scheme is returned.
     """
     host = host_of(uri)
     if host is not None:

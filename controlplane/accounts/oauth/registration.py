@@ -1,4 +1,4 @@
-"""Dynamic registration (RFC 7591) by Authlib: what a client may be, and what it is told it is."""
+"""Dynamic client registration (RFC 7591) with Authlib."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -9,8 +9,8 @@ from authlib.oauth2.rfc7591 import ClientMetadataClaims, ClientRegistrationEndpo
 from authlib.oauth2.rfc7591.errors import InvalidClientMetadataError, InvalidRedirectURIError
 
 from controlplane.accounts.oauth import clients
-from controlplane.accounts.oauth.asked import Asked
 from controlplane.accounts.oauth.metadata import GRANT_TYPES, server_metadata
+from controlplane.accounts.oauth.oauth_request import OAuthRequest
 from controlplane.accounts.oauth.redirects import URIS_MAX, is_redirect_uri
 from controlplane.storage.oauth_tables import OAuthClient
 
@@ -26,7 +26,7 @@ class Payload(JsonPayload):  # type: ignore[misc]
         return self._data
 
 
-def registration_request(asked: Asked, body: Mapping[str, Any]) -> JsonRequest:
+def registration_request(asked: OAuthRequest, body: Mapping[str, Any]) -> JsonRequest:
     request = JsonRequest("POST", asked.issuer + asked.path)
     request.payload = Payload(body)
     return request
@@ -36,15 +36,15 @@ class Claims(ClientMetadataClaims):  # type: ignore[misc]
     def validate_redirect_uris(self) -> None:
         uris = self.get("redirect_uris")
         if not isinstance(uris, list) or not 1 <= len(uris) <= URIS_MAX:
-            raise InvalidRedirectURIError(f"'redirect_uris' has to have 1 to {URIS_MAX} addresses")
+            raise InvalidRedirectURIError(f"'redirect_uris' must contain 1 to {URIS_MAX} addresses")
         if not all(isinstance(each, str) and is_redirect_uri(each) for each in uris):
             raise InvalidRedirectURIError(
-                "redirect URIs are https, or http at 127.0.0.1, [::1] or localhost"
+                "redirect URIs must use https, or http with 127.0.0.1, [::1] or localhost"
             )
 
 
 class Registration(ClientRegistrationEndpoint):  # type: ignore[misc]
-    """Open to anybody, as the agents' protocol has it; `clients` bounds it."""
+    """Anyone can register, as the agent protocol requires. `clients` limits the number."""
 
     def __init__(self, server: Any = None) -> None:
         super().__init__(server, [Claims])
@@ -56,13 +56,13 @@ class Registration(ClientRegistrationEndpoint):  # type: ignore[misc]
         return server_metadata(self.server.issuer)
 
     def extract_client_metadata(self, request: JsonRequest) -> Mapping[str, Any]:
-        """Return what is kept of what was sent; the rest is replaced or left out (RFC 7591, 2)."""
+        """Return the metadata that is stored. The rest is replaced or omitted (RFC 7591, 2)."""
         sent = request.payload.data
         name, types = sent.get("client_name", ""), sent.get("grant_types", [GRANT_TYPES[0]])
         if not isinstance(name, str) or len(name) > NAME_SENT_MAX:
-            raise InvalidClientMetadataError("'client_name' has to be a short text")
+            raise InvalidClientMetadataError("'client_name' must be a short text")
         if not isinstance(types, list) or GRANT_TYPES[0] not in types:
-            raise InvalidClientMetadataError("'grant_types' has to have authorization_code")
+            raise InvalidClientMetadataError("'grant_types' must contain authorization_code")
         request.payload = Payload(
             {
                 "redirect_uris": sent.get("redirect_uris"),
@@ -73,12 +73,12 @@ class Registration(ClientRegistrationEndpoint):  # type: ignore[misc]
             }
         )
         if request.payload.data["response_types"] != ["code"]:
-            raise InvalidClientMetadataError("'response_types' has to be code")
+            raise InvalidClientMetadataError("'response_types' must be code")
         kept: Mapping[str, Any] = super().extract_client_metadata(request)
         return kept
 
     def generate_client_info(self, _request: JsonRequest) -> dict[str, Any]:
-        """Nothing yet: the row has it, and there is no secret."""
+        """Return nothing: the row has the id, and there is no secret."""
         return {}
 
     def save_client(

@@ -1,6 +1,6 @@
-"""The random texts of OAuth: how they are made, told apart and stored.
+"""OAuth codes and tokens: a prefix that names the kind, and 256 random bits.
 
-Each is a prefix and 256 random bits, as an API key is, so a plain SHA-256 of it is enough to store.
+As for API keys, an unsalted SHA-256 hash is stored.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ REFRESH: Final[Prefix] = "vor_"
 CODE_LIFETIME: Final = timedelta(seconds=60)
 ACCESS_LIFETIME: Final = timedelta(hours=1)
 REFRESH_LIFETIME: Final = timedelta(days=30)
-"""Of a refresh token that is not used; a new one comes with each use."""
+"""Of a refresh token that is not used. Each use returns a new one."""
 _SECRET: Final = re.compile(r"(voc_|voa_|vor_)[A-Za-z0-9_-]{43}")
 _BEARER: Final = re.compile(r"Bearer +(\S+)", re.IGNORECASE)
 _CLIENT: Final = re.compile(r"vcl_[A-Za-z0-9_-]{22}")
@@ -27,7 +27,7 @@ def new_secret(prefix: Prefix) -> str:
 
 
 def new_client_id() -> str:
-    """Return what names a client. It is no secret: anybody sees it in an address."""
+    """Return a new client id. It is not secret: it is part of addresses."""
     return "vcl_" + secrets.token_urlsafe(16)
 
 

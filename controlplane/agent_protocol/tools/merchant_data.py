@@ -102,7 +102,12 @@ def _locations(context: ToolContext) -> list[Any]:
     positions = [place.position for place in visible_places(context)]
     query = select(Location).where(Location.position.in_(positions)).order_by(Location.id)
     return [
-        LocationRow(location_id=row.id, name=row.name, currency=row.currency, time_zone=row.zone)
+        LocationRow(
+            location_id=row.id,
+            name=row.name or row.id,
+            currency=row.currency,
+            time_zone=row.zone,
+        )
         for row in context.session.scalars(query)
     ]
 

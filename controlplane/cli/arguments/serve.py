@@ -59,10 +59,10 @@ COMMANDS: Final = (
             option("--notify-secret-file", "FILE", "file with the secret that signs alert"
                    " notifications: whsec_ and Base64", type=Path),
             option("--notify-after", "SECONDS", "time until a condition fires an alert",
-                   type=within(float, 0, 86_400), default=_DEFAULTS.notice_hold_s),
+                   type=within(float, 0, 86_400), default=_DEFAULTS.alert_fire_after_s),
             option("--notify-end-after", "SECONDS",
                    "time that the condition must be gone until the alert is resolved",
-                   type=within(float, 0, 86_400), default=_DEFAULTS.notice_calm_s),
+                   type=within(float, 0, 86_400), default=_DEFAULTS.alert_resolve_after_s),
             option("--log-level", None, "lowest level of messages on stderr", default="info",
                    choices=("debug", "info", "warning", "error")),
             option("--log-format", None, "json writes one object per line", default="text",

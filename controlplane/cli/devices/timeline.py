@@ -6,7 +6,7 @@ from agent.wire.base import Tolerant
 from agent.wire.operator_operations import DeviceDetailRequest
 from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
-from controlplane.devices.timeline.records import Presence
+from controlplane.devices.timeline.timeline import Timeline
 
 PATH = "/console/api/device"
 LEGEND = "█ online  ▄ partly  _ offline  · closed"
@@ -15,15 +15,15 @@ LEGEND = "█ online  ▄ partly  _ offline  · closed"
 class TimelineReply(Tolerant):
     """The part of the console's reply that is used."""
 
-    presence: Presence
+    timeline: Timeline
 
 
 def timeline_lines(client: OperationsClient, instance_id: UUID) -> tuple[str, ...]:
     """Return the lines to show, or none if the service does not have the console's API."""
     try:
         body = DeviceDetailRequest(instance_id=instance_id)
-        presence = client.post(PATH, body, TimelineReply).presence
+        timeline = client.post(PATH, body, TimelineReply).timeline
     except CommandError:
         return ()
-    first, last = presence.days[0].date, presence.days[-1].date
-    return (f"{first[5:]}  {presence.line}  {last[5:]}", f"{'':5}  {LEGEND}")
+    first, last = timeline.days[0].date, timeline.days[-1].date
+    return (f"{first[5:]}  {timeline.line}  {last[5:]}", f"{'':5}  {LEGEND}")

@@ -16,7 +16,7 @@ from controlplane.pending_requests.records import (
     CreatePendingRequest,
 )
 
-PATH = "/console/api/wish"
+PATH = "/console/api/pending-requests"
 
 
 def create(options: argparse.Namespace) -> int:
@@ -51,8 +51,8 @@ def _selected(options: argparse.Namespace, client: OperationsClient) -> list[UUI
 
 
 def _print(replies: Sequence[CreatePendingReply], until: datetime) -> int:
-    count = sum(len(each.wishes) for each in replies)
-    known = sum(each.known for each in replies)
+    count = sum(len(each.pending_requests) for each in replies)
+    known = sum(each.existing for each in replies)
     refused = sum(each.refused for each in replies)
     if not count:
         raise CommandError("no selected device makes reports of this kind")

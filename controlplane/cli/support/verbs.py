@@ -22,10 +22,12 @@ _STYLES: Final[dict[LinkState, str]] = {"waiting": "cyan", "confirmed": "green"}
 
 def create_link(options: argparse.Namespace) -> int:
     channel = require_label(options.channel, "a channel")
-    asked_by = require_label(options.asked_by, "a name")
+    requested_by = require_label(options.asked_by, "a name")
     made = in_database(
         options,
-        lambda session: make_link(session, channel=channel, asked_by=asked_by, now=system_clock()),
+        lambda session: make_link(
+            session, channel=channel, requested_by=requested_by, now=system_clock()
+        ),
     )
     note = f"It links {channel} once, and expires at {made.expires_at:%Y-%m-%d %H:%M} UTC."
     print_secret(made.token, f"{note} Hand it over now: it is shown once.")
@@ -40,8 +42,8 @@ def list_links(options: argparse.Namespace) -> int:
             {
                 "id": lambda link: link.id,
                 "channel": lambda link: link.channel,
-                "asked by": lambda link: link.asked_by,
-                "asked": lambda link: age(link.asked_at),
+                "requested by": lambda link: link.requested_by,
+                "requested": lambda link: age(link.requested_at),
                 "state": lambda link: Styled(link.state, _STYLES.get(link.state, "dim")),
                 "organization": lambda link: link.organization_id or None,
             },

@@ -1,4 +1,4 @@
-"""What operators said of locations: their hours, and when somebody works on them."""
+"""Opening hours, maintenance windows and time zones of locations, as operators set them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -9,43 +9,50 @@ from sqlalchemy import ColumnElement, select, tuple_
 from sqlalchemy.orm import Session
 
 from controlplane.devices.locations.opening_hours import OpeningHours, read_hours
-from controlplane.devices.locations.status import ALWAYS_OPEN, Maintenance, Place
-from controlplane.storage.watch_tables import LocationHours, MaintenanceWindow
+from controlplane.devices.locations.status import ALWAYS_OPEN, Maintenance, Schedule
+from controlplane.merchant.locations import set_zone, valid_zone
+from controlplane.storage.merchant.merchant_tables import Location
+from controlplane.storage.monitoring_tables import LocationHours, MaintenanceWindow
+from controlplane.storage.statements import in_steps
 
-REMEMBERED: Final = timedelta(days=8)
-"""How long after its end maintenance still explains a silence."""
-PLACES_A_STEP: Final = 200
+MAINTENANCE_KEPT: Final = timedelta(days=8)
+"""A window that ended longer ago no longer affects the status of a device."""
 
 At = tuple[str, str]
 """Organization and location."""
 
 
-class Places(dict[At, Place]):
-    """Those of which something was said; all others are always open."""
+class Schedules(dict[At, Schedule]):
+    """Schedules by location. A location without one is always open."""
 
-    def __missing__(self, _key: At) -> Place:
+    def __missing__(self, _key: At) -> Schedule:
         return ALWAYS_OPEN
 
 
-def places(session: Session, now: datetime, at: Collection[At] | None = None) -> Places:
-    """Read what was said of these locations; None for all."""
+def schedules(session: Session, now: datetime, at: Collection[At] | None = None) -> Schedules:
+    """Return the schedules of these locations; None means all."""
     if at is None:
-        return _places(session, now, None)
-    found, wanted = Places(), sorted(set(at))
-    for first in range(0, len(wanted), PLACES_A_STEP):
-        found.update(_places(session, now, wanted[first : first + PLACES_A_STEP]))
+        return _schedules(session, now, None)
+    found = Schedules()
+    for step in in_steps(sorted(set(at)), 200):
+        found.update(_schedules(session, now, step))
     return found
 
 
-def set_location(session: Session, at: At, zone: str, lines: Sequence[str] | None) -> None:
-    """Say when a location is open; None is always. Raises ValueError for hours that are none."""
+def set_location(
+    session: Session, at: At, zone: str, lines: Sequence[str] | None, now: datetime
+) -> bool:
+    """Set the time zone and opening hours of a location. ``lines`` None means always open.
+
+    Returns whether the figures of its sales were computed again.
+
+    Raises:
+        ValueError: the time zone or the hours are invalid.
+    """
     read_hours(zone, lines or ())
-    row = session.get(LocationHours, at)
-    if row is None:
-        row = LocationHours(organization_id=at[0], location_id=at[1])
-        session.add(row)
-    row.time_zone = zone
-    row.opening_hours = None if lines is None else list(lines)
+    hours = None if lines is None else list(lines)
+    session.merge(LocationHours(organization_id=at[0], location_id=at[1], opening_hours=hours))
+    return set_zone(session, at, zone, now)
 
 
 def add_maintenance(session: Session, at: At, window: Maintenance, reason: str) -> None:
@@ -62,7 +69,7 @@ def add_maintenance(session: Session, at: At, window: Maintenance, reason: str) 
 
 
 def end_maintenance(session: Session, at: At, instance_id: UUID | None, now: datetime) -> int:
-    """End what goes on, and forget what was to come. Returns how many windows."""
+    """End the current windows and cancel the planned ones. Returns how many windows."""
     found = session.scalars(
         select(MaintenanceWindow).where(
             MaintenanceWindow.organization_id == at[0],
@@ -77,33 +84,38 @@ def end_maintenance(session: Session, at: At, instance_id: UUID | None, now: dat
 
 
 def zones(session: Session, at: Collection[At]) -> Mapping[At, str]:
-    """Return the time zones of those that have one."""
-    query = select(LocationHours).where(_is_at(LocationHours, at))
-    return {(row.organization_id, row.location_id): row.time_zone for row in session.scalars(query)}
+    """Return the time zones of the locations that have a valid one."""
+    columns = (Location.organization_id, Location.id, Location.zone)
+    found = session.execute(select(*columns).where(tuple_(*columns[:2]).in_(at)))
+    return {(row[0], row[1]): zone for row in found if (zone := valid_zone(row[2]))}
 
 
-def _places(session: Session, now: datetime, at: Collection[At] | None) -> Places:
+def _schedules(session: Session, now: datetime, at: Collection[At] | None) -> Schedules:
     hours: dict[At, OpeningHours] = {}
     windows: dict[At, list[Maintenance]] = {}
-    query, said = select(LocationHours), select(MaintenanceWindow)
-    if at is not None:
-        query, said = (
-            query.where(_is_at(LocationHours, at)),
-            said.where(_is_at(MaintenanceWindow, at)),
-        )
-    for row in session.scalars(query.where(LocationHours.opening_hours.is_not(None))):
-        place = (row.organization_id, row.location_id)
-        hours[place] = read_hours(row.time_zone, row.opening_hours or ())
-    for each in session.scalars(said.where(MaintenanceWindow.until > now - REMEMBERED)):
+    is_location = (Location.organization_id == LocationHours.organization_id) & (
+        Location.id == LocationHours.location_id
+    )
+    with_zone = select(LocationHours, Location.zone).outerjoin(Location, is_location)
+    query = with_zone.where(LocationHours.opening_hours.is_not(None), *_at(LocationHours, at))
+    for row, zone in session.execute(query):
+        lines = row.opening_hours or ()
+        hours[row.organization_id, row.location_id] = read_hours(valid_zone(zone) or "UTC", lines)
+    recent = MaintenanceWindow.until > now - MAINTENANCE_KEPT
+    for each in session.scalars(
+        select(MaintenanceWindow).where(recent, *_at(MaintenanceWindow, at))
+    ):
         window = Maintenance(each.instance_id, each.since, each.until)
         windows.setdefault((each.organization_id, each.location_id), []).append(window)
-    return Places(
-        (each, Place(hours.get(each), tuple(windows.get(each, ()))))
+    return Schedules(
+        (each, Schedule(hours.get(each), tuple(windows.get(each, ()))))
         for each in hours.keys() | windows.keys()
     )
 
 
-def _is_at(
-    table: type[LocationHours] | type[MaintenanceWindow], at: Collection[At]
-) -> ColumnElement[bool]:
-    return tuple_(table.organization_id, table.location_id).in_(at)
+def _at(
+    table: type[LocationHours] | type[MaintenanceWindow], at: Collection[At] | None
+) -> list[ColumnElement[bool]]:
+    if at is None:
+        return []
+    return [tuple_(table.organization_id, table.location_id).in_(at)]

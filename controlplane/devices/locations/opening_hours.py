@@ -1,12 +1,12 @@
-"""When a location is open: hours of the week on its own clock, as moments in UTC.
+"""Opening hours: weekly intervals on a location's clock, as spans of time in UTC.
 
-An interval belongs to the day on which it begins and may end on the next one. On the night clocks
-are put back, an hour that comes twice is open from the first to the second; one that does not come,
-when they are put forward, is as far behind the change as it was to be (PEP 495).
+An interval belongs to the day on which it begins and may end on the next one. When clocks go back,
+an hour that occurs twice is open from its first start to its second end. When they go forward, a
+time that does not occur counts from the UTC offset before the change (PEP 495).
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
@@ -16,21 +16,22 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 DAY_MINUTES: Final = 24 * 60
 INTERVALS_MAX: Final = 50
-LOOKED_BACK: Final = timedelta(days=8)
-"""A location that has been open for longer is open always."""
+LOOKBACK: Final = timedelta(days=8)
+"""A location that has been open for longer is always open."""
 _LINE: Final = re.compile(
     r"(?P<first>[A-Za-z]{3})(?:-(?P<last>[A-Za-z]{3}))? +"
     r"(?P<h1>\d{1,2}):(?P<m1>\d\d)-(?P<h2>\d{1,2}):(?P<m2>\d\d)"
 )
 
 Span = tuple[datetime, datetime]
-"""From and until, in UTC; the latter is no more in it."""
+"""Start and end in UTC; the end is exclusive."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Interval:
-    """``weekday`` 0 is Monday. Minutes after midnight; an ``end`` not after ``start`` is the next
-    day's."""
+    """``weekday`` 0 is Monday. ``start`` and ``end`` are minutes after midnight; an ``end`` that is
+    not after ``start`` is on the next day.
+    """
 
     weekday: int
     start: int
@@ -39,13 +40,13 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class OpeningHours:
-    """``zone`` is an IANA name. Without intervals it is never open."""
+    """``zone`` is an IANA name. Without intervals the location is never open."""
 
     zone: str
     intervals: tuple[Interval, ...]
 
     def spans(self, since: datetime, until: datetime) -> list[Span]:
-        """Return when it is open between two moments: disjoint, in order, cut to them."""
+        """Return when the location is open between two times: disjoint and in order."""
         zone = ZoneInfo(self.zone)
         day = since.astimezone(zone).date() - timedelta(days=1)
         last = until.astimezone(zone).date()
@@ -55,29 +56,29 @@ class OpeningHours:
                 if each.weekday == day.weekday():
                     found.append(_span(each, day, zone))
             day += timedelta(days=1)
-        return _united(found, since, until)
+        return merge_spans(found, since, until)
 
     def opened_at(self, now: datetime) -> datetime | None:
-        """Return since when it is open, at most 8 days ago; None while it is closed."""
+        """Return since when the location is open, at most 8 days ago; None while it is closed."""
         for start, end in _around(self, now.date()):
             if start <= now < end:
-                return max(start, now - LOOKED_BACK)
+                return max(start, now - LOOKBACK)
         return None
 
 
 @lru_cache(maxsize=4096)
 def _around(hours: OpeningHours, day: date) -> tuple[Span, ...]:
-    """The same answers a whole day: a look at 50,000 devices asks for few locations."""
+    """Return the spans around a day. Cached: 50,000 devices belong to few locations."""
     midnight = datetime.combine(day, time(), UTC)
-    return tuple(hours.spans(midnight - LOOKED_BACK, midnight + timedelta(days=2)))
+    return tuple(hours.spans(midnight - LOOKBACK, midnight + timedelta(days=2)))
 
 
 def read_hours(zone: str, lines: Iterable[str]) -> OpeningHours:
-    """Read ``Mon-Fri 08:00-22:00``, a line each. Raises ValueError in words for a person."""
+    """Parse lines such as ``Mon-Fri 08:00-22:00``. Raises ValueError with a message for users."""
     require_zone(zone)
     intervals = sorted({each for line in lines for each in _intervals(line)})
     if len(intervals) > INTERVALS_MAX:
-        raise ValueError(f"at most {INTERVALS_MAX} intervals a week")
+        raise ValueError(f"at most {INTERVALS_MAX} intervals per week are possible")
     return OpeningHours(zone, tuple(intervals))
 
 
@@ -86,40 +87,54 @@ def require_zone(zone: str) -> None:
     try:
         ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError(f"{zone!r} is no time zone: a name as Europe/Riga is needed") from error
+        raise ValueError(f"{zone!r} is not a time zone. Use a name like Europe/Riga") from error
 
 
-def written(hours: OpeningHours) -> list[str]:
-    """Return the lines that `read_hours` reads as these."""
+def format_hours(hours: OpeningHours) -> list[str]:
+    """Return the lines from which `read_hours` reads these hours."""
     return [
         f"{DAYS[each.weekday]} {_clock(each.start)}-{_clock(each.end)}" for each in hours.intervals
     ]
 
 
+def merge_spans(spans: Iterable[Span], since: datetime, until: datetime) -> list[Span]:
+    """Return the spans between two times, in order, with overlapping ones merged."""
+    merged: list[Span] = []
+    for begins, ends in sorted(spans):
+        start, end = max(begins, since), min(ends, until)
+        if start >= end:
+            continue
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
 def _intervals(line: str) -> list[Interval]:
     found = _LINE.fullmatch(line.strip())
     if found is None:
-        raise ValueError(f'{line!r} is not of the form "Mon-Fri 08:00-22:00"')
+        raise ValueError(f'{line!r} does not have the form "Mon-Fri 08:00-22:00"')
     first = _weekday(found["first"])
     last = _weekday(found["last"] or found["first"])
     start = _minutes(found["h1"], found["m1"])
     end = _minutes(found["h2"], found["m2"])
     if start in {DAY_MINUTES, end}:
-        raise ValueError(f"{line!r} opens and closes at the same time; a whole day is 00:00-24:00")
+        raise ValueError(f"{line!r} opens and closes at the same time. A whole day is 00:00-24:00")
     count = (last - first) % 7 + 1
     return [Interval((first + each) % 7, start, end) for each in range(count)]
 
 
 def _weekday(word: str) -> int:
     if word.capitalize() not in DAYS:
-        raise ValueError(f"{word!r} is no day of the week: {', '.join(DAYS)}")
+        raise ValueError(f"{word!r} is not a day of the week. Use one of {', '.join(DAYS)}")
     return DAYS.index(word.capitalize())
 
 
 def _minutes(hours: str, minutes: str) -> int:
     found = int(hours) * 60 + int(minutes)
     if int(minutes) > 59 or found > DAY_MINUTES:
-        raise ValueError(f"{hours}:{minutes} is no time of a day")
+        raise ValueError(f"{hours}:{minutes} is not a time of day")
     return found
 
 
@@ -140,20 +155,6 @@ def _moment(day: date, minutes: int, zone: ZoneInfo, *, fold: int) -> datetime:
     if local.astimezone(UTC).astimezone(zone).replace(fold=0, tzinfo=None) != local.replace(
         fold=0, tzinfo=None
     ):
-        local = local.replace(
-            fold=0
-        )  # a time that does not come: counted on from before the change
+        # A time that does not occur: it counts from the offset before the change.
+        local = local.replace(fold=0)
     return local.astimezone(UTC)
-
-
-def _united(spans: Sequence[Span], since: datetime, until: datetime) -> list[Span]:
-    united: list[Span] = []
-    for begins, ends in sorted(spans):
-        start, end = max(begins, since), min(ends, until)
-        if start >= end:
-            continue
-        if united and start <= united[-1][1]:
-            united[-1] = (united[-1][0], max(end, united[-1][1]))
-        else:
-            united.append((start, end))
-    return united

@@ -1,10 +1,9 @@
-"""Whether a device is heard, and whether it has to be.
+"""Whether a device is online, and whether it should be.
 
-It has to be while its location is open and nobody said that it is worked on. From the moment at
-which it has to be, it has the time of the missed heartbeats to be heard.
+A device should be online while its location is open and neither is in maintenance. From then on it
+has the online window to send a heartbeat.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
@@ -12,12 +11,12 @@ from uuid import UUID
 
 from controlplane.devices.locations.opening_hours import OpeningHours
 
-State = Literal["heard", "offline", "closed", "maintenance"]
+State = Literal["online", "offline", "closed", "maintenance"]
 
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """``instance_id`` None is the whole location."""
+    """A maintenance window. ``instance_id`` None is the whole location."""
 
     instance_id: UUID | None
     since: datetime
@@ -25,24 +24,26 @@ class Maintenance:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """``hours`` None is always open."""
+class Schedule:
+    """Opening hours and maintenance windows of a location. ``hours`` None means always open."""
 
     hours: OpeningHours | None = None
     maintenance: tuple[Maintenance, ...] = ()
 
-    def of(self, instance_id: UUID | None) -> tuple[Maintenance, ...]:
-        """Return what is said for this device; None for what is said for all."""
+    def windows_of(self, instance_id: UUID | None) -> tuple[Maintenance, ...]:
+        """Return the windows of the location and of this device."""
         return tuple(each for each in self.maintenance if each.instance_id in {None, instance_id})
 
 
-ALWAYS_OPEN = Place()
+ALWAYS_OPEN = Schedule()
 
 
-class Standing(NamedTuple):
-    """``since`` is from when the device has to be heard and is not; None unless it is offline.
+class DeviceStatus(NamedTuple):
+    """The status of a device.
 
-    ``until`` is when the maintenance ends, which a device that is heard may be in too.
+    Attributes:
+        since: from when the device should have been online; None unless it is offline.
+        until: end of the current maintenance, also of a device that is online.
     """
 
     state: State
@@ -50,28 +51,23 @@ class Standing(NamedTuple):
     until: datetime | None = None
 
 
-def standing(
-    place: Place, instance_id: UUID, last_seen_at: datetime, now: datetime, window: timedelta
-) -> Standing:
-    """Judge a device by when it was last heard. ``window`` is the time to be heard in."""
-    said = place.of(instance_id) if place.maintenance else ()
-    until = max((each.until for each in said if each.since <= now < each.until), default=None)
+def status_of(
+    schedule: Schedule, instance_id: UUID, last_seen_at: datetime, now: datetime, window: timedelta
+) -> DeviceStatus:
+    """Return the status of a device. ``window`` is the time within which it has to be seen."""
+    windows = schedule.windows_of(instance_id) if schedule.maintenance else ()
+    until = max((each.until for each in windows if each.since <= now < each.until), default=None)
     if now - last_seen_at <= window:
-        return Standing("heard", None, until)
+        return DeviceStatus("online", None, until)
     if until is not None:
-        return Standing("maintenance", None, until)
+        return DeviceStatus("maintenance", None, until)
     opened_at = last_seen_at
-    if place.hours is not None:
-        opened = place.hours.opened_at(now)
+    if schedule.hours is not None:
+        opened = schedule.hours.opened_at(now)
         if opened is None:
-            return Standing("closed")
+            return DeviceStatus("closed")
         opened_at = opened
-    quiet_until = _latest((each.until for each in said if each.until <= now), last_seen_at)
-    since = max(last_seen_at, opened_at, quiet_until)
+    since = max(last_seen_at, opened_at, *(each.until for each in windows if each.until <= now))
     if now - since > window:
-        return Standing("offline", since)
-    return Standing("closed" if opened_at == since else "maintenance")
-
-
-def _latest(moments: Iterable[datetime], least: datetime) -> datetime:
-    return max(moments, default=least)
+        return DeviceStatus("offline", since)
+    return DeviceStatus("closed" if opened_at == since else "maintenance")

@@ -3,11 +3,11 @@
 from sqlalchemy import select
 
 from agent.wire.operator_operations import DeviceDetailRequest
-from controlplane.devices.overview.listing import LINE, line_of, names_of_askers, rows
+from controlplane.devices.overview.listing import LINE, line_of, names_of_requesters, rows
 from controlplane.devices.overview.records import DeviceReply
 from controlplane.devices.overview.report_changes import RememberedChanges
 from controlplane.devices.reading import device_detail
-from controlplane.devices.timeline.history import presence_of
+from controlplane.devices.timeline.history import timeline_of
 from controlplane.operation.context import RequestContext
 from controlplane.storage.tables import Report
 
@@ -26,8 +26,10 @@ def device(
         detail=detail,
         row=row,
         lines=tuple(line_of(report) for report in context.session.scalars(query)),
-        askers=names_of_askers(context.session, {each.requested_by_id for each in detail.requests}),
+        requesters=names_of_requesters(
+            context.session, {each.requested_by_id for each in detail.requests}
+        ),
         changes=known.of_device(context, shown_device) if body.cursor is None else (),
-        presence=presence_of(context.session, shown_device, context.now),
+        timeline=timeline_of(context.session, shown_device, context.now),
         can_write=context.caller.can_write,
     )

@@ -6,15 +6,11 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import func, select
 
-from controlplane.devices.overview.listing import LINE, line_of, state_is, visible
-from controlplane.devices.overview.records import (
-    Count,
-    NamedReport,
-    SummaryReply,
-    SummaryRequest,
-)
-from controlplane.devices.priority import HEARD, SILENT, UNHEARD, Priority
+from controlplane.devices.overview import records
+from controlplane.devices.overview.listing import LINE, state_is, visible
+from controlplane.devices.priority import NOT_ONLINE, OFFLINE, ONLINE, Priority
 from controlplane.operation.context import RequestContext
+from controlplane.operation.records import record_of
 from controlplane.storage.tables import Device, Report
 
 REPORTS: Final = 12
@@ -22,11 +18,11 @@ VALUES_MAX: Final = 500
 """Versions or locations that are listed; a filter may name others."""
 
 
-def summary(context: RequestContext, _body: SummaryRequest) -> SummaryReply:
+def summary(context: RequestContext, _body: records.SummaryRequest) -> records.SummaryReply:
     """Count the devices, and name the newest reports."""
     groups = _groups(context)
     bound = [each for each in groups if each.priority != Priority.REVOKED]
-    return SummaryReply(
+    return records.SummaryReply(
         states=_states(context, groups),
         versions=_counts((each.version, each.devices) for each in bound),
         platforms=_counts((each.platform, each.devices) for each in bound),
@@ -40,35 +36,35 @@ class _Group(NamedTuple):
     """Devices that are alike in this."""
 
     priority: int
-    tone: str | None
+    severity: str | None
     platform: str
     version: str | None
     devices: int
 
 
 def _groups(context: RequestContext) -> list[_Group]:
-    alike = (Device.priority, Device.tone, Device.platform, Device.app_version)
+    alike = (Device.priority, Device.severity, Device.platform, Device.app_version)
     query = select(*alike, func.count()).where(visible(context)).group_by(*alike)
     return [_Group(*row) for row in context.session.execute(query)]
 
 
 def _states(context: RequestContext, groups: list[_Group]) -> dict[str, int]:
-    def total(priorities: Collection[int], tone: str | None = None) -> int:
+    def total(priorities: Collection[int], severity: str | None = None) -> int:
         return sum(
             each.devices
             for each in groups
-            if each.priority in priorities and (tone is None or each.tone == tone)
+            if each.priority in priorities and (severity is None or each.severity == severity)
         )
 
-    bound = HEARD | UNHEARD
+    bound = ONLINE | NOT_ONLINE
     working = select(func.count()).select_from(Device).where(visible(context))
     return {
         "all": total(list(Priority)),
-        "offline": total(SILENT),
+        "offline": total(OFFLINE),
         "never-seen": total({Priority.NEVER_SEEN}),
         "broken": total(bound, "bad"),
         "warned": total(bound, "warn"),
-        "online": total(HEARD),
+        "online": total(ONLINE),
         "closed": total({Priority.CLOSED}),
         "maintenance": total({Priority.MAINTENANCE}),
         "revoked": total({Priority.REVOKED}),
@@ -76,14 +72,14 @@ def _states(context: RequestContext, groups: list[_Group]) -> dict[str, int]:
     }
 
 
-def _counts(values: Iterable[tuple[str | None, int]]) -> tuple[Count, ...]:
+def _counts(values: Iterable[tuple[str | None, int]]) -> tuple[records.Count, ...]:
     found: Counter[str | None] = Counter()
     for value, count in values:
         found[value] += count
-    return tuple(Count(value=value, count=n) for value, n in found.most_common(VALUES_MAX))
+    return tuple(records.Count(value=value, count=n) for value, n in found.most_common(VALUES_MAX))
 
 
-def _locations(context: RequestContext) -> tuple[Count, ...]:
+def _locations(context: RequestContext) -> tuple[records.Count, ...]:
     query = (
         select(Device.location_id, func.count())
         .where(visible(context))
@@ -91,10 +87,10 @@ def _locations(context: RequestContext) -> tuple[Count, ...]:
         .order_by(Device.location_id)
         .limit(VALUES_MAX)
     )
-    return tuple(Count(value=value, count=n) for value, n in context.session.execute(query))
+    return tuple(records.Count(value=value, count=n) for value, n in context.session.execute(query))
 
 
-def _newest_reports(context: RequestContext) -> Iterable[NamedReport]:
+def _newest_reports(context: RequestContext) -> Iterable[records.NamedReport]:
     query = (
         select(Report, Device.legacy_install_id)
         .join(
@@ -110,4 +106,4 @@ def _newest_reports(context: RequestContext) -> Iterable[NamedReport]:
     if context.caller.locations:
         query = query.where(Report.location_id.in_(context.caller.locations))
     for report, name in context.session.execute(query):
-        yield NamedReport(**line_of(report).model_dump(), name=name, location_id=report.location_id)
+        yield record_of(records.NamedReport, report, report_id=report.id, name=name)

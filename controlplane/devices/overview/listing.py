@@ -1,4 +1,4 @@
-"""A page of devices, what is broken first, with all that a console shows of each."""
+"""A page of devices for the console, those with problems first."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -9,8 +9,8 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, and_, func, or_, select, true, tuple_, union_all
 from sqlalchemy.orm import Session, load_only
 
-from controlplane.devices.locations.locations import Places, places
-from controlplane.devices.locations.status import Standing, standing
+from controlplane.devices.locations.locations import schedules
+from controlplane.devices.locations.status import DeviceStatus, status_of
 from controlplane.devices.overview.pending import pending_requests_of
 from controlplane.devices.overview.records import (
     PAGE_DEFAULT,
@@ -22,18 +22,19 @@ from controlplane.devices.overview.records import (
     Row,
     RowState,
 )
-from controlplane.devices.priority import HEARD, SILENT, Priority
+from controlplane.devices.priority import OFFLINE, ONLINE, Priority
 from controlplane.devices.records import device_records
 from controlplane.devices.requests import lifecycle
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import Place
+from controlplane.operation.records import record_of
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import User
 from controlplane.storage.tables import ApiKey, Device, Report, Request
 
 WORDS_MAX: Final = 8
-ID_STARTS_AT: Final = 6
-"""Fewer characters of an id are no search for it: they are in half of all names."""
+ID_PREFIX_MIN: Final = 6
+"""Shorter words are not searched in ids: too many names contain them."""
 LINE = load_only(
     Report.id,
     Report.instance_id,
@@ -42,15 +43,15 @@ LINE = load_only(
     Report.kind,
     Report.outcome,
     Report.created_at,
-    Report.tone,
+    Report.severity,
     Report.headline,
     raiseload=True,
 )
-"""All of a report but its content."""
+"""The columns of a report without its content."""
 
 
 def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
-    """Return a page of devices, what needs a look first."""
+    """Return a page of devices, those with problems first."""
     size = body.size or PAGE_DEFAULT
     listing = (context.organization_id, "overview")
     query = (
@@ -75,7 +76,7 @@ def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
 
 
 def visible(context: RequestContext) -> ColumnElement[bool]:
-    """The devices that the caller may see."""
+    """Return the condition for devices that the caller may see."""
     own = Device.organization_id == context.caller.organization_id
     if not context.caller.locations:
         return own
@@ -95,24 +96,24 @@ def conditions(filters: Filters, now: datetime) -> list[ColumnElement[bool]]:
             else Device.app_version.is_(None)
         )
     words = (filters.search or "").split()[:WORDS_MAX]
-    return [*found, *(_holds(word) for word in words)]
+    return [*found, *(_contains(word) for word in words)]
 
 
 def state_is(state: str, now: datetime) -> ColumnElement[bool]:
-    """A broken device may be offline: then it is both."""
-    works = select(Request.binding_id).where(
+    """Return the condition for a state. A device may have several: broken and offline."""
+    working = select(Request.binding_id).where(
         Request.status.in_(lifecycle.OPEN), Request.expires_at > now
     )
     is_bound = Device.priority != Priority.REVOKED
     return {
-        "offline": Device.priority.in_(SILENT),
+        "offline": Device.priority.in_(OFFLINE),
         "closed": Device.priority == Priority.CLOSED,
         "maintenance": Device.priority == Priority.MAINTENANCE,
         "never-seen": Device.priority == Priority.NEVER_SEEN,
-        "broken": and_(is_bound, Device.tone == "bad"),
-        "warned": and_(is_bound, Device.tone == "warn"),
-        "online": Device.priority.in_(HEARD),
-        "working": Device.binding_id.in_(works),
+        "broken": and_(is_bound, Device.severity == "bad"),
+        "warned": and_(is_bound, Device.severity == "warn"),
+        "online": Device.priority.in_(ONLINE),
+        "working": Device.binding_id.in_(working),
         "revoked": Device.priority == Priority.REVOKED,
         "all": true(),
     }[state]
@@ -124,23 +125,33 @@ def rows(
     records = device_records(session, devices, now, settings)
     lines = _newest(session, devices)
     requests = _open_requests(session, devices, now)
-    wishes = pending_requests_of(session, devices)
-    said = places(session, now, {(each.organization_id, each.location_id) for each in devices})
+    pending = pending_requests_of(session, devices)
+    by_location = schedules(session, now, {(d.organization_id, d.location_id) for d in devices})
+    statuses = [
+        status_of(
+            by_location[each.organization_id, each.location_id],
+            each.instance_id,
+            each.last_seen_at,
+            now,
+            settings.offline_window,
+        )
+        for each in devices
+    ]
     return tuple(
         Row(
             device=record,
-            state=_state(device, said, now, settings),
-            maintenance_until=_maintenance_until(device, said, now, settings),
-            tone=device.tone,
+            state=_state(device, status),
+            maintenance_until=status.until,
+            severity=device.severity,
             reports=tuple(
                 lines[each]
                 for each in (device.network_report, device.application_report)
                 if each in lines
             ),
             requests=tuple(requests[device.binding_id]),
-            wishes=wishes.get((device.organization_id, device.instance_id), ()),
+            pending_requests=pending.get((device.organization_id, device.instance_id), ()),
         )
-        for device, record in zip(devices, records, strict=True)
+        for device, record, status in zip(devices, records, statuses, strict=True)
     )
 
 
@@ -154,20 +165,11 @@ def rows_at(
 
 
 def line_of(report: Report) -> ReportLine:
-    return ReportLine(
-        report_id=report.id,
-        instance_id=report.instance_id,
-        request_id=report.request_id,
-        kind=report.kind,
-        outcome=report.outcome,
-        created_at=report.created_at,
-        tone=report.tone,
-        headline=report.headline,
-    )
+    return record_of(ReportLine, report, report_id=report.id)
 
 
-def names_of_askers(session: Session, ids: Collection[str]) -> dict[str, str]:
-    """Return the names of the people and API keys that asked, by what requests call them."""
+def names_of_requesters(session: Session, ids: Collection[str]) -> dict[str, str]:
+    """Return the names of users and API keys, by the ids in requests."""
     keys = []
     for each in ids:
         try:
@@ -186,27 +188,12 @@ def _devices(session: Session, positions: Collection[int]) -> list[Device]:
     return list(session.scalars(query.order_by(Device.priority, Device.position)))
 
 
-def _state(device: Device, said: Places, now: datetime, settings: Settings) -> RowState:
+def _state(device: Device, status: DeviceStatus) -> RowState:
     if device.revoked_at is not None:
         return "revoked"
-    found = _standing(device, said, now, settings).state
-    if found == "heard":
-        return "online"
-    if found != "offline":
-        return found
-    return "offline" if device.last_seen_at > device.enrolled_at else "never-seen"
-
-
-def _maintenance_until(
-    device: Device, said: Places, now: datetime, settings: Settings
-) -> datetime | None:
-    return _standing(device, said, now, settings).until
-
-
-def _standing(device: Device, said: Places, now: datetime, settings: Settings) -> Standing:
-    place = said[device.organization_id, device.location_id]
-    window = settings.offline_window
-    return standing(place, device.instance_id, device.last_seen_at, now, window)
+    if status.state == "offline" and device.last_seen_at <= device.enrolled_at:
+        return "never-seen"
+    return status.state
 
 
 def _newest(session: Session, devices: Sequence[Device]) -> dict[int | None, ReportLine]:
@@ -228,24 +215,17 @@ def _open_requests(
         .order_by(Request.position)
     )
     requests = session.scalars(query).all()
-    askers = names_of_askers(session, {each.requested_by_id for each in requests})
+    requesters = names_of_requesters(session, {each.requested_by_id for each in requests})
     found: dict[UUID, list[OpenRequest]] = defaultdict(list)
     for each in requests:
         found[each.binding_id].append(
-            OpenRequest(
-                id=each.id,
-                kind=each.kind,
-                status=each.status,
-                created_at=each.created_at,
-                started_at=each.started_at,
-                asked_by=askers.get(each.requested_by_id),
-            )
+            record_of(OpenRequest, each, requested_by=requesters.get(each.requested_by_id))
         )
     return found
 
 
-def _holds(word: str) -> ColumnElement[bool]:
-    # As one text: each comparison of 50,000 devices counts. A word holds no blank.
+def _contains(word: str) -> ColumnElement[bool]:
+    # One text, so that each of 50,000 devices is compared once. A word contains no space.
     text = (
         Device.legacy_install_id.concat(" ")
         .concat(Device.location_id)
@@ -254,12 +234,12 @@ def _holds(word: str) -> ColumnElement[bool]:
         .concat(" ")
         .concat(func.coalesce(Device.app_version, ""))
     )
-    return or_(text.icontains(word, autoescape=True), *_begins_id(word))
+    return or_(text.icontains(word, autoescape=True), *_starts_id(word))
 
 
-def _begins_id(word: str) -> list[ColumnElement[bool]]:
-    """An id is found by its beginning, whichever way the database keeps it."""
+def _starts_id(word: str) -> list[ColumnElement[bool]]:
+    """Return the condition for ids that start with the word, in each database's format."""
     digits = word.replace("-", "").lower()
-    if not ID_STARTS_AT <= len(digits) <= 32 or set(digits) - set("0123456789abcdef"):
+    if not ID_PREFIX_MIN <= len(digits) <= 32 or set(digits) - set("0123456789abcdef"):
         return []
     return [Device.instance_id.between(UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f")))]

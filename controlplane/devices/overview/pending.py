@@ -1,4 +1,4 @@
-"""The wishes that wait, as the console shows them."""
+"""The pending requests of devices, as the console shows them."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,22 +8,23 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from controlplane.devices.overview.records import PendingRequestRecord
+from controlplane.operation.records import record_of
+from controlplane.storage.monitoring_tables import PendingRequest
 from controlplane.storage.tables import ApiKey, Device
-from controlplane.storage.watch_tables import PendingRequest
 
-OPEN: Final = ("waiting", "asked")
+OPEN: Final = ("waiting", "dispatched")
 
 
 def pending_requests_of(
     session: Session, devices: Sequence[Device]
 ) -> dict[tuple[str, UUID], tuple[PendingRequestRecord, ...]]:
-    """Return what waits for each of these devices, by organization and instance.
+    """Return the waiting pending requests, by organization and instance.
 
-    One whose request is under way is shown as that request.
+    A dispatched one is shown as its request.
     """
     query = (
         select(PendingRequest, ApiKey.name)
-        .outerjoin(ApiKey, ApiKey.id == PendingRequest.key_id)
+        .outerjoin(ApiKey, ApiKey.id == PendingRequest.requester_id)
         .where(
             PendingRequest.instance_id.in_([each.instance_id for each in devices]),
             PendingRequest.state == "waiting",
@@ -31,14 +32,8 @@ def pending_requests_of(
         .order_by(PendingRequest.position)
     )
     found: dict[tuple[str, UUID], tuple[PendingRequestRecord, ...]] = {}
-    for wish, name in session.execute(query):
-        record = PendingRequestRecord(
-            id=wish.id,
-            kind=wish.kind,
-            until=wish.until,
-            created_at=wish.created_at,
-            asked_by=name,
-        )
-        whose = (wish.organization_id, wish.instance_id)
-        found[whose] = (*found.get(whose, ()), record)
+    for row, name in session.execute(query):
+        record = record_of(PendingRequestRecord, row, requested_by=name)
+        key = (row.organization_id, row.instance_id)
+        found[key] = (*found.get(key, ()), record)
     return found

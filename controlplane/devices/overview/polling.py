@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import select
@@ -15,10 +15,8 @@ from controlplane.devices.overview.listing import rows_at
 from controlplane.devices.requests import lifecycle
 from controlplane.operation.permissions import callers
 from controlplane.settings import Settings
+from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device, Request
-
-AT_ONCE: Final = 500
-"""Devices of one statement."""
 
 Stamp = tuple[Any, ...]
 """What a row is made of, in short: a row is another only where its stamp is."""
@@ -51,7 +49,7 @@ class ConsolePoller:
 
     def _rows(self, session: Session, now: datetime, positions: list[int]) -> dict[int, ToldRow]:
         found: dict[int, ToldRow] = {}
-        for part in _parts(positions):
+        for part in in_steps(positions):
             for at, row in rows_at(session, part, now, self._settings).items():
                 place = row.device.organization_id, row.device.location_id
                 found[at] = ToldRow(*place, encode(row))
@@ -60,14 +58,14 @@ class ConsolePoller:
     def _stamped(
         self, session: Session, now: datetime, positions: Collection[int]
     ) -> Iterator[tuple[int, Stamp]]:
-        for part in _parts(list(positions)):
+        for part in in_steps(positions):
             query = select(
                 Device.position,
                 Device.binding_id,
                 Device.last_seen_at,
                 Device.revoked_at,
                 Device.priority,
-                Device.tone,
+                Device.severity,
                 Device.network_report,
                 Device.application_report,
             ).where(Device.position.in_(part))
@@ -102,8 +100,3 @@ def _open_requests(
     for row in session.execute(query):
         found[row.binding_id].append((row.id, row.status))
     return found
-
-
-def _parts(positions: list[int]) -> Iterator[list[int]]:
-    for at in range(0, len(positions), AT_ONCE):
-        yield positions[at : at + AT_ONCE]

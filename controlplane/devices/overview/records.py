@@ -9,7 +9,7 @@ from agent.wire.base import Absent, Array, Exact, MaxItems, Tolerant, Uuid
 from agent.wire.operator_operations import Device, DeviceDetailReply
 from agent.wire.text import Cursor, NonEmptyText, PayloadText
 from agent.wire.vocabulary import Kind, Outcome, Platform, RequestStatus
-from controlplane.devices.timeline.records import Presence
+from controlplane.devices.timeline.timeline import Timeline
 from controlplane.operation.storable_text import STORABLE
 
 RowState = Literal["offline", "never-seen", "online", "closed", "maintenance", "revoked"]
@@ -51,7 +51,7 @@ class ReportLine(Tolerant):
     kind: Kind
     outcome: Outcome
     created_at: datetime
-    tone: str | None
+    severity: str | None
     headline: str | None
 
 
@@ -61,31 +61,36 @@ class OpenRequest(Tolerant):
     status: RequestStatus
     created_at: datetime
     started_at: datetime | None
-    asked_by: str | None
+    requested_by: str | None
 
 
 class PendingRequestRecord(Tolerant):
-    """A report that is asked for when the device is heard."""
+    """A request that is created when the device is online."""
 
     id: Uuid
     kind: Kind
     until: datetime
     created_at: datetime
-    asked_by: str | None
+    requested_by: str | None
 
 
 class Row(Tolerant):
-    """``reports`` are the newest of each kind, ``requests`` those that are open, ``wishes`` those
-    that wait until the device is heard. ``state`` closed and maintenance are not heard, and need
-    not be; ``maintenance_until`` is also of one that is heard."""
+    """A device with its status.
+
+    Attributes:
+        state: a device that is closed or in maintenance is not online, and need not be.
+        maintenance_until: end of the maintenance window, also of a device that is online.
+        reports: the newest of each kind.
+        requests: the open ones.
+    """
 
     device: Device
     state: RowState
     maintenance_until: datetime | None
-    tone: str | None
+    severity: str | None
     reports: Array[ReportLine]
     requests: Array[OpenRequest]
-    wishes: Array[PendingRequestRecord]
+    pending_requests: Array[PendingRequestRecord]
 
 
 class OverviewReply(Tolerant):
@@ -116,7 +121,7 @@ class SummaryReply(Tolerant):
 
 
 class ReportChange(Tolerant):
-    tone: str
+    severity: str
     sentence: str
 
 
@@ -131,7 +136,7 @@ class ReportChanges(Tolerant):
     earlier_id: Uuid
     since: datetime
     verdict: str
-    tone: str
+    severity: str
     changes: Array[ReportChange]
     more: int
     not_compared: Array[str]
@@ -145,14 +150,18 @@ class ReportTableRequest(Exact):
 
 
 class DeviceReply(Tolerant):
-    """A page of `deviceDetail` with what the console adds: the newest row, a line for each report,
-    who asked, by the id that requests name, and, on the first page, what the newest report of each
-    kind says that the one before it did not, and thirty days of being heard."""
+    """A page of `deviceDetail` with more details for the console.
+
+    Attributes:
+        lines: one for each report.
+        requesters: names of users and API keys, by the ids in requests.
+        changes: differences of the newest reports from the previous ones; only on the first page.
+    """
 
     detail: DeviceDetailReply
     row: Row
     lines: Array[ReportLine]
-    askers: dict[str, str]
+    requesters: dict[str, str]
     changes: Array[ReportChanges]
-    presence: Presence
+    timeline: Timeline
     can_write: bool

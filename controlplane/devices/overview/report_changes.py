@@ -17,6 +17,7 @@ from agent.wire.payloads.by_kind import ReportPayload
 from controlplane.devices.overview.records import ReportChange, ReportChanges
 from controlplane.devices.records import payload_of
 from controlplane.operation.context import RequestContext
+from controlplane.operation.records import record_of
 from controlplane.storage.tables import Device, Report
 
 log = logging.getLogger("controlplane.devices.overview.report_changes")
@@ -107,10 +108,8 @@ def _record(earlier: Report, report: Report) -> ReportChanges | None:
         earlier_id=earlier.id,
         since=earlier.created_at,
         verdict=changes.verdict,
-        tone=changes.severity,
-        changes=tuple(
-            ReportChange(tone=each.severity, sentence=each.sentence) for each in changes.listed
-        ),
+        severity=changes.severity,
+        changes=tuple(record_of(ReportChange, each) for each in changes.listed),
         more=changes.more,
         not_compared=changes.not_compared,
     )

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from agent.presentation.headline import headline_of
 from agent.presentation.severity import Severity
 from agent.wire.payloads.by_kind import ReportPayload
-from controlplane.devices.priority import judge
+from controlplane.devices.priority import update_severity
 from controlplane.devices.records import payload_of
 from controlplane.storage.tables import Device, Report
 
@@ -24,7 +24,7 @@ REPORTS_A_STEP: Final = 20
 @dataclass(frozen=True, slots=True)
 class Summary:
     headline: str
-    tone: Severity
+    severity: Severity
 
 
 def summary_of(report: ReportPayload | None) -> Summary:
@@ -57,7 +57,7 @@ def sum_up_old(session: Session) -> int:
     reports = session.scalars(query).all()
     for report in reports:
         summary = _summary(partial(payload_of, report))
-        report.headline, report.tone = summary.headline, summary.tone
+        report.headline, report.severity = summary.headline, summary.severity
     session.flush()
     positions = [report.position for report in reports]
     is_newest = Device.network_report.in_(positions) | Device.application_report.in_(positions)
@@ -65,5 +65,5 @@ def sum_up_old(session: Session) -> int:
     for device in session.scalars(
         select(Device).where(Device.instance_id.in_(instances), is_newest)
     ):
-        judge(session, device)
+        update_severity(session, device)
     return len(reports)

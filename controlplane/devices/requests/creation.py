@@ -24,7 +24,7 @@ def ask(
     kind: Kind,
     *,
     request_id: UUID,
-    asked_by: str,
+    requested_by: str,
     now: datetime,
     settings: Settings,
 ) -> Request:
@@ -38,7 +38,7 @@ def ask(
         binding_id=device.binding_id,
         organization_id=device.organization_id,
         location_id=device.location_id,
-        requested_by_id=asked_by,
+        requested_by_id=requested_by,
         kind=kind,
         status=lifecycle.INITIAL,
         expires_at=now + settings.request_ttl,

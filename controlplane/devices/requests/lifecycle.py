@@ -9,15 +9,14 @@
 
 Rules:
 
-1. Acknowledgements move forward only. One that comes twice, or late because a reply was lost,
-   is accepted and changes nothing: the device must be able to repeat itself.
-2. A result is taken from every state that has none yet, without asking for acknowledgements:
-   they may have been lost. It is taken from ``expired`` too, because the work was done and the
-   report is true; the request then tells how it really ended.
+1. Acknowledgements move forward only. A repeated one, or a late one after a lost reply, is accepted
+   and changes nothing, so that the device can repeat it.
+2. A result is accepted in every state without one, also without acknowledgements: they may have
+   been lost. It is accepted in ``expired`` too, because the report exists.
 3. ``completed``, ``partial`` and ``failed`` never change.
-4. What is not finished at its ``expiresAt``, or whose binding ends, expires. An expired request
-   cannot be acknowledged: the device should not begin it.
-5. A pair that the table does not name is refused.
+4. A request that is not finished at its ``expiresAt``, or whose binding ends, expires. An expired
+   request cannot be acknowledged: the device should not start it.
+5. A transition that is not in the table is refused.
 """
 
 from collections.abc import Mapping
@@ -42,35 +41,20 @@ INITIAL: Final[RequestStatus] = "queued"
 FINISHED: Final[frozenset[RequestStatus]] = frozenset({"completed", "partial", "failed"})
 OPEN: Final[frozenset[RequestStatus]] = frozenset({"queued", "received", "running"})
 DELIVERED: Final[frozenset[RequestStatus]] = frozenset({"queued", "received"})
-"""What a device that asks for its commands is given: all it has not said to be running."""
+"""Requests that are sent to the device: it has not acknowledged them as running."""
 
-_RESULTS: Final[Mapping[Event, RequestStatus]] = {
+_ENDS: Final[Mapping[Event, RequestStatus]] = {
     "result:completed": "completed",
     "result:partial": "partial",
     "result:failed": "failed",
+    "expire": "expired",
+    "revoke": "expired",
 }
-_ENDS: Final[Mapping[Event, RequestStatus]] = {"expire": "expired", "revoke": "expired"}
-
 TRANSITIONS: Final[Mapping[RequestStatus, Mapping[Event, RequestStatus]]] = {
-    "queued": {
-        "acknowledge:received": "received",
-        "acknowledge:running": "running",
-        **_RESULTS,
-        **_ENDS,
-    },
-    "received": {
-        "acknowledge:received": "received",
-        "acknowledge:running": "running",
-        **_RESULTS,
-        **_ENDS,
-    },
-    "running": {
-        "acknowledge:received": "running",
-        "acknowledge:running": "running",
-        **_RESULTS,
-        **_ENDS,
-    },
-    "expired": {**_RESULTS, **_ENDS},
+    "queued": {"acknowledge:received": "received", "acknowledge:running": "running", **_ENDS},
+    "received": {"acknowledge:received": "received", "acknowledge:running": "running", **_ENDS},
+    "running": {"acknowledge:received": "running", "acknowledge:running": "running", **_ENDS},
+    "expired": _ENDS,
     "completed": {},
     "partial": {},
     "failed": {},
@@ -78,7 +62,7 @@ TRANSITIONS: Final[Mapping[RequestStatus, Mapping[Event, RequestStatus]]] = {
 
 
 class TransitionRefusedError(Exception):
-    """The table has no such move."""
+    """The table does not contain the transition."""
 
     def __init__(self, status: RequestStatus, event: Event) -> None:
         super().__init__(f"{event} is not possible for a request that is {status}")
@@ -105,5 +89,5 @@ def result(outcome: Outcome) -> Event:
 
 
 def is_due(status: RequestStatus, expires_at: datetime, now: datetime) -> bool:
-    """Tell whether the request has to expire now."""
+    """Return whether the request is open and past its expiry."""
     return status in OPEN and now >= expires_at

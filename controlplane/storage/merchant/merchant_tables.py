@@ -15,7 +15,7 @@ from controlplane.storage.merchant.columns import RowPosition
 from controlplane.storage.tables import Base
 
 NO_CURRENCY: Final = "XXX"
-"""ISO 4217's own code for it: such a location has a name and devices, and no figures."""
+"""The code of ISO 4217 for "no currency": the location has devices, but no sales and figures."""
 
 
 class Organization(Base):
@@ -29,16 +29,20 @@ class Organization(Base):
 
 
 class Location(Base):
-    """A venue. ``zone`` is an IANA name; None or a name that is none means that days are counted
-    in UTC, which figures say. A zone is changed by `controlplane.merchant.zones` only: the rollups
-    hold local hours. ``currency`` is an ISO 4217 code, `NO_CURRENCY` where nothing is sold."""
+    """A venue.
+
+    ``name`` is None until an operator names it. ``zone`` is an IANA name; with None or an invalid
+    name, days are those of UTC, which the figures report. Only `controlplane.merchant.locations`
+    changes it, because the rollups contain local hours. ``currency`` is an ISO 4217 code, or
+    `NO_CURRENCY` without sales.
+    """
 
     __tablename__ = "locations"
     __table_args__ = (UniqueConstraint("organization_id", "id", name="locations_by_id"),)
     position: Mapped[RowPosition]
     id: Mapped[str]
     organization_id: Mapped[str]
-    name: Mapped[str]
+    name: Mapped[str | None]
     zone: Mapped[str | None]
     currency: Mapped[str]
     created_at: Mapped[datetime]

@@ -109,3 +109,7 @@ class ItemSpanRollup(ItemSums, Base):
     span: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     currency: Mapped[str] = mapped_column(primary_key=True)
     snapshot: Mapped[Wide] = mapped_column(primary_key=True, autoincrement=False)
+
+
+ROLLUPS = (HourRollup, DayRollup, UnitRollup, ItemDayRollup, ItemSpanRollup)
+"""In the order in which they are written."""

@@ -20,8 +20,8 @@ from controlplane.accounts import sessions
 from controlplane.accounts.messages import SignInRequest
 from controlplane.accounts.names import organization_records
 from controlplane.accounts.oauth import grants
-from controlplane.accounts.oauth.asked import Asked, Reply, read_parameters
 from controlplane.accounts.oauth.metadata import AUTHORIZE
+from controlplane.accounts.oauth.oauth_request import OAuthReply, OAuthRequest, read_parameters
 from controlplane.accounts.oauth.redirects import form_source, host_of
 from controlplane.accounts.users import memberships
 from controlplane.operation import permissions
@@ -75,7 +75,7 @@ async def authorize(limit: RateLimit, core: Core, request: Request) -> Response:
 async def _show(core: Core, request: Request, issuer: str) -> Response:
     asked = _asked("GET", issuer, request.url.query)
     found = await find_view(core, asked, cookies.token_of(core, request))
-    if isinstance(found, Reply):
+    if isinstance(found, OAuthReply):
         return to_client(found)
     if found.consent is None:
         return sign_in_page(asked.query, client=found.client)
@@ -118,7 +118,7 @@ async def sign_in(core: Core, request: Request) -> Response:
         token, _ = await SignIn(core, request).sign_in(parse_part(SignInRequest, body))
     except Refusal as refusal:
         found = await find_view(core, asked, None)
-        if isinstance(found, Reply):
+        if isinstance(found, OAuthReply):
             return to_client(found)
         return sign_in_page(
             asked.query,
@@ -131,15 +131,15 @@ async def sign_in(core: Core, request: Request) -> Response:
     return _again(asked, cookies.cookie(core, request, token))
 
 
-async def find_view(core: Core, asked: Asked, token: str | None) -> View | Reply:
+async def find_view(core: Core, asked: OAuthRequest, token: str | None) -> View | OAuthReply:
     """Return the view for a request of a client, or the reply that refuses the request."""
     now = core.clock()
 
-    def work(session: Session) -> View | Reply:
+    def work(session: Session) -> View | OAuthReply:
         from controlplane.accounts.oauth.authorization_server import Server
 
         client = Server(session, now, asked.issuer).check(asked)
-        if isinstance(client, Reply):
+        if isinstance(client, OAuthReply):
             return client
         found = token and permissions.of_session(session, sessions.hash_token(token), now)
         if not token or not found:
@@ -149,7 +149,7 @@ async def find_view(core: Core, asked: Asked, token: str | None) -> View | Reply
     return await core.read(work)
 
 
-def to_client(reply: Reply) -> Response:
+def to_client(reply: OAuthReply) -> Response:
     """Redirect the browser to the client with the reply. Raises the refusal if it has no address.
 
     303: a browser must not send the form to the client (RFC 9700, 4.12).
@@ -172,26 +172,26 @@ async def _signed_in(core: Core, token: str) -> Caller | None:
 
 
 async def _answer(
-    core: Core, asked: Asked, caller: Caller, organization_id: str | None, address: str
-) -> Reply:
+    core: Core, asked: OAuthRequest, caller: Caller, organization_id: str | None, address: str
+) -> OAuthReply:
     """Return the reply for the client. ``organization_id`` is None if the user denied access."""
     now = core.clock()
 
-    def work(session: Session) -> Reply:
-        from controlplane.accounts.oauth.authorization_server import Person, Server
+    def work(session: Session) -> OAuthReply:
+        from controlplane.accounts.oauth.authorization_server import ConsentingUser, Server
 
         assert caller.owner_id is not None  # noqa: S101 - a session has a user
         server = Server(session, now, asked.issuer)
         checked = server.check(asked)
-        if isinstance(checked, Reply):
+        if isinstance(checked, OAuthReply):
             return checked
         person = None
         if organization_id is not None:
-            grants.hold(session, caller.owner_id)
+            grants.lock_user(session, caller.owner_id)
             of = {each.organization_id for each in memberships(session, caller.owner_id)}
             if organization_id not in of:
                 raise invalid_request("you are not a member of the organization")
-            person = Person(caller.owner_id, organization_id)
+            person = ConsentingUser(caller.owner_id, organization_id)
             event = Event("grant.create", Subject("client", checked.id, checked.name))
             note_call(
                 session, caller, event,
@@ -203,7 +203,7 @@ async def _answer(
 
 
 def _consent(
-    session: Session, asked: Asked, client: OAuthClient, caller: Caller, token: str
+    session: Session, asked: OAuthRequest, client: OAuthClient, caller: Caller, token: str
 ) -> Consent:
     user = session.get_one(User, caller.owner_id)
     redirect_uri = asked.parameters["redirect_uri"]
@@ -228,11 +228,11 @@ def _places(locations: Sequence[str]) -> str:
     return f"{len(locations)} location{'s' if len(locations) > 1 else ''}"
 
 
-def _asked(method: str, issuer: str, query: str) -> Asked:
-    return Asked(method, issuer, AUTHORIZE, *read_parameters(query))
+def _asked(method: str, issuer: str, query: str) -> OAuthRequest:
+    return OAuthRequest(method, issuer, AUTHORIZE, *read_parameters(query))
 
 
-def _again(asked: Asked, cookie: str | None = None) -> Response:
+def _again(asked: OAuthRequest, cookie: str | None = None) -> Response:
     """Redirect to the page again. The address is made of parsed parameters, so it stays here."""
     headers = {"location": f"{AUTHORIZE}?{asked.query}"}
     if cookie is not None:

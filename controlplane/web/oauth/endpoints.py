@@ -9,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from controlplane.accounts.oauth.asked import Asked, Reply, read_parameters
 from controlplane.accounts.oauth.metadata import (
     AUTHORIZE,
     REGISTER,
@@ -22,6 +21,7 @@ from controlplane.accounts.oauth.metadata import (
     resource_metadata,
     server_metadata,
 )
+from controlplane.accounts.oauth.oauth_request import OAuthReply, OAuthRequest, read_parameters
 from controlplane.operation.bodies import parse_json
 from controlplane.operation.fairness import RateLimit
 from controlplane.web.admission import Handler, read_body, require_json, require_method
@@ -73,16 +73,16 @@ async def metadata(
 async def register(limit: RateLimit, core: Core, request: Request) -> Response:
     """Register a client by its own description (RFC 7591). No credential is required."""
     require_method(request, "POST")
-    asked = Asked("POST", issuer_of(core, request), request.url.path, {})
+    asked = OAuthRequest("POST", issuer_of(core, request), request.url.path, {})
     count(core, request, limit)
     require_json(request.headers)
     body = parse_json(await read_body(core, request, REGISTRATION_MAX_BYTES))
 
-    def work(server: Any) -> Reply:
+    def work(server: Any) -> OAuthReply:
         from controlplane.accounts.oauth.registration import registration_request
 
         request = registration_request(asked, body)
-        reply: Reply = server.create_endpoint_response("client_registration", request)
+        reply: OAuthReply = server.create_endpoint_response("client_registration", request)
         return reply
 
     return await _call(core, asked, work)
@@ -102,20 +102,20 @@ async def revoke(limit: RateLimit, core: Core, request: Request) -> Response:
     )
 
 
-async def _read(core: Core, request: Request, limit: RateLimit) -> Asked:
+async def _read(core: Core, request: Request, limit: RateLimit) -> OAuthRequest:
     """Return the request in the form of a client. Raises the refusal."""
     require_method(request, "POST")
     issuer = issuer_of(core, request)
     count(core, request, limit)
     parameters, resources = read_parameters(await read_form(core, request))
-    return Asked("POST", issuer, request.url.path, parameters, resources)
+    return OAuthRequest("POST", issuer, request.url.path, parameters, resources)
 
 
-async def _call(core: Core, asked: Asked, work: Callable[[Any], Reply]) -> Response:
+async def _call(core: Core, asked: OAuthRequest, work: Callable[[Any], OAuthReply]) -> Response:
     """Return the response of the authorization server to a request."""
     now = core.clock()
 
-    def transact(session: Session) -> Reply:
+    def transact(session: Session) -> OAuthReply:
         from controlplane.accounts.oauth.authorization_server import Server
 
         return work(Server(session, now, asked.issuer))

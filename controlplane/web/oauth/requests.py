@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from starlette.requests import Request
 
-from controlplane.accounts.oauth.asked import PARAMETERS_MAX
+from controlplane.accounts.oauth.oauth_request import PARAMETERS_MAX
 from controlplane.accounts.throttle import network_of
 from controlplane.operation.errors import Refusal, invalid_request, rate_limited
 from controlplane.operation.fairness import RateLimit, spread

@@ -17,7 +17,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from agent import __version__
-from controlplane.devices.priority import HEARD, Priority
+from controlplane.devices.priority import ONLINE, Priority
 from controlplane.storage.tables import Device, Report
 
 SUMMED = {
@@ -50,7 +50,7 @@ def look(session: Session) -> Found:
         select(Device.priority, func.count()).group_by(Device.priority)
     ):
         place = Priority(priority)
-        devices[STATES.get(place, "online" if place in HEARD else "offline")] += count
+        devices[STATES.get(place, "online" if place in ONLINE else "offline")] += count
     waiting = select(func.count()).where(Report.tracker_status == "pending")
     return Found(devices, session.scalars(waiting).one())
 

@@ -16,7 +16,7 @@ from sqlalchemy import exists, select
 from sqlalchemy.orm import Session, aliased
 
 from controlplane.settings import Settings
-from controlplane.storage.watch_tables import NoticeDelivery
+from controlplane.storage.monitoring_tables import AlertNotification
 from controlplane.web.observability.metrics import Metrics, TrackerResult
 from controlplane.web.webhooks.sending import BATCH, Claim, backoff_s
 
@@ -26,7 +26,7 @@ SECRET_BYTES: Final = range(24, 65)
 
 
 @dataclass(frozen=True, slots=True)
-class NoticeOutbox:
+class AlertOutbox:
     settings: Settings
     name: str = "webhook"
 
@@ -35,24 +35,24 @@ class NoticeOutbox:
         return self.settings.notify_url or ""
 
     def claim(self, session: Session, now: datetime) -> Sequence[Claim]:
-        opening = aliased(NoticeDelivery)
+        opening = aliased(AlertNotification)
         is_too_early = exists().where(
-            NoticeDelivery.is_end,
-            opening.notice_id == NoticeDelivery.notice_id,
-            ~opening.is_end,
+            AlertNotification.is_resolved,
+            opening.alert_id == AlertNotification.alert_id,
+            ~opening.is_resolved,
             opening.status == "pending",
         )
         query = (
-            select(NoticeDelivery)
-            .where(NoticeDelivery.due_at <= now, ~is_too_early)
-            .order_by(NoticeDelivery.due_at, NoticeDelivery.position)
+            select(AlertNotification)
+            .where(AlertNotification.due_at <= now, ~is_too_early)
+            .order_by(AlertNotification.due_at, AlertNotification.position)
             .limit(BATCH)
             .with_for_update(skip_locked=True)
         )
         return [self._claim(row, now) for row in session.scalars(query).all()]
 
     def conclude(self, session: Session, claim: Claim, now: datetime, *, is_sent: bool) -> str:
-        query = select(NoticeDelivery).where(NoticeDelivery.id == claim.id).with_for_update()
+        query = select(AlertNotification).where(AlertNotification.id == claim.id).with_for_update()
         row = session.scalars(query).one()
         if row.status != "pending":
             return row.status
@@ -66,7 +66,7 @@ class NoticeOutbox:
     def count(self, metrics: Metrics, result: TrackerResult) -> None:
         """There is no metric for notifications."""
 
-    def _claim(self, row: NoticeDelivery, now: datetime) -> Claim:
+    def _claim(self, row: AlertNotification, now: datetime) -> Claim:
         row.attempts += 1
         wait_s = self.settings.tracker_timeout_s + backoff_s(row.attempts)
         row.due_at = now + timedelta(seconds=wait_s)
@@ -77,7 +77,7 @@ class NoticeOutbox:
             headers["webhook-signature"] = signature(
                 self.settings.notify_secret, row.id, headers["webhook-timestamp"], content
             )
-        return Claim(row.id, row.notice_id, row.attempts, content, headers)
+        return Claim(row.id, row.alert_id, row.attempts, content, headers)
 
 
 def signature(secret: bytes, message_id: str, timestamp: str, content: bytes) -> str:

@@ -54,8 +54,8 @@ FILTERS: Final[tuple[dict[str, Any], ...]] = (
 def devices() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Give a device and its newest report for each position."""
     for position in range(1, DEVICES + 1):
-        tone = random.choices(("good", "warn", "bad"), (80, 15, 5))[0]
-        states = (priority_of(tone), Priority.OFFLINE, Priority.NEVER_SEEN, Priority.REVOKED)
+        severity = random.choices(("good", "warn", "bad"), (80, 15, 5))[0]
+        states = (priority_of(severity), Priority.OFFLINE, Priority.NEVER_SEEN, Priority.REVOKED)
         priority = random.choices(states, (90, 5, 2, 3))[0]
         unheard_for_s = 3600 if priority == Priority.OFFLINE else random.randrange(60)
         seen = NOW - timedelta(seconds=unheard_for_s)
@@ -72,7 +72,7 @@ def devices() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
                 "key_id": uuid.uuid4(), "legacy_install_id": f"till-{position:05}",
                 "app_version": random.choice(("0.1.0", "0.2.0", None)), "capabilities": ["network"],
                 "platform": random.choice(("linux", "windows")), "public_key": "a" * 88,
-                "foreground": False, "enrolled_at": NOW, "last_seen_at": seen, "tone": tone,
+                "foreground": False, "enrolled_at": NOW, "last_seen_at": seen, "severity": severity,
                 "revoked_at": NOW if priority == Priority.REVOKED else None, "priority": priority,
                 "network_report": position,
             },
@@ -80,7 +80,7 @@ def devices() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
                 "id": uuid.uuid4(), "kind": "network", "outcome": "completed",
                 "payload": "{}" * 2000, "payload_hash": "x", "body_hash": "x",
                 "tracker_status": "disabled", "tracker_event_id": "x", "tracker_attempts": 0,
-                "tone": tone, "updated_at": NOW,
+                "severity": severity, "updated_at": NOW,
                 "headline": "The printer Bar has moved to 192.168.1.61:9100. And 2 more.",
             },
         )  # fmt: skip

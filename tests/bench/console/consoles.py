@@ -41,7 +41,7 @@ def device(position: int) -> dict[str, Any]:
         "location_id": f"loc-{position % 500:04}", "legacy_install_id": f"till-{position}",
         "app_version": "0.1.0", "capabilities": ["network"], "platform": "linux", "public_key": "",
         "user_id": "u", "foreground": False, "created_at": NOW, "enrolled_at": NOW,
-        "last_seen_at": NOW + timedelta(seconds=60), "priority": 4, "tone": "good",
+        "last_seen_at": NOW + timedelta(seconds=60), "priority": 4, "severity": "good",
     }  # fmt: skip
 
 

@@ -83,7 +83,7 @@ def test_the_retail_api_does_what_its_document_says(tmp_path: Path) -> None:
 
 def made_tokens(session: Session) -> list[str]:
     return [
-        make_link(session, channel="chat", asked_by="Ada", now=system_clock()).token
+        make_link(session, channel="chat", requested_by="Ada", now=system_clock()).token
         for _ in range(TOKENS)
     ]
 

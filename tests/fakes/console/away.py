@@ -1,4 +1,4 @@
-"""A device that is not heard: its thirty days, and a report that is asked for when it is back."""
+"""A device that is offline: its timeline, and a pending request."""
 
 from datetime import timedelta
 from typing import Any, Final
@@ -12,8 +12,8 @@ from controlplane.devices.locations.locations import add_maintenance, set_locati
 from controlplane.devices.locations.status import Maintenance
 from controlplane.devices.priority import Priority
 from controlplane.storage.database import Database
+from controlplane.storage.monitoring_tables import MonitoringState, OfflineInterval
 from controlplane.storage.tables import Device
-from controlplane.storage.watch_tables import Gap, Listened
 from tests.fakes.console.page import Page
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
@@ -30,9 +30,9 @@ async def when_back(
             await device.submit(requestId=command["requestId"], kind=command["kind"])
     put_away(database, device)
     await page.go(f"#/device/{device.instance_id}")
-    await page.click("#wish-network")
-    told["wished"] = await page.until("document.querySelector('.wishes')?.innerText")
-    told["days"] = await page.run("document.querySelector('.strip svg').ariaLabel")
+    await page.click("#pending-network")
+    told["pending"] = await page.until("document.querySelector('.cards.pending')?.innerText")
+    told["days"] = await page.run("document.querySelector('.timeline svg').ariaLabel")
     await page.look("device-away")
     await page.go("#/devices")
     told["waiting"] = await page.until(
@@ -42,14 +42,14 @@ async def when_back(
     await page.look("devices-waiting")
     await page.go(f"#/device/{device.instance_id}")
     await page.click("#cancel-network")
-    told["cancelled"] = await page.until("!document.querySelector('.wishes') && 'cancelled'")
+    told["cancelled"] = await page.until("!document.querySelector('.cards.pending') && 'cancelled'")
     await device.heartbeat()
     await page.go("#/devices")
     await page.until(ROWS)
 
 
 def put_away(file: str, device: SimulatedDevice) -> None:
-    """Write what a month would have written, and that it is not heard now."""
+    """Write the liveness of a month, with the device offline now."""
     now = system_clock()
     database = Database(file)
 
@@ -58,17 +58,17 @@ def put_away(file: str, device: SimulatedDevice) -> None:
         row = session.scalars(query).one()
         row.created_at = row.enrolled_at = now - timedelta(days=26)
         row.last_seen_at, row.priority = now - timedelta(hours=2), Priority.OFFLINE
-        noted = session.get(Listened, 1)
+        noted = session.get(MonitoringState, 1)
         assert noted is not None
-        noted.began_at = now - timedelta(days=40)
-        session.execute(delete(Gap).where(Gap.device == row.position))
+        noted.started_at = now - timedelta(days=40)
+        session.execute(delete(OfflineInterval).where(OfflineInterval.device == row.position))
         for days, hours in SILENCES:
             since = now - timedelta(days=days)
             until = since + timedelta(hours=hours)
-            session.add(Gap(device=row.position, since=since, until=until))
-        session.add(Gap(device=row.position, since=row.last_seen_at, until=None))
+            session.add(OfflineInterval(device=row.position, since=since, until=until))
+        session.add(OfflineInterval(device=row.position, since=row.last_seen_at, until=None))
         at = (row.organization_id, row.location_id)
-        set_location(session, at, "Europe/Riga", None)
+        set_location(session, at, "Europe/Riga", None, now)
         since = now - timedelta(days=20)
         window = Maintenance(None, since, since + timedelta(hours=15))
         add_maintenance(session, at, window, "new cables")

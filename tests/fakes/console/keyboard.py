@@ -60,29 +60,29 @@ async def _list(page: Page, told: dict[str, Any]) -> None:
 async def _ask(page: Page, told: dict[str, Any]) -> None:
     await page.tab_to("td.choose input")
     await page.press(" ")
-    await page.until("!document.querySelector('#ask-selected').disabled")
-    await page.tab_to("#ask-selected", back=True)
+    await page.until("!document.querySelector('#request-selected').disabled")
+    await page.tab_to("#request-selected", back=True)
     await page.press("Enter")
-    await page.until("document.getElementById('ask').open")
+    await page.until("document.getElementById('request-dialog').open")
     await page.press("Escape")
     told["after escape"] = await page.until(
-        "!document.getElementById('ask').open && document.activeElement.id"
+        "!document.getElementById('request-dialog').open && document.activeElement.id"
     )
     await page.press("Enter")
-    await page.until("document.getElementById('ask').open")
-    await page.tab_to("#ask input[type=radio]")
+    await page.until("document.getElementById('request-dialog').open")
+    await page.tab_to("#request-dialog input[type=radio]")
     await page.press("ArrowDown")
     told["kind"] = await page.run("document.activeElement.value")
-    await page.tab_to("#ask-start")
+    await page.tab_to("#request-start")
     await page.press("Enter")
     told["result"] = await page.until(
-        "document.getElementById('ask-start').hidden && "
-        "document.getElementById('ask-result').textContent"
+        "document.getElementById('request-start').hidden && "
+        "document.getElementById('request-result').textContent"
     )
-    told["on close"] = await page.until("document.activeElement.id === 'ask-close'")
+    told["on close"] = await page.until("document.activeElement.id === 'request-close'")
     await page.press("Enter")
     told["after dialog"] = await page.until(
-        "!document.getElementById('ask').open && document.activeElement.id"
+        "!document.getElementById('request-dialog').open && document.activeElement.id"
     )
 
 
@@ -90,10 +90,10 @@ async def _device(page: Page, told: dict[str, Any], till: Any) -> None:
     link = f"td.who a[href='#/device/{till.instance_id}']"
     await page.tab_to(link)
     await page.press("Enter")
-    await page.until("document.querySelector('#ask-network')")
-    await page.tab_to("#ask-network")
+    await page.until("document.querySelector('#request-network')")
+    await page.tab_to("#request-network")
     await page.press("Enter")
-    await page.until("document.querySelector('#ask-network').ariaDisabled === 'true'")
+    await page.until("document.querySelector('#request-network').ariaDisabled === 'true'")
     told["after asking"] = await page.run("document.activeElement.id")
     request = next(each for each in await till.commands() if each["kind"] == "network")
     told["said"] = []

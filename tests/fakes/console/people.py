@@ -11,7 +11,7 @@ from controlplane.accounts import users
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
 from controlplane.accounts.passwords import hashed
 from controlplane.clock import system_clock
-from controlplane.merchant.places import name_organization
+from controlplane.merchant.locations import name_organization
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import SignInSession
 from controlplane.storage.database import Database
@@ -76,7 +76,7 @@ async def _support(page: Page, told: dict[str, Any], file: str) -> None:
 
     def work(session: Session) -> str:
         set_channel(session, kind="email", address="help@example.com", hours="9 to 17")
-        made = make_link(session, channel="telegram @venue", asked_by="Eve", now=system_clock())
+        made = make_link(session, channel="telegram @venue", requested_by="Eve", now=system_clock())
         return made.token
 
     token = database.write(work)
@@ -137,8 +137,8 @@ async def _sign_in(page: Page, told: dict[str, Any], url: str) -> None:
 async def _ask(page: Page, instance_id: str) -> None:
     """A call that writes, by the cookie."""
     await page.go(f"#/device/{instance_id}")
-    await page.click("#ask-network")
-    await page.until("document.querySelector('#ask-network').ariaDisabled === 'true'")
+    await page.click("#request-network")
+    await page.until("document.querySelector('#request-network').ariaDisabled === 'true'")
 
 
 async def _profile(page: Page, told: dict[str, Any], http: httpx2.AsyncClient) -> None:

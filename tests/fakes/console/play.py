@@ -14,7 +14,8 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 HOSTILE: Final = '<img src=x onerror="document.title=1">'
 NAMES: Final = "[...document.querySelectorAll('td.who .name')].map((each) => each.textContent)"
 TILES: Final = "[...document.querySelectorAll('.tile')].map((each) => each.innerText).join('|')"
-CSV: Final = """import("/console/saving.js").then(({ csv }) => csv([{ state: "online", reports: [],
+CSV: Final = """import("/console/downloads.js").then(({ csv }) => csv([{ state: "online",
+  reports: [],
   requests: [], device: { legacyInstallId: '=1+"1"', locationId: "@home", platform: "linux",
   appVersion: null, lastSeenAt: "2026-11-20T12:00:00Z", instanceId: "-1" } }]))"""
 SAVED: Final = """new Promise((found) => {
@@ -122,14 +123,14 @@ async def find(page: Page, told: dict[str, Any]) -> None:
 
 async def ask_one(page: Page, told: dict[str, Any], kitchen: SimulatedDevice) -> None:
     await page.click("td.who .name")
-    await page.until("document.querySelector('#ask-network')")
+    await page.until("document.querySelector('#request-network')")
     told["device title"] = await page.until(
         "document.title.startsWith('till-kitchen') && document.title"
     )
-    await page.click("#ask-network")
+    await page.click("#request-network")
     told["asked"] = await page.until(
-        "document.querySelector('#ask-network').ariaDisabled === 'true' && "
-        "document.querySelector('#ask-network').textContent"
+        "document.querySelector('#request-network').ariaDisabled === 'true' && "
+        "document.querySelector('#request-network').textContent"
     )
     (command,) = await kitchen.commands()
     await kitchen.acknowledge(command["requestId"], "received")
@@ -145,7 +146,7 @@ async def ask_one(page: Page, told: dict[str, Any], kitchen: SimulatedDevice) ->
     await page.look("device-running")
     await kitchen.submit(NETWORK, requestId=command["requestId"])
     told["line"] = await page.until(
-        "document.querySelector('#ask-network').ariaDisabled !== 'true' && "
+        "document.querySelector('#request-network').ariaDisabled !== 'true' && "
         "document.querySelector('table.history tbody tr:first-child td.says a span:last-child')"
         ".textContent"
     )
@@ -189,15 +190,15 @@ async def ask_many(page: Page, told: dict[str, Any]) -> None:
     await page.run(
         "[...document.querySelectorAll('td.choose input')].forEach((each) => each.click())"
     )
-    await page.click("#ask-selected")
+    await page.click("#request-selected")
     await page.look("asking")
-    await page.click("#ask-start")
+    await page.click("#request-start")
     told["many"] = await page.until(
-        "document.getElementById('ask-start').hidden && "
-        "document.getElementById('ask-result').textContent"
+        "document.getElementById('request-start').hidden && "
+        "document.getElementById('request-result').textContent"
     )
     await page.look("asked")
-    await page.click("#ask-close")
+    await page.click("#request-close")
 
 
 async def revoke(page: Page, told: dict[str, Any], bar: SimulatedDevice) -> None:

@@ -28,8 +28,8 @@ def _link(state: str, organization: Schema, ended: Schema, more: Mapping[str, Sc
         {
             "id": UUID,
             "channel": WORDS,
-            "askedBy": WORDS,
-            "askedAt": MOMENT,
+            "requestedBy": WORDS,
+            "requestedAt": MOMENT,
             "expiresAt": MOMENT,
             "state": {"const": state},
             "organizationId": organization,
@@ -73,7 +73,7 @@ OPERATIONS: Final[Mapping[str, tuple[Schema | None, Schema]]] = {
 }
 """The body that is asked, None for none, and the one that is answered."""
 REFUSALS: Final[Mapping[str, int]] = {
-    "manager_needed": 403,
+    "manager_required": 403,
     "token_not_found": 404,
     "token_used": 409,
     "token_expired": 409,

@@ -100,7 +100,7 @@ def test_a_request_is_seen_from_asking_to_its_report(stage: dict[str, Any]) -> N
     assert stage["asked"] == "Network report queued …"
     assert stage["running"] == "running"
     assert stage["line"].startswith("Kitchen printer has moved")
-    assert stage["who"].startswith("asked by rollout")
+    assert stage["who"].startswith("requested by rollout")
     assert stage["report"] == "Report of till-kitchen"
     assert stage["report title"] == "till-kitchen, network report · Venue control"
     assert stage["map"] is True
@@ -121,20 +121,20 @@ def test_a_report_is_saved_as_a_table(stage: dict[str, Any]) -> None:
     assert [row["name"] for row in rows] == ["Bar receipts", "Kitchen printer", "Office laser"]
 
 
-def test_many_are_asked_at_once(stage: dict[str, Any]) -> None:
-    assert stage["many"] == "3 devices asked."
+def test_reports_are_requested_from_many_devices_at_once(stage: dict[str, Any]) -> None:
+    assert stage["many"] == "Reports requested from 3 devices."
 
 
-def test_a_device_that_is_away_is_asked_when_it_is_back(stage: dict[str, Any]) -> None:
-    assert stage["wished"].startswith("waiting")
-    assert "A report about the network, when the device is heard, until" in stage["wished"]
-    assert "asked by rollout" in stage["wished"]
+def test_a_request_waits_until_its_device_is_online(stage: dict[str, Any]) -> None:
+    assert stage["pending"].startswith("waiting")
+    assert "The network report is requested when the device is online, until" in stage["pending"]
+    assert "Requested by rollout" in stage["pending"]
     assert stage["waiting"].startswith("waiting")
     assert stage["cancelled"] == "cancelled"
 
 
-def test_thirty_days_are_told_in_words_too(stage: dict[str, Any]) -> None:
-    assert stage["days"].startswith("Thirty days: heard ")
+def test_the_timeline_has_a_description_in_words(stage: dict[str, Any]) -> None:
+    assert stage["days"].startswith("Thirty days: online ")
     assert ", offline " in stage["days"]
     assert ", closed 14 h 24 min" in stage["days"]
 
@@ -181,9 +181,9 @@ def test_a_new_view_takes_the_focus_and_a_filter_keeps_it(typed: dict[str, Any])
 
 
 def test_a_dialog_gives_the_focus_back(typed: dict[str, Any]) -> None:
-    assert typed["after escape"] == typed["after dialog"] == "ask-selected"
+    assert typed["after escape"] == typed["after dialog"] == "request-selected"
     assert typed["kind"] == "application"
-    assert typed["result"] == "1 device asked."
+    assert typed["result"] == "Reports requested from 1 device."
     assert typed["first in dialog"] == "cancel"
     assert typed["after keeping"] == "revoke"
     assert typed["revoked"] == "till-bar"
@@ -192,11 +192,11 @@ def test_a_dialog_gives_the_focus_back(typed: dict[str, Any]) -> None:
 
 def test_how_a_request_goes_on_is_announced_and_takes_no_focus(typed: dict[str, Any]) -> None:
     taken, running, report = typed["said"]
-    assert taken == "The network report was taken by the device."
+    assert taken == "The network report was received by the device."
     assert running == "The network report is running."
     assert report.startswith("A new network report: Kitchen printer has moved")
     assert typed["role"] == "status"
-    assert typed["after asking"] == typed["kept"] == "ask-network"
+    assert typed["after asking"] == typed["kept"] == "request-network"
 
 
 def test_a_menu_closes_by_escape(typed: dict[str, Any]) -> None:

@@ -25,7 +25,7 @@ async def record(kept: Recorder) -> None:
     kept.service.clock.advance(60)
     await kept.call("POST", routes.DISCONNECT, asked=asked)
     foreign = asked | {"organizationId": OTHER}
-    await kept.call("POST", routes.CONFIRM, asked=foreign, of="403 manager_needed")
+    await kept.call("POST", routes.CONFIRM, asked=foreign, of="403 manager_required")
     await kept.call("POST", routes.INSPECT, asked=UNKNOWN, of="404 token_not_found")
     await kept.call("POST", routes.CONFIRM, asked=confirmed, of="409 token_used")
     late = {"token": _token(kept), "organizationId": HOME}
@@ -42,5 +42,5 @@ def _say(kept: Recorder, kind: str, address: str, hours: str | None) -> None:
 def _token(kept: Recorder) -> str:
     now = kept.service.clock()
     return kept.service.database.write(
-        lambda session: make_link(session, channel="telegram @venue", asked_by="Ada", now=now)
+        lambda session: make_link(session, channel="telegram @venue", requested_by="Ada", now=now)
     ).token

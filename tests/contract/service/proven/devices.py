@@ -8,18 +8,18 @@ REMOTE: Final = UNIT + "remote_control/"
 EDGES: Final = REMOTE + "test_fields.py::test_a_field_at_its_edges"
 REQUIRED: Final = REMOTE + "test_fields.py::test_what_is_required_is_and_nothing_else"
 ENROLMENT: Final = REMOTE + "test_enrollment.py::"
-DELIVERY: Final = REMOTE + "requests/test_delivery.py::"
+DELIVERY: Final = UNIT + "devices/requests/test_delivery.py::"
 SUBMISSION: Final = REMOTE + "test_submission.py::"
 OPERATOR: Final = REMOTE + "test_operator.py::"
 SILENT: Final = REMOTE + "test_silent_points.py::"
-TRACKER: Final = REMOTE + "test_tracker.py::"
+TRACKER: Final = UNIT + "web/webhooks/test_tracker.py::"
 STRICT: Final = REMOTE + "test_schema.py::test_every_field_is_always_present_and_no_other"
 WITHIN: Final = REMOTE + "test_schema.py::test_records_within_have_every_field_and_no_other"
 BACK: Final = SUBMISSION + "test_a_report_comes_back_as_it_was_sent"
 MOVED: Final = DELIVERY + "test_acknowledgements_move_the_request"
 EXPIRED: Final = OPERATOR + "test_reading_shows_what_is_due_and_the_sweep_writes_it"
-TABLE: Final = REMOTE + "requests/test_lifecycle.py::test_table_is_the_one_written_here"
-READING: Final = REMOTE + "test_reading.py::test_what_reads_changes_nothing"
+TABLE: Final = UNIT + "devices/requests/test_lifecycle.py::test_table_is_the_one_written_here"
+READING: Final = UNIT + "devices/test_reading.py::test_what_reads_changes_nothing"
 PAYLOAD: Final = REMOTE + "test_payload_edges.py::"
 PAYLOAD_EDGES: Final = PAYLOAD + "test_a_payload_at_its_edges"
 PERMITTED: Final = PAYLOAD + "test_whatever_the_document_permits_is_taken"
@@ -278,7 +278,8 @@ DEVICES: Final = (
             row(
                 "seven statuses",
                 EVERY_FIELD,
-                REMOTE + "requests/test_lifecycle.py::test_every_status_of_the_contract_has_a_row",
+                UNIT
+                + "devices/requests/test_lifecycle.py::test_every_status_of_the_contract_has_a_row",
             ),
             row(
                 "the source states of `acknowledge` (not shown; ours)",

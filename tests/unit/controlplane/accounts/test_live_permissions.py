@@ -167,7 +167,7 @@ async def test_a_viewer_s_key_only_reads_from_the_next_look_on(service: RunningS
 async def test_what_is_remembered_holds_five_seconds_without_a_look() -> None:
     now_s = 100.0
     cache = KeyCache(Settings().key_cached_s, lambda: now_s)
-    assert Settings().look_s < Settings().key_cached_s <= 5
+    assert Settings().poll_interval_s < Settings().key_cached_s <= 5
     owner = uuid.uuid4()
     caller = Caller(uuid.uuid4(), ORGANIZATION, True, owner_id=owner, permissions_version=3)
     cache.forget((), {owner: 3}, now_s)
@@ -316,7 +316,7 @@ async def test_a_stream_that_is_open_is_watched_though_its_key_is_forgotten(
         assert not streams.owners()
 
 
-async def test_a_wish_outlives_the_session_and_not_the_membership(
+async def test_a_pending_request_outlives_the_session_and_not_the_membership(
     service: RunningService,
 ) -> None:
     person = make_person(service)
@@ -325,10 +325,10 @@ async def test_a_wish_outlives_the_session_and_not_the_membership(
     device = await service.device().enrolled()
     other = await service.device().enrolled()
     until = {"kind": "network", "until": "2026-11-22T12:00:00.000Z"}
-    service.clock.advance(3600)  # both are silent, so both wishes wait
+    service.clock.advance(3600)  # both are offline, so both requests wait
     for each in (device, other):
         body = {"instanceIds": [str(each.instance_id)], **until}
-        assert (await browser.post("/console/api/wish", body)).status_code == 200
+        assert (await browser.post("/console/api/pending-requests", body)).status_code == 200
     await browser.post("/api/auth/sign-out")
     await poll_changes(service.core)
     await device.heartbeat()
@@ -351,7 +351,7 @@ async def test_a_pending_request_ends_when_its_member_may_no_longer_make_it(
     device = await service.device().enrolled()
     service.clock.advance(3600)  # it is offline, so the request is pending
     body = {"kind": "network", "until": "2026-11-22T12:00:00.000Z", "all": True}
-    assert (await browser.post("/console/api/wish", body)).status_code == 200
+    assert (await browser.post("/console/api/pending-requests", body)).status_code == 200
     await browser.post(SIGN_OUT)
     change(service, person, role, locations)
     await device.heartbeat()

@@ -67,12 +67,12 @@ async def test_who_is_no_owner_of_everything_manages_nobody(
     other = make_person(service, "eve@example.com")
     browser = await signed_in(service, **member)
     refused = await browser.post(path, bodies(other.id)[path])
-    assert (refused.status_code, refused.json()["code"]) == (403, "owner_needed")
+    assert (refused.status_code, refused.json()["code"]) == (403, "owner_required")
 
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_no_key_manages_members(service: RunningService, path: str) -> None:
-    assert (await service.post(path)).json()["code"] == "session_needed"
+    assert (await service.post(path)).json()["code"] == "session_required"
     assert (await Browser(service).post(path)).status_code == 401
 
 
@@ -317,7 +317,7 @@ async def test_a_password_is_changed_from_our_own_pages_by_who_is_signed_in(
     browser = await signed_in(service)
     for origin in ("https://evil.example", None):
         assert (await browser.post(CHANGE, CHANGED, origin=origin)).status_code == 403
-    assert (await service.post(CHANGE)).json()["code"] == "session_needed"
+    assert (await service.post(CHANGE)).json()["code"] == "session_required"
     for body in (CHANGED | {"newPassword": "short"}, CHANGED | {"x": 1}, {}):
         assert (await browser.post(CHANGE, body)).status_code == 400
     assert (await browser.sign_in()).status_code == 200

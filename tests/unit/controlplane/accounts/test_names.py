@@ -1,12 +1,12 @@
-"""Names of organizations and locations: said once, and in every record that has room for one."""
+"""Names of organizations and locations, in every record that has one."""
 
 import uuid
 from typing import Any
 
 from agent.wire import routes
 from controlplane.accounts.names import names_of
-from controlplane.devices.locations.locations import set_location, zones
-from controlplane.merchant.places import change_zone, name_location, name_organization
+from controlplane.devices.locations.locations import schedules, set_location, zones
+from controlplane.merchant.locations import name_location, name_organization
 from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location
 from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_person
 from tests.unit.controlplane.running_service import RunningService
@@ -39,7 +39,7 @@ async def test_records_have_the_names_of_where_a_device_is(service: RunningServi
     assert await named(service) == ("Old Harbour", "Harbour Ltd")
 
 
-def test_a_name_is_its_organization_s_own(service: RunningService) -> None:
+def test_names_belong_to_one_organization(service: RunningService) -> None:
     now = service.clock()
     service.database.write(lambda session: name_location(session, AT, "Harbour", now))
     found = service.database.read(
@@ -51,7 +51,7 @@ def test_a_name_is_its_organization_s_own(service: RunningService) -> None:
     assert found.organization("org-0002") is None
 
 
-async def test_a_place_where_nothing_is_sold_has_no_figures(service: RunningService) -> None:
+async def test_a_location_without_sales_has_no_figures(service: RunningService) -> None:
     now = service.clock()
     service.database.write(lambda session: name_location(session, AT, "Harbour", now))
     body = '{"locationId": "loc-0001", "locationMode": "single", "period": "today"}'
@@ -60,14 +60,15 @@ async def test_a_place_where_nothing_is_sold_has_no_figures(service: RunningServ
     assert reply.json()["code"] == "location_not_found"
 
 
-def test_a_zone_is_written_in_both_places(service: RunningService) -> None:
+async def test_a_location_has_one_time_zone(service: RunningService) -> None:
     def work(session: Any) -> tuple[str | None, Any, str]:
-        set_location(session, AT, "Europe/Riga", ["Mon-Fri 08:00-22:00"])
-        name_location(session, AT, "Harbour", service.clock())
+        now = service.clock()
+        set_location(session, AT, "Europe/Riga", ["Mon-Fri 08:00-22:00"], now)
+        name_location(session, AT, "Harbour", now)
         session.flush()
         row = session.query(Location).one()
         first = row.zone
-        assert not change_zone(session, AT, "Asia/Dubai")
+        assert not set_location(session, AT, "Asia/Dubai", None, now)
         session.flush()
         session.refresh(row)
         return first, (row.zone, zones(session, {AT})[AT]), row.currency
@@ -76,7 +77,28 @@ def test_a_zone_is_written_in_both_places(service: RunningService) -> None:
     assert (first, now, currency) == ("Europe/Riga", ("Asia/Dubai",) * 2, NO_CURRENCY)
 
 
-async def test_a_person_is_named_as_who_asked(service: RunningService) -> None:
+async def test_opening_hours_do_not_name_a_location(service: RunningService) -> None:
+    now = service.clock()
+    service.database.write(lambda session: set_location(session, AT, "Europe/Riga", None, now))
+    await service.device().enrolled()
+    assert await named(service) == (None, None)
+
+
+def test_opening_hours_are_read_in_the_zone_of_the_location(service: RunningService) -> None:
+    now, other = service.clock(), ("org-0001", "loc-0002")
+
+    def work(session: Any) -> list[str]:
+        for at, zone in ((AT, "Europe/Riga"), (other, "UTC")):
+            set_location(session, at, zone, ["Mon-Fri 08:00-22:00"], now)
+        session.query(Location).filter_by(id="loc-0002").one().zone = "No/Such"
+        session.flush()
+        found = schedules(session, now)
+        return [hours.zone for at in (AT, other) if (hours := found[at].hours)]
+
+    assert service.database.write(work) == ["Europe/Riga", "UTC"]
+
+
+async def test_a_request_names_the_user_who_created_it(service: RunningService) -> None:
 
     make_person(service)
     browser = Browser(service)
@@ -85,5 +107,5 @@ async def test_a_person_is_named_as_who_asked(service: RunningService) -> None:
     body = {"instanceId": device.instance_id, "kind": "network"}
     assert (await browser.post(routes.CREATE_REQUEST, body)).status_code == 200
     row = (await browser.post(OVERVIEW)).json()["devices"][0]
-    assert [each["askedBy"] for each in row["requests"]] == ["Ada"]
+    assert [each["requestedBy"] for each in row["requests"]] == ["Ada"]
     assert uuid.UUID((await device.detail())["requests"][0]["requestedById"])

@@ -40,7 +40,7 @@ async def test_no_key_may_look_at_a_profile_or_make_keys(
 ) -> None:
     refused = await service.post(path, b"{}")
     assert refused.status_code == 403
-    assert refused.json()["code"] == "session_needed"
+    assert refused.json()["code"] == "session_required"
     assert (await Browser(service).post(path)).status_code == 401
 
 

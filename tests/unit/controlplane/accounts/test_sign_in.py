@@ -156,16 +156,16 @@ async def test_an_unknown_address_costs_the_same_hash(
     assert len(verified) == 2
 
 
-def test_nobodys_hash_is_computed_as_any_other() -> None:
+def test_the_hash_for_unknown_accounts_costs_as_much_as_any_other() -> None:
     """Same algorithm, memory, passes, lanes and lengths, so the same work."""
     passwords = Passwords(memory_kib=8, passes=1)
     try:
-        nobodys = passwords._nobodys
+        dummy = passwords._dummy_hash
         real = hasher(8, 1).hash(PASSWORD)
-        assert nobodys.split("$")[:4] == real.split("$")[:4]
-        assert [len(part) for part in nobodys.split("$")] == [len(part) for part in real.split("$")]
-        assert not passwords._is_right(nobodys, PASSWORD)
-        assert not passwords.is_outdated(nobodys)
+        assert dummy.split("$")[:4] == real.split("$")[:4]
+        assert [len(part) for part in dummy.split("$")] == [len(part) for part in real.split("$")]
+        assert not passwords._is_right(dummy, PASSWORD)
+        assert not passwords.is_outdated(dummy)
     finally:
         passwords.close()
 
@@ -310,7 +310,7 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("headers", FOREIGN)
-@pytest.mark.parametrize("path", [SIGN_IN, SIGN_OUT, OVERVIEW, "/console/api/wish"])
+@pytest.mark.parametrize("path", [SIGN_IN, SIGN_OUT, OVERVIEW, "/console/api/pending-requests"])
 async def test_another_site_cannot_use_the_cookie(
     service: RunningService, path: str, headers: dict[str, str]
 ) -> None:
@@ -323,7 +323,7 @@ async def test_another_site_cannot_use_the_cookie(
     assert "set-cookie" not in refused.headers
 
 
-@pytest.mark.parametrize("path", [SIGN_OUT, "/console/api/wish"])
+@pytest.mark.parametrize("path", [SIGN_OUT, "/console/api/pending-requests"])
 async def test_what_changes_anything_needs_to_say_where_it_comes_from(
     service: RunningService, path: str
 ) -> None:

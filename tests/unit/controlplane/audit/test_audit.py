@@ -23,7 +23,7 @@ from tests.unit.controlplane.accounts.people import (
 )
 from tests.unit.controlplane.running_service import RunningService
 
-WISH = "/console/api/wish"
+PENDING = "/console/api/pending-requests"
 
 
 def lines(service: RunningService) -> list[AuditEntry]:
@@ -65,7 +65,7 @@ async def test_a_key_of_a_person_is_the_person_by_that_key(service: RunningServi
     device = await service.device(made["secret"]).enrolled()
     await device.asked_for()
     asked = lines(service)[-1]
-    assert (asked.actor_kind, asked.actor_name) == ("person", "ada@example.com")
+    assert (asked.actor_kind, asked.actor_name) == ("user", "ada@example.com")
     assert str(asked.credential_id) == made["key"]["id"]
     created = lines(service)[-2]
     assert (created.operation, created.credential_kind) == ("key.create", "session")
@@ -87,20 +87,20 @@ async def test_what_changed_nothing_and_what_failed_is_not_in_it(service: Runnin
     assert operations(service)[1:] == ["session.sign_in", "key.create", "key.revoke"]
 
 
-async def test_a_wish_and_the_request_that_comes_of_it_are_whose_wish_it_is(
+async def test_a_pending_request_and_its_request_are_recorded_for_the_same_user(
     service: RunningService,
 ) -> None:
     browser = await owner(service)
     device = await service.device().enrolled()
     until = (service.clock() + timedelta(days=1)).isoformat()
-    wished = {"instanceIds": [device.instance_id], "kind": "network", "until": until}
-    (wish_id,) = (await browser.post(WISH, wished)).json()["wishes"]
+    body = {"instanceIds": [device.instance_id], "kind": "network", "until": until}
+    (pending_id,) = (await browser.post(PENDING, body)).json()["pendingRequests"]
     await device.heartbeat()
     await dispatch_pending_requests(service.core)
     made, asked = lines(service)[-2:]
-    assert (made.operation, made.subject_id) == ("wish.create", device.instance_id)
+    assert (made.operation, made.subject_id) == ("pending_request.create", device.instance_id)
     assert (asked.operation, asked.actor_name) == ("request.create", "ada@example.com")
-    assert (asked.credential_kind, str(asked.credential_id)) == ("wish", wish_id)
+    assert (asked.credential_kind, str(asked.credential_id)) == ("pending_request", pending_id)
 
 
 async def test_sign_ins_and_refusals_are_in_it_but_not_what_a_stranger_typed(
@@ -165,8 +165,8 @@ async def test_only_owners_of_every_location_read_it(
 ) -> None:
     browser = await owner(service, **member)
     refused = await browser.post(AUDIT)
-    assert (refused.status_code, refused.json()["code"]) == (403, "owner_needed")
-    assert (await service.post(AUDIT)).json()["code"] == "session_needed"
+    assert (refused.status_code, refused.json()["code"]) == (403, "owner_required")
+    assert (await service.post(AUDIT)).json()["code"] == "session_required"
     assert (await Browser(service).post(AUDIT)).status_code == 401
 
 

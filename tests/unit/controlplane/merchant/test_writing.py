@@ -11,6 +11,7 @@ from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from controlplane.figures.local_time import clock_of, hour_of
+from controlplane.merchant.locations import set_zone
 from controlplane.merchant.rebuild import rebuild
 from controlplane.merchant.sales import (
     NewLine,
@@ -23,7 +24,6 @@ from controlplane.merchant.sales import (
     line_rows,
 )
 from controlplane.merchant.writing import add_refund, add_sale
-from controlplane.merchant.zones import set_zone
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import Plan
 from controlplane.storage.database import Database
@@ -118,7 +118,8 @@ def test_a_refund_counts_as_a_change_of_its_sale(session: Session) -> None:
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Asia/Kathmandu", "Europe/Berlin", None])
 def test_a_zone_that_changes_moves_every_hour(session: Session, zone: str | None) -> None:
-    set_zone(session, 1, zone)
+    (location,) = session.scalars(select(Location.id).where(Location.position == 1))
+    set_zone(session, ("org-0001", location), zone, NOW)
     assert session.scalars(select(Location).where(Location.position == 1)).one().zone == zone
     for table, moment in ((Sale, Sale.initiated_at), (Refund, Refund.refunded_at)):
         rows = session.execute(select(moment, table.local_hour).where(table.location == 1)).all()

@@ -98,7 +98,7 @@ def _acknowledge(case: Case, place: Place) -> Json:
     return {"bindingId": binding, "requestId": request, "status": "received"}
 
 
-def _wished(case: Case, **of: Json) -> Json:
+def _pending(case: Case, **of: Json) -> Json:
     until = case.maker.enroller.now + timedelta(days=1)
     return {"kind": "application", "until": until.strftime("%Y-%m-%dT%H:%M:%S.000Z")} | of
 
@@ -151,11 +151,13 @@ CONSOLE_CALLS: Final = {
             None,
         ),
     ),
-    CONSOLE + "wish": (
-        ("writes", THING, lambda c, p: _wished(c, instanceIds=[_instance(c, p)]), None),
-        ("writes", NAME, lambda c, p: _wished(c, location=location_of(c, p)), None),
+    CONSOLE + "pending-requests": (
+        ("writes", THING, lambda c, p: _pending(c, instanceIds=[_instance(c, p)]), None),
+        ("writes", NAME, lambda c, p: _pending(c, location=location_of(c, p)), None),
     ),
-    CONSOLE + "wish-cancel": (("writes", THING, _thing("wishId", "wish_id"), None),),
+    CONSOLE + "pending-requests/cancel": (
+        ("writes", THING, _thing("pendingRequestId", "pending_request_id"), None),
+    ),
 }
 PROFILE_CALLS: Final = {
     PROFILE: (("profile", NOTHING, _nothing),),

@@ -58,7 +58,7 @@ def settings() -> Settings:
         organization_rate_per_s=0,
         refusal_delay_s=0,
         open_requests_max=100_000,
-        wishes_max=100_000,
+        pending_requests_max=100_000,
         page_size=1000,
     )
 

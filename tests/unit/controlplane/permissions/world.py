@@ -71,7 +71,7 @@ class Spot:
     device: Bound
     doomed: Bound
     report_id: UUID
-    wish_id: UUID
+    pending_request_id: UUID
     sale_id: UUID
     linked: str
     catalog: Mapping[str, UUID]
@@ -139,7 +139,7 @@ def submission(binding_id: UUID, report_id: UUID | None = None) -> dict[str, Any
 
 def new_link(session: Session, now: datetime, organization_id: str | None = None) -> str:
     """Return the token of a link of support that waits, or that an organization has."""
-    made = make_link(session, channel="chat", asked_by="support", now=now)
+    made = make_link(session, channel="chat", requested_by="support", now=now)
     session.flush()
     if organization_id is not None:
         row = session.get_one(SupportLink, made.id)
@@ -196,7 +196,7 @@ def _spot(enroller: Enroller, location: Location) -> Spot:
     wanted = CreatePendingRequest(
         kind="network", until=enroller.now + timedelta(days=1), instance_ids=(device.instance_id,)
     )
-    (wish_id,) = create(context, wanted).wishes
+    (pending_request_id,) = create(context, wanted).pending_requests
     sales = select(Sale.id).where(Sale.location == location.position, Sale.status == "completed")
     return Spot(
         location_id=location.id,
@@ -204,7 +204,7 @@ def _spot(enroller: Enroller, location: Location) -> Spot:
         device=device,
         doomed=doomed,
         report_id=report.report_id,
-        wish_id=wish_id,
+        pending_request_id=pending_request_id,
         sale_id=session.scalars(sales.order_by(Sale.initiated_at.desc()).limit(1)).one(),
         linked=new_link(session, enroller.now, organization_id),
         catalog={

@@ -12,8 +12,8 @@ import pytest
 
 from agent.wire.codec import encode
 from controlplane.analytics.registry import OPERATIONS
+from controlplane.merchant.locations import set_zone
 from controlplane.merchant.rebuild import rebuild
-from controlplane.merchant.zones import set_zone
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.sandbox.continuing import continue_sales, stored_generator, stored_plan
@@ -59,7 +59,9 @@ def play(database: Database) -> list[dict[str, int]]:
     going = database.read(lambda s: stored_generator(s, stored_plan(s, ORGANIZATION)))
     database.write(lambda session: continue_sales(session, *going, SINCE, NOW))
     wrong = [database.write(rebuild)]
-    database.write(lambda session: set_zone(session, 1, "Asia/Kathmandu"))
+    database.write(
+        lambda session: set_zone(session, (ORGANIZATION, "loc-0001"), "Asia/Kathmandu", NOW)
+    )
     return [*wrong, database.write(rebuild)]
 
 

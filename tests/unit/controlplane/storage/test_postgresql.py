@@ -38,7 +38,7 @@ def database() -> Iterator[Database]:
 @pytest.fixture
 def settings() -> Settings:
     """Nothing but a notice tells one service of the other."""
-    return Settings(rate_per_s=0, keep_alive_s=3600, look_s=3600)
+    return Settings(rate_per_s=0, keep_alive_s=3600, poll_interval_s=3600)
 
 
 @asynccontextmanager
@@ -78,7 +78,7 @@ async def test_a_request_at_one_service_is_at_the_streams_of_the_other_at_once(
 class TestLostNotices:
     @pytest.fixture
     def settings(self) -> Settings:
-        return Settings(rate_per_s=0, keep_alive_s=3600, look_s=0.05)
+        return Settings(rate_per_s=0, keep_alive_s=3600, poll_interval_s=0.05)
 
     async def test_a_request_that_nobody_was_told_of_arrives_all_the_same(
         self, service: RunningService, caplog: pytest.LogCaptureFixture

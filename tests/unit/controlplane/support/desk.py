@@ -27,7 +27,7 @@ class Desk:
     def token(self, channel: str = "telegram @venue") -> str:
         now = self._service.clock()
         return self._service.database.write(
-            lambda session: make_link(session, channel=channel, asked_by="Ada", now=now)
+            lambda session: make_link(session, channel=channel, requested_by="Ada", now=now)
         ).token
 
     def reached_by(self, kind: str, address: str, hours: str | None = None) -> None:

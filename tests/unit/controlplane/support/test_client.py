@@ -40,7 +40,7 @@ def walk(client: OperationsClient, token: str) -> None:
     home = ConfirmRequest(token=token, organization_id=HOME)
     assert client.support_contact().links == ()
     waiting = client.support_inspect(body)
-    assert (waiting.state, waiting.channel, waiting.asked_by) == ("waiting", "chat", "Ada")
+    assert (waiting.state, waiting.channel, waiting.requested_by) == ("waiting", "chat", "Ada")
     assert [each.id for each in waiting.organizations] == [HOME]
     link = client.support_confirm(home)
     assert client.support_confirm(home) == link

@@ -50,8 +50,8 @@ def test_a_token_is_shown_once_and_listed_without_it(database: str, capsys: Capt
     with closing(Database(database)) as opened, opened.read(lambda session: session) as session:
         row = find_link(session, token)
         assert row is not None
-        assert row.expires_at - row.asked_at == TOKEN_LIFE
-        assert row.asked_at <= system_clock()
+        assert row.expires_at - row.requested_at == TOKEN_LIFE
+        assert row.requested_at <= system_clock()
     assert token.encode() not in Path(database).read_bytes()
 
 
@@ -75,7 +75,7 @@ def test_support_ends_a_link_by_the_start_of_its_id(database: str, capsys: Captu
 def make_17(session: Session) -> None:
     """Of sixteen first digits one is there twice."""
     for _ in range(17):
-        make_link(session, channel="chat", asked_by="Ada", now=system_clock())
+        make_link(session, channel="chat", requested_by="Ada", now=system_clock())
 
 
 def test_the_start_of_several_ids_names_none(database: str, capsys: Capture) -> None:

@@ -67,7 +67,7 @@ class Model:
 
     def _confirmed(self, who: str, organization: str) -> str:
         if SPEAKS.get(who) != organization:
-            return "manager_needed"
+            return "manager_required"
         if self.state() == "waiting":
             self.organization = organization
         if self.state() == "confirmed" and self.organization == organization:
@@ -76,7 +76,7 @@ class Model:
 
     def _ended(self, who: str) -> str:
         if who not in SPEAKS:
-            return "manager_needed"
+            return "manager_required"
         if self.state() == "expired":
             return "token_expired"
         self.ended = True
@@ -97,7 +97,7 @@ def test_a_token_goes_its_ways(tokens: Database, calls: list[tuple[str, str, str
     now = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
     def play(session: Session) -> None:
-        token = make_link(session, channel="chat", asked_by="Ada", now=now).token
+        token = make_link(session, channel="chat", requested_by="Ada", now=now).token
         model = Model()
         for call, who, organization, hours in calls:
             if call == "wait":

@@ -30,8 +30,8 @@ async def test_a_token_is_shown_confirmed_and_ended(service: RunningService, des
     token = desk.token()
     shown = (await desk.ask(routes.INSPECT, token=token)).json()
     assert shown["state"] == "waiting"
-    assert (shown["channel"], shown["askedBy"]) == ("telegram @venue", "Ada")
-    assert (shown["askedAt"], shown["expiresAt"]) == (
+    assert (shown["channel"], shown["requestedBy"]) == ("telegram @venue", "Ada")
+    assert (shown["requestedAt"], shown["expiresAt"]) == (
         "2026-11-20T12:00:00Z",
         "2026-11-21T12:00:00Z",
     )
@@ -137,7 +137,7 @@ async def test_who_may_not_confirm_learns_nothing_of_a_token(desk: Desk) -> None
         for each in (token, UNKNOWN)
         for organization in (OTHER, "org-none", "x" * 300, "\x00")
     ]
-    assert {refused(each) for each in replies} == {(403, "manager_needed")}
+    assert {refused(each) for each in replies} == {(403, "manager_required")}
     assert all(words_of(each) == words_of(replies[0]) for each in replies)
 
 

@@ -16,8 +16,8 @@ from tests.unit.controlplane.support.desk import UNKNOWN
 WAITING: dict[str, Any] = {
     "id": "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10",
     "channel": "telegram @venue",
-    "askedBy": "Ada",
-    "askedAt": "2026-11-20T12:00:00Z",
+    "requestedBy": "Ada",
+    "requestedAt": "2026-11-20T12:00:00Z",
     "expiresAt": "2026-11-21T12:00:00Z",
     "state": "waiting",
     "organizationId": None,

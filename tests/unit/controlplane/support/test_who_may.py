@@ -39,7 +39,7 @@ async def test_people_link_by_their_role(
         assert ended.status_code == 200
         assert reply.json()["confirmedById"] == str(person.id)
     else:
-        assert refused(ended) == refused(reply) == (403, "manager_needed")
+        assert refused(ended) == refused(reply) == (403, "manager_required")
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ async def test_people_link_by_their_role(
     [
         (True, [], None),
         (False, [], "read_only_key"),
-        (True, ["loc-0001"], "manager_needed"),
+        (True, ["loc-0001"], "manager_required"),
     ],
 )
 async def test_keys_link_by_their_grant(
@@ -73,9 +73,12 @@ async def test_who_sees_a_link_may_still_not_end_it(service: RunningService, des
     shown = await desk.ask(routes.INSPECT, browser, token=token)
     assert (shown.json()["state"], shown.json()["organizations"]) == ("confirmed", [])
     reply = await desk.ask(routes.DISCONNECT, browser, token=token)
-    assert refused(reply) == (403, "manager_needed")
+    assert refused(reply) == (403, "manager_required")
     bound = service.make_key(locations=["loc-0001"])
-    assert refused(await desk.ask(routes.DISCONNECT, bound, token=token)) == (403, "manager_needed")
+    assert refused(await desk.ask(routes.DISCONNECT, bound, token=token)) == (
+        403,
+        "manager_required",
+    )
     assert await desk.linked(bound) == ["telegram @venue"]
 
 
@@ -90,7 +93,7 @@ async def test_a_person_chooses_among_their_organizations(
     token = desk.token()
     shown = (await desk.ask(routes.INSPECT, browser, token=token)).json()
     assert shown["organizations"] == [{"id": OTHER, "name": None}]
-    assert refused(await desk.confirm(token, HOME, browser)) == (403, "manager_needed")
+    assert refused(await desk.confirm(token, HOME, browser)) == (403, "manager_required")
     assert (await desk.confirm(token, OTHER, browser)).status_code == 200
     at_home = desk.token("chat at home")
     assert (await desk.confirm(at_home)).status_code == 200
@@ -124,7 +127,7 @@ async def test_a_persons_key_links_as_its_owner_may(service: RunningService, des
     token = desk.token()
     reply = await desk.confirm(token, HOME, key)
     assert reply.json()["confirmedById"] == str(person.id)
-    assert refused(await desk.confirm(desk.token(), OTHER, key)) == (403, "manager_needed")
+    assert refused(await desk.confirm(desk.token(), OTHER, key)) == (403, "manager_required")
 
 
 async def test_a_changed_role_counts_at_once(service: RunningService, desk: Desk) -> None:
@@ -132,9 +135,9 @@ async def test_a_changed_role_counts_at_once(service: RunningService, desk: Desk
     browser = await browser_of(service)
     token = desk.token()
     change(service, person, "viewer", [])
-    assert refused(await desk.confirm(token, HOME, browser)) == (403, "manager_needed")
+    assert refused(await desk.confirm(token, HOME, browser)) == (403, "manager_required")
     change(service, person, "manager", ["loc-0001"])
-    assert refused(await desk.confirm(token, HOME, browser)) == (403, "manager_needed")
+    assert refused(await desk.confirm(token, HOME, browser)) == (403, "manager_required")
     change(service, person, "manager", [])
     assert (await desk.confirm(token, HOME, browser)).status_code == 200
     remove(service, person, HOME)

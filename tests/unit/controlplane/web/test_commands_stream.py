@@ -149,7 +149,7 @@ class TestQuickLooks:
     @pytest.fixture
     def settings(self) -> Settings:
         return Settings(
-            rate_per_s=0, look_s=0.01, keep_alive_s=0.03, streams_max=1, refusal_delay_s=0
+            rate_per_s=0, poll_interval_s=0.01, keep_alive_s=0.03, streams_max=1, refusal_delay_s=0
         )
 
     @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from agent.wire import routes
 from agent.wire.codec import encode
 from controlplane.accounts.key_store import revoke_key
-from controlplane.devices.liveness import note_silence
+from controlplane.devices.liveness import update_liveness
 from controlplane.devices.overview import console_feeds, summaries
 from controlplane.devices.overview import polling as module_of_looks
 from controlplane.devices.overview.console_feeds import ConsoleFeeds, Seen
@@ -44,7 +44,7 @@ TIMEOUT_S = 300
 async def mark_offline(core: Core) -> None:
     """Update the liveness of devices, without the alert rules."""
     now, window = core.clock(), core.settings.offline_window
-    moved = await core.write(lambda session: note_silence(session, now, window))
+    moved = await core.write(lambda session: update_liveness(session, now, window))
     for organization_id, positions in moved.items():
         core.console_feeds.notify(organization_id, positions, is_reordered=True)
 
@@ -168,13 +168,17 @@ async def test_a_row_has_its_times_reports_and_requests(service: RunningService)
     await device.acknowledge(request_id, "running")
     (row,) = (await ask(service, "overview"))["devices"]
     assert row["state"] == "online"
-    assert row["tone"] == "bad"
+    assert row["severity"] == "bad"
     network, application = row["reports"]
     assert (network["kind"], application["kind"]) == ("network", "application")
     assert network["headline"]
     assert application["headline"] == "The device could report nothing."
     (request,) = row["requests"]
-    assert (request["id"], request["status"], request["askedBy"]) == (request_id, "running", "test")
+    assert (request["id"], request["status"], request["requestedBy"]) == (
+        request_id,
+        "running",
+        "test",
+    )
     assert request["startedAt"] is not None
 
 
@@ -185,7 +189,7 @@ async def test_a_newer_report_takes_the_place_of_an_older(service: RunningServic
     await device.submit(WELL)
     (row,) = (await ask(service, "overview"))["devices"]
     assert len(row["reports"]) == 1
-    assert row["tone"] == row["reports"][0]["tone"] != "bad"
+    assert row["severity"] == row["reports"][0]["severity"] != "bad"
     assert (await ask(service, "summary"))["states"]["broken"] == 0
 
 
@@ -263,7 +267,7 @@ async def test_a_device_has_a_line_for_each_report(service: RunningService) -> N
         each["reportId"] for each in found["detail"]["reports"]
     }
     (request,) = found["detail"]["requests"]
-    assert found["askers"] == {request["requestedById"]: "test"}
+    assert found["requesters"] == {request["requestedById"]: "test"}
     elsewhere = service.make_key(locations=["loc-0002"])
     body = json.dumps({"instanceId": device.instance_id})
     reply = await service.post("/console/api/device", body, api_key=elsewhere)

@@ -1,4 +1,4 @@
-"""A report that is asked for when the device is back: exactly one, however it comes and goes."""
+"""A pending request becomes exactly one request, however often its device goes offline."""
 
 from datetime import timedelta
 from typing import Any
@@ -13,10 +13,12 @@ from tests.unit.controlplane.running_service import RunningService, beside
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 
-async def wish(
+async def create_pending(
     service: RunningService, kind: str = "network", days: float = 3, **whom: Any
 ) -> dict[str, Any]:
-    response = await call(service, "wish", kind=kind, until=until(service, days), **whom)
+    response = await call(
+        service, "pending-requests", kind=kind, until=until(service, days), **whom
+    )
     assert response.status_code == 200, response.text
     found: dict[str, Any] = response.json()
     return found
@@ -46,21 +48,27 @@ async def gone_device(service: RunningService) -> SimulatedDevice:
     return device
 
 
-async def test_it_waits_until_the_device_is_heard_and_asks_once(service: RunningService) -> None:
+async def test_it_waits_until_the_device_is_online_and_creates_one_request(
+    service: RunningService,
+) -> None:
     device = await gone_device(service)
-    reply = await wish(service, instanceIds=[device.instance_id])
-    assert (reply["waiting"], reply["known"], reply["refused"]) == (1, 0, 0)
+    reply = await create_pending(service, instanceIds=[device.instance_id])
+    assert (reply["created"], reply["existing"], reply["refused"]) == (1, 0, 0)
     await poll_changes(service.core)
     assert await requests_of(device) == []
-    (shown,) = (await row_of(service, device))["wishes"]
-    assert (shown["kind"], shown["id"], shown["askedBy"]) == ("network", reply["wishes"][0], "test")
+    (shown,) = (await row_of(service, device))["pendingRequests"]
+    assert (shown["kind"], shown["id"], shown["requestedBy"]) == (
+        "network",
+        reply["pendingRequests"][0],
+        "test",
+    )
     service.clock.advance(86400)
     await device.heartbeat()
     for _ in range(3):
         await poll_changes(service.core)
     (request,) = await requests_of(device)
     assert (request["kind"], request["status"]) == ("network", "queued")
-    assert (await row_of(service, device))["wishes"] == []
+    assert (await row_of(service, device))["pendingRequests"] == []
     (command,) = await device.commands()
     assert (await device.submit(requestId=command["requestId"])).status_code == 200
     service.clock.advance(60)
@@ -71,8 +79,8 @@ async def test_it_waits_until_the_device_is_heard_and_asks_once(service: Running
 
 async def test_what_the_device_never_took_is_asked_again(service: RunningService) -> None:
     device = await gone_device(service)
-    await wish(service, instanceIds=[device.instance_id])
-    for turn in range(1, 4):  # it is heard for a moment, and gone again
+    await create_pending(service, instanceIds=[device.instance_id])
+    for turn in range(1, 4):  # it is online for a moment
         await device.heartbeat()
         await poll_changes(service.core)
         assert len(await requests_of(device)) == turn
@@ -98,31 +106,31 @@ async def test_an_open_request_of_its_kind_is_waited_for_and_answers_it(
 ) -> None:
     device = await service.device().enrolled()
     asked = await device.asked_for("network")
-    await wish(service, instanceIds=[device.instance_id])
+    await create_pending(service, instanceIds=[device.instance_id])
     await poll_changes(service.core)
     service.clock.advance(1)
     await device.submit(requestId=asked)
     await poll_changes(service.core)
     assert [each["id"] for each in await requests_of(device)] == [asked]
-    assert (await row_of(service, device))["wishes"] == []
+    assert (await row_of(service, device))["pendingRequests"] == []
 
 
 async def test_it_ends_on_its_date(service: RunningService) -> None:
     device = await gone_device(service)
-    await wish(service, instanceIds=[device.instance_id], days=1)
+    await create_pending(service, instanceIds=[device.instance_id], days=1)
     service.clock.advance(86401)
     await device.heartbeat()
     await poll_changes(service.core)
     assert await requests_of(device) == []
-    assert (await row_of(service, device))["wishes"] == []
+    assert (await row_of(service, device))["pendingRequests"] == []
 
 
 async def test_it_can_be_cancelled(service: RunningService) -> None:
     device = await gone_device(service)
-    reply = await wish(service, instanceIds=[device.instance_id])
-    (wish_id,) = reply["wishes"]
+    reply = await create_pending(service, instanceIds=[device.instance_id])
+    (pending_id,) = reply["pendingRequests"]
     for _ in range(2):
-        cancelled = await call(service, "wish-cancel", wishId=wish_id)
+        cancelled = await call(service, "pending-requests/cancel", pendingRequestId=pending_id)
         assert cancelled.json() == {"cancelled": True, "state": "cancelled"}
     await device.heartbeat()
     await poll_changes(service.core)
@@ -132,9 +140,9 @@ async def test_it_can_be_cancelled(service: RunningService) -> None:
 async def test_a_revoke_of_device_or_key_ends_it(service: RunningService) -> None:
     device, other = await gone_device(service), await gone_device(service)
     key = service.make_key()
-    await wish(service, instanceIds=[device.instance_id])
+    await create_pending(service, instanceIds=[device.instance_id])
     body = {"kind": "network", "until": until(service, 3), "instanceIds": [other.instance_id]}
-    assert (await call(service, "wish", key, **body)).status_code == 200
+    assert (await call(service, "pending-requests", key, **body)).status_code == 200
     await device.call(routes.REVOKE, instanceId=device.instance_id)
     service.database.write(
         lambda session: key_store.revoke_key(session, service.caller(key).key_id, service.clock())
@@ -142,19 +150,19 @@ async def test_a_revoke_of_device_or_key_ends_it(service: RunningService) -> Non
     await other.heartbeat()
     await poll_changes(service.core)
     assert await requests_of(device) == await requests_of(other) == []
-    assert (await row_of(service, other))["wishes"] == []
+    assert (await row_of(service, other))["pendingRequests"] == []
 
 
-async def test_a_location_or_all_are_asked_and_one_wish_waits_for_each(
+async def test_a_location_or_all_devices_get_one_pending_request_each(
     service: RunningService,
 ) -> None:
     await gone_device(service)
     elsewhere = await service.device(location_id="loc-0002").enrolled()
     service.clock.advance(3600)
-    assert (await wish(service, location="loc-0002"))["waiting"] == 1
-    reply = await wish(service, all=True, days=5)
-    assert (reply["waiting"], reply["known"]) == (1, 1)
-    (shown,) = (await row_of(service, elsewhere))["wishes"]
+    assert (await create_pending(service, location="loc-0002"))["created"] == 1
+    reply = await create_pending(service, all=True, days=5)
+    assert (reply["created"], reply["existing"]) == (1, 1)
+    (shown,) = (await row_of(service, elsewhere))["pendingRequests"]
     assert shown["until"].startswith(reply["until"][:19])
 
 
@@ -168,11 +176,13 @@ async def test_a_location_or_all_are_asked_and_one_wish_waits_for_each(
         ({"instanceIds": ["00000000-0000-4000-8000-000000000000"]}, 404, "device_not_found"),
     ],
 )
-async def test_what_cannot_be_wished_is_refused(
+async def test_invalid_pending_requests_are_refused(
     service: RunningService, body: dict[str, Any], status: int, code: str
 ) -> None:
     days = body.pop("days", 1)
-    response = await call(service, "wish", kind="network", until=until(service, days), **body)
+    response = await call(
+        service, "pending-requests", kind="network", until=until(service, days), **body
+    )
     assert (response.status_code, response.json()["code"]) == (status, code)
 
 
@@ -180,32 +190,38 @@ async def test_keys_are_held_to_their_grant_location_and_organization(
     service: RunningService,
 ) -> None:
     device = await gone_device(service)
-    reply = await wish(service, instanceIds=[device.instance_id])
+    reply = await create_pending(service, instanceIds=[device.instance_id])
     body = {"kind": "network", "until": until(service, 1), "instanceIds": [device.instance_id]}
     reader = service.make_key(can_write=False)
     elsewhere = service.make_key(locations=["loc-0002"])
     stranger = service.make_key(organization_id="org-0002")
     for key, status in ((reader, 403), (elsewhere, 403), (stranger, 404)):
-        assert (await call(service, "wish", key, **body)).status_code == status
-        cancelled = await call(service, "wish-cancel", key, wishId=reply["wishes"][0])
+        assert (await call(service, "pending-requests", key, **body)).status_code == status
+        cancelled = await call(
+            service, "pending-requests/cancel", key, pendingRequestId=reply["pendingRequests"][0]
+        )
         assert cancelled.status_code == status
     at = {"kind": "network", "until": until(service, 1), "location": "loc-0001"}
-    assert (await call(service, "wish", elsewhere, **at)).status_code == 403
-    assert (await call(service, "wish", stranger, **at)).json()["waiting"] == 0
+    assert (await call(service, "pending-requests", elsewhere, **at)).status_code == 403
+    assert (await call(service, "pending-requests", stranger, **at)).json()["created"] == 0
 
 
 class TestLimits:
     @pytest.fixture
     def settings(self) -> Settings:
-        return Settings(rate_per_s=0, wishes_max=2, open_requests_max=1)
+        return Settings(rate_per_s=0, pending_requests_max=2, open_requests_max=1)
 
-    async def test_wishes_and_what_they_become_are_bounded(self, service: RunningService) -> None:
+    async def test_pending_requests_and_their_requests_are_bounded(
+        self, service: RunningService
+    ) -> None:
         devices = [await gone_device(service) for _ in range(3)]
         ids = [each.instance_id for each in devices]
         body = {"kind": "network", "until": until(service, 1), "instanceIds": ids}
-        assert (await call(service, "wish", **body)).json()["code"] == "too_many_wishes"
-        await wish(service, instanceIds=ids[:1])
-        await wish(service, kind="application", instanceIds=ids[:1])
+        assert (await call(service, "pending-requests", **body)).json()[
+            "code"
+        ] == "too_many_pending_requests"
+        await create_pending(service, instanceIds=ids[:1])
+        await create_pending(service, kind="application", instanceIds=ids[:1])
         await devices[0].heartbeat()
         await poll_changes(service.core)
         (first,) = await requests_of(devices[0])
@@ -216,7 +232,7 @@ class TestLimits:
 
 async def test_two_services_ask_once(service: RunningService) -> None:
     device = await gone_device(service)
-    await wish(service, instanceIds=[device.instance_id])
+    await create_pending(service, instanceIds=[device.instance_id])
     await device.heartbeat()
     async with beside(service.database, service.core.settings, service.clock) as other:
         for each in (service, other, service):

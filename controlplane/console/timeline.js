@@ -1,5 +1,5 @@
-// Thirty days of a device: a column a day, the hours of the one that is pointed at, and all of it as
-// a table.
+// The timeline of a device: a column per day for thirty days, the hours of the day under the pointer,
+// and a table.
 
 import { element } from "./elements.js";
 
@@ -8,7 +8,7 @@ const STEP = 12;
 const WIDTH = 10;
 const HEIGHT = 36;
 const HOUR_S = 3600;
-let shown = null;
+let selectedDate = null;
 
 function shape(name, attributes, ...children) {
   const made = document.createElementNS(SVG, name);
@@ -17,20 +17,20 @@ function shape(name, attributes, ...children) {
   return made;
 }
 
-export function strip(presence, redraw) {
-  const { days, zone } = presence;
-  const day = days.find((each) => each.date === shown) || days.at(-1);
-  return element("section", { class: "strip" },
+export function timelineSection(timeline, redraw) {
+  const { days, zone } = timeline;
+  const day = days.find((each) => each.date === selectedDate) || days.at(-1);
+  return element("section", { class: "timeline" },
     element("h2", {}, "Thirty days"),
-    drawing(days, days.map((each) => each.date), inWords(days), (index) => {
-      if (shown === days[index].date) return;
-      shown = days[index].date;
+    drawing(days, days.map((each) => each.date), describeDays(days), (index) => {
+      if (selectedDate === days[index].date) return;
+      selectedDate = days[index].date;
       redraw();
     }, (each) => marks(each)),
-    element("p", { class: "sub" }, `${day.date}: ${told(day)}`),
-    drawing(day.hours, day.hours.map((_, hour) => `hour ${hour + 1}`), `${day.date} by hours: ${told(day)}`, null, () => []),
-    element("p", { class: "sub legend" }, key("heard", "heard"), key("offline", "offline"), key("closed", "closed or maintenance"),
-      key("unknown", "not known"), key("request", "asked"), key("report", "reported"), ` · days of ${zone}`),
+    element("p", { class: "sub" }, `${day.date}: ${describe(day)}`),
+    drawing(day.hours, day.hours.map((_, hour) => `hour ${hour + 1}`), `${day.date} by hours: ${describe(day)}`, null, () => []),
+    element("p", { class: "sub legend" }, key("online", "online"), key("offline", "offline"), key("closed", "closed or maintenance"),
+      key("unknown", "unknown"), key("request", "requests"), key("report", "reports"), ` · time zone ${zone}`),
     element("details", {}, element("summary", {}, "As a table"), table(days)));
 }
 
@@ -41,7 +41,7 @@ function drawing(cells, names, label, point, extra) {
   cells.forEach((cell, index) => {
     const of = point ? cell.hours.length * HOUR_S : HOUR_S;
     made.append(shape("g", { transform: `translate(${index * STEP + 1} 0)`, "data-index": index },
-      shape("title", {}, `${names[index]}: ${told(cell)}`),
+      shape("title", {}, `${names[index]}: ${describe(cell)}`),
       shape("rect", { class: "unknown", width: WIDTH, height: HEIGHT }), ...stack(cell, of), ...extra(cell)));
   });
   const box = element("div", { class: "drawn" }, made);
@@ -52,12 +52,12 @@ function drawing(cells, names, label, point, extra) {
   return box;
 }
 
-// Heard from below, what is missing above it.
+// Online time at the bottom, the rest above it.
 function stack(cell, of) {
-  const parts = [["heard", cell.heardS], ["closed", cell.closedS], ["offline", cell.offlineS]];
+  const parts = [["online", cell.onlineS], ["closed", cell.closedS], ["offline", cell.offlineS]];
   let top = HEIGHT;
   return parts.filter(([, seconds]) => seconds).map(([name, seconds]) => {
-    // What was short is seen all the same.
+    // A short offline time stays visible.
     const height = Math.min(top, Math.max(name === "offline" ? 2.5 : 0, (seconds / of) * HEIGHT));
     top -= height;
     return shape("rect", { class: name, y: top, width: WIDTH, height, ...(name === "closed" && { fill: "url(#hatch)" }) });
@@ -74,18 +74,18 @@ const hatch = () => shape("defs", {}, shape("pattern", { id: "hatch", width: 4, 
 
 const key = (name, text) => element("span", {}, element("i", { class: name }), text);
 
-function inWords(days) {
+function describeDays(days) {
   const total = (name) => days.reduce((sum, day) => sum + day[name], 0);
   const bad = days.filter((day) => day.offlineS).length;
-  return `Thirty days: heard ${lasting(total("heardS"))}, offline ${lasting(total("offlineS"))} on ${bad} of them, closed ${lasting(total("closedS"))}`;
+  return `Thirty days: online ${lasting(total("onlineS"))}, offline ${lasting(total("offlineS"))} on ${bad} days, closed ${lasting(total("closedS"))}`;
 }
 
-function told(cell) {
-  const parts = [["heard", cell.heardS], ["offline", cell.offlineS], ["closed", cell.closedS]]
+function describe(cell) {
+  const parts = [["online", cell.onlineS], ["offline", cell.offlineS], ["closed", cell.closedS]]
     .filter(([, seconds]) => seconds).map(([name, seconds]) => `${name} ${lasting(seconds)}`);
-  if (cell.requests) parts.push(`${cell.requests} asked`);
-  if (cell.reports) parts.push(`${cell.reports} reported`);
-  return parts.join(", ") || "not known";
+  if (cell.requests) parts.push(`${cell.requests} requests`);
+  if (cell.reports) parts.push(`${cell.reports} reports`);
+  return parts.join(", ") || "unknown";
 }
 
 export function lasting(seconds) {
@@ -96,7 +96,7 @@ export function lasting(seconds) {
 }
 
 const table = (days) => element("table", {},
-  element("thead", {}, element("tr", {}, ...["Day", "Heard", "Offline", "Closed", "Asked", "Reported"].map((head) => element("th", { scope: "col" }, head)))),
+  element("thead", {}, element("tr", {}, ...["Day", "Online", "Offline", "Closed", "Requests", "Reports"].map((head) => element("th", { scope: "col" }, head)))),
   element("tbody", {}, ...days.toReversed().map((day) => element("tr", {},
     element("th", { scope: "row" }, day.date),
-    ...[lasting(day.heardS), lasting(day.offlineS), lasting(day.closedS), String(day.requests), String(day.reports)].map((text) => element("td", {}, text))))));
+    ...[lasting(day.onlineS), lasting(day.offlineS), lasting(day.closedS), String(day.requests), String(day.reports)].map((text) => element("td", {}, text))))));

@@ -1,6 +1,6 @@
-"""What an OAuth call asks for, read once: parameters, each at most once, of few characters.
+"""Parses the parameters of OAuth requests: each at most once, with a limited set of characters.
 
-None of the library is imported here: who only serves other calls need not load it.
+This module does not import Authlib, so that other calls need not load it.
 """
 
 import re
@@ -15,15 +15,15 @@ from controlplane.operation.errors import Refusal, invalid_request
 PARAMETERS_MAX: Final = 24
 QUERY_MAX_BYTES: Final = 4096
 RESOURCE: Final = "resource"
-"""The one parameter that may come more than once (RFC 8707, 2)."""
+"""The only parameter that may be repeated (RFC 8707, 2)."""
 _ERROR_SAFE: Final = re.compile(r"[\x20\x21\x23-\x5b\x5d-\x7e]*")
-"""What may stand in ``error_description`` (RFC 6749, 5.2): the library repeats parameters there."""
+"""The characters of ``error_description`` (RFC 6749, 5.2), in which Authlib repeats parameters."""
 _VISIBLE: Final = re.compile(r"[\x20-\x7e]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """``parameters`` without ``resource``, which `resources` has."""
+class OAuthRequest:
+    """An OAuth request. `resources` has the values of ``resource``, ``parameters`` all others."""
 
     method: str
     issuer: str
@@ -33,14 +33,14 @@ class Asked:
 
     @property
     def query(self) -> str:
-        """The parameters as they stand in an address."""
+        """Return the parameters as a query string."""
         named = [*self.parameters.items(), *((RESOURCE, each) for each in self.resources)]
         return urlencode(named)
 
 
 @dataclass(slots=True)
-class Reply:
-    """An answer of the authorization server. ``location`` is where the browser is sent."""
+class OAuthReply:
+    """A reply of the authorization server. ``location`` is the address of a redirect."""
 
     status: int
     body: Mapping[str, Any]
@@ -51,7 +51,7 @@ class Reply:
 def read_parameters(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the parameters of ``application/x-www-form-urlencoded`` text, and the resources.
 
-    Those without a value count as left out (RFC 6749, 3.1). Raises a refusal.
+    Parameters without a value count as omitted (RFC 6749, 3.1). Raises a refusal.
     """
     if len(text) > QUERY_MAX_BYTES:
         raise Refusal(
@@ -62,7 +62,7 @@ def read_parameters(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
     try:
         pairs = parse_qsl(text, max_num_fields=PARAMETERS_MAX, errors="strict")
     except ValueError:
-        raise invalid_request("the parameters are too many, or not UTF-8") from None
+        raise invalid_request("there are too many parameters, or they are not UTF-8") from None
     parameters: dict[str, str] = {}
     resources: list[str] = []
     for name, value in pairs:
@@ -70,7 +70,7 @@ def read_parameters(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
         if name == RESOURCE:
             resources.append(value)
         elif name in parameters:
-            raise invalid_request("a parameter is there more than once")
+            raise invalid_request("a parameter is repeated")
         else:
             parameters[name] = value
     return parameters, tuple(resources)
@@ -79,4 +79,4 @@ def read_parameters(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
 def _require_characters(name: str, value: str) -> None:
     permitted = _VISIBLE if name == "state" else _ERROR_SAFE
     if not (_ERROR_SAFE.fullmatch(name) and permitted.fullmatch(value)):
-        raise invalid_request("a parameter has characters that it must not have")
+        raise invalid_request("a parameter contains characters that are not allowed")

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import select
 
 from controlplane.storage.database import Database
-from controlplane.storage.watch_tables import PendingRequest
+from controlplane.storage.monitoring_tables import PendingRequest
 from tests.sizes import amount
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import write_key
@@ -81,7 +81,7 @@ async def anywhere(
 
 
 async def take_and_answer(device: SimulatedDevice) -> bool:
-    """Be heard; take what waits, and answer it as an agent does: after it was acknowledged."""
+    """Send a heartbeat, and answer waiting commands as an agent does: after acknowledging them."""
     if (await device.heartbeat()).status_code != 200:
         return False
     for command in await device.commands():
@@ -92,7 +92,7 @@ async def take_and_answer(device: SimulatedDevice) -> bool:
     return True
 
 
-async def be_heard(device: SimulatedDevice) -> bool:
+async def send_heartbeat(device: SimulatedDevice) -> bool:
     return (await device.heartbeat()).status_code == 200
 
 
@@ -105,17 +105,17 @@ async def test_one_report_however_often_processes_are_killed(tmp_path: Path) -> 
             until = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
             body = {"kind": "network", "until": until, "instanceIds": [device.instance_id]}
             headers = {"Authorization": f"Bearer {key}"}
-            reply = await http.post("/console/api/wish", json=body, headers=headers)
+            reply = await http.post("/console/api/pending-requests", json=body, headers=headers)
             assert reply.status_code == 200, reply.text
         for _ in range(KILLS):
-            await anywhere(served, key, be_heard, device)
+            await anywhere(served, key, send_heartbeat, device)
             victim = random.choice(served)
             await victim.kill()
             await victim.start()
         while not await reports(served, key, device):
             await anywhere(served, key, take_and_answer, device)
-        # A wish that is done asks for nothing more.
-        while wish_state(file) != "done":
+        # A pending request that is done creates no more requests.
+        while state_of_pending(file) != "done":
             await anywhere(served, key, take_and_answer, device)
         for _ in range(10):
             await anywhere(served, key, take_and_answer, device)
@@ -123,7 +123,7 @@ async def test_one_report_however_often_processes_are_killed(tmp_path: Path) -> 
         assert len(found) == 1
 
 
-def wish_state(file: str) -> str:
+def state_of_pending(file: str) -> str:
     with closing(Database(file, connections=1)) as database:
         return database.read(lambda session: session.scalars(select(PendingRequest.state)).one())
 

@@ -13,9 +13,9 @@ import pytest
 
 from agent.wire import routes
 from tests.packaging.local_service import until
-from tests.unit.controlplane.observability.test_metrics import Samples, samples_of, value
 from tests.unit.controlplane.test_process import TIMEOUT_S, Process, run, start, stop
 from tests.unit.controlplane.test_workers import database, workers_of
+from tests.unit.controlplane.web.observability.test_metrics import Samples, samples_of, value
 
 __all__ = ["database"]  # a fixture
 pytestmark = [

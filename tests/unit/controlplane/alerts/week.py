@@ -1,6 +1,6 @@
-"""A week of a fleet, in virtual time: what happens to 500 devices, beat by beat.
+"""A week of a fleet in virtual time: every heartbeat of 500 devices.
 
-Nothing here comes from the service but the words by which hours and maintenance are given to it.
+From the service it uses only the types for opening hours and maintenance.
 """
 
 import random
@@ -12,15 +12,15 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from controlplane.devices.locations.opening_hours import read_hours
-from controlplane.devices.locations.status import Maintenance, Place
+from controlplane.devices.locations.status import Maintenance, Schedule
 from tests.sizes import amount
 
 BEGINS = datetime(2026, 10, 22, tzinfo=UTC)
 """A Thursday. On the Sunday Europe puts its clocks back."""
 DAYS = 7
 SECONDS = DAYS * 86400
-CALM_END_S = 4 * 3600
-BEAT_S = 60
+STABLE_END_S = 4 * 3600
+HEARTBEAT_S = 60
 DEVICES = amount(medium=100, large=500)
 
 ZONES = ("Europe/Riga", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "UTC")
@@ -43,16 +43,16 @@ class PlayedDevice:
     broken: list[Stretch] = field(default_factory=list)
     maintenance: list[Stretch] = field(default_factory=list)
 
-    def beats(self, service_downs: list[Stretch]) -> list[float]:
-        """Return when it is heard. The first one is from before the week."""
-        beats, at = [], self.phase - BEAT_S
+    def heartbeats(self, service_downs: list[Stretch]) -> list[float]:
+        """Return the times of heartbeats. The first one is before the week."""
+        heartbeats, at = [], self.phase - HEARTBEAT_S
         for start, end in (*sorted(self.downs + service_downs), (SECONDS, SECONDS)):
             while at < start:
-                beats.append(at)
-                at += BEAT_S
+                heartbeats.append(at)
+                at += HEARTBEAT_S
             while at < end:
-                at += BEAT_S
-        return beats
+                at += HEARTBEAT_S
+        return heartbeats
 
 
 @dataclass
@@ -64,14 +64,16 @@ class PlayedLocation:
     devices: list[PlayedDevice]
     maintenance: list[Stretch] = field(default_factory=list)
 
-    def place(self) -> Place:
-        said = [(None, each) for each in self.maintenance]
-        said += [
+    def schedule(self) -> Schedule:
+        windows = [(None, each) for each in self.maintenance]
+        windows += [
             (device.instance_id, each) for device in self.devices for each in device.maintenance
         ]  # type: ignore[misc]
-        return Place(
+        return Schedule(
             read_hours(self.zone, self.lines) if self.lines else None,
-            tuple(Maintenance(whose, moment(start), moment(end)) for whose, (start, end) in said),
+            tuple(
+                Maintenance(whose, moment(start), moment(end)) for whose, (start, end) in windows
+            ),
         )
 
 
@@ -81,7 +83,7 @@ class Week:
     service_downs: list[Stretch]
 
     def ticks(self, step_s: int) -> Iterator[float]:
-        """When the service looks: not while it is down."""
+        """Return the times of evaluations: none while the service is down."""
         for at in range(0, SECONDS, step_s):
             if not any(start <= at < end for start, end in self.service_downs):
                 yield at
@@ -91,22 +93,22 @@ def moment(at: float) -> datetime:
     return BEGINS + timedelta(seconds=at)
 
 
-def last_before(beats: list[float], at: float) -> float:
-    return beats[bisect_right(beats, at) - 1]
+def last_before(heartbeats: list[float], at: float) -> float:
+    return heartbeats[bisect_right(heartbeats, at) - 1]
 
 
-def last_at_each(beats: list[float], ticks: list[float]) -> list[float]:
-    """Return when it was last heard, at each of these moments."""
+def last_at_each(heartbeats: list[float], ticks: list[float]) -> list[float]:
+    """Return the time of the last heartbeat at each of these times."""
     found, index = [], 0
     for at in ticks:
-        while index + 1 < len(beats) and beats[index + 1] <= at:
+        while index + 1 < len(heartbeats) and heartbeats[index + 1] <= at:
             index += 1
-        found.append(beats[index])
+        found.append(heartbeats[index])
     return found
 
 
 def played_week(seed: int) -> Week:
-    """Return a week with all that there is to be calm about."""
+    """Return a week with every kind of trouble."""
     chance = random.Random(seed)
     sizes = [1, 2, 3, 4]
     while sum(sizes) < DEVICES - 24:
@@ -120,7 +122,7 @@ def played_week(seed: int) -> Week:
         _power_cut(chance, location)
     _power_flaps(chance, locations[5])
     for location in chance.sample(locations, 5):
-        start = chance.uniform(0, SECONDS - CALM_END_S - 6 * 3600)
+        start = chance.uniform(0, SECONDS - STABLE_END_S - 6 * 3600)
         location.maintenance.append((start, start + chance.uniform(600, 6 * 3600)))
         for device in location.devices:
             if chance.random() < 0.7:
@@ -132,7 +134,7 @@ def played_week(seed: int) -> Week:
 def _location(chance: random.Random, index: int, size: int) -> PlayedLocation:
     lines = HOURS[index % len(HOURS)] if index % 3 else ()
     devices = [
-        PlayedDevice(uuid.UUID(int=chance.getrandbits(128)), chance.uniform(0, BEAT_S))
+        PlayedDevice(uuid.UUID(int=chance.getrandbits(128)), chance.uniform(0, HEARTBEAT_S))
         for _ in range(size)
     ]
     location = PlayedLocation(f"loc-{index:04}", ZONES[index % len(ZONES)], lines, devices)
@@ -144,7 +146,7 @@ def _location(chance: random.Random, index: int, size: int) -> PlayedLocation:
 
 def _trouble(chance: random.Random, device: PlayedDevice) -> None:
     kind = chance.random()
-    until = SECONDS - CALM_END_S
+    until = SECONDS - STABLE_END_S
     if kind < 0.25:
         for _ in range(chance.randint(1, 4)):
             start = chance.uniform(0, until - 600)
@@ -176,7 +178,7 @@ def _switched_off_at_night(chance: random.Random, device: PlayedDevice) -> None:
 
 
 def _power_cut(chance: random.Random, location: PlayedLocation) -> None:
-    start = chance.uniform(3600, SECONDS - CALM_END_S - 5 * 3600)
+    start = chance.uniform(3600, SECONDS - STABLE_END_S - 5 * 3600)
     length = chance.uniform(300, 4 * 3600)
     for device in location.devices:
         if chance.random() < 0.95:  # one may have a battery

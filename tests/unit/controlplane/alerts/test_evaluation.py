@@ -1,4 +1,4 @@
-"""From heartbeats to the webhook, by the database: each change is told once, and its end."""
+"""From heartbeats to the webhook through the database: each alert fires once and resolves once."""
 
 import base64
 import hashlib
@@ -13,18 +13,23 @@ from sqlalchemy import select
 
 from agent.wire import routes
 from agent.wire.codec import encode
-from controlplane.devices.forgetting import forget_old
 from controlplane.devices.locations.locations import add_maintenance, set_location
 from controlplane.devices.locations.status import Maintenance
+from controlplane.devices.retention import delete_old_monitoring
 from controlplane.settings import Settings
-from controlplane.storage.watch_tables import Gap, Notice, NoticeDelivery, WatchedCondition
+from controlplane.storage.monitoring_tables import (
+    Alert,
+    AlertNotification,
+    AlertState,
+    OfflineInterval,
+)
 from controlplane.web.background import watch_fleet
-from controlplane.web.webhooks.alerts import NoticeOutbox, read_secret
+from controlplane.web.webhooks.alerts import AlertOutbox, read_secret
 from controlplane.web.webhooks.sending import BATCH, send_due
 from tests.fixtures.payloads import bare_report
-from tests.unit.controlplane.remote_control.test_tracker import Webhook
 from tests.unit.controlplane.running_service import RunningService, beside
 from tests.unit.controlplane.simulated_device import SimulatedDevice
+from tests.unit.controlplane.web.webhooks.test_tracker import Webhook
 
 pytestmark = pytest.mark.medium
 
@@ -39,14 +44,14 @@ def settings() -> Settings:
 
 
 class Fleet:
-    """Devices that beat once a minute unless they are in ``silent``, and a webhook."""
+    """Devices that send a heartbeat each minute unless they are in ``offline``, and a webhook."""
 
     def __init__(self, service: RunningService) -> None:
         self.service = service
         self.devices: list[SimulatedDevice] = []
-        self.silent: set[SimulatedDevice] = set()
+        self.offline: set[SimulatedDevice] = set()
         self.webhook = Webhook(204)
-        self.is_listening = True
+        self.is_running = True
 
     async def add(self, count: int, location: str = "loc-0001") -> list[SimulatedDevice]:
         added = [await self.service.device(location_id=location).enrolled() for _ in range(count)]
@@ -54,21 +59,21 @@ class Fleet:
         return added
 
     async def run(self, minutes: float) -> list[dict[str, Any]]:
-        """Let time pass. Returns the bodies that the webhook got meanwhile."""
+        """Let time pass. Returns the bodies that the webhook received meanwhile."""
         before = len(self.webhook.received)
         for _ in range(int(minutes * 60 / STEP_S)):
             self.service.clock.advance(STEP_S)
-            if not self.is_listening:
+            if not self.is_running:
                 continue
             for device in self.devices:
-                if device not in self.silent:
+                if device not in self.offline:
                     assert (await device.heartbeat()).status_code == 200
             await watch_fleet(self.service.core)
             await self.deliver()
         return [json.loads(each.content) for each in self.webhook.received[before:]]
 
     async def deliver(self) -> None:
-        outbox = NoticeOutbox(self.service.core.settings)
+        outbox = AlertOutbox(self.service.core.settings)
         async with httpx2.AsyncClient(transport=httpx2.MockTransport(self.webhook)) as http:
             while await send_due(self.service.core, http, outbox) == BATCH:
                 pass
@@ -82,7 +87,7 @@ class Fleet:
 @pytest.fixture
 async def fleet(service: RunningService) -> Fleet:
     made = Fleet(service)
-    await made.run(4)  # the service has just begun to listen
+    await made.run(4)  # monitoring has just begun
     return made
 
 
@@ -90,31 +95,31 @@ def kinds(bodies: list[dict[str, Any]]) -> list[tuple[str, str, bool]]:
     return [(each["type"], each["condition"], each["flapping"]) for each in bodies]
 
 
-async def test_silence_is_told_once_and_so_is_its_end(fleet: Fleet) -> None:
+async def test_an_offline_device_causes_one_alert_that_resolves(fleet: Fleet) -> None:
     device, *_ = await fleet.add(4)
     assert await fleet.run(10) == []
-    fleet.silent = {device}
+    fleet.offline = {device}
     assert await fleet.run(3) == []
-    (told,) = await fleet.run(60)
-    assert kinds([told]) == [("notice.opened", "offline", False)]
-    assert told["instanceId"] == device.instance_id
-    assert told["text"].startswith("till-01 (loc-0001) is offline since 12:")
-    fleet.silent = set()
+    (firing,) = await fleet.run(60)
+    assert kinds([firing]) == [("alert.firing", "offline", False)]
+    assert firing["instanceId"] == device.instance_id
+    assert firing["text"].startswith("till-01 (loc-0001) is offline since 12:")
+    fleet.offline = set()
     assert await fleet.run(4) == []
-    (ended,) = await fleet.run(60)
-    assert kinds([ended]) == [("notice.ended", "offline", False)]
-    assert (ended["noticeId"], ended["since"]) == (told["noticeId"], told["since"])
-    (notice,) = fleet.rows(Notice)
-    assert notice.end_told_at is not None
-    assert fleet.rows(WatchedCondition) == []
-    (gap,) = fleet.rows(Gap)
-    assert gap.until is not None
+    (resolved,) = await fleet.run(60)
+    assert kinds([resolved]) == [("alert.resolved", "offline", False)]
+    assert (resolved["alertId"], resolved["since"]) == (firing["alertId"], firing["since"])
+    (alert,) = fleet.rows(Alert)
+    assert alert.resolved_at is not None
+    assert fleet.rows(AlertState) == []
+    (interval,) = fleet.rows(OfflineInterval)
+    assert interval.until is not None
 
 
-async def test_what_is_sent_is_signed_and_named(fleet: Fleet) -> None:
+async def test_notifications_are_signed(fleet: Fleet) -> None:
     (device,) = await fleet.add(1)
     await fleet.run(2)
-    fleet.silent = {device}
+    fleet.offline = {device}
     await fleet.run(15)
     (request,) = fleet.webhook.received
     headers = request.headers
@@ -124,15 +129,15 @@ async def test_what_is_sent_is_signed_and_named(fleet: Fleet) -> None:
     assert headers["idempotency-key"] == headers["webhook-id"]
 
 
-async def test_a_power_cut_is_one_notice(fleet: Fleet) -> None:
+async def test_a_power_cut_causes_one_alert(fleet: Fleet) -> None:
     await fleet.add(2, "loc-0002")
-    fleet.silent = set(await fleet.add(5))
-    assert kinds(await fleet.run(30)) == [("notice.opened", "dark", False)]
-    fleet.silent = set()
-    assert kinds(await fleet.run(30)) == [("notice.ended", "dark", False)]
+    fleet.offline = set(await fleet.add(5))
+    assert kinds(await fleet.run(30)) == [("alert.firing", "site_outage", False)]
+    fleet.offline = set()
+    assert kinds(await fleet.run(30)) == [("alert.resolved", "site_outage", False)]
 
 
-async def test_outside_opening_hours_nothing_is_told(fleet: Fleet) -> None:
+async def test_a_closed_location_causes_no_alert(fleet: Fleet) -> None:
     device, other = await fleet.add(2)
     fleet.service.database.write(
         lambda session: set_location(
@@ -140,28 +145,29 @@ async def test_outside_opening_hours_nothing_is_told(fleet: Fleet) -> None:
             (ORGANIZATION, "loc-0001"),
             "UTC",
             ["Mon-Sun 08:00-12:30", "Mon-Sun 15:00-20:00"],
+            fleet.service.clock(),
         )
-    )  # the clock stands at noon
+    )  # the clock shows noon
     await fleet.run(24)
-    fleet.silent = {device}
+    fleet.offline = {device}
     assert await fleet.run(120) == []
     assert await states(fleet) == {device.instance_id: "closed", other.instance_id: "online"}
-    fleet.silent = {device, other}
-    assert kinds(await fleet.run(60)) == [("notice.opened", "dark", False)]
+    fleet.offline = {device, other}
+    assert kinds(await fleet.run(60)) == [("alert.firing", "site_outage", False)]
     assert set((await states(fleet)).values()) == {"offline"}
 
 
-async def test_maintenance_tells_nothing_and_says_so(fleet: Fleet) -> None:
+async def test_a_device_in_maintenance_causes_no_alert_and_shows_its_state(fleet: Fleet) -> None:
     device, _ = await fleet.add(2)
     now = fleet.service.clock()
     window = Maintenance(None, now, fleet.service.clock.now.replace(hour=14, minute=0))
     fleet.service.database.write(
         lambda session: add_maintenance(session, (ORGANIZATION, "loc-0001"), window, "new till")
     )
-    fleet.silent = {device}
+    fleet.offline = {device}
     assert await fleet.run(60) == []
     assert (await states(fleet))[device.instance_id] == "maintenance"
-    assert kinds(await fleet.run(120)) == [("notice.opened", "offline", False)]
+    assert kinds(await fleet.run(120)) == [("alert.firing", "offline", False)]
 
 
 async def states(fleet: Fleet) -> dict[str, str]:
@@ -169,82 +175,92 @@ async def states(fleet: Fleet) -> dict[str, str]:
     return {row["device"]["instanceId"]: row["state"] for row in reply.json()["devices"]}
 
 
-async def test_a_service_that_was_down_takes_nobody_for_offline(fleet: Fleet) -> None:
+async def test_devices_are_not_offline_because_the_service_was_down(fleet: Fleet) -> None:
     await fleet.add(5)
     await fleet.run(10)
-    fleet.is_listening = False
+    fleet.is_running = False
     await fleet.run(45)
-    fleet.is_listening = True
+    fleet.is_running = True
     assert await fleet.run(60) == []
-    (gap,) = fleet.rows(Gap)
-    assert gap.device is None
+    (interval,) = fleet.rows(OfflineInterval)
+    assert interval.device is None
 
 
-async def test_flapping_is_told_once_and_ends_after_a_calm_hour(fleet: Fleet) -> None:
+async def test_flapping_causes_one_alert_that_resolves_after_a_stable_hour(fleet: Fleet) -> None:
     device, *_ = await fleet.add(4)
     await fleet.run(5)
-    told = []
+    received = []
     for _ in range(4):
-        fleet.silent = {device}
-        told += await fleet.run(5)
-        fleet.silent = set()
-        told += await fleet.run(4)
-    assert kinds(told) == [("notice.opened", "offline", True)]
-    assert kinds(await fleet.run(120)) == [("notice.ended", "offline", True)]
+        fleet.offline = {device}
+        received += await fleet.run(5)
+        fleet.offline = set()
+        received += await fleet.run(4)
+    assert kinds(received) == [("alert.firing", "offline", True)]
+    assert kinds(await fleet.run(120)) == [("alert.resolved", "offline", True)]
 
 
-async def test_a_broken_report_is_told_until_a_good_one(fleet: Fleet) -> None:
+async def test_a_report_with_a_fault_causes_an_alert_until_one_without(fleet: Fleet) -> None:
     device, *_ = await fleet.add(2)
     assert (await device.submit()).status_code == 200
-    (told,) = await fleet.run(30)
-    assert kinds([told]) == [("notice.opened", "broken", False)]
-    assert told["detail"] == "The device could report nothing."
+    (firing,) = await fleet.run(30)
+    assert kinds([firing]) == [("alert.firing", "broken", False)]
+    assert firing["detail"] == "The device could report nothing."
     assert (await device.submit(json.loads(encode(bare_report())))).status_code == 200
-    assert kinds(await fleet.run(30)) == [("notice.ended", "broken", False)]
+    assert kinds(await fleet.run(30)) == [("alert.resolved", "broken", False)]
 
 
-async def test_a_revoked_device_ends_what_was_told_of_it(fleet: Fleet) -> None:
+async def test_the_alerts_of_a_revoked_device_resolve(fleet: Fleet) -> None:
     device, other = await fleet.add(2)
-    fleet.silent = {device}
+    fleet.offline = {device}
     assert len(await fleet.run(30)) == 1
     await other.call(routes.REVOKE, instanceId=device.instance_id)
     fleet.devices.remove(device)
-    assert kinds(await fleet.run(1)) == [("notice.ended", "offline", False)]
+    assert kinds(await fleet.run(1)) == [("alert.resolved", "offline", False)]
 
 
-async def test_a_webhook_that_is_away_gets_all_in_order_and_nothing_twice(fleet: Fleet) -> None:
+async def test_an_unreachable_webhook_receives_all_notifications_later_in_order_and_once(
+    fleet: Fleet,
+) -> None:
     device, *_ = await fleet.add(2)
     fleet.webhook = Webhook(*[httpx2.ConnectError("away")] * 20, 204)
-    fleet.silent = {device}
+    fleet.offline = {device}
     await fleet.run(30)
-    fleet.silent = set()
+    fleet.offline = set()
     await fleet.run(200)
     taken = [json.loads(each.content) for each in fleet.webhook.received[20:]]
     assert kinds(taken) == [
-        ("notice.opened", "offline", False),
-        ("notice.ended", "offline", False),
+        ("alert.firing", "offline", False),
+        ("alert.resolved", "offline", False),
     ]
     assert len({each.headers["webhook-id"] for each in fleet.webhook.received}) == 2
-    assert {each.status for each in fleet.rows(NoticeDelivery)} == {"sent"}
+    assert {each.status for each in fleet.rows(AlertNotification)} == {"sent"}
 
 
-async def test_what_is_over_is_forgotten_in_its_time(fleet: Fleet) -> None:
+async def test_old_monitoring_data_is_deleted(fleet: Fleet) -> None:
     device, *_ = await fleet.add(2)
-    fleet.silent = {device}
+    fleet.offline = {device}
     await fleet.run(30)
-    fleet.silent = set()
+    fleet.offline = set()
     await fleet.run(30)
     database, now = fleet.service.database, fleet.service.clock()
-    database.write(lambda session: forget_old(session, now + timedelta(days=30)))
-    assert [len(fleet.rows(each)) for each in (Gap, Notice, NoticeDelivery)] == [1, 1, 2]
-    database.write(lambda session: forget_old(session, now + timedelta(days=100)))
-    assert [len(fleet.rows(each)) for each in (Gap, Notice, NoticeDelivery)] == [0, 0, 0]
+    database.write(lambda session: delete_old_monitoring(session, now + timedelta(days=30)))
+    assert [len(fleet.rows(each)) for each in (OfflineInterval, Alert, AlertNotification)] == [
+        1,
+        1,
+        2,
+    ]
+    database.write(lambda session: delete_old_monitoring(session, now + timedelta(days=100)))
+    assert [len(fleet.rows(each)) for each in (OfflineInterval, Alert, AlertNotification)] == [
+        0,
+        0,
+        0,
+    ]
 
 
-async def test_two_services_on_one_database_tell_once(fleet: Fleet) -> None:
+async def test_two_services_on_one_database_send_one_notification(fleet: Fleet) -> None:
     device, *_ = await fleet.add(2)
     service = fleet.service
-    fleet.silent = {device}
+    fleet.offline = {device}
     async with beside(service.database, service.core.settings, service.clock) as other:
         for _ in range(20):
             await fleet.run(1)
@@ -253,7 +269,7 @@ async def test_two_services_on_one_database_tell_once(fleet: Fleet) -> None:
     assert len(fleet.webhook.received) == 1
 
 
-def test_a_secret_is_whsec_and_base64() -> None:
+def test_a_webhook_secret_is_whsec_and_base64() -> None:
     assert read_secret("whsec_" + base64.b64encode(SECRET).decode() + "\n") == SECRET
     for bad in ("", "whsec_", "whsec_!!!!", "whsec_c2hvcnQ="):
         with pytest.raises(ValueError, match=r"whsec_|24 to 64"):

@@ -1,6 +1,6 @@
 // Files for other programs: a list of devices as CSV or JSON, a report as a page or JSON.
 
-import { ask } from "./facade.js";
+import { callConsole } from "./facade.js";
 import { nameOf, placeOf, reportedAt } from "./device_names.js";
 
 const ROWS_MAX = 10000;
@@ -10,7 +10,7 @@ const COLUMNS = {
   platform: ({ device }) => device.platform,
   version: ({ device }) => device.appVersion || "",
   state: ({ state }) => state,
-  heard: ({ device }) => device.lastSeenAt,
+  lastSeen: ({ device }) => device.lastSeenAt,
   workingSince: ({ requests }) => requests.find((each) => each.startedAt)?.startedAt || "",
   reported: (row) => reportedAt(row) || "",
   network: ({ reports }) => reports.find((each) => each.kind === "network")?.headline || "",
@@ -22,7 +22,7 @@ export async function saveList(kind, filters) {
   const rows = [];
   let cursor = null;
   do {
-    const page = await ask("overview", { ...filters, size: 200, ...(cursor && { cursor }) });
+    const page = await callConsole("overview", { ...filters, size: 200, ...(cursor && { cursor }) });
     rows.push(...page.devices);
     cursor = page.nextCursor;
   } while (cursor && rows.length < ROWS_MAX);

@@ -1,11 +1,11 @@
-// Says to who hears the page what others see change: how a request of the device shown goes on.
+// Announces changes of requests and reports of the shown device to screen readers.
 
 const WORDS = {
-  queued: "waits for the device", received: "was taken by the device", running: "is running",
+  queued: "waits for the device", received: "was received by the device", running: "is running",
 };
 let last = { id: "", requests: new Map(), reports: new Map() };
 
-// Called with each look at a device; the first look at one says nothing.
+// Called each time a device is shown. Nothing is announced the first time.
 export function announceWork({ device, requests, reports }) {
   const now = {
     id: device.instanceId,

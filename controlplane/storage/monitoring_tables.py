@@ -1,6 +1,6 @@
-"""What the service remembers of being heard: places, silence, notices, and wishes.
+"""Monitoring of devices: opening hours, maintenance, offline intervals, alerts, pending requests.
 
-All times are UTC, ``position`` columns order listings, as in `controlplane.storage.tables`.
+As in `controlplane.storage.tables`, all times are UTC and ``position`` columns order listings.
 """
 
 from datetime import datetime
@@ -14,21 +14,24 @@ from controlplane.storage.tables import Base, Position
 
 
 class LocationHours(Base):
-    """When a place where devices are is open. ``opening_hours`` are the lines of
-    `presence.opening_hours`, null for always open, and read on the clocks of ``time_zone``."""
+    """When a location is open, in its own time zone (`merchant_tables.Location.zone`).
+
+    ``opening_hours`` are lines for `devices.locations.opening_hours`; null means always open.
+    """
 
     __tablename__ = "location_hours"
     organization_id: Mapped[str] = mapped_column(primary_key=True)
     location_id: Mapped[str] = mapped_column(primary_key=True)
-    time_zone: Mapped[str]
     opening_hours: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
 
 
 class MaintenanceWindow(Base):
-    """``instance_id`` null is the whole location."""
+    """A period in which a device causes no alerts. ``instance_id`` null is the whole location."""
 
     __tablename__ = "maintenance_windows"
-    __table_args__ = (Index("maintenance_by_place", "organization_id", "location_id", "until"),)
+    __table_args__ = (
+        Index("maintenance_windows_by_location", "organization_id", "location_id", "until"),
+    )
     position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
     organization_id: Mapped[str]
     location_id: Mapped[str]
@@ -38,26 +41,27 @@ class MaintenanceWindow(Base):
     reason: Mapped[str]
 
 
-class Listened(Base):
-    """One row: since when silence is noted at all, when somebody last looked who is heard, and
-    since when without a break."""
+class MonitoringState(Base):
+    """One row: when monitoring began, when it last checked, and since when without a pause."""
 
-    __tablename__ = "listened"
+    __tablename__ = "monitoring_state"
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    began_at: Mapped[datetime]
-    judged_at: Mapped[datetime]
+    started_at: Mapped[datetime]
+    checked_at: Mapped[datetime]
     resumed_at: Mapped[datetime]
 
 
-class Gap(Base):
-    """A device was not heard; ``until`` null: it is not heard yet. Without a device, the service
-    itself was down."""
+class OfflineInterval(Base):
+    """A device was offline; ``until`` null means that it still is.
 
-    __tablename__ = "gaps"
+    ``device`` is a device's position. Without one, the service itself was down.
+    """
+
+    __tablename__ = "offline_intervals"
     __table_args__ = (
-        Index("gaps_by_device", "device", "since"),
+        Index("offline_intervals_by_device", "device", "since"),
         Index(
-            "gaps_open",
+            "offline_intervals_open",
             "device",
             unique=True,
             sqlite_where=text("until IS NULL"),
@@ -70,44 +74,47 @@ class Gap(Base):
     until: Mapped[datetime | None]
 
 
-class WatchedCondition(Base):
-    """What is remembered of a condition between two looks (`notices.rules.Watch`).
+class AlertState(Base):
+    """The state of a condition between two evaluations (`alerts.rules.ConditionState`).
 
-    ``instance`` is the empty text for the location's own. A row goes when nothing is to be
-    remembered.
+    ``instance`` is empty for a condition of the location itself. A row is deleted when it holds
+    nothing that a later evaluation needs.
     """
 
-    __tablename__ = "watched_conditions"
+    __tablename__ = "alert_states"
     organization_id: Mapped[str] = mapped_column(primary_key=True)
     location_id: Mapped[str] = mapped_column(primary_key=True)
     instance: Mapped[str] = mapped_column(primary_key=True)
     condition: Mapped[str] = mapped_column(primary_key=True)
-    holds: Mapped[bool]
-    began_at: Mapped[datetime | None]
-    gone_at: Mapped[datetime | None]
-    is_told: Mapped[bool]
+    is_active: Mapped[bool]
+    active_since: Mapped[datetime | None]
+    inactive_since: Mapped[datetime | None]
+    is_firing: Mapped[bool]
     is_flapping: Mapped[bool]
     changes: Mapped[list[str]]
 
 
-class Notice(Base):
-    """Something that was told. ``condition`` is offline, broken or dark; ``is_flapping`` that it
-    comes and goes; ``instance`` is as in `WatchedCondition`. Of each kind one is open at most."""
+class Alert(Base):
+    """An alert that fired. At most one of each kind is open.
 
-    __tablename__ = "notices"
+    ``condition`` is offline, broken or site_outage, and ``instance`` is as in `AlertState`.
+    ``is_flapping`` means that the alert is about a condition that changes often.
+    """
+
+    __tablename__ = "alerts"
     __table_args__ = (
         Index(
-            "notices_open",
+            "alerts_open",
             "organization_id",
             "location_id",
             "instance",
             "condition",
             "is_flapping",
             unique=True,
-            sqlite_where=text("end_told_at IS NULL"),
-            postgresql_where=text("end_told_at IS NULL"),
+            sqlite_where=text("resolved_at IS NULL"),
+            postgresql_where=text("resolved_at IS NULL"),
         ),
-        Index("notices_by_organization", "organization_id", "position"),
+        Index("alerts_by_organization", "organization_id", "position"),
     )
     position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
     id: Mapped[UUID] = mapped_column(unique=True)
@@ -116,22 +123,24 @@ class Notice(Base):
     instance: Mapped[str]
     condition: Mapped[str]
     is_flapping: Mapped[bool]
-    opened_at: Mapped[datetime]
-    told_at: Mapped[datetime]
+    started_at: Mapped[datetime]
+    fired_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
-    end_told_at: Mapped[datetime | None]
+    resolved_at: Mapped[datetime | None]
     detail: Mapped[str]
 
 
-class NoticeDelivery(Base):
-    """The outbox: what a webhook has to be sent, written with what it tells of. ``id`` is the same
-    at each attempt."""
+class AlertNotification(Base):
+    """The webhook's outbox, written together with the alert. ``id`` is the same for each attempt.
 
-    __tablename__ = "notice_deliveries"
+    ``is_resolved`` distinguishes the notification of the end from that of the start.
+    """
+
+    __tablename__ = "alert_notifications"
     __table_args__ = (
-        UniqueConstraint("notice_id", "is_end", name="notice_deliveries_once"),
+        UniqueConstraint("alert_id", "is_resolved", name="alert_notifications_once"),
         Index(
-            "notice_deliveries_due",
+            "alert_notifications_due",
             "due_at",
             sqlite_where=text("due_at IS NOT NULL"),
             postgresql_where=text("due_at IS NOT NULL"),
@@ -139,8 +148,8 @@ class NoticeDelivery(Base):
     )
     position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
     id: Mapped[str] = mapped_column(unique=True)
-    notice_id: Mapped[UUID]
-    is_end: Mapped[bool]
+    alert_id: Mapped[UUID]
+    is_resolved: Mapped[bool]
     body: Mapped[str]
     status: Mapped[str]
     attempts: Mapped[int]
@@ -150,35 +159,35 @@ class NoticeDelivery(Base):
 
 
 class PendingRequest(Base):
-    """A report that is asked of a device when it is heard (`remote_control.wishes`).
+    """A request that waits until its device is online (`controlplane.pending_requests`).
 
-    ``key_id`` is who asked: an API key, or the user whose session it was. ``request_id`` is the
-    request that was made of it; ``tries`` how many were. ``state`` is
-    waiting, asked, done, cancelled, expired or revoked.
+    ``requester_id`` is an API key, or the user whose session it was. ``request_id`` is the request
+    that was created last, of ``attempts``. ``state`` is waiting, dispatched, done, cancelled,
+    expired or revoked.
     """
 
-    __tablename__ = "wishes"
+    __tablename__ = "pending_requests"
     __table_args__ = (
         Index(
-            "wishes_open",
+            "pending_requests_open",
             "organization_id",
             "instance_id",
             "kind",
             unique=True,
-            sqlite_where=text("state IN ('waiting', 'asked')"),
-            postgresql_where=text("state IN ('waiting', 'asked')"),
+            sqlite_where=text("state IN ('waiting', 'dispatched')"),
+            postgresql_where=text("state IN ('waiting', 'dispatched')"),
         ),
-        Index("wishes_by_instance", "instance_id", "position"),
+        Index("pending_requests_by_instance", "instance_id", "position"),
     )
     position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
     id: Mapped[UUID] = mapped_column(unique=True)
     organization_id: Mapped[str]
     instance_id: Mapped[UUID]
     kind: Mapped[Kind]
-    key_id: Mapped[UUID]
+    requester_id: Mapped[UUID]
     state: Mapped[str]
     request_id: Mapped[UUID | None]
-    tries: Mapped[int]
+    attempts: Mapped[int]
     until: Mapped[datetime]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

@@ -1,0 +1,55 @@
+// Requests that wait until an offline device is online: created, shown and cancelled.
+
+import { callConsole } from "./facade.js";
+import { element, exact, pill, when } from "./elements.js";
+
+const DAYS = 3;
+const DAY_MS = 86400000;
+const DEVICES_MAX = 500;
+export const isOnline = (row) => row.state === "online";
+
+// For a row of the list without an open request.
+export function pendingSummary({ pendingRequests }) {
+  const [first] = pendingRequests || [];
+  if (!first) return null;
+  const kinds = pendingRequests.map((each) => each.kind).join(", ");
+  const date = new Date(first.until).toLocaleDateString(undefined, { day: "numeric", month: "short" });
+  return element("span", { title: first.requestedBy ? `requested by ${first.requestedBy}` : null },
+    pill("waiting"), " ", element("span", { class: "sub" }, `${kinds}, until ${date}`));
+}
+
+export async function createPending(instanceIds, kind, days = DAYS) {
+  const counts = { created: 0, existing: 0, refused: 0 };
+  const until = new Date(Date.now() + days * DAY_MS).toISOString();
+  for (let first = 0; first < instanceIds.length; first += DEVICES_MAX) {
+    const body = { kind, until, instanceIds: instanceIds.slice(first, first + DEVICES_MAX) };
+    const reply = await callConsole("pending-requests", body);
+    for (const name of Object.keys(counts)) counts[name] += reply[name];
+  }
+  return counts;
+}
+
+export const cancelPending = (row, kind) =>
+  callConsole("pending-requests/cancel", { pendingRequestId: row.pendingRequests.find((each) => each.kind === kind).id });
+
+// Replaces the button for a request while the device is not online.
+export function pendingButton(kind, row, isPrimary) {
+  const isWaiting = row.pendingRequests.some((each) => each.kind === kind);
+  return element("button", {
+    id: `pending-${kind}`, class: isPrimary ? "primary" : null, type: "button",
+    "aria-disabled": isWaiting ? "true" : null,
+  }, isWaiting ? `Waiting to request ${kind} report` : `Request ${kind} report when online`);
+}
+
+export function pendingList(row, canWrite) {
+  if (!row.pendingRequests.length) return null;
+  return element("ul", { class: "cards pending" }, ...row.pendingRequests.map((each) => element("li", {},
+    pill("waiting"),
+    element("span", {}, `The ${each.kind} report is requested when the device is online, until `,
+      element("time", { datetime: each.until, title: exact(each.until) }, day(each.until)),
+      each.requestedBy ? `. Requested by ${each.requestedBy}, ` : ". Requested ", when(each.createdAt)),
+    canWrite ? element("button", { id: `cancel-${each.kind}`, class: "quiet", type: "button" }, "Cancel") : null)));
+}
+
+const day = (timestamp) =>
+  new Date(timestamp).toLocaleString(undefined, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });

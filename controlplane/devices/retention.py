@@ -1,0 +1,31 @@
+"""Deletes old monitoring data: offline intervals, maintenance windows, alerts, pending requests."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from controlplane.devices.overview.pending import OPEN
+from controlplane.storage import monitoring_tables as tables
+
+LIVENESS_KEPT: Final = timedelta(days=40)
+"""Longer than the thirty days of a timeline."""
+ALERTS_KEPT: Final = timedelta(days=92)
+"""Also for pending requests."""
+
+
+def delete_old_monitoring(session: Session, now: datetime) -> None:
+    """Delete what ended longer ago than it is kept."""
+    liveness_end, alerts_end = now - LIVENESS_KEPT, now - ALERTS_KEPT
+    old_alerts = select(tables.Alert.id).where(tables.Alert.resolved_at < alerts_end)
+    for statement in (
+        delete(tables.OfflineInterval).where(tables.OfflineInterval.until < liveness_end),
+        delete(tables.MaintenanceWindow).where(tables.MaintenanceWindow.until < liveness_end),
+        delete(tables.AlertNotification).where(tables.AlertNotification.alert_id.in_(old_alerts)),
+        delete(tables.Alert).where(tables.Alert.resolved_at < alerts_end),
+        delete(tables.PendingRequest).where(
+            tables.PendingRequest.state.not_in(OPEN), tables.PendingRequest.updated_at < alerts_end
+        ),
+    ):
+        session.execute(statement, execution_options={"synchronize_session": False})

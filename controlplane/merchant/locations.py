@@ -1,0 +1,89 @@
+"""Names of organizations and locations, and the time zone of a location.
+
+`Location` is the only place of a name and a zone, for devices and sales. Both change only here.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import func, select, text
+from sqlalchemy.orm import Session
+
+from controlplane.figures.local_time import clock_of, offsets
+from controlplane.merchant.rebuild import rebuild
+from controlplane.storage.merchant.columns import MICROSECOND, microseconds
+from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location, Organization
+from controlplane.storage.merchant.sales_tables import Refund, Sale
+
+HOUR_US: Final = timedelta(hours=1) // MICROSECOND
+At = tuple[str, str]
+"""Organization and location."""
+
+
+def name_organization(session: Session, organization_id: str, name: str, now: datetime) -> None:
+    """Name an organization, whether or not it has sales."""
+    row = session.get(Organization, organization_id)
+    if row is None:
+        row = Organization(id=organization_id, name=name, created_at=now)
+        session.add(row)
+    row.name = name
+
+
+def name_location(session: Session, at: At, name: str, now: datetime) -> None:
+    """Name a location, whether or not it has sales."""
+    if session.get(Organization, at[0]) is None:
+        name_organization(session, at[0], at[0], now)
+    _location(session, at, now).name = name
+
+
+def set_zone(session: Session, at: At, zone: str | None, now: datetime) -> bool:
+    """Set the time zone of a location, an IANA name.
+
+    Its sales and refunds get new local hours, and its rollups are computed again. Returns whether
+    the location has sales and the zone is a different one.
+    """
+    location = _location(session, at, now)
+    if location.zone == zone:
+        return False
+    location.zone = zone
+    session.flush()
+    for column in (Sale.initiated_at, Refund.refunded_at):
+        table = column.class_
+        first, last = session.execute(
+            select(func.min(column), func.max(column)).where(table.location == location.position)
+        ).one()
+        if first is None or last is None:
+            continue
+        change = text(
+            f"UPDATE {table.__tablename__} SET local_hour = ({column.key} + :shift) / {HOUR_US}"
+            f" WHERE location = :location AND {column.key} >= :start AND {column.key} < :end"
+        )
+        for start, end, offset in offsets(clock_of(zone).zone, first, last + MICROSECOND):
+            session.execute(
+                change,
+                {
+                    "shift": offset // MICROSECOND,
+                    "location": location.position,
+                    "start": microseconds(start),
+                    "end": microseconds(end),
+                },
+            )
+    rebuild(session, location.position)
+    return location.currency != NO_CURRENCY
+
+
+def valid_zone(zone: str | None) -> str | None:
+    """Return a time zone, None if its name is missing or invalid."""
+    clock = clock_of(zone)
+    return None if clock.fell_back else clock.name
+
+
+def _location(session: Session, at: At, now: datetime) -> Location:
+    """Return the locked row of a location. It is created without sales if there is none."""
+    query = select(Location).where(Location.organization_id == at[0], Location.id == at[1])
+    row = session.scalars(query.with_for_update()).first()
+    if row is None:
+        row = Location(organization_id=at[0], id=at[1], currency=NO_CURRENCY, created_at=now)
+        session.add(row)
+        session.flush()
+    return row

@@ -1,0 +1,17 @@
+"""Records of the wire from rows of the database."""
+
+from typing import Any, TypeVar
+
+from agent.wire.base import Model
+
+Record = TypeVar("Record", bound=Model)
+
+
+def record_of(model: type[Record], row: object, **values: Any) -> Record:
+    """Return a record whose fields are the attributes of the same name of a row.
+
+    Args:
+        values: fields that the row does not have, or that differ.
+    """
+    names = model.model_fields.keys() - values.keys()
+    return model(**{name: getattr(row, name) for name in names}, **values)

@@ -1,0 +1,250 @@
+"""The expected alerts of a week, computed slowly from the text of docs/alerts.md.
+
+It stores only the value of each condition at each evaluation, and searches that history for each
+answer. It shares no code with the service: opening hours are computed minute by minute.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable
+from datetime import timedelta
+from zoneinfo import ZoneInfo
+
+from tests.unit.controlplane.alerts.week import (
+    BEGINS,
+    SECONDS,
+    PlayedLocation,
+    Stretch,
+    Week,
+    last_at_each,
+)
+
+WINDOW = 180
+FIRE_AFTER = RESOLVE_AFTER = TOGETHER = 300
+HOUR = 3600
+BREAK_AFTER = 60
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+BEFORE_S = 9 * 86400
+ACTIVE, INACTIVE, UNKNOWN = "active", "inactive", "unknown"
+
+Event = tuple[float, str, str, str, bool, bool]
+"""Time, location, device or "", condition, whether about flapping, whether resolved."""
+
+
+def expected(week: Week, step_s: int) -> list[Event]:
+    ticks = list(week.ticks(step_s))
+    events: list[Event] = []
+    for location in week.locations:
+        events += _of_location(location, week.service_downs, ticks)
+    return sorted(events)
+
+
+def _of_location(location: PlayedLocation, downs: list[Stretch], ticks: list[float]) -> list[Event]:
+    opened = _opening(location)
+    settled = _settled(ticks)
+    heartbeats = [device.heartbeats(downs) for device in location.devices]
+    values: list[list[str]] = []
+    sinces: list[list[float | None]] = []
+    maintained: list[list[bool]] = []
+    lasts = [last_at_each(each, ticks) for each in heartbeats]
+    for device, last in zip(location.devices, lasts, strict=True):
+        windows = location.maintenance + device.maintenance
+        at_ticks = [
+            (INACTIVE, None)
+            if now - seen_at <= WINDOW
+            else _offline(location, windows, seen_at, opened=opened, now=now, settled=settled)
+            for seen_at, now in zip(last, ticks, strict=True)
+        ]
+        values.append([value for value, _ in at_ticks])
+        sinces.append([since for _, since in at_ticks])
+        maintained.append([_in(windows, t) for t in ticks] if windows else [False] * len(ticks))
+    outage = Story(location.name, "", "site_outage", ticks)
+    is_covered: list[bool] = []
+    for at, (now, column) in enumerate(zip(ticks, zip(*values, strict=True), strict=True)):
+        if set(column) == {INACTIVE}:
+            outage.add(INACTIVE)
+            is_covered.append(outage.needs_attention())
+            continue
+        present = [i for i in range(len(heartbeats)) if not maintained[i][at]]
+        not_online = [i for i in present if now - lasts[i][at] > WINDOW]
+        offline = [s for i in range(len(heartbeats)) if (s := sinces[i][at]) is not None]
+        outage.add(_outage(len(present), len(not_online), offline, TOGETHER, outage.is_open))
+        is_covered.append(outage.needs_attention())
+    events = outage.events
+    for i, device in enumerate(location.devices):
+        story = Story(location.name, str(device.instance_id), "offline", ticks)
+        if set(values[i]) != {INACTIVE}:
+            for value, covered in zip(values[i], is_covered, strict=True):
+                story.add(value, may_fire=not covered)
+        events += story.events
+        if device.broken:
+            story = Story(location.name, str(device.instance_id), "broken", ticks)
+            for at, now in enumerate(ticks):
+                bad = UNKNOWN if maintained[i][at] else ACTIVE
+                story.add(bad if _in(device.broken, now) else INACTIVE)
+            events += story.events
+    return events
+
+
+def _outage(
+    devices: int, not_online: int, offline: list[float], within: float, is_open: bool
+) -> str:
+    def enough(some: int, of: int) -> bool:
+        return (some == of and some >= 2) or (some >= 3 and some / of >= 0.8)
+
+    if is_open and enough(len(offline), devices):
+        return ACTIVE
+    for first in offline:
+        fell = [each for each in offline if 0 <= each - first <= within]
+        before = [each for each in offline if each < first]
+        if not is_open and enough(len(fell), devices - len(before)):
+            return ACTIVE
+    if len(offline) < not_online and enough(not_online, devices):
+        return UNKNOWN
+    return INACTIVE
+
+
+def _offline(
+    location: PlayedLocation,
+    windows: list[Stretch],
+    last: float,
+    *,
+    opened: Callable[[float], float | None],
+    now: float,
+    settled: Callable[[float], bool],
+) -> tuple[str, float | None]:
+    """Return the value for a device that is not online, and since when it is offline."""
+    if not settled(now):
+        return UNKNOWN, None
+    if _in(windows, now):
+        return UNKNOWN, None
+    since = last
+    if location.lines:
+        open_since = opened(now)
+        if open_since is None:
+            return UNKNOWN, None
+        since = max(since, open_since)
+    since = max([since, *(end for _, end in windows if end <= now)])
+    return (ACTIVE, since) if now - since > WINDOW else (UNKNOWN, None)
+
+
+def _settled(ticks: list[float]) -> Callable[[float], bool]:
+    resumed: dict[float, float] = {}
+    last = before = ticks[0]
+    for now in ticks:
+        if now - before > BREAK_AFTER:
+            last = now
+        before = now
+        resumed[now] = last
+    return lambda now: now - resumed[now] > WINDOW
+
+
+def _opening(location: PlayedLocation) -> Callable[[float], float | None]:
+    """Check the local clock at each minute, and store since when the location has been open."""
+    if not location.lines:
+        return lambda now: None
+    zone = ZoneInfo(location.zone)
+    week = [_line(line) for line in location.lines]
+    since: list[float | None] = []
+    open_since: float | None = None
+    for at in range(-BEFORE_S, SECONDS, 60):
+        local = (BEGINS + timedelta(seconds=at)).astimezone(zone)
+        minute, day = local.hour * 60 + local.minute, local.weekday()
+        is_open = any(
+            (day in days and start <= minute < (end if end > start else 1440))
+            or ((day - 1) % 7 in days and end <= start and minute < end)
+            for days, start, end in week
+        )
+        open_since = (open_since if open_since is not None else at) if is_open else None
+        since.append(open_since)
+    return lambda now: since[int((now + BEFORE_S) // 60)]
+
+
+def _line(line: str) -> tuple[list[int], int, int]:
+    days, hours = line.split(" ")
+    first, _, last = days.partition("-")
+    start, end = (int(each[:2]) * 60 + int(each[3:]) for each in hours.split("-"))
+    return list(range(DAYS.index(first), DAYS.index(last or first) + 1)), start, end
+
+
+def _in(stretches: list[Stretch], now: float) -> bool:
+    return any(start <= now < end for start, end in stretches)
+
+
+class Story:
+    """One condition: its value at each evaluation, and its alerts until then."""
+
+    def __init__(self, location: str, device: str, condition: str, ticks: list[float]) -> None:
+        self.who = (location, device, condition)
+        self.ticks = ticks
+        self.values: list[str] = []
+        self.events: list[Event] = []
+        self.is_open = self.is_flapping = False
+        self.fired_at_index = 0
+        self.inactive_count = 0
+
+    def add(self, value: str, may_fire: bool = True) -> None:
+        self.values.append(value)
+        self.inactive_count = 0 if value != INACTIVE else self.inactive_count + 1
+        now = self.ticks[len(self.values) - 1]
+        if not self.is_open and not self.is_flapping and self._is_long_inactive():
+            return
+        if self.is_open and self._inactive_for(now) >= RESOLVE_AFTER:
+            self.is_open = False
+            self._report(now, False, True)
+        changes = self._changes(now)
+        if self.is_flapping and not changes:
+            self.is_flapping = False
+            self._report(now, True, True)
+        if may_fire and not self.is_flapping and len(changes) >= 4:
+            self.is_flapping = True
+            self._report(now, True, False)
+        if (
+            may_fire
+            and not self.is_open
+            and not self.is_flapping
+            and self._active_for(now) >= FIRE_AFTER
+        ):
+            self.is_open, self.fired_at_index = True, len(self.values) - 1
+            self._report(now, False, False)
+
+    def needs_attention(self) -> bool:
+        known = next((each for each in reversed(self.values[-5000:]) if each != UNKNOWN), INACTIVE)
+        return known == ACTIVE or self.is_open or self.is_flapping
+
+    def _is_long_inactive(self) -> bool:
+        """It was inactive for longer than any rule considers."""
+        at = len(self.values) - 1
+        first = max(0, at - self.inactive_count + 1)
+        return self.ticks[at] - self.ticks[first] > 2 * HOUR
+
+    def _active_for(self, now: float) -> float:
+        began = None
+        for at in range(len(self.values) - 1, -1, -1):
+            if self.values[at] != ACTIVE:
+                break
+            began = self.ticks[at]
+        return -1 if began is None else now - began
+
+    def _inactive_for(self, now: float) -> float:
+        """Return the time since it became inactive after it was last active."""
+        inactive = None
+        for at in range(len(self.values) - 1, self.fired_at_index, -1):
+            if self.values[at] == ACTIVE:
+                break
+            if self.values[at] == INACTIVE:
+                inactive = self.ticks[at]
+        return -1 if inactive is None else now - inactive
+
+    def _changes(self, now: float) -> list[float]:
+        """Return the changes of the last hour."""
+        first = bisect_left(self.ticks, now - HOUR + 0.001)
+        before = next((v for v in reversed(self.values[:first]) if v != UNKNOWN), INACTIVE)
+        found = []
+        for at in range(first, len(self.values)):
+            if self.values[at] not in {UNKNOWN, before}:
+                before = self.values[at]
+                found.append(self.ticks[at])
+        return found
+
+    def _report(self, now: float, is_flapping: bool, is_resolved: bool) -> None:
+        self.events.append((now, *self.who, is_flapping, is_resolved))

@@ -1,0 +1,102 @@
+"""A week of 500 devices: exactly the expected alerts fire and resolve, once each."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from controlplane.alerts.facts import BoundDevice, Monitoring, facts_of
+from controlplane.alerts.rules import ConditionState, Key, Rules, evaluate
+from tests.unit.controlplane.alerts.oracle import Event, expected
+from tests.unit.controlplane.alerts.week import (
+    BEGINS,
+    DEVICES,
+    PlayedDevice,
+    PlayedLocation,
+    Week,
+    last_at_each,
+    moment,
+    played_week,
+)
+
+WINDOW_S = 180
+WINDOW = timedelta(seconds=WINDOW_S)
+LONG = os.environ.get("WEEKS", "")
+"""`make test-week`: several weeks, evaluated every 30 s."""
+STEP_S = 30 if LONG else 60
+SEEDS = range(1, 1 + int(LONG or 1))
+
+
+def events(week: Week, step_s: int) -> list[Event]:
+    """Return the alerts of the service's rules."""
+    return sorted(each for location in week.locations for each in _events(location, week, step_s))
+
+
+def _events(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Event]:
+    ticks = list(week.ticks(step_s))
+    schedule = location.schedule()
+    lasts = [
+        last_at_each(device.heartbeats(week.service_downs), ticks) for device in location.devices
+    ]
+    wanted = [
+        _wanted(location, device, last, ticks)
+        for device, last in zip(location.devices, lasts, strict=True)
+    ]
+    states: dict[Key, ConditionState] = {}
+    monitoring = Monitoring(BEGINS, BEGINS)
+    for index, at in enumerate(ticks):
+        now = moment(at)
+        monitoring = monitoring.check(now, timedelta(seconds=60))
+        with_state = {key.instance_id for key in states}
+        bound = []
+        for device, last, want in zip(location.devices, lasts, wanted, strict=True):
+            # The service does not evaluate devices without a problem or a maintenance window.
+            if want[index] or (with_state and device.instance_id in with_state):
+                is_broken = any(start <= at < end for start, end in device.broken)
+                bound.append(BoundDevice(device.instance_id, moment(last[index]), is_broken))
+        others = len(location.devices) - len(bound)
+        facts = facts_of(
+            schedule, bound, now, WINDOW, others=others, others_online=others,
+            is_settled=monitoring.is_settled(now, WINDOW),
+        )  # fmt: skip
+        states, transitions = evaluate(states, facts, now, Rules())
+        for transition in transitions:
+            instance_id, condition = transition.key
+            assert transition.at <= now
+            who = "" if instance_id is None else str(instance_id)
+            yield at, location.name, who, condition, transition.is_flapping, transition.is_resolved
+
+
+def _wanted(
+    location: PlayedLocation, device: PlayedDevice, last: list[float], ticks: list[float]
+) -> list[bool]:
+    """Return at which evaluations a device is offline, broken or in maintenance."""
+    stretches = device.broken + device.maintenance + location.maintenance
+    return [
+        at - online > WINDOW_S or any(start <= at < end for start, end in stretches)
+        if stretches
+        else at - online > WINDOW_S
+        for at, online in zip(ticks, last, strict=True)
+    ]
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_week_has_exactly_the_expected_alerts(seed: int) -> None:
+    week = played_week(seed)
+    assert sum(len(location.devices) for location in week.locations) == DEVICES
+    found = events(week, STEP_S)
+    assert found == expected(week, STEP_S)
+    open_now: Counter[tuple[str, str, str, bool]] = Counter()
+    for _, location, device, condition, is_flapping, is_resolved in found:
+        what = (location, device, condition, is_flapping)
+        open_now[what] += -1 if is_resolved else 1
+        assert open_now[what] in {0, 1}, "no alert fires twice"
+    assert not +open_now, "no alert stays open"
+    kinds = Counter((condition, is_flapping) for _, _, _, condition, is_flapping, _ in found)
+    assert set(kinds) >= {
+        ("offline", False), ("offline", True), ("broken", False), ("site_outage", False),
+        ("site_outage", True),
+    }  # fmt: skip

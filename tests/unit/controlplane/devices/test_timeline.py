@@ -1,0 +1,95 @@
+"""The timeline of thirty days: online, offline, closed and unknown time."""
+
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controlplane.devices.locations.opening_hours import read_hours
+from controlplane.devices.locations.status import ALWAYS_OPEN, Maintenance, Schedule
+from controlplane.devices.timeline.timeline import DAYS, Liveness, Timeline, build_timeline
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
+OLD = NOW - 90 * DAY
+
+
+def liveness(
+    *offline: tuple[datetime, datetime | None],
+    outages: tuple[tuple[datetime, datetime], ...] = (),
+    since: datetime = OLD,
+) -> Liveness:
+    return Liveness(since, NOW, offline, outages)
+
+
+def timeline(of: Liveness, schedule: Schedule = ALWAYS_OPEN, zone: str = "UTC") -> Timeline:
+    found = build_timeline(of, schedule, zone, NOW)
+    assert len(found.days) == DAYS
+    return found
+
+
+def test_the_line_has_a_character_per_day() -> None:
+    midnight = NOW - 12 * HOUR
+    of = liveness(
+        (midnight - 3 * DAY, midnight - 2 * DAY), (NOW - HOUR, None), since=midnight - 5 * DAY
+    )
+    assert timeline(of).line == " " * 24 + "██_██▄"
+
+
+def test_closed_and_maintenance_are_counted_apart_from_offline() -> None:
+    midnight = NOW - 12 * HOUR
+    of = liveness((midnight - DAY, midnight))
+    schedule = Schedule(
+        read_hours("UTC", ["Mon-Sun 08:00-20:00"]),
+        (Maintenance(None, midnight - 16 * HOUR, midnight - 12 * HOUR),),
+    )
+    day = timeline(of, schedule).days[-2]
+    assert (day.online_s, day.offline_s, day.closed_s) == (0, 8 * 3600, 16 * 3600)
+
+
+def test_the_time_of_a_service_outage_is_unknown() -> None:
+    of = liveness((NOW - 4 * HOUR, NOW - HOUR), outages=((NOW - 3 * HOUR, NOW - 2 * HOUR),))
+    day = timeline(of).days[-1]
+    assert (day.online_s, day.offline_s) == (9 * 3600, 2 * 3600)
+    assert [hour.state for hour in day.hours[8:13]] == [
+        "offline", "unknown", "offline", "online", "unknown",
+    ]  # fmt: skip
+
+
+def test_days_have_the_hours_of_the_location() -> None:
+    now = datetime(2026, 10, 30, tzinfo=UTC)
+    found = build_timeline(Liveness(OLD, now, (), ()), ALWAYS_OPEN, "Europe/Riga", now)
+    lengths = {day.date: len(day.hours) for day in found.days}
+    assert lengths["2026-10-25"] == 25
+    assert set(lengths.values()) == {24, 25}
+
+
+moments = st.integers(-40 * 24 * 60, 0).map(lambda minutes: NOW + timedelta(minutes=minutes))
+spans = st.lists(st.tuples(moments, moments).map(lambda pair: (min(pair), max(pair))), max_size=6)
+
+
+@given(spans, spans, moments, st.sampled_from(["UTC", "Europe/Riga", "Asia/Kolkata"]))
+def test_every_second_is_counted_once(
+    offline: list[tuple[datetime, datetime]],
+    outages: list[tuple[datetime, datetime]],
+    since: datetime,
+    zone: str,
+) -> None:
+    of = Liveness(since, NOW, tuple(offline), tuple(sorted(outages)))
+    schedule = Schedule(read_hours(zone, ["Mon-Fri 08:00-22:00"]))
+    found = timeline(of, schedule, zone).days
+    for day in found:
+        of_hours = [(each.online_s, each.offline_s, each.closed_s) for each in day.hours]
+        total = tuple(sum(column) for column in zip(*of_hours, strict=True))
+        assert total == (day.online_s, day.offline_s, day.closed_s)
+    midnight = datetime.combine(date.fromisoformat(found[0].date), time(), ZoneInfo(zone))
+    begins = max(since, midnight)
+    minutes = int((NOW - begins).total_seconds() // 60)
+    naive_online = sum(
+        not any(start <= at < end for start, end in (*offline, *outages))
+        for at in (begins + timedelta(minutes=each) for each in range(minutes))
+    )
+    assert sum(day.online_s for day in found) == naive_online * 60
+    assert found[-1].date == NOW.astimezone(ZoneInfo(zone)).date().isoformat()
