@@ -103,14 +103,14 @@ def boot_action(state: State, *, attempt: int, is_expired: bool) -> BootAction:
     return BootAction.ACKNOWLEDGE if state is State.RECEIVED else BootAction.RUN
 
 
-def acknowledgement_owed(state: State, said: RequestStatus) -> AcknowledgedStatus | None:
-    """Return the acknowledgement to repeat for a request that the service delivers as ``said``.
+def acknowledgement_owed(state: State, delivered: RequestStatus) -> AcknowledgedStatus | None:
+    """Return the acknowledgement to repeat for a request that arrives again as ``delivered``.
 
     If the service is behind ``state``, it has lost the acknowledgement. A request that ended with
     no report is not acknowledged, so that the service does not wait for one.
     """
     if state is State.ACKNOWLEDGED:
-        return "received" if said == "queued" else None
+        return "received" if delivered == "queued" else None
     if state in {State.RUNNING, State.REPORTED, State.SUBMITTED}:
-        return "running" if said in {"queued", "received"} else None
+        return "running" if delivered in {"queued", "received"} else None
     return None
