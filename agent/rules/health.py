@@ -16,6 +16,8 @@ Severity = Literal["warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
+    """A condition, and the codes of the conditions that explain it."""
+
     code: str
     severity: Severity
     title: str

@@ -25,6 +25,8 @@ MAX_ATTEMPTS: Final = 2
 
 
 class State(StrEnum):
+    """The state of a request."""
+
     RECEIVED = "received"
     ACKNOWLEDGED = "acknowledged"
     RUNNING = "running"
@@ -35,6 +37,8 @@ class State(StrEnum):
 
 
 class Event(StrEnum):
+    """What changes the state of a request."""
+
     ACCEPTED = "accepted"  # the service accepted the acknowledgement
     CAME_AGAIN = "came-again"  # the service has lost the acknowledgement
     STARTED = "started"  # the child is about to start
@@ -47,6 +51,8 @@ class Event(StrEnum):
 
 
 class BootAction(StrEnum):
+    """What to do with a request at start."""
+
     ACKNOWLEDGE = "acknowledge"
     RUN = "run"
     RUN_AGAIN = "run-again"
