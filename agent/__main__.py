@@ -1,6 +1,6 @@
 """`python -I -m agent` is `venue-agent`.
 
-Without -I Python itself looks for modules in the current directory first."""
+Without -I, Python would import modules from the current directory first."""
 
 import sys
 

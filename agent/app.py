@@ -141,19 +141,10 @@ class App:
         self.client = ServiceClient(service, api_key, runtime.clock)
         self._breaker = CircuitBreaker(runtime.clock, runtime.rng, self.health, api_key)
         self._session = DeviceSession(
-            self.client,
-            self._breaker,
-            self.binding_state,
-            runtime.clock,
-            foreground=runtime.foreground,
+            self.client, self._breaker, self.binding_state, runtime.clock, runtime.foreground
         )
         self._enrollment = Enrollment(
-            self._session,
-            config=self._config,
-            identity=self._identity,
-            health=self.health,
-            clock=runtime.clock,
-            rng=runtime.rng,
+            self._session, self._config, self._identity, self.health, runtime.clock, runtime.rng
         )
         self._heartbeat = Heartbeat(self._session, self.health)
 
@@ -165,14 +156,9 @@ class App:
             self._session, self._journal, runtime.clock, wake_executor=work.set
         )
         self._receiver = Receiver(
-            self._config.commands,
-            self._session,
-            acknowledger=self._acknowledger,
-            journal=self._journal,
-            health=self.health,
-            clock=runtime.clock,
-            rng=runtime.rng,
-        )
+            self._config.commands, self._session, self._acknowledger, self._journal, self.health,
+            runtime.clock, runtime.rng,
+        )  # fmt: skip
         self._submitter = Submitter(
             limits=limits,
             session=self._session,

@@ -1,7 +1,7 @@
-"""What the packaged executable starts with: the agent, one of its collectors, or the service.
+"""The entry point of the packaged executable: the agent, a collector, or the Windows service.
 
 A packaged agent has no interpreter to start a child with, so the child is this executable with
-another first word. A collector needs nothing of the agent and must not wait for its imports.
+another first argument. A collector does not import the agent, which saves time.
 """
 
 import faulthandler
@@ -16,20 +16,20 @@ WINDOWS_SERVICE = "windows-service"
 
 def main() -> int:
     if sys.platform != "win32":
-        # To find these, zoneinfo would read all that the interpreter was built with, and keep it.
+        # Otherwise zoneinfo would load the interpreter's build configuration to find these paths.
         os.environ.setdefault("PYTHONTZPATH", "/usr/share/zoneinfo:/usr/lib/zoneinfo:/etc/zoneinfo")
     word = sys.argv[1] if len(sys.argv) > 1 else ""
     if word == COLLECTOR:
         _collect()
     if word == RUN:
-        # The watchdog ends a hung daemon by SIGABRT: the log then names the place that hung.
+        # The watchdog kills a hung daemon by SIGABRT; the log then shows where it hung.
         faulthandler.enable()
     if word == WINDOWS_SERVICE:
         from agent.cli.windows_service import main as windows_service
 
         return windows_service()
-    # Imports make many objects and no garbage: looking for some takes a tenth of a verb's time.
-    # Only `run` lasts, and enables it.
+    # Imports create many objects and no garbage: collecting would take a tenth of a verb's time.
+    # Only `run` is long-lived, and enables it.
     gc.disable()
     from agent.cli.main import main as cli
 

@@ -8,6 +8,8 @@ from typing import Protocol
 
 
 class Clock(Protocol):
+    """The clocks of the machine, or virtual ones in tests."""
+
     def now(self) -> datetime:
         """Return the wall clock's time, aware, in UTC."""
 

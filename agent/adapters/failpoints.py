@@ -11,6 +11,8 @@ from enum import StrEnum
 
 
 class Failpoint(StrEnum):
+    """The name of each failpoint."""
+
     # files
     IDENTITY_WRITTEN = "identity-written"
     DEVICE_RECORD_WRITTEN = "device-record-written"

@@ -93,6 +93,8 @@ class Identity:
 
 
 class SigningKey:
+    """The private key in memory."""
+
     def __init__(self, key: "Ed25519PrivateKey") -> None:
         self._key = key
 

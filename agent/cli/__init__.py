@@ -1,1 +1,1 @@
-"""The command line: one file for each verb. Shows things to people; decides nothing."""
+"""The command line, with a module for each verb."""

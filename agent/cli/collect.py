@@ -103,6 +103,7 @@ async def collect_report(
 
 
 def show_report(payload: ReportPayload) -> None:
+    """Print a report on the terminal."""
     Console(highlight=False).print(report_view(payload))
 
 

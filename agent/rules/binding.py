@@ -9,6 +9,8 @@ from agent.wire.text import utf16_length
 
 
 class BindingVerdict(StrEnum):
+    """The result of the comparison."""
+
     KEEP = "keep"  # the binding is unchanged
     ADOPT = "adopt"  # the service has created a new binding
     GONE = "gone"  # the service has no binding for this credential

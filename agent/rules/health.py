@@ -16,6 +16,8 @@ Severity = Literal["warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
+    """A condition, and the codes of the conditions that explain it."""
+
     code: str
     severity: Severity
     title: str
@@ -85,7 +87,7 @@ _ERRORS: Final = {
     ),
     "internal-error": (
         "a part of the agent broke and was started again",
-        "send the log to support; the agent goes on",
+        "send the log to support; the agent continues",
     ),
 }
 """Titles and fixes of the errors, by code."""
@@ -148,7 +150,7 @@ _WARNINGS: Final = {
         "nothing to do once the service is reachable",
     ),
     "reports-dropped": (
-        "reports were given up for lack of room, by age or because they were refused",
+        "reports were dropped for lack of room, by age or because they were refused",
         "see `venue-agent history` and the quarantine folder in the state directory",
     ),
     "state-quarantined": (

@@ -105,13 +105,13 @@ def _has_replaced(found: Replacement, now: datetime) -> bool:
     return found.reports >= REPLACED_AFTER_REPORTS and not is_new
 
 
-def _by_id(told: Learned) -> dict[str, LearnedPrinter]:
-    return {each.id: redacted(each, redact) for each in told if _is_short(each)}
+def _by_id(printers: Learned) -> dict[str, LearnedPrinter]:
+    return {each.id: redacted(each, redact) for each in printers if _is_short(each)}
 
 
 def _is_same(one: LearnedPrinter, other: LearnedPrinter) -> bool:
-    told = [(a, b) for a, b in zip(_marks(one), _marks(other), strict=True) if a and b]
-    return bool(told) and all(a == b for a, b in told)
+    pairs = [(a, b) for a, b in zip(_marks(one), _marks(other), strict=True) if a and b]
+    return bool(pairs) and all(a == b for a, b in pairs)
 
 
 def _marks(printer: LearnedPrinter) -> tuple[str | None, ...]:

@@ -25,6 +25,8 @@ MAX_ATTEMPTS: Final = 2
 
 
 class State(StrEnum):
+    """The state of a request."""
+
     RECEIVED = "received"
     ACKNOWLEDGED = "acknowledged"
     RUNNING = "running"
@@ -35,6 +37,8 @@ class State(StrEnum):
 
 
 class Event(StrEnum):
+    """What changes the state of a request."""
+
     ACCEPTED = "accepted"  # the service accepted the acknowledgement
     CAME_AGAIN = "came-again"  # the service has lost the acknowledgement
     STARTED = "started"  # the child is about to start
@@ -47,6 +51,8 @@ class Event(StrEnum):
 
 
 class BootAction(StrEnum):
+    """What to do with a request at start."""
+
     ACKNOWLEDGE = "acknowledge"
     RUN = "run"
     RUN_AGAIN = "run-again"
@@ -103,14 +109,14 @@ def boot_action(state: State, *, attempt: int, is_expired: bool) -> BootAction:
     return BootAction.ACKNOWLEDGE if state is State.RECEIVED else BootAction.RUN
 
 
-def acknowledgement_owed(state: State, said: RequestStatus) -> AcknowledgedStatus | None:
-    """Return the acknowledgement to repeat for a request that the service delivers as ``said``.
+def acknowledgement_owed(state: State, delivered: RequestStatus) -> AcknowledgedStatus | None:
+    """Return the acknowledgement to repeat for a request that arrives again as ``delivered``.
 
     If the service is behind ``state``, it has lost the acknowledgement. A request that ended with
     no report is not acknowledged, so that the service does not wait for one.
     """
     if state is State.ACKNOWLEDGED:
-        return "received" if said == "queued" else None
+        return "received" if delivered == "queued" else None
     if state in {State.RUNNING, State.REPORTED, State.SUBMITTED}:
-        return "running" if said in {"queued", "received"} else None
+        return "running" if delivered in {"queued", "received"} else None
     return None

@@ -16,6 +16,8 @@ OnChange = Callable[[], None]
 
 @dataclass(slots=True, eq=False)
 class HealthBoard:
+    """The present problems. ``on_change`` is called after each change."""
+
     clock: Clock
     on_change: OnChange
     _present: dict[str, Problem] = field(default_factory=dict)

@@ -15,6 +15,8 @@ SKEW_SHOWN_FROM_S = 120.0
 
 @dataclass(slots=True, eq=False)
 class Heartbeat:
+    """Sends heartbeats."""
+
     session: DeviceSession
     health: HealthBoard
     last_at: datetime | None = None

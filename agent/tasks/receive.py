@@ -66,6 +66,8 @@ ACKNOWLEDGED_AGAIN_AFTER_S: Final = 60.0
 
 @dataclass(slots=True, eq=False)
 class Receiver:
+    """Receives commands, by stream or by polling."""
+
     config: Commands
     session: DeviceSession
     acknowledger: Acknowledger

@@ -24,6 +24,8 @@ HEARTBEAT: Final = "heartbeat"
 
 
 class Scheduler:
+    """Runs heartbeats and scheduled reports."""
+
     def __init__(
         self,
         *,

@@ -28,6 +28,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_loopback_url(url: str) -> bool:
+    """Return whether a URL's host is this machine."""
     return is_loopback(urlsplit(url).hostname or "")
 
 

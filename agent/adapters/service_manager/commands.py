@@ -13,6 +13,8 @@ TIMEOUT_S: Final = 90.0
 
 @dataclass(frozen=True, slots=True)
 class Output:
+    """Exit code and output of a program."""
+
     code: int
     stdout: str = ""
     stderr: str = ""

@@ -37,6 +37,8 @@ class DeviceRecord(Model):
 
 
 class DeviceRecordFile:
+    """Reads and writes the device record."""
+
     def __init__(self, state: StateDirectory) -> None:
         self._state = state
         self._path: Path = state.path / NAME

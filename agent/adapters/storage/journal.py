@@ -51,6 +51,8 @@ class Entry:
 
 
 class Journal:
+    """The table of requests."""
+
     def __init__(self, database: Database, state: StateDirectory) -> None:
         self._database = database
         self._taken = 0

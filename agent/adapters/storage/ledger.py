@@ -14,6 +14,8 @@ DROPPED_COUNTER = "reports_dropped"
 
 
 class Ledger:
+    """Journal, outbox and sent reports, which change together."""
+
     def __init__(self, database: Database, journal: Journal, outbox: Outbox) -> None:
         self._database = database
         self.journal = journal

@@ -33,6 +33,8 @@ class Depth:
 
 
 class Outbox:
+    """The table of reports that wait to be sent."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 

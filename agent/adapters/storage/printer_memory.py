@@ -19,6 +19,8 @@ MAX_BYTES = 4_000_000
 
 
 class PrinterMemory:
+    """Reads and writes the details of printers."""
+
     def __init__(self, state: StateDirectory) -> None:
         self._state = state
         self._path = state.path / NAME

@@ -131,6 +131,6 @@ def _kind(status: os.stat_result) -> str:
 
 
 def _is_reparse_point(status: os.stat_result) -> bool:
-    """Tell whether it is a junction or another thing that Windows follows elsewhere."""
+    """Return whether it is a junction or another kind of link of Windows."""
     attributes = getattr(status, "st_file_attributes", 0)
     return bool(attributes & stat.FILE_ATTRIBUTE_REPARSE_POINT)

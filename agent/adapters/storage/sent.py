@@ -33,6 +33,8 @@ CREATE TABLE IF NOT EXISTS sent (
 
 
 class SentReports:
+    """The table of sent reports."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 

@@ -47,6 +47,8 @@ class DaemonStatus(Model):
 
 
 class StatusFile:
+    """Reads and writes the daemon's status."""
+
     def __init__(self, state: StateDirectory) -> None:
         self._state = state
         self._path = state.path / NAME

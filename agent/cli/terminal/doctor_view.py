@@ -45,7 +45,7 @@ def _rows(results: tuple[CheckResult, ...], *, everything: bool) -> list[Row]:
     rows = [_row(o) for o in results if o.status != "skipped" and o.because is None]
     for cause in dict.fromkeys(o.because for o in results if o.because):
         names = ", ".join(o.name for o in results if o.because == cause)
-        rows.append((("-", "quiet"), ("not asked", "quiet"), (f"{names}: {cause} first", "quiet")))
+        rows.append((("-", "quiet"), ("not run", "quiet"), (f"{names}: {cause} first", "quiet")))
     return rows
 
 

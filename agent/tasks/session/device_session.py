@@ -41,6 +41,8 @@ the next one is sent first."""
 
 @dataclass(slots=True, eq=False)
 class DeviceSession:
+    """The operations of this device, its binding and the circuit breakers."""
+
     client: ServiceClient
     breaker: CircuitBreaker
     binding_state: BindingState

@@ -29,6 +29,8 @@ FORBIDDEN: Final = 403
 
 @dataclass(slots=True, eq=False)
 class Enrollment:
+    """Enrolls this device, and confirms its binding."""
+
     session: DeviceSession
     config: Config
     identity: Identity

@@ -8,7 +8,7 @@ from agent.wire.payloads.network import NetworkPayload
 from agent.wire.vocabulary import Kind
 
 ReportPayload = NetworkPayload | ApplicationPayload
-"""Which of the two is told by ``version``."""
+"""``version`` distinguishes the two."""
 
 PAYLOADS: Final[Mapping[Kind, type[ReportPayload]]] = {
     "network": NetworkPayload,
