@@ -1,4 +1,4 @@
-"""A day of a venue: sales and what is given back of them, by rng of the day's own."""
+"""Generates the sales and refunds of a day of a venue."""
 
 import random
 from bisect import bisect

@@ -36,9 +36,10 @@ def add_to(session: Session, rollup: Any, rows: Iterable[Row]) -> None:
 
 def advance_position(connection: Connection, table: Any) -> None:
     """Make PostgreSQL number the next row after the last one. SQLite does so by itself."""
-    if connection.dialect.name != "postgresql" or "position" not in table.columns:
+    column = table.autoincrement_column
+    if connection.dialect.name != "postgresql" or column is None or column.name != "position":
         return
-    newest = connection.execute(select(func.max(table.columns.position))).scalar()
+    newest = connection.execute(select(func.max(column))).scalar()
     if newest is not None:
         connection.execute(
             text("SELECT setval(pg_get_serial_sequence(:table, 'position'), :newest)"),

@@ -15,44 +15,37 @@ State = Literal["online", "offline", "revoked"]
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """A device must match one value of each kind, and all words. Empty filters match any device."""
+    """The filters among the options of a command.
 
-    locations: tuple[str, ...] = ()
-    state: State | None = None
-    platforms: tuple[str, ...] = ()
-    versions: tuple[str, ...] = ()
-    other_versions: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
+    A device must match one value of each kind, and all words. Empty filters match any device.
+    """
+
+    options: argparse.Namespace
+
+    @property
+    def state(self) -> State | None:
+        return getattr(self.options, "state", None)  # an option of `devices` only
 
     @property
     def is_any(self) -> bool:
-        return self == Filters()
+        given = self.options
+        lists = (given.location, given.platform, given.app_version, given.app_version_not)
+        return not any((*lists, given.search.split(), self.state))
 
     def of(self, devices: Iterable[Device]) -> list[Device]:
         return [device for device in devices if self.admits(device)]
 
     def admits(self, device: Device) -> bool:
-        version = device.app_version or ""
+        given, version = self.options, device.app_version or ""
         places = {device.location_id.casefold(), (device.location_name or "").casefold()}
         return (
-            _is_one(places, [each.casefold() for each in self.locations])
-            and (self.state is None or state_of(device) == self.state)
-            and _is_one({device.platform}, self.platforms)
-            and _is_one({version}, self.versions)
-            and version not in self.other_versions
-            and all(_has(device, word) for word in self.words)
+            _is_one(places, [each.casefold() for each in given.location])
+            and self.state in (None, state_of(device))
+            and _is_one({device.platform}, given.platform)
+            and _is_one({version}, given.app_version)
+            and version not in given.app_version_not
+            and all(_has(device, word) for word in given.search.casefold().split())
         )
-
-
-def filters_of(options: argparse.Namespace) -> Filters:
-    return Filters(
-        locations=tuple(options.location),
-        state=getattr(options, "state", None),  # an option of `devices` only
-        platforms=tuple(options.platform),
-        versions=tuple(options.app_version),
-        other_versions=tuple(options.app_version_not),
-        words=tuple(options.search.casefold().split()),
-    )
 
 
 def state_of(device: Device) -> State:

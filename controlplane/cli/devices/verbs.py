@@ -12,7 +12,7 @@ from agent.presentation.plain_text import plain
 from agent.wire.codec import encode_indented, to_plain
 from agent.wire.operator_operations import Device, DeviceDetailRequest, RevokeRequest
 from controlplane.cli.connection import client_of, device_of
-from controlplane.cli.devices.filters import filters_of, place_of, state_of
+from controlplane.cli.devices.filters import Filters, place_of, state_of
 from controlplane.cli.devices.timeline import timeline_lines
 from controlplane.cli.screen.cells import Cell, age, status
 from controlplane.cli.screen.confirmation import confirm
@@ -41,7 +41,7 @@ CSV: Final[CsvColumns[Device]] = {
 def list_all(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         every, is_cut = client.devices()
-    devices = filters_of(options).of(every)
+    devices = Filters(options).of(every)
     if options.ndjson:
         for device in devices:
             print(json.dumps(to_plain(device)))

@@ -14,7 +14,7 @@ from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.vocabulary import Kind
 from controlplane.cli.arguments.client import KINDS
 from controlplane.cli.connection import client_of, device_named, device_of, report_of, reports_since
-from controlplane.cli.devices.filters import filters_of, place_of
+from controlplane.cli.devices.filters import Filters, place_of
 from controlplane.cli.reports.changes import against
 from controlplane.cli.screen.cells import age, status
 from controlplane.cli.screen.output import print_records, write_exactly
@@ -29,7 +29,7 @@ def list_all(options: argparse.Namespace) -> int:
     """List reports with one call per device: the contract has no list of all reports."""
     since = datetime.now(UTC) - timedelta(seconds=options.since)
     with client_of(options) as client:
-        devices = filters_of(options).of(client.devices()[0])
+        devices = Filters(options).of(client.devices()[0])
         if options.device is not None:
             devices = [device_named(options.device, devices)]
         found = _found(client, devices, since, options.kind)

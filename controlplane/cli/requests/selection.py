@@ -8,7 +8,7 @@ from typing import Final, Literal, get_args
 from agent.wire.operator_operations import Device
 from agent.wire.vocabulary import Kind
 from controlplane.cli.connection import device_named
-from controlplane.cli.devices.filters import Filters, filters_of, state_of
+from controlplane.cli.devices.filters import Filters, state_of
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
 
@@ -42,7 +42,7 @@ class Selection:
 
 def is_for_one(options: argparse.Namespace) -> bool:
     """Return whether one device is named. It gets a request in any state."""
-    return len(options.instance) == 1 and not options.all and filters_of(options).is_any
+    return len(options.instance) == 1 and not options.all and Filters(options).is_any
 
 
 def select(options: argparse.Namespace, every: Sequence[Device]) -> Selection:
@@ -66,7 +66,7 @@ def listed_devices(client: OperationsClient) -> Sequence[Device]:
 
 def meant_by(options: argparse.Namespace, every: Sequence[Device]) -> list[Device]:
     """Return the devices that the names or filters select. Raises CommandError."""
-    filters = filters_of(options)
+    filters = Filters(options)
     if options.instance:
         if options.all or not filters.is_any:
             raise UsageError("use either names of devices, or --all and filters")

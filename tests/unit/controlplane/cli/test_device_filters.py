@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from agent.wire.operator_operations import Device
-from controlplane.cli.devices.filters import filters_of
+from controlplane.cli.devices.filters import Filters
 from controlplane.cli.main import build_parser
 from tests.unit.controlplane.cli.test_tables import DEVICE
 
@@ -58,7 +58,7 @@ NAMES: dict[str, Device] = {"bar": DEVICE, "kitchen": KITCHEN, "gone": GONE}
 )
 def test_filters(words: str, found: str) -> None:
     arguments = [word.replace("\t", " ") for word in words.split(" ") if word]
-    filters = filters_of(build_parser().parse_args(["devices", *arguments]))
+    filters = Filters(build_parser().parse_args(["devices", *arguments]))
     passed = filters.of(NAMES.values())
     assert passed == [NAMES[name] for name in found.split()]
     assert filters.is_any is (not words)
