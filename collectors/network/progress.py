@@ -133,14 +133,14 @@ def _unavailable(gathered: Gathered) -> Unavailable:
         mac_address, gateway = mac_address or interfaces, gateway or interfaces
     elif not any(each.interface.mac_address for each in in_use):
         names = ", ".join(each.interface.name for each in in_use)
-        mac_address = f"the system tells no MAC address of {names}"
+        mac_address = f"the system reports no MAC address of {names}"
     if in_use and gateway is None and not gathered.local.gateways:
         gateway = "this machine has no default route"
     return Unavailable(
         mac_address=mac_address,
         interfaces=interfaces,
         gateway=gateway,
-        os_version=None if gathered.os_version else "the system does not tell its version",
+        os_version=None if gathered.os_version else "the system does not report its version",
     )
 
 

@@ -113,8 +113,8 @@ def read_power(_: Deadline) -> Fields:
     level = round(battery.percent / 100, 3)
     return (
         available("hardware.batteryFraction", SOURCE, level),
-        either("hardware.batteryCharging", SOURCE, plugged, "the battery does not say"),
-        either("hardware.powerSource", SOURCE, power, "the battery does not say"),
+        either("hardware.batteryCharging", SOURCE, plugged, "the battery does not report it"),
+        either("hardware.powerSource", SOURCE, power, "the battery does not report it"),
     )
 
 
@@ -132,7 +132,7 @@ def _frequency() -> Field:
         frequency = None
     current = round(frequency.current) if frequency and math.isfinite(frequency.current) else 0
     return either(
-        "cpu.frequencyMegahertz", SOURCE, current or None, "the processor does not tell it"
+        "cpu.frequencyMegahertz", SOURCE, current or None, "the processor does not report it"
     )
 
 

@@ -71,8 +71,8 @@ class LinkLayer:
         """Return ``192.168.1.66 (MAC 02:…)``, with the number of addresses if there are many."""
         if self.announcer(sources[0]) == NOBODY:
             if len(sources) == 1:
-                return f"{sources[0]}, where nobody answers ARP,"
-            return f"{len(sources):,} addresses at which nobody answers ARP, such as {sources[0]},"
+                return f"{sources[0]}, where no host answers ARP,"
+            return f"{len(sources):,} addresses at which no host answers ARP, such as {sources[0]},"
         mac = self.macs.get(sources[0])
         where = sources[0] if mac is None else f"{sources[0]} (MAC {mac})"
         others = len(sources) - 1
