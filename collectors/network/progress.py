@@ -8,7 +8,7 @@ from collectors.network.correlate import correlate
 from collectors.network.discoveries import Queues
 from collectors.network.gathered import NO_NETWORK, Gathered
 from collectors.network.matching.causes import machine_causes
-from collectors.network.matching.machine import look_at_machine
+from collectors.network.matching.machine import find_machine_symptoms
 from collectors.network.matching.match import match
 from collectors.network.matching.symptoms import NOTHING_WRONG
 from collectors.network.mdns.announced import Announced, LinkLayer, announced, wanted_by
@@ -83,7 +83,7 @@ def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: boo
     known = gathered.known or ()
     is_whole = final and not cancelled
     machine = (
-        look_at_machine(gathered.local, known, observed, gathered.mdns.unicast_only)
+        find_machine_symptoms(gathered.local, known, observed, gathered.mdns.unicast_only)
         if is_whole
         else NOTHING_WRONG
     )

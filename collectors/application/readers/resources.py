@@ -120,7 +120,7 @@ def read_power(_: Deadline) -> Fields:
 
 @cache
 def _memory() -> "psutil._ntp.svmem":
-    """One look for the whole snapshot, of which a process takes one."""
+    """Read the memory once for the whole snapshot. A process takes only one."""
     return psutil.virtual_memory()
 
 
