@@ -2,8 +2,8 @@
 
 At most eight at once, and one at a time on print ports, since a receipt printer has a single
 slot. A silent port is tried once more by a second socket, because the kernel would send the lost
-SYN again only after a second; if the host answers on others, again after a second, for the last time.
-Pure: ``now`` is given, in seconds of a monotonic clock.
+SYN again only after a second. If the host answers on others, it is tried for the last time after a
+second. Pure: ``now`` is given, in seconds of a monotonic clock.
 """
 
 import math
@@ -148,10 +148,11 @@ class HostProbes:
         return True
 
     def retry_soon(self, settles_in_s: float | None) -> bool:
-        """Give few silent ports of a host that answers one more try at once, where that is over
-        before the last retry must start. Returns whether there are any. ``settles_in_s`` None: far off.
+        """Try a few silent ports of an answering host again, if that ends before the last retry.
 
-        Print ports have to wait a second between two tries: they get the last retry only."""
+        Returns whether there are any. ``settles_in_s`` is None if the end of the scan is not in
+        sight. Print ports wait a second between two tries, so they get the last retry only.
+        """
         again = [port for port in self.silent if port not in PRINT_PORTS]
         worth = self.has_answered and again and len(self.silent) <= _RETRIED_PORTS_MAX
         has_time = settles_in_s is None or settles_in_s >= 2 * self._retry_s()
