@@ -345,8 +345,6 @@ class Run(Protocol):
     @property
     def cancelled(self) -> bool:
         """Whether to return the facts so far at once. Check it at least every 100 ms."""
-        ...
 
     def on_cancel(self, wake: Callable[[], None]) -> None:
         """Call ``wake`` (from another thread) when the run is cancelled."""
-        ...

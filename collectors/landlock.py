@@ -17,20 +17,12 @@ from typing import Final
 
 
 class Access(IntFlag):
-    """Rights on files and directories (linux/landlock.h)."""
+    """Rights on files and directories, as far as they are named here (linux/landlock.h)."""
 
     EXECUTE = 1 << 0
     WRITE_FILE = 1 << 1
     READ_FILE = 1 << 2
     READ_DIR = 1 << 3
-    REMOVE_DIR = 1 << 4
-    REMOVE_FILE = 1 << 5
-    MAKE_CHAR = 1 << 6
-    MAKE_DIR = 1 << 7
-    MAKE_REG = 1 << 8
-    MAKE_SOCK = 1 << 9
-    MAKE_FIFO = 1 << 10
-    MAKE_BLOCK = 1 << 11
     MAKE_SYM = 1 << 12
     REFER = 1 << 13
     TRUNCATE = 1 << 14

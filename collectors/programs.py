@@ -64,7 +64,7 @@ def neutral_directory() -> str:
 
 
 def use_system_programs_only() -> None:
-    """Give this process a PATH of system directories: libraries look for programs by it."""
+    """Give this process a PATH of system directories: libraries find programs by it."""
     os.environ["PATH"] = os.pathsep.join(system_directories())
 
 

@@ -182,8 +182,7 @@ DEFECTS: Final = (
     Defect(
         "scan", "a raw print port is asked a question, which prints paper",
         "collectors/network/questions/questions.py",
-        "return ALLOWED.get(port)",
-        'return ALLOWED.get(port, "ipp" if port in PRINT_PORTS else None)',
+        '    631: "ipp",', '    631: "ipp",\n    9100: "ipp",',
         "tests/unit/collectors/network/questions/test_questions.py",
     ),
     Defect(

@@ -70,8 +70,7 @@ def unit_states(units: Sequence[str], deadline: Deadline) -> dict[str, UnitState
 
 def parse_unit_states(data: bytes) -> dict[str, UnitState]:
     """Read the JSON of an ``a(ssssssouso)`` reply. Raises ValueError for another shape."""
-    arguments = _arguments(data)
-    rows = arguments[0] if arguments else None
+    rows = _argument(data)
     if not isinstance(rows, list):
         raise ValueError("busctl wrote a reply of another shape")
     whole = [row for row in rows if isinstance(row, list) and len(row) >= 5]
@@ -84,17 +83,15 @@ def parse_unit_states(data: bytes) -> dict[str, UnitState]:
 
 def parse_objects(data: bytes) -> Objects:
     """Read the JSON of a ``a{oa{sa{sv}}}`` reply. Raises ValueError for another shape."""
-    arguments = _arguments(data)
-    found: Objects = {}
-    for path, interfaces in _items(arguments[0] if arguments else None):
-        found[path] = {name: _unwrapped(properties) for name, properties in _items(interfaces)}
-    return found
+    return {
+        path: {name: _unwrapped(properties) for name, properties in _items(interfaces)}
+        for path, interfaces in _items(_argument(data))
+    }
 
 
 def parse_properties(data: bytes) -> Properties:
     """Read the JSON of a ``a{sv}`` reply. Raises ValueError for another shape."""
-    arguments = _arguments(data)
-    return _unwrapped(arguments[0] if arguments else None)
+    return _unwrapped(_argument(data))
 
 
 def refusal(exit_code: int, error: bytes) -> Unreadable:
@@ -124,7 +121,8 @@ def _call(deadline: Deadline, *arguments: str) -> bytes:
     return output.data
 
 
-def _arguments(data: bytes) -> list[Any]:
+def _argument(data: bytes) -> Any:
+    """Return the only argument of a reply; None if it has none."""
     try:
         reply = json.loads(data)
     except RecursionError:
@@ -132,7 +130,7 @@ def _arguments(data: bytes) -> list[Any]:
     arguments = reply.get("data") if isinstance(reply, dict) else None
     if not isinstance(arguments, list):
         raise ValueError("busctl wrote a reply of another shape")
-    return arguments
+    return arguments[0] if arguments else None
 
 
 def _items(value: object) -> Iterator[tuple[str, Any]]:

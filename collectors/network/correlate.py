@@ -42,9 +42,10 @@ def correlate(
     scanned_networks: Sequence[str] = (),
     attempts: Mapping[Key, tuple[PortState, ...]] = MappingProxyType({}),
 ) -> Observations:
-    """Join the facts of all sources. ``macs`` is the neighbour table, for hosts the scan did not
-    try;
-    ``announcers`` has who announced an address. The table keeps the order of the arguments.
+    """Join the facts of all sources. The table keeps the order of the arguments.
+
+    ``macs`` is the neighbour table, for hosts that the scan did not try; ``announcers`` has who
+    announced an address.
     """
     join = _Join(local, scanned, macs)
     join.add_services(services, _without_borrowed_uuids(services, evidence, local.own_addresses))

@@ -1,6 +1,5 @@
 """The lists of hosts and endpoints, from all observations. Pure."""
 
-import ipaddress
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -24,7 +23,7 @@ from collectors.network.observations import (
     PrinterMatches,
 )
 from collectors.network.scan.port_names import port_name
-from collectors.shared.addresses import PRINT_PORTS
+from collectors.shared.addresses import PRINT_PORTS, numeric_order
 
 ENDPOINTS_AT_ONCE = 32
 """Endpoints of one device that come before those of others that are worth less."""
@@ -92,7 +91,7 @@ def by_worth(
     endpoints = tuple(endpoints)
     is_long = len(endpoints) > LONG_LIST
 
-    def worth(endpoint: Endpoint) -> tuple[int, int, int, int]:
+    def worth(endpoint: Endpoint) -> tuple[int, int, int, str, int]:
         is_printer = endpoint.port in PRINT_PORTS or (endpoint.address, endpoint.port) in printers
         if endpoint.matched_printer_ids:
             rank = 0
@@ -102,7 +101,7 @@ def by_worth(
             rank = 2 if "mdns" in endpoint.discovered_by else 3
         if is_long and endpoint.status != "reachable" and not endpoint.matched_printer_ids:
             rank += 4  # any host may announce a port of a device: what answers comes first
-        return (rank, *_numeric(endpoint.address), endpoint.port)
+        return (rank, *numeric_order(endpoint.address), endpoint.port)
 
     counts: Counter[str] = Counter()
 
@@ -120,17 +119,9 @@ def by_worth(
     return tuple(sorted(sorted(endpoints, key=worth), key=turn))
 
 
-def _order(host: HostObservation) -> tuple[int, int, int]:
+def _order(host: HostObservation) -> tuple[int, int, int, str]:
     rank = 0 if "local" in host.sources else 1 if "gateway" in host.sources else 2
-    return (rank, *_numeric(host.address))
-
-
-def _numeric(address: str) -> tuple[int, int]:
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return (9, 0)
-    return (parsed.version, int(parsed))
+    return (rank, *numeric_order(host.address))
 
 
 def _host(host: HostObservation) -> Host:

@@ -8,7 +8,7 @@ from collectors.network.correlate import correlate
 from collectors.network.discoveries import Queues
 from collectors.network.gathered import NO_NETWORK, Gathered
 from collectors.network.matching.causes import machine_causes
-from collectors.network.matching.machine import look_at_machine
+from collectors.network.matching.machine import find_machine_symptoms
 from collectors.network.matching.match import match
 from collectors.network.matching.symptoms import NOTHING_WRONG
 from collectors.network.mdns.announced import Announced, LinkLayer, announced, wanted_by
@@ -83,7 +83,7 @@ def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: boo
     known = gathered.known or ()
     is_whole = final and not cancelled
     machine = (
-        look_at_machine(gathered.local, known, observed, gathered.mdns.unicast_only)
+        find_machine_symptoms(gathered.local, known, observed, gathered.mdns.unicast_only)
         if is_whole
         else NOTHING_WRONG
     )
@@ -133,14 +133,14 @@ def _unavailable(gathered: Gathered) -> Unavailable:
         mac_address, gateway = mac_address or interfaces, gateway or interfaces
     elif not any(each.interface.mac_address for each in in_use):
         names = ", ".join(each.interface.name for each in in_use)
-        mac_address = f"the system tells no MAC address of {names}"
+        mac_address = f"the system reports no MAC address of {names}"
     if in_use and gateway is None and not gathered.local.gateways:
         gateway = "this machine has no default route"
     return Unavailable(
         mac_address=mac_address,
         interfaces=interfaces,
         gateway=gateway,
-        os_version=None if gathered.os_version else "the system does not tell its version",
+        os_version=None if gathered.os_version else "the system does not report its version",
     )
 
 

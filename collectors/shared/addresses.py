@@ -79,6 +79,15 @@ def is_private(address: str) -> bool:
     return parsed.is_link_local or parsed in _UNIQUE_LOCAL
 
 
+def numeric_order(address: str) -> tuple[int, int, str]:
+    """Return a sort key: IPv4 first, then by number, so that all reports have the same order."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return (9, 0, address)
+    return (parsed.version, int(parsed), address)
+
+
 def network_of(address: InterfaceAddress) -> Network:
     """Return the network that an interface's address is in."""
     return ipaddress.ip_network(f"{address.address}/{address.prefix_length}", strict=False)

@@ -48,10 +48,10 @@ def parse_values(text: str, values: Mapping[str, Value] = BROWSER) -> Fields:
 
 def _field(key: str, source: str, entry: object, *, is_secure: bool) -> Field:
     if not isinstance(entry, dict):
-        return failed(key, source, "the page did not tell it")
+        return failed(key, source, "the page did not report it")
     if "error" in entry:
         name = clean_text(str(entry["error"]), 64)
-        status, reason = _ERRORS.get(name, ("collection-failed", f"the browser said {name}"))
+        status, reason = _ERRORS.get(name, ("collection-failed", f"the browser reported {name}"))
         return absent(key, source, status, reason)
     value = entry.get("value")
     if value is None:

@@ -90,7 +90,7 @@ def drive_fields(entry: Path) -> list[Field]:
     sectors = read_number(entry / "size")
     rotates = read_number(entry / "queue/rotational")
     model = read_line(entry / "device/model") or read_line(entry / "device/name")
-    untold = "the drive does not tell it"
+    untold = "the drive does not report it"
     return [
         either(f"{prefix}.model", SOURCE, model, untold),
         either(f"{prefix}.sizeBytes", SOURCE, sectors and sectors * _SECTOR_BYTES, untold),
@@ -112,9 +112,9 @@ def parse_life_time(text: str) -> float | None:
 
 def _wear(key: str, entry: Path) -> Field:
     if not entry.name.startswith("mmcblk"):
-        return not_applicable(key, SOURCE, "only eMMC tells its wear to anyone")
+        return not_applicable(key, SOURCE, "only eMMC reports its wear to all users")
     used = parse_life_time(read_line(entry / "device/life_time") or "")
-    return either(key, SOURCE, used, "the card does not tell it")
+    return either(key, SOURCE, used, "the card does not report it")
 
 
 def _verdict(drive: dict[str, dict[str, Any]]) -> str | None:

@@ -53,7 +53,7 @@ _PLAUSIBLE_CELSIUS: Final = (-40.0, 150.0)
 def read_machine(_: Deadline, root: Path) -> Fields:
     dmi = root / "sys/class/dmi/id"
     board = _device_tree(root, "model")
-    reason = "the firmware does not tell it"
+    reason = "the firmware does not report it"
     return (
         either("hardware.maker", DMI, _dmi_value(dmi, "sys_vendor"), reason),
         either("hardware.model", DMI, _dmi_value(dmi, "product_name") or board, reason),
@@ -82,7 +82,7 @@ def read_processor(_: Deadline, root: Path) -> Fields:
             "hardware.physicalCores",
             "psutil",
             psutil.cpu_count(logical=False),
-            "the kernel does not tell which cores share a processor",
+            "the kernel does not report which cores share a processor",
         ),
         available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
         memory_fitted(),

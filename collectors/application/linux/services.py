@@ -97,7 +97,7 @@ def unit_fields(
     return (
         available(name_key, SOURCE, name.removesuffix(".service")),
         available(state_key, SOURCE, f"{state.active} ({state.sub})"),
-        either(start_key, SOURCE, _text(properties, "UnitFileState"), "systemd does not tell it"),
+        either(start_key, SOURCE, _text(properties, "UnitFileState"), "systemd does not report it"),
         either(
             since_key,
             SOURCE,

@@ -220,7 +220,7 @@ def _wireless(network: Object) -> Wireless:
     name = text(network, "_name")
     signal = _DBM.match(text(network, "spairport_signal_noise") or "")
     if name is not None and "redacted" in name:
-        reason = "macOS tells it only to programs that may use location services"
+        reason = "macOS reports it only to programs with location services"
         return Wireless(None, int(signal[1]) if signal else None, "permission-denied", reason)
     reason = "the interface is on no network"
     return Wireless(name, int(signal[1]) if signal else None, "not-applicable", reason)

@@ -44,7 +44,7 @@ JOBS: Final = {
     "timeSync": "com.apple.timed",
     "bluetooth": "com.apple.bluetoothd",
 }
-_UNTOLD: Final = "macOS does not tell it"
+_UNTOLD: Final = "macOS does not report it"
 
 
 @source("system", "sw_vers", "os.name", "os.version", "os.build", "os.kernel", "os.architecture")

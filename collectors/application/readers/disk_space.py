@@ -143,7 +143,7 @@ def _answer(process: "subprocess.Popen[bytes]") -> Space | str:
         if process.poll() is None:
             process.kill()
             return "the mount does not answer"
-        return parse_df(process.stdout.read(65536)) or "the mount does not tell its size"
+        return parse_df(process.stdout.read(65536)) or "the mount does not report its size"
     finally:
         release(process)
 

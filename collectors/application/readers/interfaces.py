@@ -36,7 +36,7 @@ class Wireless:
     ssid: str | None = None
     signal_dbm: int | None = None
     status: FieldStatus = "unsupported"
-    reason: str = "the system does not tell it to a service"
+    reason: str = "the system does not report it to services"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +86,16 @@ def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
 
 def _state(name: str, stats: "psutil._ntp.snicstats", known: Links) -> tuple[Field, ...]:
     return (
-        either("interface.type", "system", known.types.get(name), "the system does not tell it"),
+        either("interface.type", "system", known.types.get(name), "the system does not report it"),
         available("interface.up", SOURCE, stats.isup),
         # drivers report 0 and 65535 for an unknown speed
         either(
             "interface.speedMegabitsPerSecond",
             SOURCE,
             stats.speed if 0 < stats.speed < 2**31 and stats.speed != 65535 else None,
-            "the driver does not tell it",
+            "the driver does not report it",
         ),
-        either("interface.mtu", SOURCE, stats.mtu or None, "the driver does not tell it"),
+        either("interface.mtu", SOURCE, stats.mtu or None, "the driver does not report it"),
     )
 
 

@@ -78,7 +78,7 @@ def guess(device: UsbDevice) -> str | None:
 def usb_fields(device: UsbDevice, source: str) -> PeripheralFields:
     """The fields of one USB device. Its serial number leaves only as a fingerprint."""
     classes = tuple(dict.fromkeys(_CLASSES.get(code, f"0x{code:02x}") for code in device.classes))
-    untold = "the device does not tell it"
+    untold = "the device does not report it"
     fields: tuple[Field, ...] = (
         either("usb.vendorId", source, _hex(device.vendor_id), untold),
         either("usb.productId", source, _hex(device.product_id), untold),
@@ -87,7 +87,7 @@ def usb_fields(device: UsbDevice, source: str) -> PeripheralFields:
         either("usb.classes", source, classes or None, untold),
         either("usb.drivers", source, device.drivers or None, "no driver claims it"),
         either("usb.speedMegabitsPerSecond", source, device.speed_megabits, untold),
-        either("usb.guess", source, guess(device), "nothing about it tells what it is"),
+        either("usb.guess", source, guess(device), "its kind is unknown"),
         available("usb.serialFingerprint", source, fingerprint(device.serial))
         if device.serial
         else not_applicable("usb.serialFingerprint", source, "the device has no serial number"),
@@ -110,7 +110,7 @@ class BluetoothDevice:
 
 def bluetooth_fields(device: BluetoothDevice, source: str) -> PeripheralFields:
     """The fields of one paired device; names of phones and computers are left out."""
-    untold = "the device does not tell it"
+    untold = "the device does not report it"
     name = (
         not_applicable("bluetooth.name", source, "names of phones and computers are not collected")
         if device.is_personal

@@ -76,7 +76,7 @@ def queue_fields(queue: Queue, waiting: int, stuck: int) -> tuple[Field, ...]:
     prefix = f"printqueue.{queue.name}"
     return (
         available(f"{prefix}.state", SOURCE, queue.state),
-        either(f"{prefix}.accepting", SOURCE, queue.accepting, "the spooler does not tell it"),
+        either(f"{prefix}.accepting", SOURCE, queue.accepting, "the spooler does not report it"),
         available(f"{prefix}.reasons", SOURCE, queue.reasons),
         available(f"{prefix}.waitingJobs", SOURCE, waiting),
         available(f"{prefix}.stuckJobs", SOURCE, stuck),

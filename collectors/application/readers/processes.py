@@ -71,11 +71,11 @@ def read_processes(
     names = tuple(every_name)[:WATCHED_MAX]
     fields = [available("process.watched", "configuration", names)]
     if names:
-        look = table or read_table
+        read = table or read_table
         wanted = frozenset(map(program_name, names))
-        before = look(wanted)
+        before = read(wanted)
         wait(WINDOW_S)
-        after = look(wanted)
+        after = read(wanted)
         for name in names:
             fields += program_fields(name, before, after, lambda pid: count_restarts(pid, deadline))
     limitations = left_out(len(every_name), WATCHED_MAX, "watched programs")

@@ -113,14 +113,14 @@ def read_power(_: Deadline) -> Fields:
     level = round(battery.percent / 100, 3)
     return (
         available("hardware.batteryFraction", SOURCE, level),
-        either("hardware.batteryCharging", SOURCE, plugged, "the battery does not say"),
-        either("hardware.powerSource", SOURCE, power, "the battery does not say"),
+        either("hardware.batteryCharging", SOURCE, plugged, "the battery does not report it"),
+        either("hardware.powerSource", SOURCE, power, "the battery does not report it"),
     )
 
 
 @cache
 def _memory() -> "psutil._ntp.svmem":
-    """One look for the whole snapshot, of which a process takes one."""
+    """Read the memory once for the whole snapshot. A process takes only one."""
     return psutil.virtual_memory()
 
 
@@ -132,7 +132,7 @@ def _frequency() -> Field:
         frequency = None
     current = round(frequency.current) if frequency and math.isfinite(frequency.current) else 0
     return either(
-        "cpu.frequencyMegahertz", SOURCE, current or None, "the processor does not tell it"
+        "cpu.frequencyMegahertz", SOURCE, current or None, "the processor does not report it"
     )
 
 

@@ -164,7 +164,7 @@ def _tls_fields(
         issued.expires_at,
     )
     return tuple(
-        either(key, SOURCE, value, "the handshake does not tell it")
+        either(key, SOURCE, value, "the handshake does not report it")
         for key, value in zip(TLS_KEYS, values, strict=True)
     )
 

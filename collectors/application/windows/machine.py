@@ -36,7 +36,7 @@ from collectors.application.windows.script import (
 )
 from collectors.contract import Field
 
-_UNTOLD: Final = "Windows does not tell it"
+_UNTOLD: Final = "Windows does not report it"
 _FORMS: Final = {1: "desktop", 2: "laptop", 3: "desktop", 4: "server", 8: "tablet"}
 """Win32_ComputerSystem.PCSystemType."""
 _SHUTDOWNS: Final = {41: "power-failure-or-crash", 1074: "restart", 6008: "unexpected-shutdown"}
@@ -98,7 +98,7 @@ def _boot(sections: Sections) -> tuple[Field, ...]:
 @field_group("os.lastBootReason")
 def _shutdown(sections: Sections) -> tuple[Field, ...]:
     reason = _SHUTDOWNS.get(number(section(sections, "shutdown").first, "Id") or 0)
-    return (either("os.lastBootReason", "System log", reason, "the System log does not tell it"),)
+    return (either("os.lastBootReason", "System log", reason, "the System log does not report it"),)
 
 
 @field_group("os.pendingReboot")

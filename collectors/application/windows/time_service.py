@@ -46,7 +46,7 @@ def clock_reading(status: str) -> Reading:
                 "os.clockOffsetMilliseconds",
                 SOURCE,
                 None if offset is None else round(offset, 3),
-                "the time service does not tell it",
+                "the time service does not report it",
             ),
         )
     )

@@ -15,7 +15,7 @@ from collectors.network.matching.identity import (
 )
 from collectors.network.matching.models import is_same_model, is_same_plain_model, plain_model
 from collectors.network.observations import KnownPrinter, Observations, PortObservation
-from collectors.shared.addresses import PRINT_PORTS, RAW_PRINT_PORTS
+from collectors.shared.addresses import PRINT_PORTS, RAW_PRINT_PORTS, numeric_order
 
 By = Literal["UUID", "MAC", "serial number", "DNS-SD name", "address", "host name", "name"]
 
@@ -65,7 +65,7 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
             hostnames=next((each.hostnames for each in observations[address]), ()),
             uuids=tuple(uuid for each in observations[address] for uuid in each.uuids),
         )
-        for address in sorted({*macs, *observations}, key=_order)
+        for address in sorted({*macs, *observations}, key=numeric_order)
     }
     owners, first = _owners(marks), _first_addresses(marks)
     members: dict[str, list[str]] = {}
@@ -281,12 +281,6 @@ def _device(
         hostnames=tuple(dict.fromkeys(name for each in own for name in each.hostnames)),
         observations=tuple(each for address in addresses for each in observations.get(address, ())),
     )
-
-
-def _order(address: str) -> tuple[int, int, str]:
-    """Sort IPv4 first and by number, so that report after report names the same address."""
-    parsed = ipaddress.ip_address(address.partition("%")[0])
-    return (parsed.version, int(parsed), address)
 
 
 def _is_ipv6(address: str) -> bool:

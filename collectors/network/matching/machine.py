@@ -13,7 +13,7 @@ _LINK_LOCAL = IPv4Network("169.254.0.0/16")  # RFC 3927
 _HOST_ROUTE = 32
 
 
-def look_at_machine(
+def find_machine_symptoms(
     local: LocalNetwork,
     known: Sequence[KnownPrinter],
     observed: Observations,

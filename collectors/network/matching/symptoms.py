@@ -53,9 +53,8 @@ class Symptoms:
     ``seen`` describes what was observed, and by which evidence; ``left`` what is at the address
     that it has left. ``in_vain`` is what was searched for without a result, ``out_of_reach`` why
     this machine cannot print to ``address``. ``attempts`` are the results of all connections to
-    its port.
-    ``is_answering``: some port of the address accepts or refuses. ``other`` describes why the
-    device there is not the printer. ``own_reasons`` are the device's own printer-state-reasons.
+    its port. ``is_answering``: some port of the address accepts or refuses. ``other`` describes why
+    the device there is not the printer. ``own_reasons`` are its own printer-state-reasons.
     """
 
     printer: KnownPrinter

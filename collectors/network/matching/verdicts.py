@@ -53,7 +53,7 @@ def judge_port(port: Symptoms, *, is_announced: bool, matched_by: str) -> Sympto
 def see_local(printer: KnownPrinter) -> Symptoms:
     """Judge a printer that hangs on the machine itself, or is paired with it."""
     if printer.present is None:
-        why = printer.presence_reason or "this system does not tell whether it is plugged in"
+        why = printer.presence_reason or "this system does not report whether it is plugged in"
         if printer.transport == "ble":
             why = "Bluetooth printers are not contacted"
         return Symptoms(printer, "unknown", why)

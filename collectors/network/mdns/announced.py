@@ -71,8 +71,8 @@ class LinkLayer:
         """Return ``192.168.1.66 (MAC 02:…)``, with the number of addresses if there are many."""
         if self.announcer(sources[0]) == NOBODY:
             if len(sources) == 1:
-                return f"{sources[0]}, where nobody answers ARP,"
-            return f"{len(sources):,} addresses at which nobody answers ARP, such as {sources[0]},"
+                return f"{sources[0]}, where no host answers ARP,"
+            return f"{len(sources):,} addresses at which no host answers ARP, such as {sources[0]},"
         mac = self.macs.get(sources[0])
         where = sources[0] if mac is None else f"{sources[0]} (MAC {mac})"
         others = len(sources) - 1
@@ -204,17 +204,17 @@ class _Listing:
         self._announced = Counter(
             who.announcer(each.announcer) for each in services if each.announcer and each.addresses
         )
-        wants: list[_Pair] = []
-        own: list[_Pair] = []
-        hearsay: list[_Pair] = []
+        wants: list[tuple[str, _Pair]] = []
+        own: list[tuple[str, _Pair]] = []
+        hearsay: list[tuple[str, _Pair]] = []
         for number, service in enumerate(services):
-            its_own = _own(service, who)
+            announcer, its_own = who.announcer(service.announcer), _own(service, who)
             for address in service.addresses:
                 is_wanted = _is_wanted(service, address, who, wanted)
                 order = wants if is_wanted else own if address in its_own else hearsay
-                order.append((number, address))
+                order.append((announcer, (number, address)))
         for pairs in (wants, own, hearsay):
-            for number, address in self._in_turns(pairs):
+            for number, address in in_turns(pairs):
                 self._list(number, address)
 
     @property
@@ -241,10 +241,6 @@ class _Listing:
             s.announcer for s in self._services if self._who.announcer(s.announcer) == announcer
         }
         return self._who.describe(sorted(found))
-
-    def _in_turns(self, pairs: Collection[_Pair]) -> list[_Pair]:
-        owned = ((self._who.announcer(self._services[n].announcer), (n, a)) for n, a in pairs)
-        return in_turns(owned)
 
     def _list(self, number: int, address: str) -> None:
         service = self._services[number]
@@ -286,5 +282,5 @@ def _disputes(disputed: Counter[str], who: LinkLayer) -> Iterator[str]:
     for each in sorted(counts, key=lambda e: counts[e], reverse=True)[:ANNOUNCERS_NAMED_MAX]:
         yield (
             f"{who.describe(by_announcer[each])} announced {counts[each]:,} services of others that"
-            " announce them differently: the others are believed"
+            " announce them differently: theirs are listed"
         )

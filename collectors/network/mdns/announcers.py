@@ -25,7 +25,7 @@ UNREAD_MAX_BYTES = 6 * 2**20
 READ_MAX_BYTES = 16 * 2**20
 """Packets parsed between two rounds of questions. One announcer alone gets at most half of it."""
 QUESTIONS_MAX = 8000
-NOBODY = "addresses at which nobody answers ARP"
+NOBODY = "addresses at which no host answers ARP"
 
 _PACKET_BYTES = 300  # what parsing a packet costs beside its length
 

@@ -9,10 +9,10 @@ from collectors.network.observations import KnownPrinter
 from collectors.network.printers.serial_ports import SerialPrinter
 from collectors.network.printers.usb import UsbPrinter
 
-_UNNAMED = "no USB printer that is plugged in has its name as model, so that nobody can tell"
+_UNNAMED = "no USB printer that is plugged in has its name as model"
 _SEVERAL = (
-    "several USB printers of this model are plugged in and none gives a serial number, so that"
-    " nobody can tell which one it is"
+    "several USB printers of this model are plugged in without a serial number, so it is unknown"
+    " which one it is"
 )
 _MAYBE_USED = "which queue of this machine uses it is not known"
 

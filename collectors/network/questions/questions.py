@@ -70,11 +70,6 @@ def enrich(
     return Enrichment(tuple(asker.evidence), hostnames, tuple(asker.failures), limitations)
 
 
-def question_for(port: int) -> Question | None:
-    """Return what may be asked on a port; None where no byte may be sent."""
-    return ALLOWED.get(port)
-
-
 @dataclass(slots=True)
 class _Host:
     """``is_silent`` after a question timed out."""

@@ -2,8 +2,8 @@
 
 At most eight at once, and one at a time on print ports, since a receipt printer has a single
 slot. A silent port is tried once more by a second socket, because the kernel would send the lost
-SYN again only after a second; where a host answers on others, again in a second and a last look.
-Pure: ``now`` is given, in seconds of a monotonic clock.
+SYN again only after a second. If the host answers on others, it is tried for the last time after a
+second. Pure: ``now`` is given, in seconds of a monotonic clock.
 """
 
 import math
@@ -22,11 +22,11 @@ _ANSWER_FACTOR, _ANSWER_SLACK_S = 2.0, 0.1
 TRIES = 2
 _SILENT_PORTS = 3
 _UNREACHABLE_PORTS = 3
-_SECOND_LOOK_PORTS = 4
+_RETRIED_PORTS_MAX = 4
 PRINT_GAP_S = 1.0
 """Between two connections to one print port: where one till is served at a time, a second one just
 after the first is what it refuses or lets wait."""
-LAST_LOOK_AFTER_S = 1.0
+LAST_RETRY_AFTER_S = 1.0
 """What keeps a network from delivering a packet keeps it from delivering the next one, too."""
 
 ConnectOutcome = Literal["open", "refused", "unreachable"]
@@ -81,7 +81,7 @@ class HostProbes:
         self._flying: dict[int, _Probe] = {}
         self._unreachable = 0
         self._slowest_answer_s: float | None = None
-        self._looks = 1 if tries > 1 else 3
+        self._rounds = 1 if tries > 1 else 3
 
     @property
     def has_answered(self) -> bool:
@@ -147,43 +147,44 @@ class HostProbes:
             other.due = min(other.due, other.tried + self._wait_s())
         return True
 
-    def poll_again(self, settles_in_s: float | None) -> bool:
-        """Give few silent ports of a host that answers one more try at once, where that is over
-        before the last look must begin; True if there are any. ``settles_in_s`` None: far off.
+    def retry_soon(self, settles_in_s: float | None) -> bool:
+        """Try a few silent ports of an answering host again, if that ends before the last retry.
 
-        Print ports have to wait a second between two tries: theirs is the last look."""
+        Returns whether there are any. ``settles_in_s`` is None if the end of the scan is not in
+        sight. Print ports wait a second between two tries, so they get the last retry only.
+        """
         again = [port for port in self.silent if port not in PRINT_PORTS]
-        worth = self.has_answered and again and len(self.silent) <= _SECOND_LOOK_PORTS
-        has_time = settles_in_s is None or settles_in_s >= 2 * self._look_s()
-        return self._looks == 1 and bool(worth) and has_time and self._look(again)
+        worth = self.has_answered and again and len(self.silent) <= _RETRIED_PORTS_MAX
+        has_time = settles_in_s is None or settles_in_s >= 2 * self._retry_s()
+        return self._rounds == 1 and bool(worth) and has_time and self._retry(again)
 
-    def last_look_in_s(self, settles_in_s: float | None) -> float | None:
+    def last_retry_in_s(self, settles_in_s: float | None) -> float | None:
         """Return when silent ports of a host that answers get their last try; None: there are
         none, or they had it."""
-        if self._looks > 2 or not self._worth_a_last_look():
+        if self._rounds > 2 or not self._worth_a_last_retry():
             return None
-        latest_s = LAST_LOOK_AFTER_S if settles_in_s is None else settles_in_s - self._look_s()
-        return max(0.0, min(LAST_LOOK_AFTER_S, latest_s))
+        latest_s = LAST_RETRY_AFTER_S if settles_in_s is None else settles_in_s - self._retry_s()
+        return max(0.0, min(LAST_RETRY_AFTER_S, latest_s))
 
-    def look_last(self) -> None:
-        self._look(self._worth_a_last_look())
-        self._looks = 3
+    def start_last_retry(self) -> None:
+        self._retry(self._worth_a_last_retry())
+        self._rounds = 3
 
-    def _look(self, ports: Sequence[int]) -> bool:
-        self._looks += 1
+    def _retry(self, ports: Sequence[int]) -> bool:
+        self._rounds += 1
         self._tries_max += 1
         for port in tuple(ports):
             self.silent.remove(port)
             (self._printing if port in PRINT_PORTS else self._ordinary).append(port)
         return True
 
-    def _worth_a_last_look(self) -> tuple[int, ...]:
+    def _worth_a_last_retry(self) -> tuple[int, ...]:
         """Print ports of a host with IPP are not: it may just be asked for its attributes, and a
         printer is given one connection at a time."""
         left_out = PRINT_PORTS if IPP_PORT in self.open else ()
         return tuple(p for p in self.silent if p not in left_out) if self.has_answered else ()
 
-    def _look_s(self) -> float:
+    def _retry_s(self) -> float:
         """How long it takes to try all silent ports: print ports one after the other."""
         return self._wait_s() * max(1, sum(port in PRINT_PORTS for port in self.silent))
 

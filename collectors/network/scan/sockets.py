@@ -54,25 +54,20 @@ class ScanNetwork(Protocol):
 
     def now(self) -> float:
         """Seconds of a monotonic clock."""
-        ...
 
     def known_neighbours(self) -> Sequence[LinkNeighbour]: ...
 
     def prime(self, address: str) -> bool:
         """Make the kernel resolve an address; False when it takes no more just now."""
-        ...
 
     def connect(self, address: str, port: int) -> bool:
         """Start a connection. Returns False if no socket is available."""
-        ...
 
     def take(self, address: str, port: int) -> socket.socket | None:
         """Give away a connection that was found open, before it is dropped; None for none."""
-        ...
 
     def drop(self, address: str, port: int) -> None:
         """Close all connections to a port, those found open, too."""
-        ...
 
     def wait(self, timeout_s: float) -> Happened: ...
 

@@ -82,7 +82,7 @@ class Sweep:
         self._hosts: dict[str, SweptHost] = {}
         self._active: deque[SweptHost] = deque()
         self._resting: list[tuple[float, SweptHost]] = []
-        """Hosts with silent ports, and when these get their last look."""
+        """Hosts with silent ports, and when they are tried for the last time."""
         self._census = MacCensus()
         self._paces = Paces()
         self._sockets = 0
@@ -107,7 +107,7 @@ class Sweep:
                 ended_early = True
                 break
             self._ask(now)
-            self._look_last(now)
+            self._start_last_retries(now)
             self._leave_what_waits(now)
             self._connect(now)
             self._time_out(now)
@@ -195,12 +195,12 @@ class Sweep:
     def _finish(self, host: SweptHost, now: float) -> None:
         settles_at = self._window.settles_at()
         settles_in_s = None if settles_at is None else settles_at - now
-        if host.probes.poll_again(settles_in_s):
+        if host.probes.retry_soon(settles_in_s):
             return
         self._active.remove(host)
         for port, contacted_s in host.printing.items():
             self._discoveries.add_port(host.target.address, port, contacted_s)
-        if (pause_s := host.probes.last_look_in_s(settles_in_s)) is not None:
+        if (pause_s := host.probes.last_retry_in_s(settles_in_s)) is not None:
             self._resting.append((now + pause_s, host))
 
     def _leave_what_waits(self, now: float) -> None:
@@ -213,10 +213,10 @@ class Sweep:
             if host.probes.leave_second_tries_at_print_ports(latest_s) and host.probes.is_done:
                 self._finish(host, now)
 
-    def _look_last(self, now: float) -> None:
+    def _start_last_retries(self, now: float) -> None:
         for due in [each for each in self._resting if each[0] <= now]:
             self._resting.remove(due)
-            due[1].probes.look_last()
+            due[1].probes.start_last_retry()
             self._active.append(due[1])
 
     # ------------------------------------------------------------------ taking in

@@ -13,7 +13,7 @@ from collectors.network.correlate import correlate
 from collectors.network.host.local_network import LocalInterface, LocalNetwork
 from collectors.network.matching.causes import CAUSES, Cause, explain, machine_causes
 from collectors.network.matching.learned import with_learned
-from collectors.network.matching.machine import look_at_machine
+from collectors.network.matching.machine import find_machine_symptoms
 from collectors.network.matching.match import match
 from collectors.network.matching.symptoms import MachineSymptoms, Symptoms
 from collectors.network.observations import Evidence, KnownPrinter, MdnsService
@@ -81,7 +81,7 @@ class Venue:
             scanned_networks=self.scanned,
             attempts=self.attempts or {},
         )
-        machine = look_at_machine(
+        machine = find_machine_symptoms(
             LocalNetwork(self.local), [self.printer], observed, self.unicast_only
         )
         (told,) = match([self.printer], observed, machine).printers

@@ -405,7 +405,7 @@ def test_printers_on_the_machine_itself():
     told = match([usb, gone, unknown, ble], Observations()).printers
     assert [each.status for each in told] == ["reachable", "unreachable", "unknown", "unknown"]
     assert told[2].reason == (
-        "This system does not tell whether it is plugged in; its queue is stopped on this machine"
+        "This system does not report whether it is plugged in; its queue is stopped on this machine"
     )
     assert told[3].reason == "Bluetooth printers are not contacted"
 

@@ -111,7 +111,7 @@ def test_a_placeholder_is_no_serial_number(serial: str):
     assert [each.status for each in told] == ["reachable", "unreachable"]
     twins = judged(*with_usb([known[0]], [wide, replace(wide, bus_id="1-2", path=None)]))
     assert twins[0].status == "unknown"
-    assert "nobody can tell which one it is" in (twins[0].reason or "")
+    assert "it is unknown which one it is" in (twins[0].reason or "")
     ids = [each.id for each in twins]
     assert len({*ids}) == len(ids) == 3
 

@@ -144,7 +144,7 @@ def test_addresses_that_answer_no_arp_are_one_announcer() -> None:
     told = tell(*lies, KITCHEN, link=LinkLayer(LINK.macs, frozenset(sources), LINK.networks))
     assert len(listed(told)) <= HOSTS_PER_ANNOUNCER_MAX * 4 + 1
     assert told.limitations[0].startswith(
-        "100 addresses at which nobody answers ARP, such as 192.168.1.100, announced 400 services:"
+        "100 addresses at which no host answers ARP, such as 192.168.1.100, announced 400 services:"
     )
 
 

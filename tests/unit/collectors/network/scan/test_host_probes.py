@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from collectors.network.scan.host_probes import (
     IN_FLIGHT_MAX,
-    LAST_LOOK_AFTER_S,
+    LAST_RETRY_AFTER_S,
     PRINT_GAP_S,
     WAIT_MIN_S,
     WAIT_S,
@@ -177,16 +177,16 @@ def test_a_late_answer_to_a_given_up_port_is_ignored() -> None:
 def test_a_second_look_goes_to_hosts_that_answer_and_only_once() -> None:
     mute = HostProbes((80,))
     run_out(mute)
-    assert not mute.poll_again(None)
-    assert mute.last_look_in_s(None) is None
+    assert not mute.retry_soon(None)
+    assert mute.last_retry_in_s(None) is None
     probes = HostProbes((80, 443, 9100))
     probes.connects(0.0, 100)
     probes.answered(80, "open", 0.01)
     run_out(probes, 0.01)
-    assert probes.poll_again(None)
+    assert probes.retry_soon(None)
     assert probes.silent == [9100]
     assert [step.action for step in run_out(probes, 5.0)] == ["connect", "drop"]
-    assert not probes.poll_again(None)
+    assert not probes.retry_soon(None)
 
 
 def test_a_last_look_comes_later_and_before_the_sweep_ends() -> None:
@@ -194,14 +194,14 @@ def test_a_last_look_comes_later_and_before_the_sweep_ends() -> None:
     probes.connects(0.0, 100)
     probes.answered(80, "refused", 0.01)
     run_out(probes, 0.01)
-    assert probes.last_look_in_s(None) == LAST_LOOK_AFTER_S
-    assert probes.last_look_in_s(9.0) == LAST_LOOK_AFTER_S
-    assert probes.last_look_in_s(1.0) == pytest.approx(1.0 - WAIT_MIN_S)
-    assert probes.last_look_in_s(-9.0) == 0.0
-    probes.look_last()
+    assert probes.last_retry_in_s(None) == LAST_RETRY_AFTER_S
+    assert probes.last_retry_in_s(9.0) == LAST_RETRY_AFTER_S
+    assert probes.last_retry_in_s(1.0) == pytest.approx(1.0 - WAIT_MIN_S)
+    assert probes.last_retry_in_s(-9.0) == 0.0
+    probes.start_last_retry()
     assert [step.action for step in run_out(probes, 5.0)] == ["connect", "drop"]
     assert probes.silent == [81]
-    assert probes.last_look_in_s(None) is None
+    assert probes.last_retry_in_s(None) is None
 
 
 def test_there_is_no_second_look_where_only_the_last_has_time() -> None:
@@ -209,9 +209,9 @@ def test_there_is_no_second_look_where_only_the_last_has_time() -> None:
     probes.connects(0.0, 100)
     probes.answered(80, "refused", 0.01)
     run_out(probes, 0.01)
-    assert probes.last_look_in_s(0.0) == 0.0
-    assert not probes.poll_again(4 * WAIT_MIN_S - 0.01)
-    assert probes.poll_again(4 * WAIT_MIN_S)
+    assert probes.last_retry_in_s(0.0) == 0.0
+    assert not probes.retry_soon(4 * WAIT_MIN_S - 0.01)
+    assert probes.retry_soon(4 * WAIT_MIN_S)
 
 
 def test_where_one_try_is_wanted_nothing_is_looked_at_again() -> None:
@@ -219,8 +219,8 @@ def test_where_one_try_is_wanted_nothing_is_looked_at_again() -> None:
     probes.connects(0.0, 100)
     probes.answered(80, "refused", 0.01)
     assert [step.action for step in run_out(probes, 0.01)] == ["drop"]
-    assert not probes.poll_again(None)
-    assert probes.last_look_in_s(None) is None
+    assert not probes.retry_soon(None)
+    assert probes.last_retry_in_s(None) is None
 
 
 def test_print_ports_of_a_host_with_ipp_get_no_last_look() -> None:
@@ -229,7 +229,7 @@ def test_print_ports_of_a_host_with_ipp_get_no_last_look() -> None:
     probes.answered(631, "open", 0.01)
     run_out(probes, 0.01)
     assert sorted(probes.silent) == [80, 9100]
-    probes.look_last()
+    probes.start_last_retry()
     assert [step.port for step in run_out(probes, 5.0)] == [80, 80]
     assert sorted(probes.silent) == [80, 9100]
 
