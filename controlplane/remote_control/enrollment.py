@@ -1,7 +1,7 @@
-"""The device proves its key, is bound, and asks what it is.
+"""Enrollment: a device proves that it has its key, and gets a binding.
 
-A binding is kept when the same instance enrols again with the same device key at the same
-location; otherwise (revoked, moved, other key) the old one ends and a new one begins.
+A binding is kept if the same instance enrolls again with the same device key at the same location.
+Otherwise (revoked, moved, other key) the old binding ends and a new one begins.
 """
 
 import secrets
@@ -40,7 +40,7 @@ NONCE_BYTES = 32
 
 
 class DescribedDevice(ChallengeRequest):
-    """The body of `challenge`, with what the contract leaves open: which key, and which text."""
+    """The body of `challenge`, with the format of the key and of text, which are our own."""
 
     public_key: PublicKey
     location_id: Annotated[LocationId, *STORABLE]
@@ -52,7 +52,7 @@ class DescribedDevice(ChallengeRequest):
 
 
 def challenge(context: RequestContext, body: DescribedDevice) -> ChallengeReply:
-    """Remember who wants to enrol and give a nonce to sign."""
+    """Store the description of a device, and return a nonce to sign."""
     if not context.caller.may_visit(body.location_id):
         raise foreign_location()
     row = Challenge(
@@ -60,31 +60,25 @@ def challenge(context: RequestContext, body: DescribedDevice) -> ChallengeReply:
         nonce=secrets.token_urlsafe(NONCE_BYTES),
         key_id=context.caller.key_id,
         organization_id=context.caller.organization_id,
-        instance_id=body.instance_id,
-        public_key=body.public_key,
-        platform=body.platform,
-        location_id=body.location_id,
-        legacy_install_id=body.legacy_install_id,
-        app_version=body.app_version,
-        capabilities=list(body.capabilities),
         expires_at=context.now + context.settings.challenge_ttl,
+        **dict(body),
     )
     context.session.add(row)
     return ChallengeReply(challenge_id=row.id, nonce=row.nonce)
 
 
 def enroll(context: RequestContext, body: EnrollRequest) -> EnrollmentRecord:
-    """Bind the instance whose challenge is answered. The same answer again gets the same reply."""
+    """Bind the instance of an answered challenge. A repeated answer gets the same reply."""
     query = select(Challenge).where(Challenge.id == body.challenge_id).with_for_update()
     asked = context.session.scalars(query).first()
     if asked is None or asked.key_id != context.caller.key_id:
         raise not_found("challenge")
-    # What its owner may do may be less by now, and a session may be another organization's.
+    # The permissions of the owner, or the organization of the session, may have changed.
     context.visit(asked.organization_id, asked.location_id, "challenge")
     if asked.signature is not None:
         return _repeat(context, asked, body.signature)
     if context.now >= asked.expires_at:
-        raise conflict("challenge_expired", "the challenge has expired, ask for a new one")
+        raise conflict("challenge_expired", "the challenge has expired: request a new one")
     if not is_signed(asked.public_key, asked.nonce, body.signature):
         raise _invalid_signature()
     device = _bind(context, asked)
@@ -94,7 +88,7 @@ def enroll(context: RequestContext, body: EnrollRequest) -> EnrollmentRecord:
 
 
 def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | None:
-    """Return the newest live enrolment of the calling API key; the body names no device."""
+    """Return the newest enrollment of the calling API key. The body names no device."""
     query = (
         select(Device)
         .where(
@@ -113,7 +107,7 @@ def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | 
 
 def _repeat(context: RequestContext, asked: Challenge, signature: str) -> EnrollmentRecord:
     if asked.signature != signature or asked.binding_id is None:
-        raise conflict("challenge_used", "the challenge was answered before, ask for a new one")
+        raise conflict("challenge_used", "the challenge was already answered: request a new one")
     return enrollment_record(context.bound_device(asked.binding_id))
 
 
@@ -151,7 +145,7 @@ def _needs_new_binding(device: Device, asked: Challenge) -> bool:
 
 
 def _refuse_takeover(context: RequestContext, device: Device, asked: Challenge) -> None:
-    """Only who holds the device's key may bind it anew, until it is revoked."""
+    """Refuse to bind a device with another key, unless it is revoked."""
     if device.public_key == asked.public_key:
         return
     if not context.caller.may_visit(device.location_id):
@@ -159,7 +153,7 @@ def _refuse_takeover(context: RequestContext, device: Device, asked: Challenge) 
     if device.revoked_at is None:
         raise conflict(
             "device_key_mismatch",
-            "the instance is bound with another device key; revoke it to let this one enroll",
+            "the instance is bound with another device key: revoke it first",
         )
 
 

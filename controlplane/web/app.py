@@ -71,7 +71,7 @@ def build_app(core: Core) -> Starlette:
         clock=core.clock,
         delay_s=core.settings.refusal_delay_s,
         names=_names(routes),
-        tell=core.metrics.answered,
+        count=core.metrics.answered,
         answer=reply_to,
     )
     app = Starlette(
@@ -80,13 +80,13 @@ def build_app(core: Core) -> Starlette:
         exception_handlers={HTTPException: _refuse},
         lifespan=lifespan,
     )
-    # A path is served or it is not: a redirect would go where the caller's Host header says.
+    # No redirects: they would go to the host in the Host header of the caller.
     app.router.redirect_slashes = False
     return app
 
 
 def _names(routes: Iterable[Route]) -> dict[str, str]:
-    """Return what metrics and logs call each path."""
+    """Return the names of paths in metrics and logs."""
     names = {each.path: f"{area.name}.{each.name}" for area in AREAS for each in area.operations}
     names[RESOURCE_PATH] = "callMcp"
     for route in routes:

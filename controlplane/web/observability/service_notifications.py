@@ -1,6 +1,6 @@
-"""Tells the service manager that the service listens and lives: sd_notify(3).
+"""Notifies the service manager that the service is ready and alive: sd_notify(3).
 
-Without NOTIFY_SOCKET, or on another system, nothing happens.
+Without NOTIFY_SOCKET, and on systems without it, nothing happens.
 """
 
 import os
@@ -9,8 +9,7 @@ from collections.abc import Mapping
 
 
 class Notifier:
-    """``watchdog_s`` is how long the manager waits for a sign of life of this very process; 0
-    when it does not wait, or for that of another process."""
+    """``watchdog_s`` is the watchdog timeout of this process, or 0 if it has none."""
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         address = environment.get("NOTIFY_SOCKET", "")
@@ -30,9 +29,9 @@ class Notifier:
             return
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out:
-                # A manager that does not read must not hang the loop whose life it is told of.
+                # A manager that does not read must not block the event loop.
                 out.setblocking(False)
                 out.connect(self._address)
                 out.send(state.encode())
         except OSError:
-            return  # the manager went away or is busy: there is nobody to tell
+            return  # the manager has stopped or is busy
