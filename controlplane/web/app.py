@@ -20,7 +20,6 @@ from controlplane.operation.errors import Refusal, unavailable
 from controlplane.operation.operation import Operation, Procedure
 from controlplane.remote_control.registry import HEARTBEAT, ON_COMMANDS
 from controlplane.web.accounts.joining import joining_routes
-from controlplane.web.accounts.own_password import own_password_routes
 from controlplane.web.accounts.sign_in import sign_in_routes
 from controlplane.web.admission import Handler, require_method
 from controlplane.web.agent_protocol.endpoint import agent_protocol_routes
@@ -57,7 +56,6 @@ def build_app(core: Core) -> Starlette:
         Route("/openapi.json", DocumentEndpoint(FACADE)),
         *sign_in_routes(core),
         *joining_routes(core),
-        *own_password_routes(core),
         *oauth_routes(core),
         *console_routes(core),
         *console_api_routes(core),
