@@ -70,20 +70,20 @@ def challenge(context: RequestContext, body: DescribedDevice) -> ChallengeReply:
 def enroll(context: RequestContext, body: EnrollRequest) -> EnrollmentRecord:
     """Bind the instance of an answered challenge. A repeated answer gets the same reply."""
     query = select(Challenge).where(Challenge.id == body.challenge_id).with_for_update()
-    asked = context.session.scalars(query).first()
-    if asked is None or asked.key_id != context.caller.key_id:
+    row = context.session.scalars(query).first()
+    if row is None or row.key_id != context.caller.key_id:
         raise not_found("challenge")
     # The permissions of the owner, or the organization of the session, may have changed.
-    context.visit(asked.organization_id, asked.location_id, "challenge")
-    if asked.signature is not None:
-        return _repeat(context, asked, body.signature)
-    if context.now >= asked.expires_at:
+    context.visit(row.organization_id, row.location_id, "challenge")
+    if row.signature is not None:
+        return _repeat(context, row, body.signature)
+    if context.now >= row.expires_at:
         raise conflict("challenge_expired", "the challenge has expired: request a new one")
-    if not is_signed(asked.public_key, asked.nonce, body.signature):
+    if not is_signed(row.public_key, row.nonce, body.signature):
         raise _invalid_signature()
-    device = _bind(context, asked)
-    asked.signature = body.signature
-    asked.binding_id = device.binding_id
+    device = _bind(context, row)
+    row.signature = body.signature
+    row.binding_id = device.binding_id
     return enrollment_record(device)
 
 
@@ -105,48 +105,48 @@ def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | 
     return None if device is None else enrollment_record(device)
 
 
-def _repeat(context: RequestContext, asked: Challenge, signature: str) -> EnrollmentRecord:
-    if asked.signature != signature or asked.binding_id is None:
+def _repeat(context: RequestContext, row: Challenge, signature: str) -> EnrollmentRecord:
+    if row.signature != signature or row.binding_id is None:
         raise conflict("challenge_used", "the challenge was already answered: request a new one")
-    return enrollment_record(context.bound_device(asked.binding_id))
+    return enrollment_record(context.bound_device(row.binding_id))
 
 
-def _bind(context: RequestContext, asked: Challenge) -> Device:
+def _bind(context: RequestContext, row: Challenge) -> Device:
     query = (
         select(Device)
         .where(
-            Device.organization_id == asked.organization_id,
-            Device.instance_id == asked.instance_id,
+            Device.organization_id == row.organization_id,
+            Device.instance_id == row.instance_id,
         )
         .with_for_update()
     )
     device = context.session.scalars(query).first()
     if device is None:
-        device = _new_device(context, asked)
+        device = _new_device(context, row)
         context.session.add(device)
-        _begin_binding(context, device, asked)
+        _begin_binding(context, device, row)
     else:
-        _refuse_takeover(context, device, asked)
-        if _needs_new_binding(device, asked):
+        _refuse_takeover(context, device, row)
+        if _needs_new_binding(device, row):
             _end_binding(context, device)
-            _begin_binding(context, device, asked)
-    _take_over(context, device, asked)
+            _begin_binding(context, device, row)
+    _take_over(context, device, row)
     context.session.flush()
     mark_seen(context.session, (device.position,), context.now)
     return device
 
 
-def _needs_new_binding(device: Device, asked: Challenge) -> bool:
+def _needs_new_binding(device: Device, row: Challenge) -> bool:
     return (
         device.revoked_at is not None
-        or device.location_id != asked.location_id
-        or device.public_key != asked.public_key
+        or device.location_id != row.location_id
+        or device.public_key != row.public_key
     )
 
 
-def _refuse_takeover(context: RequestContext, device: Device, asked: Challenge) -> None:
+def _refuse_takeover(context: RequestContext, device: Device, row: Challenge) -> None:
     """Refuse to bind a device with another key, unless it is revoked."""
-    if device.public_key == asked.public_key:
+    if device.public_key == row.public_key:
         return
     if not context.caller.may_visit(device.location_id):
         raise foreign_location()
@@ -157,8 +157,8 @@ def _refuse_takeover(context: RequestContext, device: Device, asked: Challenge) 
         )
 
 
-def _new_device(context: RequestContext, asked: Challenge) -> Device:
-    return Device(instance_id=asked.instance_id, foreground=False, created_at=context.now)
+def _new_device(context: RequestContext, row: Challenge) -> Device:
+    return Device(instance_id=row.instance_id, foreground=False, created_at=context.now)
 
 
 def _end_binding(context: RequestContext, device: Device) -> None:
@@ -168,30 +168,30 @@ def _end_binding(context: RequestContext, device: Device) -> None:
         expire_binding(context.session, context.now, old.id)
 
 
-def _begin_binding(context: RequestContext, device: Device, asked: Challenge) -> None:
+def _begin_binding(context: RequestContext, device: Device, row: Challenge) -> None:
     device.binding_id = uuid.uuid4()
     device.revoked_at = None
     context.session.add(
         Binding(
             id=device.binding_id,
-            instance_id=asked.instance_id,
-            organization_id=asked.organization_id,
-            location_id=asked.location_id,
+            instance_id=row.instance_id,
+            organization_id=row.organization_id,
+            location_id=row.location_id,
             created_at=context.now,
         )
     )
 
 
-def _take_over(context: RequestContext, device: Device, asked: Challenge) -> None:
+def _take_over(context: RequestContext, device: Device, row: Challenge) -> None:
     device.key_id = context.caller.key_id
     device.user_id = context.caller.user_id
-    device.organization_id = asked.organization_id
-    device.location_id = asked.location_id
-    device.legacy_install_id = asked.legacy_install_id
-    device.app_version = asked.app_version
-    device.capabilities = list(asked.capabilities)
-    device.platform = asked.platform
-    device.public_key = asked.public_key
+    device.organization_id = row.organization_id
+    device.location_id = row.location_id
+    device.legacy_install_id = row.legacy_install_id
+    device.app_version = row.app_version
+    device.capabilities = list(row.capabilities)
+    device.platform = row.platform
+    device.public_key = row.public_key
     device.enrolled_at = context.now
     device.last_seen_at = context.now
     device.priority = priority_of(device.tone)
