@@ -23,7 +23,7 @@ class RequestContext:
     Attributes:
         now: when the call happens.
         cursor_key: signs cursors.
-        preferred_page_size: page size that the caller asked for.
+        preferred_page_size: page size that the caller requested.
         address: network address of the caller.
         woken: API keys whose command streams have something new after the commit.
         changed: positions of devices that consoles must refresh.

@@ -122,7 +122,7 @@ def _bind(context: RequestContext, row: Challenge) -> Device:
     )
     device = context.session.scalars(query).first()
     if device is None:
-        device = _new_device(context, row)
+        device = Device(instance_id=row.instance_id, foreground=False, created_at=context.now)
         context.session.add(device)
         _begin_binding(context, device, row)
     else:
@@ -155,10 +155,6 @@ def _refuse_takeover(context: RequestContext, device: Device, row: Challenge) ->
             "device_key_mismatch",
             "the instance is bound with another device key: revoke it first",
         )
-
-
-def _new_device(context: RequestContext, row: Challenge) -> Device:
-    return Device(instance_id=row.instance_id, foreground=False, created_at=context.now)
 
 
 def _end_binding(context: RequestContext, device: Device) -> None:
