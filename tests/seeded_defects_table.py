@@ -230,7 +230,7 @@ DEFECTS: Final = (
     Defect(
         "permission", "a key whose locations the member has lost sees every location",
         "controlplane/operation/caller.py",
-        "return asked & permitted or NOWHERE", "return asked & permitted",
+        "return wanted & permitted or NOWHERE", "return wanted & permitted",
         "tests/unit/controlplane/accounts/test_live_permissions.py",
     ),
     Defect(

@@ -1,1 +1,1 @@
-"""The service as its clients call it, over HTTP."""
+"""Clients of the service, over HTTP."""

@@ -1,13 +1,13 @@
-"""What can go wrong on the command line, said in one or two plain lines.
+"""Errors of the command line, with texts of one or two lines for users.
 
-CommandError       exit 1: the thing asked for went badly
-  ├── UsageError   exit 2: the call or its surroundings are wrong
-  └── ClosedError  exit 3: closed to this user
+CommandError       exit 1: the operation failed
+  ├── UsageError   exit 2: the call or the environment is wrong
+  └── ClosedError  exit 3: the user has no access
 """
 
 
 class CommandError(Exception):
-    """``hint`` is a second line: what to do about it."""
+    """``hint`` is a second line: what to do."""
 
     exit_code = 1
 

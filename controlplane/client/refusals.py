@@ -1,4 +1,4 @@
-"""What the service refused, or that it was not there, in words for a person."""
+"""Errors of the clients for refusals and missing replies of the service."""
 
 from collections.abc import Mapping
 
@@ -14,16 +14,19 @@ SERVER_ERROR = 500
 _ADVICE = {
     401: "The API key is unknown or revoked: see `venue-control {listed_by}`.",
     403: "The API key lacks the grant or the location for this: see `venue-control {listed_by}`.",
-    404: "If all is refused like this, --base-url is not the service's own address.",
-    429: "The service asks to slow down, and did so for as long as we wait.",
-    503: "The service is busy or about to restart: try again in a minute.",
+    404: "If all calls fail like this, --base-url is not the address of the service.",
+    429: "The service still refuses calls after the longest wait: try again later.",
+    503: "The service is busy or restarting: try again in a minute.",
 }
 
 
 class RefusedError(CommandError):
-    """The service answered with an error: ``status`` is HTTP's, ``code`` its own or "".
+    """An error reply of the service.
 
-    ``errors`` maps fields to what is wrong with them; ``trace_id`` names the call in its log.
+    Attributes:
+        code: code of the service, or "".
+        errors: messages by field.
+        trace_id: identifies the call in the log of the service.
     """
 
     def __init__(self, message: str, hint: str, status: int, problem: Problem) -> None:
@@ -35,11 +38,11 @@ class RefusedError(CommandError):
 
 
 class InvalidError(RefusedError):
-    """400, 413, 415 and others: what was asked is wrong."""
+    """400, 413, 415 and others: the request is wrong."""
 
 
 class UnauthenticatedError(RefusedError):
-    """401: the credential is not good."""
+    """401: the credential is not valid."""
 
 
 class ForbiddenError(RefusedError):
@@ -47,23 +50,23 @@ class ForbiddenError(RefusedError):
 
 
 class NotFoundError(RefusedError):
-    """404: there is no such thing, or it is not the caller's."""
+    """404: it does not exist, or the caller has no access."""
 
 
 class ConflictError(RefusedError):
-    """409: it does not go with what is there."""
+    """409: it conflicts with the current state."""
 
 
 class RateLimitedError(RefusedError):
-    """429: asked too often."""
+    """429: too many calls."""
 
 
 class FailedError(RefusedError):
-    """500 and above: the service cannot answer now."""
+    """500 and above: the service cannot reply now."""
 
 
 class UnreachableError(CommandError):
-    """No whole reply came."""
+    """No complete reply arrived."""
 
 
 class UnexpectedReplyError(CommandError):
@@ -80,16 +83,16 @@ _FAMILIES: Mapping[int, type[RefusedError]] = {
 
 
 def refusal(status: int, body: bytes, listed_by: str = "keys list") -> RefusedError:
-    """Return what the service's refusal says, for a person; ``listed_by`` is the verb of keys."""
+    """Return the error for a refusal. ``listed_by`` is the verb that lists keys."""
     try:
         problem = decode(body, Problem)
     except ValidationError:
         problem = Problem()
-    said = problem.detail or problem.title or ""
+    text = problem.detail or problem.title or ""
     for name, messages in list((problem.errors or {}).items())[:3]:
-        said += f"; {name}: {', '.join(messages)}"
+        text += f"; {name}: {', '.join(messages)}"
     code = f" {problem.code}" if problem.code else ""
-    message = f"the service answered {status}{code}" + (f": {said}" if said else "")
+    message = f"the service answered {status}{code}" + (f": {text}" if text else "")
     advice = (
         ""
         if problem.code and status == NOT_FOUND

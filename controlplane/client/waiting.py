@@ -1,4 +1,4 @@
-"""How long a client waits where the service tells it to come again (429 and 503), and how."""
+"""Waiting of a client after 429 and 503."""
 
 import random
 import time
@@ -10,20 +10,20 @@ from http import HTTPStatus
 from typing import Final
 
 WAITED_MAX_S: Final = 120.0
-"""For one call, all its waits together."""
+"""The sum of the waits of one call."""
 _FIRST_S: Final = 1.0
 _LONGEST_S: Final = 20.0
-"""Bounds of the wait where the service names none; it doubles in between."""
+"""First and longest wait without ``Retry-After``. The wait doubles each time."""
 _SPREAD: Final = 0.25
 _SPREAD_MIN_S: Final = 0.1
 _REPEATABLE: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 _NOTHING_WAS_DONE: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS})
-"""RFC 6585, section 4: it was refused. A 503 may come from a proxy that waited no longer."""
+"""RFC 6585, section 4: the call was refused. A 503 may be the timeout of a proxy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """``on_wait`` is told the seconds and the status before each wait."""
+    """``on_wait`` is called with the seconds and the status before each wait."""
 
     on_wait: Callable[[float, int], None] = lambda _seconds, _status: None
     sleep: Callable[[float], None] = time.sleep
@@ -44,19 +44,19 @@ class Waits:
         self._next_s = _FIRST_S
 
     def wait(self, status: int, retry_after: str | None) -> bool:
-        """Wait, and return True; False where this status, or so long a wait, is the end of it.
+        """Wait and return True, or return False if the call must not be repeated.
 
-        What the service asks for is waited in full, and up to a quarter more, so that those who
-        were refused together do not return together.
+        ``Retry-After`` is waited in full, and up to a quarter more, so that clients that were
+        refused together do not return together.
         """
         if status not in self._statuses:
             return False
-        rng, asked_s = self._patience.rng, seconds_of(retry_after)
-        if asked_s is None:
+        rng, required_s = self._patience.rng, seconds_of(retry_after)
+        if required_s is None:
             wait_s = self._next_s * rng.uniform(0.5, 1.0)
             self._next_s = min(self._next_s * 2, _LONGEST_S)
         else:
-            wait_s = asked_s + rng.uniform(0.0, max(asked_s * _SPREAD, _SPREAD_MIN_S))
+            wait_s = required_s + rng.uniform(0.0, max(required_s * _SPREAD, _SPREAD_MIN_S))
         if self._waited_s + wait_s > self._patience.most_s:
             return False
         self._waited_s += wait_s

@@ -1,6 +1,6 @@
-"""Lines of the audit log: made in the transaction of what they tell, so that neither is alone.
+"""Entries of the audit log. They are added in the transaction of the change that they describe.
 
-No secret is ever among their fields: of a key there is its hint, of a session its id.
+Their fields contain no secrets: only the hint of a key and the id of a session.
 """
 
 from collections.abc import Sequence
@@ -49,12 +49,12 @@ Operation = Literal[
     "support.disconnect",
 ]
 AREAS: Final = tuple(dict.fromkeys(each.partition(".")[0] for each in get_args(Operation)))
-"""What operations are filtered by: the words before the point."""
+"""The filters of the log: the first parts of the operations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was changed. ``name`` is for people, ``id`` what it is known by."""
+    """The changed object. ``name`` is for users, ``id`` is unique."""
 
     kind: str
     id: str
@@ -63,7 +63,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened. ``detail`` says how, in words, where the operation does not."""
+    """The change. ``detail`` is text for users, if the operation is not enough."""
 
     operation: Operation
     subject: Subject
@@ -80,7 +80,7 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who did it, and by what they were known."""
+    """Who made a change, with their credential."""
 
     kind: ActorKind
     id: UUID | None
@@ -90,13 +90,13 @@ class Actor:
 
 
 COMMAND_LINE: Final = Actor("command_line", None, "command line", Credential("command_line"))
-"""Whoever may work on the database itself."""
+"""A user with access to the database."""
 
 
 def note(
     session: Session, actor: Actor, event: Event, *, organization_id: str | None, now: datetime
 ) -> None:
-    """Add a line to the log."""
+    """Add an entry to the log."""
     session.add(
         AuditEntry(
             at=now,
@@ -127,7 +127,7 @@ def note_call(
     now: datetime,
     organization_id: str | None = None,
 ) -> None:
-    """Add what a caller did; ``organization_id`` where it is not the caller's of the moment."""
+    """Add an entry for a caller. ``organization_id`` defaults to the current one of the caller."""
     actor = actor_of(session, caller, address)
     organization_id = organization_id or caller.organization_id
     note(session, actor, event, organization_id=organization_id, now=now)
@@ -138,7 +138,7 @@ def person(user: User, credential: Credential | None = None, address: str = "") 
 
 
 def actor_of(session: Session, caller: Caller, address: str = "") -> Actor:
-    """Return who a caller is: the person where there is one, else the key by its name."""
+    """Return the actor of a caller: the user if it has one, otherwise the key."""
     key = session.get(ApiKey, caller.key_id) if caller.kind == "api_key" else None
     hint = "" if key is None else key.hint
     credential = Credential(caller.kind, caller.key_id, hint)

@@ -1,7 +1,7 @@
-"""From the bytes of a request to a model of the contract, or a refusal that says what is wrong.
+"""Parsing of request bodies into models of the contract. Errors are refusals.
 
-The JSON is read strictly (RFC 8259): UTF-8, no duplicate keys, no NaN, an object on top.
-Messages name fields as the wire does, dotted: ``report.endpoints.0.port``.
+JSON is parsed strictly (RFC 8259): UTF-8, no duplicate keys, no NaN, an object at the top level.
+Error messages have dotted field names of the wire: ``report.endpoints.0.port``.
 """
 
 import functools
@@ -14,14 +14,14 @@ from agent.wire.validation import Issue, ValidationError
 from controlplane.operation.errors import Refusal, invalid_request, validation_error
 
 ERRORS_MAX = 50
-"""Fields named for one body; those beyond are counted in the detail."""
+"""Fields with errors in one refusal. Further errors are counted in the detail."""
 NAME_MAX = 256
 CONTAINERS_MAX = 50_000
-"""Each costs far more than its two bytes. A report has one in 60 bytes: fewer than 35,000."""
+"""Each costs far more than its two bytes. A report has one per 60 bytes: fewer than 35,000."""
 ITEMS_MAX = 120_000
-"""Members and elements, by their commas. A report has one in 22 bytes: fewer than 100,000."""
+"""Members and elements, by commas. A report has one per 22 bytes: fewer than 100,000."""
 SMALL_BYTES = 65_536
-"""Up to here a body is read with every check at once."""
+"""Bodies up to this size are parsed with all checks at once."""
 
 T = TypeVar("T")
 Pairs = list[tuple[str, Any]]
@@ -30,8 +30,8 @@ Pairs = list[tuple[str, Any]]
 def parse_json(body: bytes) -> dict[str, Any]:
     """Return the object in ``body``, or raise an ``invalid_request`` refusal.
 
-    Whether a large one names a key twice is seen later, by `require_unique_keys`: that costs more
-    than reading it, and most large bodies are refused for something else.
+    Duplicate keys of large bodies are found later by `require_unique_keys`. That costs more than
+    parsing, and most invalid large bodies have other errors.
     """
     value = parse_any_json(body)
     if not isinstance(value, dict):
@@ -40,16 +40,16 @@ def parse_json(body: bytes) -> dict[str, Any]:
 
 
 def parse_any_json(body: bytes) -> Any:
-    """The same, of a body that need not be an object."""
+    """Return any JSON value in ``body``, or raise an ``invalid_request`` refusal."""
     if body.count(b"[") + body.count(b"{") > CONTAINERS_MAX:
-        raise invalid_request(f"the body holds more than {CONTAINERS_MAX} lists and objects")
+        raise invalid_request(f"the body contains more than {CONTAINERS_MAX} lists and objects")
     if body.count(b",") > ITEMS_MAX:
-        raise invalid_request(f"the body holds more than {ITEMS_MAX} members and elements")
+        raise invalid_request(f"the body contains more than {ITEMS_MAX} members and elements")
     return _read_carefully(body, _unique_keys) if len(body) <= SMALL_BYTES else _read_quickly(body)
 
 
 def require_unique_keys(body: bytes) -> None:
-    """Refuse a body, read before, that names a key twice: which of the two holds is open."""
+    """Refuse a large body with duplicate keys, whose meaning would be ambiguous."""
     if len(body) > SMALL_BYTES:
         _read_carefully(body, _require_unique_keys)
 
@@ -62,13 +62,13 @@ def parse_body(model: type[T], body: bytes) -> T:
 
 
 def require_no_body(body: bytes) -> None:
-    """Refuse a body where none is taken. An object without keys says as much as none."""
+    """Refuse a body for an operation without one. An empty object is accepted."""
     if body and parse_json(body):
         raise invalid_request("this operation takes no body")
 
 
 def parse_part(model: type[T], value: Any, name: str = "") -> T:
-    """Read ``value``, found at ``name`` of a body that was parsed, as ``model``."""
+    """Return ``value``, the part ``name`` of a body, as ``model``. Raises a refusal."""
     try:
         return codec.validate(value, model)
     except ValidationError as error:
@@ -76,7 +76,7 @@ def parse_part(model: type[T], value: Any, name: str = "") -> T:
 
 
 def refusal_of(issues: Sequence[Issue], name: str = "") -> Refusal:
-    """Say what is wrong in a part of a body that stands at ``name``."""
+    """Return the refusal for the issues in the part ``name`` of a body."""
     errors: dict[str, tuple[str, ...]] = {}
     unlisted = 0
     for issue in issues:
@@ -119,7 +119,7 @@ def _unique_keys(pairs: Pairs) -> dict[str, Any]:
 
 def _require_unique_keys(pairs: Pairs) -> None:
     if len(dict(pairs)) != len(pairs):
-        raise ValueError("an object names a key twice")
+        raise ValueError("an object contains a key twice")
 
 
 def _refuse_constant(name: str) -> Any:

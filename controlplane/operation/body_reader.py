@@ -1,8 +1,8 @@
-"""Large bodies are read by a process of their own.
+"""Parsing of large bodies in a separate process.
 
-Reading one keeps Python to itself for tens of milliseconds, whichever thread does it, and everybody
-waits. The process is started for the first large body, gives way to the service where both want a
-processor, and is started again should it die. It ends with the service, however that ends.
+Parsing one holds the interpreter lock for tens of milliseconds, in any thread, and delays all other
+calls. The process is started for the first large body, has a lower priority than the service, and
+is restarted if it dies. It ends with the service in any case.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ NICENESS = 10
 ATTEMPTS = 2
 
 Parse = Callable[[bytes], Any]
-"""Makes of a body what an operation works with, or raises a refusal. Both are pickled."""
+"""Returns the argument of an operation for a body, or raises a refusal. Both are pickled."""
 
 
 class BodyReader:
@@ -35,8 +35,10 @@ class BodyReader:
         self._turn = asyncio.Lock()
 
     async def read(self, parse: Parse, body: bytes) -> tuple[Any, float]:
-        """Return what ``parse`` returns or the refusal it raises, and the processor time it took in
-        seconds. Raises the refusal ``unavailable`` where the process cannot live."""
+        """Return the result or the refusal of ``parse``, and its processor time in seconds.
+
+        Raises the refusal ``unavailable`` if the process cannot run.
+        """
         loop = asyncio.get_running_loop()
         async with self._turn:
             for _ in range(ATTEMPTS):
@@ -58,12 +60,12 @@ class BodyReader:
 
 
 def _started() -> ProcessPoolExecutor:
-    spawn = multiprocessing.get_context("spawn")  # to fork a process with threads is not safe
+    spawn = multiprocessing.get_context("spawn")  # forking a process with threads is not safe
     return ProcessPoolExecutor(1, mp_context=spawn, initializer=_settle_in)
 
 
 def _settle_in() -> None:
-    """Give way to the service, and end only with it: a signal may be sent to both."""
+    """Lower the priority. Ignore signals, which may be sent to both, and end with the service."""
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
     if sys.platform != "win32":

@@ -1,4 +1,4 @@
-"""Who is calling: what every credential, an API key, a session or an OAuth grant, stands for."""
+"""The caller of a request, for every kind of credential: API key, session or OAuth grant."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,17 +9,19 @@ from controlplane.storage.account_tables import Role
 
 CredentialKind = Literal["api_key", "session", "oauth"]
 NOWHERE: Final = frozenset({""})
-"""The locations of who may go to none: no location's id is empty, and no locations mean all."""
+"""Access to no location. No location has an empty id, and an empty set means all locations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who is asking. ``locations`` empty means every location of the organization.
+    """The caller of a request.
 
-    ``key_id`` names the credential: an API key, a session, or the grant of an OAuth token.
-    ``owner_id`` and ``role`` are the member's as whom it acts, None for a key without an owner;
-    ``permissions_version`` is the owner's (`controlplane.storage.account_tables.User`) when the
-    rest was read.
+    Attributes:
+        key_id: the credential: an API key, a session, or the grant of an OAuth token.
+        locations: empty for every location of the organization.
+        owner_id: the member whose permissions apply, or None for a key without an owner.
+        role: the role of the owner.
+        permissions_version: that of the owner when the permissions were read.
     """
 
     key_id: UUID
@@ -33,12 +35,12 @@ class Caller:
 
     @property
     def user_id(self) -> str:
-        """Who it is on the wire: the person, or the key itself where it is nobody's."""
+        """The id on the wire: that of the owner, or of a key without an owner."""
         return str(self.owner_id or self.key_id)
 
     @property
     def asker_id(self) -> UUID:
-        """What outlives the call: sessions end with the sign-out, pending requests do not."""
+        """The id for pending requests. They outlive sessions, so it is the user for a session."""
         return self.owner_id if self.kind == "session" and self.owner_id else self.key_id
 
     def may_visit(self, location_id: str) -> bool:
@@ -46,8 +48,8 @@ class Caller:
 
 
 def cut(locations: Iterable[str], bounds: Iterable[str]) -> frozenset[str]:
-    """Return what is in both; in either, none stands for all of them."""
-    asked, permitted = frozenset(locations), frozenset(bounds)
-    if not asked or not permitted:
-        return asked or permitted
-    return asked & permitted or NOWHERE
+    """Return the intersection. An empty set means all locations."""
+    wanted, permitted = frozenset(locations), frozenset(bounds)
+    if not wanted or not permitted:
+        return wanted or permitted
+    return wanted & permitted or NOWHERE

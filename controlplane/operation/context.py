@@ -1,4 +1,4 @@
-"""What an operation works with: one transaction, its caller, and the moment it happens."""
+"""The context of an operation: its transaction, caller and time."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,7 +23,7 @@ class RequestContext:
     Attributes:
         now: when the call happens.
         cursor_key: signs cursors.
-        preferred_page_size: page size that the caller asked for.
+        preferred_page_size: page size that the caller requested.
         address: network address of the caller.
         woken: API keys whose command streams have something new after the commit.
         changed: positions of devices that consoles must refresh.
@@ -58,8 +58,7 @@ class RequestContext:
         return self.preferred_page_size or self.settings.page_size
 
     def note(self, event: Event, organization_id: str | None = None) -> None:
-        """Write into the audit log what the caller does, for the caller's or another of the
-        person's organizations."""
+        """Add an entry to the audit log, by default for the caller's organization."""
         note_call(
             self.session,
             self.caller,
@@ -70,7 +69,7 @@ class RequestContext:
         )
 
     def visit(self, organization_id: str, location_id: str, thing: str) -> None:
-        """Refuse what the caller may not see: another organization's things do not exist."""
+        """Raise a refusal if the caller has no access. Other organizations' data is not found."""
         if organization_id != self.caller.organization_id:
             raise not_found(thing)
         if not self.caller.may_visit(location_id):
@@ -90,19 +89,16 @@ class RequestContext:
         return device
 
     def lock_binding(self, binding_id: UUID) -> None:
-        """Let calls for one binding take turns, until the transaction ends.
+        """Serialize calls for one binding, until the transaction ends.
 
-        SQLite has one writer anyway; PostgreSQL would let a repeated call look too early.
+        SQLite has one writer. On PostgreSQL, a repeated call would otherwise read too early.
         """
         self.session.execute(
             select(Device.position).where(Device.binding_id == binding_id).with_for_update()
         )
 
     def bound_device(self, binding_id: UUID) -> Device:
-        """Return the device, locked, that is bound by ``binding_id`` now.
-
-        A binding that was revoked or replaced is refused as ``binding_revoked``.
-        """
+        """Return the device with a binding, locked. Refuse revoked and replaced bindings."""
         query = select(Device).where(Device.binding_id == binding_id).with_for_update()
         device = self.session.scalars(query).first()
         if device is not None and device.revoked_at is None:
@@ -113,4 +109,6 @@ class RequestContext:
         if binding is None:
             raise not_found("binding")
         self.visit(binding.organization_id, binding.location_id, "binding")
-        raise conflict("binding_revoked", "the binding was revoked or replaced by a newer one")
+        raise conflict(
+            "binding_revoked", "the binding was revoked or replaced by a newer one: enroll again"
+        )

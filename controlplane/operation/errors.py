@@ -62,24 +62,17 @@ def unauthenticated(realm: str = "remoteControl") -> Refusal:
 
 
 def read_only_key() -> Refusal:
-    return Refusal(
-        HTTPStatus.FORBIDDEN,
-        "read_only_key",
-        "the API key or role has no write grant: use a key that was created with --write",
-    )
+    detail = "the API key or role has no write grant: use a key that was created with --write"
+    return _forbidden("read_only_key", detail)
 
 
 def session_required() -> Refusal:
-    return Refusal(
-        HTTPStatus.FORBIDDEN,
-        "session_required",
-        "this requires a signed-in user: API keys are not accepted",
-    )
+    detail = "this requires a signed-in user: API keys are not accepted"
+    return _forbidden("session_required", detail)
 
 
 def manager_required() -> Refusal:
-    return Refusal(
-        HTTPStatus.FORBIDDEN,
+    return _forbidden(
         "manager_required",
         "this requires an owner or manager of the whole organization, or an API key with a write"
         " grant for all its locations",
@@ -87,9 +80,11 @@ def manager_required() -> Refusal:
 
 
 def foreign_location() -> Refusal:
-    return Refusal(
-        HTTPStatus.FORBIDDEN, "foreign_location", "the API key has no access to the location"
-    )
+    return _forbidden("foreign_location", "the API key has no access to the location")
+
+
+def _forbidden(code: str, detail: str) -> Refusal:
+    return Refusal(HTTPStatus.FORBIDDEN, code, detail)
 
 
 def not_found(thing: str) -> Refusal:

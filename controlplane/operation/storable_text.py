@@ -1,4 +1,4 @@
-"""Text that every database holds and that is safe to show in lists and logs."""
+"""Text that every database can store, and that is safe in lists and logs."""
 
 import unicodedata
 from typing import Final
@@ -7,17 +7,15 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 NOT_STORED: Final = frozenset({"Cc", "Cs"})
-"""Controls and halves of surrogate pairs: no database holds them, and some refuse to look."""
+"""Control characters and lone surrogates. Databases cannot store or compare them."""
 PATTERN: Final = r"^[^\u0000-\u001f\u007f-\u009f]*$"
-"""The same for a JSON Schema, whose texts have no halves of pairs."""
-
-
+"""The same for JSON Schema, where strings have no lone surrogates."""
 LINES_PATTERN: Final = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$"
-"""The same for text of several lines, which may hold tabs and ends of lines."""
+"""The same for text of several lines, which may contain tabs and line breaks."""
 
 
 def is_storable(text: str, besides: str = "") -> bool:
-    """Tell whether a database holds ``text``, whatever of ``besides`` is in it."""
+    """Return whether a database can store ``text``. Characters of ``besides`` are permitted."""
     return not any(
         unicodedata.category(character) in NOT_STORED and character not in besides
         for character in text
@@ -26,7 +24,7 @@ def is_storable(text: str, besides: str = "") -> bool:
 
 def _storable(text: str) -> str:
     if not is_storable(text):
-        raise PydanticCustomError("controls", "must not hold control characters")
+        raise PydanticCustomError("controls", "must not contain control characters")
     return text
 
 

@@ -1,7 +1,7 @@
-"""The device proves its key, is bound, and asks what it is.
+"""Enrollment: a device proves that it has its key, and gets a binding.
 
-A binding is kept when the same instance enrols again with the same device key at the same
-location; otherwise (revoked, moved, other key) the old one ends and a new one begins.
+A binding is kept if the same instance enrolls again with the same device key at the same location.
+Otherwise (revoked, moved, other key) the old binding ends and a new one begins.
 """
 
 import secrets
@@ -40,7 +40,7 @@ NONCE_BYTES = 32
 
 
 class DescribedDevice(ChallengeRequest):
-    """The body of `challenge`, with what the contract leaves open: which key, and which text."""
+    """The body of `challenge`, with the format of the key and of text, which are our own."""
 
     public_key: PublicKey
     location_id: Annotated[LocationId, *STORABLE]
@@ -52,7 +52,7 @@ class DescribedDevice(ChallengeRequest):
 
 
 def challenge(context: RequestContext, body: DescribedDevice) -> ChallengeReply:
-    """Remember who wants to enrol and give a nonce to sign."""
+    """Store the description of a device, and return a nonce to sign."""
     if not context.caller.may_visit(body.location_id):
         raise foreign_location()
     row = Challenge(
@@ -60,41 +60,35 @@ def challenge(context: RequestContext, body: DescribedDevice) -> ChallengeReply:
         nonce=secrets.token_urlsafe(NONCE_BYTES),
         key_id=context.caller.key_id,
         organization_id=context.caller.organization_id,
-        instance_id=body.instance_id,
-        public_key=body.public_key,
-        platform=body.platform,
-        location_id=body.location_id,
-        legacy_install_id=body.legacy_install_id,
-        app_version=body.app_version,
-        capabilities=list(body.capabilities),
         expires_at=context.now + context.settings.challenge_ttl,
+        **dict(body),
     )
     context.session.add(row)
     return ChallengeReply(challenge_id=row.id, nonce=row.nonce)
 
 
 def enroll(context: RequestContext, body: EnrollRequest) -> EnrollmentRecord:
-    """Bind the instance whose challenge is answered. The same answer again gets the same reply."""
+    """Bind the instance of an answered challenge. A repeated answer gets the same reply."""
     query = select(Challenge).where(Challenge.id == body.challenge_id).with_for_update()
-    asked = context.session.scalars(query).first()
-    if asked is None or asked.key_id != context.caller.key_id:
+    row = context.session.scalars(query).first()
+    if row is None or row.key_id != context.caller.key_id:
         raise not_found("challenge")
-    # What its owner may do may be less by now, and a session may be another organization's.
-    context.visit(asked.organization_id, asked.location_id, "challenge")
-    if asked.signature is not None:
-        return _repeat(context, asked, body.signature)
-    if context.now >= asked.expires_at:
-        raise conflict("challenge_expired", "the challenge has expired, ask for a new one")
-    if not is_signed(asked.public_key, asked.nonce, body.signature):
+    # The permissions of the owner, or the organization of the session, may have changed.
+    context.visit(row.organization_id, row.location_id, "challenge")
+    if row.signature is not None:
+        return _repeat(context, row, body.signature)
+    if context.now >= row.expires_at:
+        raise conflict("challenge_expired", "the challenge has expired: request a new one")
+    if not is_signed(row.public_key, row.nonce, body.signature):
         raise _invalid_signature()
-    device = _bind(context, asked)
-    asked.signature = body.signature
-    asked.binding_id = device.binding_id
+    device = _bind(context, row)
+    row.signature = body.signature
+    row.binding_id = device.binding_id
     return enrollment_record(device)
 
 
 def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | None:
-    """Return the newest live enrolment of the calling API key; the body names no device."""
+    """Return the newest enrollment of the calling API key. The body names no device."""
     query = (
         select(Device)
         .where(
@@ -111,60 +105,56 @@ def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | 
     return None if device is None else enrollment_record(device)
 
 
-def _repeat(context: RequestContext, asked: Challenge, signature: str) -> EnrollmentRecord:
-    if asked.signature != signature or asked.binding_id is None:
-        raise conflict("challenge_used", "the challenge was answered before, ask for a new one")
-    return enrollment_record(context.bound_device(asked.binding_id))
+def _repeat(context: RequestContext, row: Challenge, signature: str) -> EnrollmentRecord:
+    if row.signature != signature or row.binding_id is None:
+        raise conflict("challenge_used", "the challenge was already answered: request a new one")
+    return enrollment_record(context.bound_device(row.binding_id))
 
 
-def _bind(context: RequestContext, asked: Challenge) -> Device:
+def _bind(context: RequestContext, row: Challenge) -> Device:
     query = (
         select(Device)
         .where(
-            Device.organization_id == asked.organization_id,
-            Device.instance_id == asked.instance_id,
+            Device.organization_id == row.organization_id,
+            Device.instance_id == row.instance_id,
         )
         .with_for_update()
     )
     device = context.session.scalars(query).first()
     if device is None:
-        device = _new_device(context, asked)
+        device = Device(instance_id=row.instance_id, foreground=False, created_at=context.now)
         context.session.add(device)
-        _begin_binding(context, device, asked)
+        _begin_binding(context, device, row)
     else:
-        _refuse_takeover(context, device, asked)
-        if _needs_new_binding(device, asked):
+        _refuse_takeover(context, device, row)
+        if _needs_new_binding(device, row):
             _end_binding(context, device)
-            _begin_binding(context, device, asked)
-    _take_over(context, device, asked)
+            _begin_binding(context, device, row)
+    _take_over(context, device, row)
     context.session.flush()
     end_offline_intervals(context.session, (device.position,), context.now)
     return device
 
 
-def _needs_new_binding(device: Device, asked: Challenge) -> bool:
+def _needs_new_binding(device: Device, row: Challenge) -> bool:
     return (
         device.revoked_at is not None
-        or device.location_id != asked.location_id
-        or device.public_key != asked.public_key
+        or device.location_id != row.location_id
+        or device.public_key != row.public_key
     )
 
 
-def _refuse_takeover(context: RequestContext, device: Device, asked: Challenge) -> None:
-    """Only who holds the device's key may bind it anew, until it is revoked."""
-    if device.public_key == asked.public_key:
+def _refuse_takeover(context: RequestContext, device: Device, row: Challenge) -> None:
+    """Refuse to bind a device with another key, unless it is revoked."""
+    if device.public_key == row.public_key:
         return
     if not context.caller.may_visit(device.location_id):
         raise foreign_location()
     if device.revoked_at is None:
         raise conflict(
             "device_key_mismatch",
-            "the instance is bound with another device key; revoke it to let this one enroll",
+            "the instance is bound with another device key: revoke it first",
         )
-
-
-def _new_device(context: RequestContext, asked: Challenge) -> Device:
-    return Device(instance_id=asked.instance_id, foreground=False, created_at=context.now)
 
 
 def _end_binding(context: RequestContext, device: Device) -> None:
@@ -174,30 +164,30 @@ def _end_binding(context: RequestContext, device: Device) -> None:
         expire_binding(context.session, context.now, old.id)
 
 
-def _begin_binding(context: RequestContext, device: Device, asked: Challenge) -> None:
+def _begin_binding(context: RequestContext, device: Device, row: Challenge) -> None:
     device.binding_id = uuid.uuid4()
     device.revoked_at = None
     context.session.add(
         Binding(
             id=device.binding_id,
-            instance_id=asked.instance_id,
-            organization_id=asked.organization_id,
-            location_id=asked.location_id,
+            instance_id=row.instance_id,
+            organization_id=row.organization_id,
+            location_id=row.location_id,
             created_at=context.now,
         )
     )
 
 
-def _take_over(context: RequestContext, device: Device, asked: Challenge) -> None:
+def _take_over(context: RequestContext, device: Device, row: Challenge) -> None:
     device.key_id = context.caller.key_id
     device.user_id = context.caller.user_id
-    device.organization_id = asked.organization_id
-    device.location_id = asked.location_id
-    device.legacy_install_id = asked.legacy_install_id
-    device.app_version = asked.app_version
-    device.capabilities = list(asked.capabilities)
-    device.platform = asked.platform
-    device.public_key = asked.public_key
+    device.organization_id = row.organization_id
+    device.location_id = row.location_id
+    device.legacy_install_id = row.legacy_install_id
+    device.app_version = row.app_version
+    device.capabilities = list(row.capabilities)
+    device.platform = row.platform
+    device.public_key = row.public_key
     device.enrolled_at = context.now
     device.last_seen_at = context.now
     device.priority = priority_of(device.severity)

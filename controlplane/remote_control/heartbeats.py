@@ -41,13 +41,13 @@ class HeartbeatBatchResult:
     Attributes:
         replies: in the order of the heartbeats.
         woken: API keys that have a new device.
-        heard: positions of the devices by organization.
+        seen: positions of the devices by organization.
         returned: organizations with a device that is online again.
     """
 
     replies: list[HeartbeatReply | Refusal] = field(default_factory=list)
     woken: set[UUID] = field(default_factory=set)
-    heard: dict[str, set[int]] = field(default_factory=dict)
+    seen: dict[str, set[int]] = field(default_factory=dict)
     returned: set[str] = field(default_factory=set)
 
 
@@ -73,7 +73,7 @@ def store_heartbeats(
             result.woken.add(heartbeat.caller.key_id)
         if device.last_seen_at < now:
             seen[heartbeat.body.foreground].append(device.position)
-            result.heard.setdefault(device.organization_id, set()).add(device.position)
+            result.seen.setdefault(device.organization_id, set()).add(device.position)
         if device.priority in NOT_ONLINE:
             back.append(device.position)
             result.returned.add(device.organization_id)

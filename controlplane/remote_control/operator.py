@@ -19,7 +19,7 @@ from controlplane.storage.tables import Binding
 
 
 def create_request(context: RequestContext, body: CreateRequestRequest) -> CreateRequestReply:
-    """Ask a device for a report. It is queued until the device says that it has received it."""
+    """Request a report from a device. The request is queued until the device acknowledges it."""
     device = context.device(body.instance_id, lock=True)
     request = ask(
         context.session,
@@ -43,7 +43,7 @@ def create_request(context: RequestContext, body: CreateRequestRequest) -> Creat
 
 
 def revoke(context: RequestContext, body: RevokeRequest) -> RevokeReply:
-    """End the device's binding and what is open for it. Doing it again changes nothing."""
+    """End the binding of a device and its open requests. A repeated call changes nothing."""
     device = context.device(body.instance_id, lock=True)
     if device.revoked_at is None:
         device.revoked_at = context.now

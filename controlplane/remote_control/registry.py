@@ -1,7 +1,7 @@
-"""The twelve operations of the contract's `remoteControl`, each a row.
+"""The twelve operations of the contract's `remoteControl`.
 
-`heartbeat`, for which many share a transaction, and `onCommands`, whose reply is a stream, have
-endpoints of their own (``controlplane.web``); all others are answered by the function named here.
+`heartbeat`, which shares transactions, and `onCommands`, which can reply with a stream, have their
+own endpoints in ``controlplane.web``.
 """
 
 from typing import Final
@@ -22,8 +22,9 @@ HEARTBEAT: Final = Operation(
     body=device.HeartbeatRequest,
     reply=device.HeartbeatReply,
     writes=True,
-    description="Note that the device lives. Under another API key it moves to that key if its"
-    " present one is revoked or it has been silent; else it is answered and nothing changes.",
+    description="Mark the device as online. A heartbeat with another API key moves the device to"
+    " that key if its current key is revoked or the device was offline. Otherwise it changes"
+    " nothing.",
     refusals=_BINDING,
 )
 ON_COMMANDS: Final = Operation(
@@ -32,16 +33,16 @@ ON_COMMANDS: Final = Operation(
     body=device.EmptyRequest,
     reply=delivery.CommandList,
     writes=True,
-    description="Return what the devices of the calling API key have not begun. Who prefers"
-    " `text/event-stream` gets a stream that brings each new request at once.",
+    description="Return the requests that the devices of the calling API key have not started."
+    " Callers that prefer `text/event-stream` get a stream that sends each new request at once.",
     events="`retry` and a comment at the start, a comment every 15 seconds, and for each request an"
     " event `command`: its id is the request's, its data a `Command` as JSON.",
 )
 
 REMOTE_CONTROL: Final = Area(
     "remoteControl",
-    "Devices enrol, say that they live, take requests and hand in reports; operators list them, ask"
-    " for reports and read them.",
+    "Devices enroll, send heartbeats, receive requests and submit reports. Operators list devices,"
+    " request reports and read them.",
     (
         procedure(
             routes.CHALLENGE, enrollment.challenge, writes=True, refusals={"foreign_location"}

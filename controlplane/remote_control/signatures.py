@@ -1,8 +1,8 @@
-"""Who holds the device's private key: Ed25519 over the nonce (RFC 8032).
+"""Signatures of devices: Ed25519 over the nonce (RFC 8032).
 
-The contract leaves the encodings open. Read here: the public key is the lower-case hex of its
-44-byte SubjectPublicKeyInfo DER (RFC 8410), which is 88 characters; the signature is the hex
-(128 characters) or base64 of its 64 bytes; what is signed is the nonce's text in UTF-8.
+The contract does not define the encodings. Here the public key is the lower-case hex of its 44-byte
+SubjectPublicKeyInfo DER (RFC 8410), 88 characters. The signature is the hex (128 characters) or
+base64 of its 64 bytes. The signed message is the text of the nonce in UTF-8.
 """
 
 import base64
@@ -60,11 +60,11 @@ PublicKey = Annotated[
         json_schema_extra={"pattern": f"^{SPKI_PREFIX.hex()}[0-9a-f]{{{2 * KEY_BYTES}}}$"},
     ),
 ]
-"""A device's public key as `challenge` takes it."""
+"""The public key of a device, in the format of `challenge`."""
 
 
 def is_signed(public_key: str, nonce: str, signature: str) -> bool:
-    """Tell whether ``signature`` is that of ``nonce`` by the holder of ``public_key``."""
+    """Return whether ``signature`` is a signature of ``nonce`` by ``public_key``."""
     key_bytes, signature_bytes = parse_public_key(public_key), parse_signature(signature)
     if key_bytes is None or signature_bytes is None:
         return False

@@ -35,26 +35,26 @@ from controlplane.storage.merchant.merchant_tables import FeeItem, UnitOfMeasure
 VAT = "vat"
 
 
-def good(context: RequestContext, asked: wire.GoodQuery) -> wire.Good:
+def good(context: RequestContext, parameters: wire.GoodQuery) -> wire.Good:
     """Return one good with its variations."""
     query = select(Good).where(
-        Good.id == asked.good_id, Good.organization_id == context.organization_id
+        Good.id == parameters.good_id, Good.organization_id == context.organization_id
     )
     row = context.session.scalars(query).first()
     if row is None:
         raise not_found()
-    return next(_shown(context, [row]))
+    return next(_replies(context, [row]))
 
 
-def goods(context: RequestContext, asked: wire.PageQuery) -> wire.GoodPage:
+def goods(context: RequestContext, parameters: wire.PageQuery) -> wire.GoodPage:
     """Return a page of goods, in the order of their creation."""
-    rows, cursor = page_of(context, Good, asked.cursor)
-    return wire.GoodPage(cursor=cursor, items=tuple(_shown(context, rows)))
+    rows, cursor = page_of(context, Good, parameters.cursor)
+    return wire.GoodPage(cursor=cursor, items=tuple(_replies(context, rows)))
 
 
-def categories(context: RequestContext, asked: wire.PageQuery) -> wire.CategoryPage:
+def categories(context: RequestContext, parameters: wire.PageQuery) -> wire.CategoryPage:
     """Return a page of categories, in the order of their creation."""
-    rows, cursor = page_of(context, Category, asked.cursor)
+    rows, cursor = page_of(context, Category, parameters.cursor)
     items = (
         wire.Category(
             id=row.id,
@@ -67,15 +67,15 @@ def categories(context: RequestContext, asked: wire.PageQuery) -> wire.CategoryP
     return wire.CategoryPage(cursor=cursor, items=tuple(items))
 
 
-def uoms(context: RequestContext, asked: wire.PageQuery) -> wire.UomPage:
+def uoms(context: RequestContext, parameters: wire.PageQuery) -> wire.UomPage:
     """Return a page of units of measure, by name."""
-    rows, cursor = page_by_name(context, UnitOfMeasure, asked.cursor)
+    rows, cursor = page_by_name(context, UnitOfMeasure, parameters.cursor)
     return wire.UomPage(cursor=cursor, items=tuple(_uom(row) for row in rows))
 
 
-def fees(context: RequestContext, asked: wire.PageQuery) -> wire.FeePage:
+def fees(context: RequestContext, parameters: wire.PageQuery) -> wire.FeePage:
     """Return a page of fees, by name: VAT and others."""
-    rows, cursor = page_by_name(context, FeeItem, asked.cursor)
+    rows, cursor = page_by_name(context, FeeItem, parameters.cursor)
     items = (
         wire.FeeItem(id=row.id, name=row.name, percentage=percentage(row.percentage_milli))
         for row in rows
@@ -111,7 +111,7 @@ def create_good(context: RequestContext, given: wire.GivenGood) -> wire.Good:
         taken.append((each.external_data, "variation", variation.id))
     _take_external_ids(context, taken)
     context.session.flush()
-    return next(_shown(context, [row]))
+    return next(_replies(context, [row]))
 
 
 # ---------------------------------------------------------------------------- creating
@@ -194,7 +194,7 @@ def _take_external_ids(
 # ---------------------------------------------------------------------------- replies
 
 
-def _shown(context: RequestContext, rows: Sequence[Good]) -> Iterator[wire.Good]:
+def _replies(context: RequestContext, rows: Sequence[Good]) -> Iterator[wire.Good]:
     """Yield goods with their parts, by one query for each kind of part."""
     session = context.session
     variations: defaultdict[UUID, list[GoodVariation]] = defaultdict(list)

@@ -1,8 +1,8 @@
 """The objects of the retail API, with the limits of the contract (contract: Resources, Endpoints).
 
-Names on the wire are snake_case. `Given` is the base of requests, where unknown keys are errors.
-`Shown` is the base of replies, where keys of later versions are ignored. Lengths of strings are
-characters. If the contract says "not shown", the fields are our own.
+Names on the wire are snake_case. `RequestModel` is the base of requests, where unknown keys are
+errors. `ReplyModel` is the base of replies, where keys of later versions are ignored. Lengths of
+strings are characters. If the contract says "not shown", the fields are our own.
 """
 
 from typing import Annotated, Any, Generic, Literal, TypeVar
@@ -62,17 +62,17 @@ def _require_one(value: Any) -> Any:
     return value
 
 
-class Given(Model):
+class RequestModel(Model):
     """A part of a request."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Shown(Model):
+class ReplyModel(Model):
     """A part of a reply."""
 
 
-class Money(Given):
+class Money(RequestModel):
     """``value`` in minor units of the currency. The contract has one currency."""
 
     value: Annotated[int, Field(ge=0, le=2**63 - 1), WHOLE]
@@ -102,7 +102,7 @@ class GivenExternalData(ExternalData):
         return self
 
 
-class Code(Given):
+class Code(RequestModel):
     type: CodeType
     value: Annotated[str, _text(4, 128)]
 
@@ -118,14 +118,14 @@ class GivenCode(Code):
         return value
 
 
-class Uom(Shown):
+class Uom(ReplyModel):
     id: Uuid
     name: Annotated[str, _text(2, 32)]
     symbol: Annotated[str, _text(1, 16)]
     exponent: Exponent
 
 
-class Vat(Shown):
+class Vat(ReplyModel):
     """``fee_item_percentage`` is left out if the fee is exempt or not a percentage."""
 
     fee_item_id: Uuid
@@ -133,7 +133,7 @@ class Vat(Shown):
     fee_item_percentage: Absent[Percentage] = None
 
 
-class Variation(Shown):
+class Variation(ReplyModel):
     """``name`` is None for the only variation of a good."""
 
     id: Uuid
@@ -146,7 +146,7 @@ class Variation(Shown):
     codes: Annotated[tuple[Code, ...], MaxItems(CODES_MAX)]
 
 
-class Good(Shown):
+class Good(ReplyModel):
     id: Uuid
     name: GoodName
     description: Description | None = None
@@ -159,11 +159,11 @@ class Good(Shown):
     variations: Annotated[tuple[Variation, ...], MaxItems(150), BeforeValidator(_require_one)]
 
 
-class GivenVat(Given):
+class GivenVat(RequestModel):
     fee_item_id: Uuid
 
 
-class GivenVariation(Given):
+class GivenVariation(RequestModel):
     name: Absent[Annotated[VariationName, *STORABLE]] = None
     description: Absent[GivenDescription] = None
     external_data: Absent[GivenExternalData] = None
@@ -183,7 +183,7 @@ def _narrow_variations(schema: dict[str, Any]) -> None:
     }
 
 
-class GivenGood(Given):
+class GivenGood(RequestModel):
     """The body of ``POST /catalog/goods/regular``."""
 
     model_config = ConfigDict(json_schema_extra=_narrow_variations)
@@ -197,11 +197,11 @@ class GivenGood(Given):
     variations: Annotated[tuple[GivenVariation, ...], MaxItems(150), BeforeValidator(_require_one)]
 
 
-class GoodQuery(Given):
+class GoodQuery(RequestModel):
     good_id: Uuid
 
 
-class PageQuery(Given):
+class PageQuery(RequestModel):
     # The length is not validated here: a cursor that is too long is an invalid cursor.
     cursor: Absent[Annotated[str, Field(json_schema_extra={"maxLength": CURSOR_MAX})]] = None
 
@@ -215,11 +215,11 @@ class SalesQuery(PageQuery):
     initiated_at_to: Absent[Timestamp] = None
 
 
-class SaleQuery(Given):
+class SaleQuery(RequestModel):
     sale_id: Annotated[str, StringConstraints(max_length=128)]
 
 
-class Quantity(Shown):
+class Quantity(ReplyModel):
     """``value`` divided by ten to the power of ``exponent`` is the quantity."""
 
     value: int
@@ -229,7 +229,7 @@ class Quantity(Shown):
     uom_symbol: Annotated[str, _text(1, 16)]
 
 
-class Position(Shown):
+class Position(ReplyModel):
     """A line of a sale."""
 
     id: str
@@ -247,14 +247,14 @@ class Position(Shown):
     tax_percentage: Percentage | None
 
 
-class Totals(Shown):
+class Totals(ReplyModel):
     discount: Money | None
     taxable_amount: Money
     tax: Money
     total: Money
 
 
-class Sale(Shown):
+class Sale(ReplyModel):
     id: str
     number: Annotated[str, _text(1, 36)]
     ticket_number: Annotated[str, _text(1, 16)]
@@ -270,7 +270,7 @@ class Sale(Shown):
     updated_at: Timestamp
 
 
-class Category(Shown):
+class Category(ReplyModel):
     """The contract shows only the id and the external data."""
 
     id: Uuid
@@ -279,14 +279,14 @@ class Category(Shown):
     external_data: ExternalData | None = None
 
 
-class Employee(Shown):
+class Employee(ReplyModel):
     """The contract shows only the id."""
 
     id: str
     name: str
 
 
-class PointOfSale(Shown):
+class PointOfSale(ReplyModel):
     """The contract shows only the id."""
 
     id: str
@@ -295,7 +295,7 @@ class PointOfSale(Shown):
     location_name: str
 
 
-class FeeItem(Shown):
+class FeeItem(ReplyModel):
     """An entry of ``fee_items[]``. The contract shows id, name and percentage."""
 
     id: Uuid
@@ -303,7 +303,7 @@ class FeeItem(Shown):
     percentage: Absent[Percentage] = None
 
 
-class Page(Shown, Generic[Entry]):
+class Page(ReplyModel, Generic[Entry]):
     """``cursor`` is None on the last page."""
 
     cursor: str | None
@@ -340,19 +340,19 @@ class FeePage(Page[FeeItem]):
     items: Array[FeeItem] = Field(alias="fee_items")
 
 
-class TokenRequest(Given):
+class TokenRequest(RequestModel):
     """The body of ``POST /auth/tokens``."""
 
     api_key: Annotated[str, StringConstraints(max_length=256)]
 
 
-class RefreshRequest(Given):
+class RefreshRequest(RequestModel):
     """The body of ``POST /auth/tokens/refresh``."""
 
     refresh_token: Annotated[str, StringConstraints(max_length=256)]
 
 
-class Tokens(Shown):
+class Tokens(ReplyModel):
     """``expires_in`` in seconds."""
 
     access_token: str

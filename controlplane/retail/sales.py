@@ -23,10 +23,10 @@ from controlplane.storage.merchant.sales_tables import Sale, SaleLine
 COMPLETED: Final = "completed"
 
 
-def sale(context: RequestContext, asked: wire.SaleQuery) -> wire.Sale:
+def sale(context: RequestContext, parameters: wire.SaleQuery) -> wire.Sale:
     """Return one completed sale. Sales that are not listed are not found."""
     try:
-        sale_id = UUID(asked.sale_id)
+        sale_id = UUID(parameters.sale_id)
     except ValueError:
         raise not_found() from None
     query = select(Sale).where(
@@ -38,21 +38,26 @@ def sale(context: RequestContext, asked: wire.SaleQuery) -> wire.Sale:
     row = context.session.scalars(query).first()
     if row is None:
         raise not_found()
-    return next(_shown(context, [row]))
+    return next(_replies(context, [row]))
 
 
-def sales(context: RequestContext, asked: wire.SalesQuery) -> wire.SalePage:
+def sales(context: RequestContext, parameters: wire.SalesQuery) -> wire.SalePage:
     """Return a page of completed sales. Sales with equal values are in the order of their creation.
     The next page begins after the last sale of this page, even if its values have changed."""
-    name, _, direction = asked.sort.rpartition("_")
+    name, _, direction = parameters.sort.rpartition("_")
     order = Order(Sale.position, _COLUMNS[name], is_descending=direction == "desc")
     if name == "number":
         order = replace(order, value_at=partial(_number_at, context))
-    listing = listing_of(context, "sales", asked)
+    listing = listing_of(context, "sales", parameters)
     rows, cursor = page(
-        context, _matching(context, asked), order, listing, cursor=asked.cursor, limit=PAGE_SIZE
+        context,
+        _matching(context, parameters),
+        order,
+        listing,
+        cursor=parameters.cursor,
+        limit=PAGE_SIZE,
     )
-    return wire.SalePage(cursor=cursor, items=tuple(_shown(context, rows)))
+    return wire.SalePage(cursor=cursor, items=tuple(_replies(context, rows)))
 
 
 _COLUMNS: Final[dict[str, Any]] = {
@@ -63,8 +68,8 @@ _COLUMNS: Final[dict[str, Any]] = {
 }
 
 
-def _matching(context: RequestContext, asked: wire.SalesQuery) -> Any:
-    first, last = asked.initiated_at_from, asked.initiated_at_to
+def _matching(context: RequestContext, parameters: wire.SalesQuery) -> Any:
+    first, last = parameters.initiated_at_from, parameters.initiated_at_to
     if first is not None and last is not None and last < first:
         raise validation_error({"initiated_at_to": ("must not be before initiated_at_from",)})
     query = select(Sale).where(
@@ -94,7 +99,7 @@ def _number_at(context: RequestContext, place: Place) -> str:
 # ---------------------------------------------------------------------------- replies
 
 
-def _shown(context: RequestContext, rows: Sequence[Sale]) -> Iterator[wire.Sale]:
+def _replies(context: RequestContext, rows: Sequence[Sale]) -> Iterator[wire.Sale]:
     """Yield sales with their parts, by one query for each kind of part."""
     session = context.session
     lines: defaultdict[int, list[tuple[SaleLine, LineSnapshot]]] = defaultdict(list)

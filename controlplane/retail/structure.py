@@ -8,16 +8,16 @@ from controlplane.retail.listing import page_of
 from controlplane.storage.merchant.merchant_tables import Employee, Location, PointOfSale
 
 
-def employees(context: RequestContext, asked: wire.PageQuery) -> wire.EmployeePage:
+def employees(context: RequestContext, parameters: wire.PageQuery) -> wire.EmployeePage:
     """Return a page of the employees of the company."""
-    rows, cursor = page_of(context, Employee, asked.cursor)
+    rows, cursor = page_of(context, Employee, parameters.cursor)
     items = (wire.Employee(id=row.id, name=row.name) for row in rows)
     return wire.EmployeePage(cursor=cursor, items=tuple(items))
 
 
-def points_of_sale(context: RequestContext, asked: wire.PageQuery) -> wire.PointOfSalePage:
+def points_of_sale(context: RequestContext, parameters: wire.PageQuery) -> wire.PointOfSalePage:
     """Return a page of the company's terminals."""
-    rows, cursor = page_of(context, PointOfSale, asked.cursor)
+    rows, cursor = page_of(context, PointOfSale, parameters.cursor)
     query = select(Location).where(Location.position.in_({row.location for row in rows}))
     places = {row.position: row for row in context.session.scalars(query)}
     items = (

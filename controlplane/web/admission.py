@@ -222,7 +222,7 @@ async def parser_of(
 ) -> Callable[[], Any]:
     """Return a function that returns the parsed body, or raises the refusal of a wrong one.
 
-    A large body is parsed by a process of its own before, and its caller is charged for the time.
+    A large body is parsed first, in a separate process, and its caller is charged for the time.
     """
     if len(body) <= LARGE_BYTES:
         return partial(parse, body)

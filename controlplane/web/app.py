@@ -20,7 +20,6 @@ from controlplane.operation.errors import Refusal, unavailable
 from controlplane.operation.operation import Operation, Procedure
 from controlplane.remote_control.registry import HEARTBEAT, ON_COMMANDS
 from controlplane.web.accounts.joining import joining_routes
-from controlplane.web.accounts.own_password import own_password_routes
 from controlplane.web.accounts.sign_in import sign_in_routes
 from controlplane.web.admission import Handler, require_method
 from controlplane.web.agent_protocol.endpoint import agent_protocol_routes
@@ -57,7 +56,6 @@ def build_app(core: Core) -> Starlette:
         Route("/openapi.json", DocumentEndpoint(FACADE)),
         *sign_in_routes(core),
         *joining_routes(core),
-        *own_password_routes(core),
         *oauth_routes(core),
         *console_routes(core),
         *console_api_routes(core),
@@ -71,7 +69,7 @@ def build_app(core: Core) -> Starlette:
         clock=core.clock,
         delay_s=core.settings.refusal_delay_s,
         names=_names(routes),
-        tell=core.metrics.answered,
+        count=core.metrics.answered,
         answer=reply_to,
     )
     app = Starlette(
@@ -80,13 +78,13 @@ def build_app(core: Core) -> Starlette:
         exception_handlers={HTTPException: _refuse},
         lifespan=lifespan,
     )
-    # A path is served or it is not: a redirect would go where the caller's Host header says.
+    # No redirects: they would go to the host in the Host header of the caller.
     app.router.redirect_slashes = False
     return app
 
 
 def _names(routes: Iterable[Route]) -> dict[str, str]:
-    """Return what metrics and logs call each path."""
+    """Return the names of paths in metrics and logs."""
     names = {each.path: f"{area.name}.{each.name}" for area in AREAS for each in area.operations}
     names[RESOURCE_PATH] = "callMcp"
     for route in routes:

@@ -1,7 +1,7 @@
-"""`onCommands`: pushed as server-sent events to who asks for them, else answered at once.
+"""`onCommands`: server-sent events for callers that accept them, otherwise an immediate reply.
 
-A stream begins with everything the devices of the API key have not begun, whether or not an
-earlier stream carried it, and brings each request once.
+A stream begins with all requests that the devices of the API key have not started, even if an
+earlier stream sent them. It sends each request once.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from controlplane.web.core import Core
 RECONNECT_MIN_MS = 3000
 RECONNECT_MAX_MS = 60_000
 RECONNECTS_A_SECOND = 200
-"""Little more than the heartbeats of as many devices: to return costs about what staying does."""
+"""Not much more than their heartbeats: a reconnection costs about as much as a heartbeat."""
 OPENING = b"retry: %d\n: connected\n\n"
 KEEP_ALIVE = b"retry: %d\n: keep-alive\n\n"
 HEADERS = [
@@ -55,7 +55,7 @@ class CommandsEndpoint:
             lambda session: waiting_commands(session, caller.key_id, now)
         )
         for command in commands:
-            self._core.metrics.told(command.kind, "reply")
+            self._core.metrics.sent_command(command.kind, "reply")
         response = Response(encode(CommandList(commands=commands)), media_type="application/json")
         await response(scope, receive, send)
 
@@ -66,16 +66,16 @@ async def command_stream(core: Core, stream: CommandStream) -> AsyncGenerator[by
     while not stream.is_ended:
         fresh = await stream.next(core.settings.keep_alive_s)
         for command in fresh:
-            core.metrics.told(command.kind, "stream")
+            core.metrics.sent_command(command.kind, "stream")
             yield event_of(command)
         if not fresh and not stream.is_ended:
             yield KEEP_ALIVE % reconnect_ms(core.feeds.count)
 
 
 def reconnect_ms(streams: int) -> int:
-    """Return over which time so many streams should return when they are cut off together.
+    """Return the reconnection time for a number of streams that are disconnected together.
 
-    Told as the reconnection time of server-sent events, and again with each keep-alive.
+    It is sent as ``retry`` at the start and with each keep-alive.
     """
     return min(max(RECONNECT_MIN_MS, streams * 1000 // RECONNECTS_A_SECOND), RECONNECT_MAX_MS)
 
@@ -83,10 +83,10 @@ def reconnect_ms(streams: int) -> int:
 async def send_events(
     stream: EventStream, events: AsyncGenerator[bytes], receive: Receive, send: Send
 ) -> None:
-    """Send until there are no more ``events``. ``stream`` is ended when the client has gone.
+    """Send ``events`` until they end. End ``stream`` when the client disconnects.
 
-    Not by the framework's streaming response, which takes a group of tasks for each: there are
-    thousands of streams, and nearly all of them are silent.
+    The streaming response of the framework is not used, because it needs a task group for each of
+    thousands of mostly idle streams.
     """
     watch = asyncio.create_task(_end_when_gone(receive, stream), name="client of a stream")
     try:
@@ -112,13 +112,13 @@ def event_of(command: Command) -> bytes:
 
 
 def prefers_stream(accept: str) -> bool:
-    """Tell whether ``text/event-stream`` is asked for, no less than JSON (RFC 9110, 12.5.1)."""
-    wishes: dict[str, float] = {}
+    """Return whether ``text/event-stream`` is preferred to JSON (RFC 9110, 12.5.1)."""
+    qualities: dict[str, float] = {}
     for part in accept.split(","):
         media_type, *parameters = (piece.strip().lower() for piece in part.split(";"))
-        wishes[media_type] = _quality(parameters)
-    stream = wishes.get("text/event-stream", 0.0)
-    return stream > 0 and stream >= wishes.get("application/json", 0.0)
+        qualities[media_type] = _quality(parameters)
+    stream = qualities.get("text/event-stream", 0.0)
+    return stream > 0 and stream >= qualities.get("application/json", 0.0)
 
 
 def _quality(parameters: list[str]) -> float:

@@ -1,4 +1,4 @@
-"""What the console asks beside the facade, with the same keys: lists, and what changes in them."""
+"""The API of the console in addition to the facade: lists and their changes."""
 
 from collections.abc import AsyncGenerator
 from functools import partial
@@ -53,10 +53,10 @@ def console_api_routes(core: Core) -> list[Route]:
 
 
 class ChangesEndpoint:
-    """Sends the row of each device that the console shows, then again whenever it is another.
+    """Streams the rows of the devices that a console shows, and their changes.
 
-    Event ``device`` carries a row as `overview` does; ``reload`` says that a list of devices is
-    not what it was. It ends with the API key.
+    The event ``device`` contains a row of `overview`. The event ``reload`` means that the list of
+    devices has changed. The stream ends when the credential ends.
     """
 
     def __init__(self, core: Core) -> None:

@@ -1,4 +1,4 @@
-"""`heartbeat`: the most frequent call by far, so those of a moment share a transaction."""
+"""`heartbeat`: by far the most frequent call, so concurrent heartbeats share a transaction."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from controlplane.web.admission import admit, read_model
 from controlplane.web.core import Core
 
 BATCH_MAX = 256
-"""Written together. Those that come meanwhile are the next transaction's."""
+"""Heartbeats in one transaction. Those that arrive meanwhile are in the next one."""
 
 
 class HeartbeatEndpoint:
@@ -40,7 +40,7 @@ class HeartbeatEndpoint:
         await Response(encode(reply), media_type="application/json")(scope, receive, send)
 
     async def _note(self, heartbeat: DeviceHeartbeat) -> HeartbeatReply:
-        """Return once it is written down. Raises the refusal, or what broke the transaction."""
+        """Return once it is stored. Raises the refusal or the error of the transaction."""
         noted: asyncio.Future[HeartbeatReply] = asyncio.get_running_loop().create_future()
         self._waiting.append((heartbeat, noted))
         if self._writing is None:
@@ -56,7 +56,7 @@ class HeartbeatEndpoint:
                     replies = (
                         await self._write_together([heartbeat for heartbeat, _ in taken])
                     ).replies
-                except Exception as error:  # noqa: BLE001 - each of the callers is told
+                except Exception as error:  # noqa: BLE001 - each caller gets the error
                     replies = [error] * len(taken)
                 for (_, noted), answer in zip(taken, replies, strict=True):
                     _settle(noted, answer)
@@ -73,15 +73,15 @@ class HeartbeatEndpoint:
 
         result = await self._core.write(work)
         self._core.feeds.notify(result.woken)
-        for organization_id, heard in result.heard.items():
+        for organization_id, seen in result.seen.items():
             is_reordered = organization_id in result.returned
-            self._core.console_feeds.notify(organization_id, heard, is_reordered=is_reordered)
+            self._core.console_feeds.notify(organization_id, seen, is_reordered=is_reordered)
         return result
 
 
 def _settle(noted: asyncio.Future[HeartbeatReply], answer: HeartbeatReply | BaseException) -> None:
     if noted.done():
-        return  # the caller has gone
+        return  # the caller has disconnected
     if isinstance(answer, BaseException):
         noted.set_exception(answer)
     else:

@@ -1,6 +1,4 @@
-"""The outermost layer: every reply has its headers, every failure its problem, every call its
-line in the log.
-"""
+"""The outermost layer: headers of replies, replies to failures, and the access log."""
 
 import asyncio
 import logging
@@ -21,23 +19,26 @@ from controlplane.operation.errors import Refusal, internal_error
 log = logging.getLogger("controlplane.access")
 PATH_MAX = 200
 OTHER = "other"
-"""The operation of every path that is not served."""
-Tell = Callable[[str, int, str, float | None], None]
-"""Takes a call's operation, status (0: the client went away), code and seconds (None: a stream)."""
+"""The operation of unknown paths."""
+CountCall = Callable[[str, int, str, float | None], None]
+"""Takes operation, status (0 if the client disconnected), code, and seconds (None for streams)."""
 TOO_MUCH = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 NO_STORE = (b"cache-control", b"no-store")
 NO_SNIFFING = (b"x-content-type-options", b"nosniff")
 Answer = Callable[[Refusal, str, str], Response]
-"""Makes the reply of a refusal, the path as it may be shown, and the trace id."""
+"""Returns the reply for a refusal, the printable path and the trace id."""
 _NOT_PLAIN = re.compile(r"[^\x21-\x7e]")
 
 
 class CallMiddleware:
     """ASGI middleware. Gives ``scope["state"]["trace_id"]`` to what is inside.
 
-    ``names`` are the operations by path: strangers choose all others.
-    Who is refused for asking too much is answered after ``delay_s``: who asks again at once would
-    otherwise keep the service busy with refusals.
+    Args:
+        delay_s: delay of the reply to a refusal for too many calls. Otherwise clients that retry
+            at once would keep the service busy.
+        names: operations by path.
+        count: counts a call in the metrics.
+        answer: returns the reply for a refusal.
     """
 
     def __init__(
@@ -47,14 +48,14 @@ class CallMiddleware:
         clock: Clock,
         delay_s: float,
         names: Mapping[str, str],
-        tell: Tell,
+        count: CountCall,
         answer: Answer,
     ) -> None:
         self._app = app
         self._clock = clock
         self._delay_s = delay_s
         self._names = names
-        self._tell = tell
+        self._count = count
         self._answer = answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,21 +72,21 @@ class CallMiddleware:
                 await asyncio.sleep(self._delay_s)
             await call.refuse(refusal, receive)
         except Exception:
-            # The boundary: whatever it was, the caller learns a trace id and the log the rest.
+            # The boundary: the caller gets a trace id, and the log has the rest.
             fields = {"trace_id": call.trace_id}
             log.exception("trace_id=%s the call failed", call.trace_id, extra=fields)
             await call.refuse(internal_error(), receive)
         finally:
             operation = self._names.get(scope["path"], OTHER)
-            self._tell(operation, call.status, call.note, call.took_s)
+            self._count(operation, call.status, call.note, call.took_s)
             call.write_log(operation)
 
 
 class _Call:
-    """One call on its way through the guard."""
+    """One call that passes the middleware."""
 
     def __init__(self, scope: Scope, send: Send, clock: Clock, answer: Answer) -> None:
-        # Names the call in the log; nothing depends on its being hard to guess.
+        # It identifies the call in the log. It does not have to be unpredictable.
         self.trace_id = f"{random.getrandbits(128):032x}"
         self.note = ""
         self._scope = scope
@@ -99,7 +100,7 @@ class _Call:
 
     @property
     def took_s(self) -> float | None:
-        """How long it took; None for a stream, which lasts as long as its reader likes."""
+        """The duration, or None for a stream, whose client decides how long it lasts."""
         return None if self._is_stream else time.monotonic() - self._began_s
 
     async def send(self, message: Message) -> None:
@@ -118,12 +119,12 @@ class _Call:
     async def refuse(self, refusal: Refusal, receive: Receive) -> None:
         self.note = refusal.code
         if self.status:
-            return  # The reply had begun: all that is left is to end the connection.
+            return  # The reply has started. The server closes the connection.
         response = self._answer(refusal, _plain(self._scope["path"]), self.trace_id)
         await response(self._scope, receive, self.send)
 
     def write_log(self, operation: str) -> None:
-        """Write a line: an error for a fault, debug for what went well, info for a refusal."""
+        """Log the call: as error for a fault, as info for a refusal, otherwise as debug."""
         level = logging.DEBUG
         if self.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             level = logging.ERROR
@@ -154,5 +155,5 @@ class _Call:
 
 
 def _plain(text: str) -> str:
-    """Return ``text`` fit for a log line: strangers choose paths and methods."""
+    """Return ``text`` without characters that are unsafe in a log line."""
     return _NOT_PLAIN.sub("?", text[:PATH_MAX])

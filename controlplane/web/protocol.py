@@ -1,7 +1,7 @@
-"""uvicorn's reader of HTTP/1.1, with bounds on what nobody has been admitted for yet.
+"""The HTTP/1.1 protocol of uvicorn, with limits for requests that are not admitted yet.
 
-Until the head of a request is there nobody knows whose it is. So it has to come soon and be small,
-and of those that are waited for only so many are kept: the one waited for longest gives way.
+The caller is unknown until the head of a request has arrived. The head must therefore arrive soon
+and be small, and the number of connections that wait for one is limited. The oldest is closed.
 """
 
 import asyncio
@@ -14,13 +14,13 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 HEAD_TIMEOUT_S = 10
 HEAD_MAX_BYTES = 65_536
 DISCARDED_MAX_BYTES = 4 * 1024 * 1024
-"""Of the rest of a body that was refused unread. Closing the connection would reset it, and the
-caller or a proxy would lose the reply."""
+"""The rest of a refused body is discarded up to this size. Closing the connection at once would
+reset it, and the caller or a proxy would lose the reply."""
 AWAITED_MAX = 2048
 
 
 class Awaited:
-    """The connections of a service that owe the head of a request, oldest first."""
+    """The connections of a service that wait for the head of a request, oldest first."""
 
     def __init__(self, limit: int = AWAITED_MAX) -> None:
         self._limit = limit
@@ -37,7 +37,7 @@ class Awaited:
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection of a service. `bounded_protocol` gives each service a class of its own."""
+    """One connection of a service. `bounded_protocol` returns one class for each service."""
 
     awaited: ClassVar[Awaited]
 
@@ -71,7 +71,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def give_up(self) -> None:
-        """Close it in favour of another."""
+        """Close the connection to make room for another one."""
         self._stop_waiting()
         self.transport.abort()
 

@@ -14,8 +14,8 @@ from controlplane.operation.caller import Caller
 from controlplane.operation.errors import rate_limited, unauthenticated
 from controlplane.operation.fairness import RateLimit
 from controlplane.retail.credentials import clients
-from controlplane.retail.credentials.access_tokens import InvalidTokenError
 from controlplane.retail.credentials.clients import Grant
+from controlplane.retail.credentials.signing_keys import InvalidTokenError
 from controlplane.retail.limits import ACCESS_TOKEN_S
 from controlplane.retail.models import RefreshRequest, TokenRequest, Tokens
 from controlplane.retail.registry import OPERATIONS

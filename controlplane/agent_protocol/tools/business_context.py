@@ -54,7 +54,7 @@ class BusinessContext(Tolerant):
 
 
 def business_context(
-    context: ToolContext, _asked: BusinessContextArguments
+    context: ToolContext, _arguments: BusinessContextArguments
 ) -> tuple[str, BusinessContext]:
     caller = context.caller
     places = visible_places(context)

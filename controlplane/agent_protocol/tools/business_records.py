@@ -57,22 +57,22 @@ class Source:
 
 
 def read_business_records(
-    context: ToolContext, asked: ReadBusinessRecordsArguments
+    context: ToolContext, arguments: ReadBusinessRecordsArguments
 ) -> tuple[str, BusinessRecords]:
-    source = SOURCES[asked.dataset]
-    filters = asked.filters or RecordFilters()
-    _require_known(asked.dataset, source, filters)
+    source = SOURCES[arguments.dataset]
+    filters = arguments.filters or RecordFilters()
+    _require_known(arguments.dataset, source, filters)
     places = named_places(context, filters.locations) if source.by_position else []
     ids = {place.position: place.location_id for place in places}
     query = _query(context, source, filters, places)
-    listing = listing_of(context, type(asked).__name__, asked)
+    listing = listing_of(context, type(arguments).__name__, arguments)
     rows, cursor = page(
-        context, query, source.order, listing, cursor=asked.cursor, limit=asked.limit
+        context, query, source.order, listing, cursor=arguments.cursor, limit=arguments.limit
     )
     shown = tuple(source.records(context, rows, ids))
     more = "; more with nextCursor" if cursor else ""
-    answer = BusinessRecords(dataset=asked.dataset, rows=shown, next_cursor=cursor)
-    return f"Rows of {asked.dataset}: {len(shown)}{more}.", answer
+    answer = BusinessRecords(dataset=arguments.dataset, rows=shown, next_cursor=cursor)
+    return f"Rows of {arguments.dataset}: {len(shown)}{more}.", answer
 
 
 def _require_known(dataset: Dataset, source: Source, filters: RecordFilters) -> None:

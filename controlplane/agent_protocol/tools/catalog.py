@@ -68,19 +68,24 @@ class Catalog(Tolerant):
     next_cursor: str | None
 
 
-def read_catalog(context: ToolContext, asked: ReadCatalogArguments) -> tuple[str, Catalog]:
+def read_catalog(context: ToolContext, arguments: ReadCatalogArguments) -> tuple[str, Catalog]:
     query = select(Good).where(Good.organization_id == context.caller.organization_id)
-    if asked.status is not None:
-        query = query.where(Good.status == asked.status)
-    if asked.category is not None:
-        query = query.where(Good.category_id.in_(_categories(context, asked.category)))
-    if asked.search is not None:
-        query = query.where(_found_by(asked.search))
-    listing = listing_of(context, type(asked).__name__, asked)
+    if arguments.status is not None:
+        query = query.where(Good.status == arguments.status)
+    if arguments.category is not None:
+        query = query.where(Good.category_id.in_(_categories(context, arguments.category)))
+    if arguments.search is not None:
+        query = query.where(_found_by(arguments.search))
+    listing = listing_of(context, type(arguments).__name__, arguments)
     rows, cursor = page(
-        context, query, Order(Good.position), listing, cursor=asked.cursor, limit=asked.limit
+        context,
+        query,
+        Order(Good.position),
+        listing,
+        cursor=arguments.cursor,
+        limit=arguments.limit,
     )
-    answer = Catalog(rows=tuple(_shown(context, rows)), next_cursor=cursor)
+    answer = Catalog(rows=tuple(_rows_of(context, rows)), next_cursor=cursor)
     more = "; more with nextCursor" if cursor else ""
     return f"Goods: {len(answer.rows)}{more}.", answer
 
@@ -116,7 +121,7 @@ def _categories(context: ToolContext, named: str) -> list[UUID]:
     return found
 
 
-def _shown(context: ToolContext, rows: Sequence[Good]) -> Iterator[GoodRow]:
+def _rows_of(context: ToolContext, rows: Sequence[Good]) -> Iterator[GoodRow]:
     """Yield goods with their parts, by one query for each kind of part."""
     session = context.session
     variations = _variations(context, [row.id for row in rows])
@@ -191,7 +196,7 @@ class AvailabilityChange(Tolerant):
 
 
 def set_catalog_availability(
-    context: ToolContext, asked: SetCatalogAvailabilityArguments
+    context: ToolContext, arguments: SetCatalogAvailabilityArguments
 ) -> tuple[str, AvailabilityChange]:
     if context.caller.locations:
         raise ToolError(
@@ -201,32 +206,32 @@ def set_catalog_availability(
     good = _locked(
         context,
         select(Good).where(
-            Good.id == asked.good_id, Good.organization_id == context.caller.organization_id
+            Good.id == arguments.good_id, Good.organization_id == context.caller.organization_id
         ),
     )
     variation: GoodVariation | None = None
-    if asked.variation_id is not None:
+    if arguments.variation_id is not None:
         variation = _locked(
             context,
             select(GoodVariation).where(
-                GoodVariation.id == asked.variation_id, GoodVariation.good_id == good.id
+                GoodVariation.id == arguments.variation_id, GoodVariation.good_id == good.id
             ),
         )
     target = variation or good
     before = _seen(good, variation)
-    is_changed = target.status != asked.status
+    is_changed = target.status != arguments.status
     if is_changed:
-        target.status = asked.status
+        target.status = arguments.status
         good.updated_at = context.now
     answer = AvailabilityChange(
         good_id=good.id,
-        variation_id=asked.variation_id,
+        variation_id=arguments.variation_id,
         name=good.name,
         changed=is_changed,
         before=before,
         after=_seen(good, variation),
     )
-    return f"{good.name} {'is now' if is_changed else 'was already'} {asked.status}.", answer
+    return f"{good.name} {'is now' if is_changed else 'was already'} {arguments.status}.", answer
 
 
 def _locked(context: ToolContext, query: Any) -> Any:

@@ -74,9 +74,9 @@ class BusinessDataDescription(Tolerant):
 
 
 def describe_business_data(
-    _context: ToolContext, asked: DescribeBusinessDataArguments
+    _context: ToolContext, arguments: DescribeBusinessDataArguments
 ) -> tuple[str, BusinessDataDescription]:
-    names = [asked.dataset] if asked.dataset is not None else list(_ROWS)
+    names = [arguments.dataset] if arguments.dataset is not None else list(_ROWS)
     answer = BusinessDataDescription(datasets=tuple(_described(name) for name in names))
     return f"Datasets: {', '.join(names)}.", answer
 
@@ -132,7 +132,9 @@ def _described(name: DatasetName) -> DatasetDescription:
             MetricDescription(name=each, description=text)
             for each, text in (METRICS.items() if is_figures else ())
         ),
-        examples=tuple(Example(question=asks, arguments=args) for asks, args in _examples(name)),
+        examples=tuple(
+            Example(question=question, arguments=args) for question, args in _examples(name)
+        ),
     )
 
 

@@ -84,12 +84,14 @@ class MerchantData(Tolerant):
 
 
 def read_merchant_data(
-    context: ToolContext, asked: ReadMerchantDataArguments
+    context: ToolContext, arguments: ReadMerchantDataArguments
 ) -> tuple[str, MerchantData]:
-    rows = _SECTIONS[asked.section](context)
+    rows = _SECTIONS[arguments.section](context)
     shown = tuple(rows[:ROWS_MAX])
-    answer = MerchantData(section=asked.section, rows=shown, omitted_count=len(rows) - len(shown))
-    return f"Rows of {asked.section}: {len(shown)}.", answer
+    answer = MerchantData(
+        section=arguments.section, rows=shown, omitted_count=len(rows) - len(shown)
+    )
+    return f"Rows of {arguments.section}: {len(shown)}.", answer
 
 
 def _organization(context: ToolContext) -> list[Any]:
@@ -150,8 +152,8 @@ def _records(dataset: Dataset) -> Callable[[ToolContext], list[Any]]:
         rows: list[Any] = []
         cursor = None
         while len(rows) <= ROWS_MAX:
-            asked = ReadBusinessRecordsArguments(dataset=dataset, cursor=cursor, limit=100)
-            _, found = read_business_records(context, asked)
+            arguments = ReadBusinessRecordsArguments(dataset=dataset, cursor=cursor, limit=100)
+            _, found = read_business_records(context, arguments)
             rows += found.rows
             if (cursor := found.next_cursor) is None:
                 break

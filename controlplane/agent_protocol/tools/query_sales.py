@@ -87,13 +87,13 @@ class SalesAnswer(Tolerant):
     windows: Array[Window]
 
 
-def query_sales(context: ToolContext, asked: QuerySalesArguments) -> tuple[str, SalesAnswer]:
-    groups = tuple(dict.fromkeys(asked.group_by or ()))
-    metrics = _metrics(groups, asked.metrics)
-    question = _question(context, asked)
+def query_sales(context: ToolContext, arguments: QuerySalesArguments) -> tuple[str, SalesAnswer]:
+    groups = tuple(dict.fromkeys(arguments.group_by or ()))
+    metrics = _metrics(groups, arguments.metrics)
+    question = _question(context, arguments)
     found = sales_groups.groups_of(question, context, groups)
     rows = sorted(found, key=partial(_place, groups))
-    shown = [_row(each, groups, metrics) for each in rows[: asked.limit]]
+    shown = [_row(each, groups, metrics) for each in rows[: arguments.limit]]
     answer = SalesAnswer(
         rows=tuple(shown),
         omitted_count=len(rows) - len(shown),
@@ -103,27 +103,27 @@ def query_sales(context: ToolContext, asked: QuerySalesArguments) -> tuple[str, 
     return _summary(answer), answer
 
 
-def _question(context: ToolContext, asked: QuerySalesArguments) -> Question:
-    if asked.period is not None and (asked.first or asked.last) is not None:
+def _question(context: ToolContext, arguments: QuerySalesArguments) -> Question:
+    if arguments.period is not None and (arguments.first or arguments.last) is not None:
         raise ToolError("Give either period or from and to, not both.")
-    period: Period = asked.period or "today"
-    if (asked.first or asked.last) is not None:
+    period: Period = arguments.period or "today"
+    if (arguments.first or arguments.last) is not None:
         period = "custom"
-    places = named_places(context, asked.locations)
-    days = days_of(context, places, PeriodAsked(period, asked.first, asked.last))
+    places = named_places(context, arguments.locations)
+    days = days_of(context, places, PeriodAsked(period, arguments.first, arguments.last))
     return Question(days, Reader(context.session, context.caller.organization_id))
 
 
-def _metrics(groups: tuple[GroupBy, ...], asked: tuple[Metric, ...] | None) -> tuple[Metric, ...]:
+def _metrics(groups: tuple[GroupBy, ...], wanted: tuple[Metric, ...] | None) -> tuple[Metric, ...]:
     base = base_of(groups)
-    if asked is None:
+    if wanted is None:
         return base.default
-    if strange := [each for each in asked if each not in base.metrics]:
+    if strange := [each for each in wanted if each not in base.metrics]:
         raise ToolError(
             f"{', '.join(strange)} cannot be grouped by {' and '.join(groups) or 'nothing'}."
             f" Supported metrics: {', '.join(base.metrics)}."
         )
-    return tuple(dict.fromkeys(asked))
+    return tuple(dict.fromkeys(wanted))
 
 
 def _totals(question: Question, metrics: tuple[Metric, ...]) -> tuple[SalesTotal, ...]:

@@ -1,22 +1,83 @@
-"""The signing keys of the service: Ed25519 for access tokens, HMAC-SHA256 for cursors."""
+"""The signing keys of the service, and the access tokens of the retail API.
+
+Access tokens are JWTs signed with Ed25519 (RFC 7519, RFC 8037). They are valid for the retail API
+only, by ``aud``. The facade does not accept them. Cursors are signed with HMAC-SHA256.
+"""
 
 import secrets
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Literal
 from uuid import UUID
 
+import jwt
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from controlplane.retail.credentials.access_tokens import AccessTokens
+from controlplane.retail.limits import ACCESS_TOKEN_S
 from controlplane.storage.merchant.retail_tables import SigningKey
 
 Purpose = Literal["access tokens", "cursors"]
 PURPOSES: Final[tuple[Purpose, ...]] = ("access tokens", "cursors")
 SECRET_BYTES: Final = 32
+ALGORITHM: Final = "EdDSA"
+AUDIENCE: Final = "retail"
+ISSUER: Final = "venue-control"
+_CLAIMS: Final = ("iss", "aud", "sub", "iat", "exp", "jti")
+
+
+class InvalidTokenError(Exception):
+    """The token is not valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessTokens:
+    """``signing`` has the keys in use by id. ``current`` is the id of the key that signs."""
+
+    current: str
+    signing: Mapping[str, Ed25519PrivateKey]
+
+    def issue(self, key_id: UUID, now: datetime) -> str:
+        """Return a token for the client with an API key, valid for `ACCESS_TOKEN_S` seconds."""
+        claims = {
+            "iss": ISSUER,
+            "aud": AUDIENCE,
+            "sub": str(key_id),
+            "iat": now,
+            "exp": now + timedelta(seconds=ACCESS_TOKEN_S),
+            "jti": uuid.uuid4().hex,
+        }
+        signer = self.signing[self.current]
+        return jwt.encode(claims, signer, ALGORITHM, headers={"kid": self.current})
+
+    def client(self, token: str, now: datetime) -> UUID:
+        """Return the API key id that a token was issued for. Raises InvalidTokenError."""
+        try:
+            signer = self.signing.get(jwt.get_unverified_header(token).get("kid", ""))
+            if signer is None:
+                raise InvalidTokenError
+            claims = jwt.decode(
+                token,
+                signer.public_key(),
+                algorithms=[ALGORITHM],
+                audience=AUDIENCE,
+                issuer=ISSUER,
+                # Checked below, with the clock of the service.
+                options={
+                    "require": list(_CLAIMS),
+                    "verify_exp": False,
+                    "verify_iat": False,
+                    "verify_nbf": False,
+                },
+            )
+            if not claims["iat"] <= now.timestamp() < claims["exp"]:
+                raise InvalidTokenError
+            return UUID(claims["sub"])
+        except (jwt.PyJWTError, ValueError, TypeError, AttributeError) as error:
+            raise InvalidTokenError from error
 
 
 @dataclass(frozen=True, slots=True)

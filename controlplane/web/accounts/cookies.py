@@ -1,7 +1,7 @@
-"""The session cookie: under which name it goes, whose it is, and that no other site sends it.
+"""The session cookie: its name, its caller, and protection against CSRF.
 
-A browser sends it whoever makes it call. So what says that another site does is refused, and what
-would change anything needs to say that it is ours.
+A browser sends the cookie with calls from any site. Calls from other sites are therefore refused,
+and calls that change anything must prove that they come from our own pages.
 """
 
 import re
@@ -19,12 +19,12 @@ from controlplane.web.core import Core
 
 NAME: Final = "venue.session_token"
 SECURE_PREFIX: Final = "__Secure-"
-"""Browsers take such a cookie over TLS only (RFC 6265bis, 4.1.3.1)."""
+"""Browsers accept such a cookie over TLS only (RFC 6265bis, 4.1.3.1)."""
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 async def signed_in(core: Core, request: Request, *, writes: bool) -> Caller:
-    """Return whose session the cookie names, or raise the refusal."""
+    """Return the caller of the session in the cookie. Raises the refusal."""
     token = token_of(core, request)
     if token is None:
         raise unauthenticated()
@@ -46,7 +46,7 @@ def token_of(core: Core, request: Request) -> str | None:
 
 
 def cookie(core: Core, request: Request, token: str) -> str:
-    """Return ``Set-Cookie`` for a session's token; for "" one that takes it away."""
+    """Return ``Set-Cookie`` for the token of a session, or to delete the cookie if it is ""."""
     lifetime_s = int(sessions.LIFETIME.total_seconds()) if token else 0
     secure = "; Secure" if _is_secure(core, request) else ""
     return (
@@ -56,9 +56,9 @@ def cookie(core: Core, request: Request, token: str) -> str:
 
 
 def require_own_origin(core: Core, request: Request, *, is_needed: bool) -> None:
-    """Refuse what another site makes a browser call.
+    """Refuse calls that a browser makes for another site.
 
-    ``is_needed``: also where nothing says who does, which browsers always say (Fetch, 3.2).
+    ``is_needed`` also refuses calls without an origin. Browsers always send one (Fetch, 3.2).
     """
     site = request.headers.get("sec-fetch-site")
     origin = request.headers.get("origin")

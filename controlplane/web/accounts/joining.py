@@ -35,8 +35,13 @@ from controlplane.operation.audit_entries import (
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.errors import Refusal, conflict
 from controlplane.storage.account_tables import Invitation, Membership, User
-from controlplane.web.accounts.own_password import require_new, wrong_password
-from controlplane.web.accounts.sign_in import BODY_MAX_BYTES, admit_stranger, begin_attempt
+from controlplane.web.accounts.sign_in import (
+    BODY_MAX_BYTES,
+    admit_stranger,
+    begin_attempt,
+    require_new,
+    wrong_password,
+)
 from controlplane.web.admission import Handler, read_body
 from controlplane.web.core import Core
 

@@ -1,4 +1,4 @@
-"""``POST /api/auth/sign-in/email`` and ``/api/auth/sign-out``.
+"""Sign-in by e-mail address and password, sign-out, and the change of the own password.
 
 An unknown address and a wrong password get the same reply, after the same work. Each sign-in
 creates a session and ends the previous one of the browser, which prevents session fixation.
@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Final
 from uuid import UUID, uuid4
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,6 +18,7 @@ from starlette.routing import Route
 from agent.wire.base import Message
 from agent.wire.codec import encode
 from controlplane.accounts import sessions, throttle
+from controlplane.accounts.members.messages import PasswordChangeReply, PasswordChangeRequest
 from controlplane.accounts.messages import (
     SignedOut,
     SignInReply,
@@ -25,8 +27,9 @@ from controlplane.accounts.messages import (
     UserRecord,
 )
 from controlplane.accounts.names import organization_records
+from controlplane.accounts.passwords import require_good
 from controlplane.accounts.throttle import Try
-from controlplane.accounts.users import find_user, memberships
+from controlplane.accounts.users import find_user, memberships, note_change
 from controlplane.operation import permissions
 from controlplane.operation.audit_entries import (
     Actor,
@@ -36,15 +39,18 @@ from controlplane.operation.audit_entries import (
     note,
     note_call,
     person,
+    user_subject,
 )
 from controlplane.operation.bodies import parse_body
-from controlplane.operation.errors import Refusal
+from controlplane.operation.caller import Caller
+from controlplane.operation.errors import Refusal, invalid_field
 from controlplane.operation.fairness import spread
-from controlplane.storage.account_tables import User
+from controlplane.storage.account_tables import SignInSession, User
 from controlplane.web.accounts import cookies
 from controlplane.web.admission import (
     Handler,
     address_of,
+    admit,
     read_body,
     require_json,
     require_method,
@@ -53,6 +59,7 @@ from controlplane.web.core import Core
 
 SIGN_IN: Final = "/api/auth/sign-in/email"
 SIGN_OUT: Final = "/api/auth/sign-out"
+CHANGE_PASSWORD: Final = "/console/api/profile/change-password"  # noqa: S105 - a path
 BODY_MAX_BYTES: Final = 4096
 
 
@@ -60,6 +67,7 @@ def sign_in_routes(core: Core) -> list[Route]:
     return [
         Route(SIGN_IN, Handler(core, sign_in_by_email)),
         Route(SIGN_OUT, Handler(core, sign_out)),
+        Route(CHANGE_PASSWORD, Handler(core, change_password)),
     ]
 
 
@@ -90,6 +98,40 @@ async def sign_out(core: Core, request: Request) -> Response:
 
         await core.write(work)
     return reply_with_cookie(core, request, SignedOut(signed_out=True), "")
+
+
+async def change_password(core: Core, request: Request) -> Response:
+    """Change the password of the signed-in user, and end the user's other sessions.
+
+    As at sign-in, passwords are verified and hashed outside the database threads, and a wrong old
+    password counts as a failed attempt.
+    """
+    caller = await admit(core, request, writes=True, of_person=True)
+    body = parse_body(PasswordChangeRequest, await read_body(core, request, BODY_MAX_BYTES))
+    require_new(body.new_password, "newPassword")
+    user = await core.read(lambda session: session.get_one(User, caller.owner_id))
+    address, now = address_of(core, request), core.clock()
+    attempt = await begin_attempt(core, user.email, address)
+    if not await core.passwords.verify(user.password_hash, body.old_password):
+        refusal = wrong_password("the old password is wrong")
+        event = Event("password.change", user_subject(user), refusal.detail, "refused")
+        await core.write(
+            lambda session: note_call(session, caller, event, address=address, now=now)
+        )
+        raise refusal
+    password_hash = await core.passwords.hash(body.new_password)
+
+    def work(session: Session) -> PasswordChangeReply:
+        row = session.get_one(User, user.id, with_for_update=True)
+        if row.password_hash != user.password_hash:
+            raise wrong_password("the old password is wrong")  # it was changed in the meantime
+        row.password_hash = password_hash
+        ended = _finish(session, caller, attempt)
+        event = Event("password.change", user_subject(row), f"ended {ended} other sessions")
+        note_call(session, caller, event, address=address, now=now)
+        return PasswordChangeReply(ended_sessions=ended)
+
+    return Response(encode(await core.write(work)), media_type="application/json")
 
 
 def admit_stranger(core: Core, request: Request) -> str:
@@ -238,3 +280,30 @@ def _reply(session: Session, user: User, session_id: UUID, organization_id: str)
         organization_id=organization_id,
         organizations=organization_records(session, memberships(session, user.id)),
     )
+
+
+def _finish(session: Session, caller: Caller, attempt: Try) -> int:
+    """End the other sessions of the user. Return their number."""
+    throttle.succeed(session, attempt)
+    assert caller.owner_id is not None  # noqa: S101 - a session has a user
+    others = select(SignInSession.id).where(
+        SignInSession.user_id == caller.owner_id, SignInSession.id != caller.key_id
+    )
+    found = session.scalars(others).all()
+    for each in found:
+        sessions.end(session, each, caller.owner_id)
+    note_change(session, caller.owner_id)
+    return len(found)
+
+
+def require_new(password: str, field: str) -> None:
+    """Refuse a weak new password."""
+    try:
+        require_good(password)
+    except ValueError as error:
+        raise invalid_field(field, str(error).removeprefix("a password ")) from None
+
+
+def wrong_password(detail: str) -> Refusal:
+    """Return a refusal. It is not 401, because the user is signed in or has a valid code."""
+    return Refusal(HTTPStatus.FORBIDDEN, "wrong_password", detail)

@@ -1,7 +1,7 @@
-"""The pages that people see: sign in, let a program read, and what went wrong. None has a script.
+"""The pages of OAuth: sign-in, consent, and errors. They have no scripts.
 
-They are shown by no frame of another site, kept by no cache, and tell no other site their address,
-which holds what the program asked for.
+Other sites cannot frame them, caches do not store them, and other sites do not get their address,
+which contains the request of the client.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ POLICY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Organization:
-    """``places`` says where one may read, for people."""
+    """An organization on the consent page. ``places`` describes the accessible locations."""
 
     id: str
     name: str
@@ -35,10 +35,12 @@ class Organization:
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What the consent page says. ``host`` None: the answer goes to a program on this machine.
+    """The content of the consent page.
 
-    ``form_source`` is where the answer leads, for the policy; ``proof`` binds the form to the
-    session and to ``query``.
+    Attributes:
+        host: host of the reply, or None for a program on this machine.
+        form_source: the target of the reply, for the Content Security Policy.
+        proof: binds the form to the session and to ``query``.
     """
 
     client: str
@@ -80,7 +82,7 @@ def _reply(page: str, forms: str, status: int, headers: Mapping[str, str] | None
     fixed = {
         "Content-Security-Policy": POLICY.format(forms=forms),
         "X-Frame-Options": "DENY",
-        # Not no-referrer: a browser would then send our own form with the origin "null".
+        # With no-referrer, a browser would send our own form with the origin "null".
         "Referrer-Policy": "same-origin",
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cache-Control": "no-store",

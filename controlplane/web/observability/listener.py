@@ -1,35 +1,156 @@
-"""`/metrics` on a socket of its own: what the proxy in front of the service shows to the world is
-another one.
-"""
+"""`/metrics` on a separate socket, which the proxy in front of the service does not publish."""
 
 import asyncio
 import math
+import os
+import platform
 import socket
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+import psutil
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from agent import __version__
+from controlplane.devices.priority import HEARD, Priority
 from controlplane.operation.errors import Refusal
+from controlplane.storage.tables import Device, Report
 from controlplane.web.core import Core
-from controlplane.web.observability.scrape import Found, look, scrape
 
-FOUND_HOLDS_S: Final = 5.0
-"""Several may scrape, and each as often as it likes."""
-FOUND_WITHIN_S: Final = 2.0
-"""Prometheus waits for 10 s unless it is told otherwise."""
+COUNTS_CACHED_S: Final = 5.0
+"""Several clients may scrape, each as often as it likes."""
+COUNTS_TIMEOUT_S: Final = 2.0
+"""By default, Prometheus waits for 10 s."""
+SUMMED = {
+    "process_cpu_seconds",
+    "process_resident_memory_bytes",
+    "process_virtual_memory_bytes",
+    "process_open_fds",
+}
+"""Metrics that are summed over several processes. Others are the minimum."""
+
+STATES: Final[Mapping[int, str]] = {
+    Priority.CLOSED: "closed",
+    Priority.MAINTENANCE: "maintenance",
+    Priority.REVOKED: "revoked",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseCounts:
+    """Devices by state, and reports that wait for the tracker."""
+
+    devices: Mapping[str, int]
+    pending: int
+
+
+def count_in_database(session: Session) -> DatabaseCounts:
+    """Count by indexes only."""
+    devices = {"online": 0, "offline": 0, "closed": 0, "maintenance": 0, "revoked": 0}
+    for priority, count in session.execute(
+        select(Device.priority, func.count()).group_by(Device.priority)
+    ):
+        place = Priority(priority)
+        devices[STATES.get(place, "online" if place in HEARD else "offline")] += count
+    waiting = select(func.count()).where(Report.tracker_status == "pending")
+    return DatabaseCounts(devices, session.scalars(waiting).one())
+
+
+def scrape(
+    counted: CollectorRegistry, counts: DatabaseCounts | None, accept: str
+) -> tuple[bytes, str]:
+    """Return all metrics in the format that ``accept`` prefers, and its media type.
+
+    ``counts`` is None if the database does not answer.
+    """
+    registry = CollectorRegistry()
+    directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+    if directory is None:
+        registry.register(counted)
+        processes: Sequence[int] = (os.getpid(),)
+    else:
+        MultiProcessCollector(registry, directory)  # type: ignore[no-untyped-call]
+        processes = family()
+    registry.register(_ServiceState(counts))
+    registry.register(Processes(processes))
+    encode, media_type = choose_encoder(accept)
+    return encode(registry), media_type
+
+
+def family() -> tuple[int, ...]:
+    """Return the process that started this worker, and all of its children."""
+    parent = psutil.Process(os.getppid())
+    return (parent.pid, *(each.pid for each in parent.children(recursive=True)))
+
+
+class _ServiceState(Collector):
+    def __init__(self, counts: DatabaseCounts | None) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterator[Metric]:
+        yield GaugeMetricFamily(
+            "venue_control_database_up",
+            "Whether the database answered.",
+            value=self._counts is not None,
+        )
+        build = GaugeMetricFamily(
+            "venue_control_build_info", "Version of the service.", labels=("version", "python")
+        )
+        build.add_metric((__version__, platform.python_version()), 1)
+        yield build
+        if self._counts is None:
+            return
+        devices = GaugeMetricFamily(
+            "venue_control_devices", "Enrolled devices, by state.", labels=("state",)
+        )
+        for state, count in self._counts.devices.items():
+            devices.add_metric((state,), count)
+        yield devices
+        yield GaugeMetricFamily(
+            "venue_control_tracker_queue",
+            "Reports that wait for the tracker.",
+            value=self._counts.pending,
+        )
+
+
+class Processes(Collector):
+    """The usual metrics of a process, combined for several processes."""
+
+    def __init__(self, processes: Sequence[int]) -> None:
+        self._processes = processes
+
+    def collect(self) -> Iterator[Metric]:
+        found: dict[str, list[Metric]] = {}
+        for pid in self._processes:
+            for metric in ProcessCollector(pid=partial(int, pid), registry=None).collect():
+                found.setdefault(metric.name, []).append(metric)
+        for name, metrics in found.items():
+            values = [sample.value for metric in metrics for sample in metric.samples]
+            first = metrics[0]
+            total = sum(values) if name in SUMMED else min(values)
+            first.samples = [first.samples[0]._replace(value=total)]
+            yield first
 
 
 @dataclass(frozen=True, slots=True)
 class MetricsListener:
-    """``directory`` is where workers add up what they count; None for a single process."""
+    """``directory`` has the shared counters of workers. It is None for a single process."""
 
     socket: socket.socket
     directory: Path | None = None
@@ -40,7 +161,7 @@ class MetricsListener:
 
 
 def beside(app: ASGIApp, core: Core, port: int) -> ASGIApp:
-    """Return an application that answers ``port`` with metrics, and all else as ``app`` does."""
+    """Return an application that serves metrics on ``port``, and ``app`` on other ports."""
     metrics = Starlette(routes=[Route("/metrics", MetricsEndpoint(core).answer)])
 
     async def split(scope: Scope, receive: Receive, send: Send) -> None:
@@ -51,29 +172,29 @@ def beside(app: ASGIApp, core: Core, port: int) -> ASGIApp:
 
 
 class MetricsEndpoint:
-    """What was counted is told also while the database does not answer."""
+    """Serves the metrics. Counters are available even if the database does not answer."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._found: Found | None = None
-        self._looked_at_s = -math.inf
+        self._counts: DatabaseCounts | None = None
+        self._counted_at_s = -math.inf
 
     async def answer(self, request: Request) -> Response:
-        found = await self._look()
+        counts = await self._count()
         accept = request.headers.get("accept", "")
-        # In a thread: the files of many workers take a while to read.
+        # In a thread: reading the files of many workers takes time.
         content, media_type = await asyncio.to_thread(
-            scrape, self._core.metrics.registry, found, accept
+            scrape, self._core.metrics.registry, counts, accept
         )
         return Response(content, headers={"Content-Type": media_type})
 
-    async def _look(self) -> Found | None:
+    async def _count(self) -> DatabaseCounts | None:
         now_s = time.monotonic()
-        if now_s - self._looked_at_s >= FOUND_HOLDS_S:
+        if now_s - self._counted_at_s >= COUNTS_CACHED_S:
             try:
-                async with asyncio.timeout(FOUND_WITHIN_S):
-                    self._found = await self._core.read(look)
+                async with asyncio.timeout(COUNTS_TIMEOUT_S):
+                    self._counts = await self._core.read(count_in_database)
             except (SQLAlchemyError, Refusal, TimeoutError):
-                self._found = None
-            self._looked_at_s = now_s
-        return self._found
+                self._counts = None
+            self._counted_at_s = now_s
+        return self._counts

@@ -1,6 +1,6 @@
-"""How the service logs: a line of text for people, or a JSON object a line for collectors of logs.
+"""Logging: a line of text for users, or a JSON object per line for log collectors.
 
-What may stand in a line is listed here. API keys never do, whoever writes them.
+The permitted fields are listed here. API keys are removed from every line.
 """
 
 import json
@@ -27,10 +27,10 @@ FIELDS: Final = (
     "organization_id",
     "report_id",
 )
-"""What a record may tell beside its message, given by ``extra``."""
+"""Fields of a record besides its message, from ``extra``."""
 _API_KEY: Final = re.compile(PREFIX + r"[\w-]+")
 QUIET: Final = ("uvicorn", "httpx2", "httpcore2")
-"""Their idea of information is a line a call, with whole addresses."""
+"""On level INFO, these log every call with its full address."""
 
 
 class TextFormatter(logging.Formatter):
@@ -57,7 +57,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def set_up_logging(level: str, form: Format) -> None:
-    """Send every record from ``level`` on to stderr."""
+    """Write records of ``level`` and above to stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter(TEXT))
     root = logging.getLogger()

@@ -1,8 +1,7 @@
-"""What is counted of the service's work, for Prometheus.
+"""The metrics of the service, for Prometheus.
 
-Labels have few values that are known beforehand: none is a device, a key, an organization or
-anything else that a caller chooses. Several processes add up what they count by files
-(`share_between_workers`).
+Labels have few, fixed values: no devices, keys, organizations or other values that callers choose.
+Several processes share their counters by files (`share_between_workers`).
 """
 
 import multiprocessing
@@ -19,7 +18,7 @@ from prometheus_client.multiprocess import mark_process_dead
 
 from agent.wire.vocabulary import Kind, Outcome
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # when a series began is of use to few, and doubles their number
+disable_created_metrics()  # type: ignore[no-untyped-call]  # they would double the number of series
 
 StreamKind = Literal["commands", "console"]
 Way = Literal["stream", "reply"]
@@ -33,11 +32,11 @@ DATABASE_BUCKETS_S: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
 
 
 def share_between_workers(directory: Path) -> None:
-    """Have `Metrics` that are made from now on count in files of this worker, in ``directory``.
+    """Store the counters of new `Metrics` in files of this worker, in ``directory``.
 
-    The files are the worker's place and not its process id: what is started in the place of one
-    that died goes on counting, so that nothing counts backwards and files do not pile up. What
-    only a living process has is begun anew.
+    The files are named by the worker and not by its process id. A worker that replaces a dead one
+    continues its counters, so that no counter decreases and files do not accumulate. Gauges of live
+    processes start again.
     """
     place = multiprocessing.current_process().name
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(directory)
@@ -52,46 +51,42 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._requests = self._counter(
-            "requests", "Calls that were answered.", "operation", "status"
-        )
+        self._requests = self._counter("requests", "Answered calls.", "operation", "status")
         self._durations = self._histogram(
             "request_duration_seconds",
-            "How long calls took, but for streams.",
+            "Duration of calls, without streams.",
             CALL_BUCKETS_S,
             "operation",
         )
-        self._refusals = self._counter("refusals", "Calls that were refused, by code.", "code")
+        self._refusals = self._counter("refusals", "Refused calls, by code.", "code")
         self._streams = Gauge(
             "venue_control_streams_open",
-            "Event streams that are open.",
+            "Open event streams.",
             ("kind",),
             registry=self.registry,
             multiprocess_mode="livesum",
         )
         self._commands = self._counter(
-            "commands_told", "Commands told to devices, repeated ones too.", "kind", "way"
+            "commands_told", "Commands sent to devices, including repeated ones.", "kind", "way"
         )
-        self._reports = self._counter(
-            "reports_received", "Reports taken, each once.", "kind", "outcome"
-        )
+        self._reports = self._counter("reports_received", "Stored reports.", "kind", "outcome")
         self._transactions = self._histogram(
             "database_transaction_seconds",
-            "How long transactions took.",
+            "Duration of transactions.",
             DATABASE_BUCKETS_S,
             "kind",
         )
         self._waits = self._histogram(
             "database_wait_seconds",
-            "How long transactions waited for a thread and for others of this process.",
+            "Wait of transactions for a thread and for other transactions of this process.",
             DATABASE_BUCKETS_S,
             "kind",
         )
         self._retries = self._counter(
-            "database_retries", "Transactions begun again, because another got in between.", "kind"
+            "database_retries", "Transactions that were repeated after a conflict.", "kind"
         )
         self._tracker = self._counter(
-            "tracker_attempts", "What became of attempts to tell the tracker.", "result"
+            "tracker_attempts", "Attempts to notify the tracker, by result.", "result"
         )
         self._calls: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
         self._by_kind = {
@@ -101,10 +96,10 @@ class Metrics:
         self._begin_at_zero()
 
     def answered(self, operation: str, status: int, code: str, took_s: float | None) -> None:
-        """Count a call. ``status`` 0: the caller went away. ``took_s`` None: it was a stream."""
+        """Count a call. ``status`` is 0 if the caller left, ``took_s`` is None for a stream."""
         known = self._calls.get((operation, status))
         if known is None:
-            # Kept: to find a series by its labels costs as much as to count.
+            # Cached: finding a series by its labels costs as much as counting.
             status_class = f"{status // 100}xx" if status else "none"
             known = (
                 self._requests.labels(operation, status_class),
@@ -119,17 +114,17 @@ class Metrics:
             self._refusals.labels(code).inc()
 
     def stream(self, kind: StreamKind) -> AbstractContextManager[object]:
-        """Count a stream for as long as the context lasts."""
+        """Count a stream as long as the context lasts."""
         return self._streams.labels(kind).track_inprogress()
 
-    def told(self, kind: Kind, way: Way) -> None:
+    def sent_command(self, kind: Kind, way: Way) -> None:
         self._commands.labels(kind, way).inc()
 
     def received(self, kind: Kind, outcome: Outcome) -> None:
         self._reports.labels(kind, outcome).inc()
 
     def transacted(self, kind: Transaction, waited_s: float, took_s: float, tries: int) -> None:
-        """Count a transaction, done or not, that was begun ``tries`` times."""
+        """Count a transaction, successful or not, that was started ``tries`` times."""
         waits, transactions = self._by_kind[kind]
         waits.observe(waited_s)
         transactions.observe(took_s)
@@ -140,7 +135,7 @@ class Metrics:
         self._tracker.labels(result).inc()
 
     def _begin_at_zero(self) -> None:
-        """Have series whose labels are known begin with 0, for a rate needs what was before."""
+        """Start series with known labels at 0. A rate needs the value before the first event."""
         for stream in get_args(StreamKind):
             self._streams.labels(stream)
         for kind, way in product(get_args(Kind), get_args(Way)):

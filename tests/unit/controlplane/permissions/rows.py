@@ -11,7 +11,7 @@ from controlplane.accounts.members.operations import PREFIX as MEMBERS
 from controlplane.accounts.profile import PREFIX as PROFILE
 from controlplane.retail import routes as retail
 from controlplane.support import routes as support
-from controlplane.web.accounts import own_password
+from controlplane.web.accounts.sign_in import CHANGE_PASSWORD
 from controlplane.web.console_api import PREFIX as CONSOLE
 from tests.unit.controlplane.accounts.people import PASSWORD
 from tests.unit.controlplane.permissions.credentials import Belongings, Credential, Maker
@@ -189,7 +189,7 @@ PROFILE_CALLS: Final = {
 }
 PROFILE_LAST: Final = {
     # It ends the person's other sessions.
-    own_password.PATH: (
+    CHANGE_PASSWORD: (
         (
             "profile",
             NOTHING,

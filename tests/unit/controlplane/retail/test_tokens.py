@@ -13,8 +13,8 @@ from sqlalchemy import select
 
 from controlplane.retail import routes
 from controlplane.retail.credentials import clients, signing_keys
-from controlplane.retail.credentials.access_tokens import AUDIENCE, ISSUER
 from controlplane.retail.credentials.clients import REFRESH_LIFETIME
+from controlplane.retail.credentials.signing_keys import AUDIENCE, ISSUER
 from controlplane.settings import Settings
 from controlplane.storage.merchant.retail_tables import RefreshToken, RetailKey, SigningKey
 from controlplane.web.background import poll_changes

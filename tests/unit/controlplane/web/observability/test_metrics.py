@@ -19,7 +19,7 @@ from agent.wire.codec import encode
 from controlplane.operation.errors import unavailable
 from controlplane.web.app import build_app
 from controlplane.web.core import Core
-from controlplane.web.observability.listener import FOUND_HOLDS_S, beside
+from controlplane.web.observability.listener import COUNTS_CACHED_S, beside
 from tests.fixtures.payloads import small_venue
 from tests.paths import ROOT
 from tests.unit.controlplane.running_service import RunningService
@@ -209,7 +209,7 @@ async def test_devices_are_counted_once_in_a_while(
         assert await online() == 0
         await service.device().enrolled()
         assert await online() == 0
-        now_s[0] += FOUND_HOLDS_S
+        now_s[0] += COUNTS_CACHED_S
         assert await online() == 1
 
 
