@@ -1,10 +1,10 @@
-"""What time it is: the one place where the service reads the wall clock."""
+"""The clock of the service: the only module that reads the wall clock."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
 
 Clock = Callable[[], datetime]
-"""Tells the present moment, in UTC."""
+"""Returns the current time in UTC."""
 
 
 def system_clock() -> datetime:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from agent.presentation.report_csv import csv_of
 from agent.wire.codec import encode
 from controlplane.audit.messages import AuditRecord
-from controlplane.audit.reading import Wanted, entries
+from controlplane.audit.reading import AuditFilters, entries
 from controlplane.cli.arguments.audit import SHOWN
 from controlplane.cli.keys import in_database, require_database
 from controlplane.operation.records import record_of
@@ -37,7 +37,7 @@ def _records(session: Session, options: argparse.Namespace) -> list[AuditRecord]
     takes_all = options.json or options.csv or since is not None
     limit = options.limit or (None if takes_all else SHOWN)
     organization = None if options.of_nobody else options.organization
-    wanted = Wanted(by=options.by, since=since)
+    wanted = AuditFilters(by=options.by, since=since)
     return [record_of(AuditRecord, row) for row in entries(session, organization, wanted, limit)]
 
 
