@@ -1,4 +1,4 @@
-"""The ten operations over figures, each a row: three current ones, seven deprecated."""
+"""The registry of operations for figures: three current and seven deprecated ones."""
 
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ def _row(
 
 ANALYTICS: Final = Area(
     "analytics",
-    "How venues do: what was sold, given back and paid, by local days and hours.",
+    "Figures of venues: sales, refunds and payments by local days and hours.",
     (
         _row(routes.DASHBOARD, FiguresQuery, messages.Dashboard, operations.dashboard),
         _row(
