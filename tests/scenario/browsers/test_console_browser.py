@@ -331,7 +331,9 @@ def test_the_audit_log_has_it_all(people: dict[str, Any]) -> None:
         f"{tried} to sign in refused: the e-mail address or the password is wrong",
     ):
         assert line in log
-    assert any(line.startswith("ada@example.com created the API key till of the bar") for line in log)
+    assert any(
+        line.startswith("ada@example.com created the API key till of the bar") for line in log
+    )
     assert all("from 127.0.0.1" in each for each in people["credentials"])
     assert all(line.startswith("bob@example.com") for line in people["bob"])
 
