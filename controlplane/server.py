@@ -1,4 +1,4 @@
-"""The service as a process: uvicorn around the application, on loopback unless told otherwise."""
+"""The service process: uvicorn with the application."""
 
 import asyncio
 import gc
@@ -26,17 +26,17 @@ from controlplane.workers import parent_sentinel
 
 GRACE_S = 5
 IDLE_S = 5
-"""After it a connection without a call is closed: a proxy must forget it before."""
+"""Idle connections are closed after this time. A proxy must use a shorter one."""
 FILES_BESIDE = AWAITED_MAX + 512
-"""Connections that owe a request, those with one under way, and the database's."""
+"""File descriptors for connections with a request, for idle ones, and for the database."""
 BACKLOG = 512
 COLLECT_AFTER = 50_000
-"""Objects made between two looks for garbage. By Python's 700, a large body is looked through
-again and again while it becomes objects, which costs more than to read it."""
+"""Allocations between two garbage collections. With Python's default of 700, the collections while
+a large body is parsed cost more than parsing it."""
 
 
 class Server(uvicorn.Server):
-    """Says when it listens, ends the command streams at shutdown, and exits with 0 on a signal."""
+    """Reports when it listens, ends streams at shutdown, and exits with 0 on a signal."""
 
     def __init__(
         self, config: uvicorn.Config, core: Core, on_listening: Callable[[], None]
@@ -60,13 +60,12 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        # uvicorn would raise the signal again once it is done; a stop that was asked for is no
-        # failure.
+        # uvicorn would raise the signal again at the end, but a requested stop is not a failure.
         self.should_exit = True
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a listening-ready socket. Raises OSError in the operating system's words."""
+    """Return a bound socket. Raises OSError."""
     family, kind, protocol, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
@@ -82,8 +81,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def with_room_for_streams(settings: Settings) -> Settings:
-    """Raise the bound of open files to what the system permits, each stream is one, and return
-    settings with no more streams than it has room for."""
+    """Raise the limit of open files as far as the system allows, and limit the streams to it."""
     if sys.platform == "win32":
         return settings
     import resource
@@ -94,8 +92,7 @@ def with_room_for_streams(settings: Settings) -> Settings:
 
 
 def bounded_streams(settings: Settings, files: int) -> Settings:
-    """Leave some of the files that may be open to everything else, and some of the streams to other
-    organizations."""
+    """Return settings whose stream limits leave open files for everything else."""
     room = max(files - FILES_BESIDE, files // 2)
     if files < 0 or settings.streams_max <= room:  # RLIM_INFINITY is -1
         return settings
@@ -109,7 +106,7 @@ def url_of(listener: socket.socket) -> str:
 
 
 def announce(listener: socket.socket, metrics: MetricsListener | None = None) -> None:
-    """Print where the service listens: who started it waits for this line, or for systemd's."""
+    """Print and report to systemd where the service listens. Callers wait for this line."""
     sys.stdout.write(f"listening on {url_of(listener)}\n")
     if metrics is not None:
         sys.stdout.write(f"metrics on {url_of(metrics.socket)}/metrics\n")
@@ -131,7 +128,7 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT, or until the process that started this worker has ended.
 
-    ``others`` are served as ``listener`` is, and ``links`` sign browsers in.
+    ``others`` are more sockets to serve, and ``links`` sign in browsers.
     """
     set_up_logging(log_level, log_format)
     if metrics is not None and metrics.directory is not None:
@@ -147,8 +144,8 @@ def serve(
             log_config=None,
             access_log=False,
             server_header=False,
-            proxy_headers=False,  # whoever is on this machine could write them
-            date_header=False,  # the guard sends it, with the service's own clock
+            proxy_headers=False,  # every user of this machine could send them
+            date_header=False,  # the middleware sends it, with the service's own clock
             backlog=BACKLOG,
             timeout_graceful_shutdown=GRACE_S,
             timeout_keep_alive=IDLE_S,

@@ -1,7 +1,7 @@
 """Several processes that serve one listening socket, for a machine with several processors.
 
-Each is the whole service; what they have in common is the database, which tells them of each
-other's requests. One that dies is started again; all end with this process, however it ends.
+Each is a complete service. They share the database, which notifies them of each other's requests. A
+worker that dies is started again. All workers end with this process.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from agent.wire.sd_notify import Notifier
 log = logging.getLogger("controlplane.workers")
 GRACE_S = 10
 RESTART_AFTER_S = 1
-"""A process that cannot start must not be started over and over."""
+"""A process that cannot start is not restarted in a tight loop."""
 _spawn = multiprocessing.get_context("spawn")
 
 Work = Callable[[socket.socket, Callable[[], None]], None]
@@ -30,13 +30,13 @@ interpreter: a function of a module, or a `functools.partial` of one."""
 
 
 class _Stopped(Exception):
-    """A signal has come."""
+    """A signal was received."""
 
 
 def run_workers(
     count: int, work: Work, listener: socket.socket, on_listening: Callable[[], None]
 ) -> int:
-    """Run ``count`` processes until SIGTERM or SIGINT. Returns 1 if none of the first started."""
+    """Run ``count`` processes until SIGTERM or SIGINT. Returns 1 if none of them started."""
     ready = _spawn.Event()
     workers = [_start(work, listener, ready, place) for place in range(count)]
     try:
@@ -60,7 +60,7 @@ def parent_sentinel() -> int | None:
 
 
 def _start(work: Work, listener: socket.socket, ready: Event, place: int) -> SpawnProcess:
-    # One that is started in the place of another has its name: what it counts goes on.
+    # A replacement has the same name, so that its metrics continue.
     worker = _spawn.Process(target=work, args=(listener, ready.set), name=f"worker-{place}")
     worker.start()
     return worker
@@ -69,16 +69,16 @@ def _start(work: Work, listener: socket.socket, ready: Event, place: int) -> Spa
 def _replace_dead(
     workers: list[SpawnProcess], work: Work, listener: socket.socket, ready: Event
 ) -> None:
-    """Wait until one has died, and start another in its place."""
+    """Wait until a worker has died, and replace it."""
     notifier = Notifier()
-    # Only this process is watched by systemd: that it replaces the others is its sign of life.
-    look_s = notifier.watchdog_s / 4 or None
-    while not connection.wait([worker.sentinel for worker in workers], look_s):
+    # systemd monitors only this process, which is alive if it can replace workers.
+    timeout_s = notifier.watchdog_s / 4 or None
+    while not connection.wait([worker.sentinel for worker in workers], timeout_s):
         notifier.alive()
     time.sleep(RESTART_AFTER_S)
     for place, worker in enumerate(workers):
         if not worker.is_alive():
-            log.error("worker %s ended with %s, another is started", worker.pid, worker.exitcode)
+            log.error("worker %s ended with %s, starting another one", worker.pid, worker.exitcode)
             worker.close()
             workers[place] = _start(work, listener, ready, place)
 
@@ -97,15 +97,15 @@ def _end(workers: list[SpawnProcess]) -> None:
 
 @contextlib.contextmanager
 def _signals_raise() -> Iterator[None]:
-    """Turn the signals that ask for an end into an exception, which ends any waiting."""
+    """Turn SIGTERM and SIGINT into an exception, which ends any waiting."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise _Stopped
 
-    asked = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(each, stop) for each in asked]
+    signals = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(each, stop) for each in signals]
     try:
         yield
     finally:
-        for each, handler in zip(asked, before, strict=True):
+        for each, handler in zip(signals, before, strict=True):
             signal.signal(each, handler)

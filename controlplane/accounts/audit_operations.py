@@ -4,7 +4,7 @@ from typing import Final
 
 from controlplane.accounts.members.rules import require_owner
 from controlplane.audit.messages import PAGE_DEFAULT, AuditRecord, AuditReply, AuditRequest
-from controlplane.audit.reading import Wanted, entries
+from controlplane.audit.reading import AuditFilters, entries
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import Place
 from controlplane.operation.operation import Procedure, procedure
@@ -23,7 +23,7 @@ def audit(context: RequestContext, body: AuditRequest) -> AuditReply:
     size = body.size or PAGE_DEFAULT
     listing = (context.organization_id, "audit")
     before = None if body.cursor is None else context.cursors.read(listing, body.cursor).position
-    wanted = Wanted(by=body.by, area=body.area, before=before)
+    wanted = AuditFilters(by=body.by, area=body.area, before=before)
     rows = entries(context.session, context.caller.organization_id, wanted, size + 1)
     page = rows[:size]
     next_cursor = None

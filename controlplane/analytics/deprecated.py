@@ -1,4 +1,4 @@
-"""The deprecated operations: each answers with its part of what replaced it."""
+"""The deprecated operations. Each returns a part of its successor's reply."""
 
 from controlplane.analytics import messages
 from controlplane.analytics.parts import buckets_part, figures_part, items_part, trading_part
@@ -16,7 +16,7 @@ def chart(context: RequestContext, body: messages.FiguresQuery) -> messages.Char
 
 
 def sales(context: RequestContext, body: messages.NarrowedQuery) -> messages.Sales:
-    """Return the figures of a period, and the net of the days before."""
+    """Return the figures of a period, and the net of the period before."""
     asked = question(context, body)
     before = {each.currency: each.figures.net_cents for each in figures_part(asked.previous)}
     return messages.Sales(
@@ -34,7 +34,7 @@ def sales(context: RequestContext, body: messages.NarrowedQuery) -> messages.Sal
 
 
 def items(context: RequestContext, body: messages.NarrowedQuery) -> messages.Items:
-    """Return what was sold of what."""
+    """Return the sold items of a period."""
     asked = question(context, body)
     return messages.Items(windows=asked.windows, currencies=items_part(asked))
 
@@ -42,7 +42,7 @@ def items(context: RequestContext, body: messages.NarrowedQuery) -> messages.Ite
 def reconciliation(
     context: RequestContext, body: messages.NarrowedQuery
 ) -> messages.Reconciliation:
-    """Return what came in and went back by each method of payment."""
+    """Return payments and refunds of a period by method of payment."""
     asked = question(context, body)
     return messages.Reconciliation(
         windows=asked.windows,
@@ -74,7 +74,7 @@ def venues(context: RequestContext, body: messages.NarrowedQuery) -> messages.Ve
 
 
 def venue_pulse(context: RequestContext, body: messages.LocationQuery) -> messages.Pulse:
-    """Return when orders come in."""
+    """Return the number of orders by weekday and hour."""
     found = pulse(pulse_facts(context, place(context, body.location_id)))
     return messages.Pulse(
         venues=(

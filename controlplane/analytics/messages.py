@@ -1,4 +1,4 @@
-"""What the operations over figures take and answer (contract: analytics and reports).
+"""Messages of the operations for figures (contract: analytics and reports).
 
 Bodies, the financial summary and the financial pulse are the contract's; the replies that it does
 not show are ours, see docs/figures.md.
@@ -37,7 +37,7 @@ FullDate = Annotated[date, BeforeValidator(_read_date)]
 
 
 def _some(value: tuple[PaymentType, ...]) -> tuple[PaymentType, ...]:
-    # A bound of the field's own would be told beside each wrong item.
+    # A limit of the field would be reported in addition to each wrong item.
     if not value:
         raise PydanticCustomError("too_short", "must have at least 1 item")
     return value

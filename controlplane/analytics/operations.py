@@ -8,7 +8,7 @@ from controlplane.operation.context import RequestContext
 
 
 def dashboard(context: RequestContext, body: messages.FiguresQuery) -> messages.Dashboard:
-    """Return how a period went: figures beside those of the days before, what was sold, when."""
+    """Return figures of a period and of the period before, with items, trading days and hours."""
     asked = question(context, body)
     current = parts.period(asked)
     return messages.Dashboard.model_construct(
@@ -27,7 +27,7 @@ def dashboard(context: RequestContext, body: messages.FiguresQuery) -> messages.
 def financial_summary(
     context: RequestContext, body: messages.FiguresQuery
 ) -> messages.FinancialSummary:
-    """Return the figures, methods, locations and hours of a period, and of the days before."""
+    """Return figures, methods, locations and hours of a period and of the period before."""
     asked = question(context, body)
     return messages.FinancialSummary(
         current=parts.summary_period(asked), previous=parts.summary_period(asked.previous)
@@ -37,6 +37,6 @@ def financial_summary(
 def venue_financial_pulse(
     context: RequestContext, body: messages.LocationQuery
 ) -> messages.FinancialPulse:
-    """Return how today goes until now, beside yesterday until the same time."""
+    """Return the figures of today until now, and of yesterday until the same time."""
     facts = pulse_facts(context, place(context, body.location_id))
     return messages.FinancialPulse(venues=(pulse(facts),))

@@ -1,4 +1,4 @@
-"""The parts of a dashboard, each read once; deprecated operations answer with one of them."""
+"""The parts of a dashboard. Deprecated operations return one of them."""
 
 from controlplane.analytics import messages
 from controlplane.analytics.question import Question
@@ -34,7 +34,7 @@ def summary_period(question: Question) -> messages.SummaryPeriod:
 
 def buckets_part(question: Question) -> tuple[messages.CurrencyBuckets, ...]:
     found = buckets(question.places, question.reader.hours(question.stretches))
-    # Not validated again: there may be tens of thousands.
+    # Without validation: there may be tens of thousands.
     return tuple(
         messages.CurrencyBuckets.model_construct(
             currency=currency, buckets=tuple(found.get(currency, ()))

@@ -1,4 +1,4 @@
-"""What a pulse is taken from: hours out of the rollups, and of two hours the sales themselves."""
+"""Reads the facts for a pulse: hours from the rollups, and the sales of two hours."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -23,8 +23,8 @@ def pulse_facts(context: RequestContext, place: Place) -> PulseFacts:
     today = hour // HOURS
     reader = Reader(context.session, context.caller.organization_id)
     nets, orders = {}, {}
-    looked_at = Stretch(Days(today - ACTIVITY_DAYS, today), (place.position,))
-    for _location, at, currency, *columns in reader.hours([looked_at]):
+    stretch = Stretch(Days(today - ACTIVITY_DAYS, today), (place.position,))
+    for _location, at, currency, *columns in reader.hours([stretch]):
         sums = HourSums(*columns)
         nets[currency, at] = sums.gross - sums.discount - sums.refund
         orders[currency, at] = sums.sale_count
@@ -61,7 +61,7 @@ def pulse_facts(context: RequestContext, place: Place) -> PulseFacts:
 def _net(
     context: RequestContext, place: Place, hour: int, counts: Callable[[datetime], bool]
 ) -> dict[str, int]:
-    """Return, by currency, the net of the moments of a local hour that ``counts`` takes."""
+    """Return the net of a local hour by currency, limited to times that ``counts`` accepts."""
     found: defaultdict[str, int] = defaultdict(int)
     day = hour // HOURS
     for start, end in intervals(place.clock.zone, day, day):

@@ -1,4 +1,4 @@
-"""What is asked, by whom, about which locations and local days."""
+"""A query for figures: the locations and local days that a caller requests."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Locations, each with the local days it is asked about."""
+    """The locations of a query, each with its local days."""
 
     days: dict[Place, Days]
     reader: Reader
@@ -42,7 +42,7 @@ class Question:
 
 
 def question(context: RequestContext, body: FiguresQuery) -> Question:
-    """Return the question. Raises a refusal: a foreign location, or dates that make no window."""
+    """Return the query. Raises a refusal for a foreign location or invalid dates."""
     asked = PeriodAsked(body.period, body.first, body.last)
     own = place(context, body.location_id)
     places = [own] if body.location_mode == "single" else visible_places(context)
@@ -56,7 +56,7 @@ def question(context: RequestContext, body: FiguresQuery) -> Question:
 def days_of(
     context: RequestContext, places: Iterable[Place], asked: PeriodAsked
 ) -> dict[Place, Days]:
-    """Return the local days that are meant at each place. Raises a refusal."""
+    """Return the local days of each location. Raises a refusal."""
     try:
         return {each: days_asked(asked, each.clock, context.now) for each in places}
     except PeriodError as error:
@@ -72,7 +72,7 @@ def place(context: RequestContext, location_id: str) -> Place:
             Location.currency != NO_CURRENCY,
         )
     ).first()
-    # Who may not see a location does not learn whether it exists.
+    # Checked first, so that the reply does not reveal whether a foreign location exists.
     context.visit(context.caller.organization_id, location_id, "location")
     if row is None:
         raise not_found("location")

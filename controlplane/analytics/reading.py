@@ -1,4 +1,4 @@
-"""Rollups out of the database, as the figures take them."""
+"""Reads rollups from the database for the figures."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,15 +22,15 @@ from controlplane.storage.statements import in_steps
 
 TRADED: Final = ("gross", "discount", "sale_count", "undone")
 Part = TypeVar("Part", DaySums, ItemSums)
-Told = tuple[str, Mapping[str, Any], Part]
+SumsByColumns = tuple[str, Mapping[str, Any], Part]
 """A currency, the values of columns, and sums."""
 Types = Collection[str] | None
-"""Types of payment that are asked for; None for all."""
+"""Requested types of payment; None means all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Locations, by position, whose question is about the same local days."""
+    """Locations, by position, with the same local days."""
 
     days: Days
     locations: tuple[int, ...]
@@ -48,7 +48,7 @@ def stretches(days: Mapping[Place, Days]) -> list[Stretch]:
 
 
 class Reader:
-    """Reads for one question. ``types`` narrows it to what was paid so."""
+    """Reads the data of one query. ``types`` limits it to these types of payment."""
 
     def __init__(self, session: Session, organization_id: str, types: Types = None) -> None:
         self._session = session
@@ -74,7 +74,7 @@ class Reader:
         return dict(found)
 
     def hours(self, asked: Iterable[Stretch]) -> Iterator[HourRow]:
-        """Give the hours with any movement, of all types of payment, by location and hour."""
+        """Yield the hours with movements, of all types of payment, by location and hour."""
         hours = rollup_tables.HourRollup.__table__.c
         for stretch in asked:
             first, last = stretch.days.hours
@@ -108,19 +108,21 @@ class Reader:
                     found[currency][snapshot] = plus(known, ItemSums(*sums))
         return dict(found)
 
-    def days(self, asked: Iterable[Stretch], columns: Sequence[str]) -> Iterator[Told[DaySums]]:
-        """Give sums by currency and these columns of the rollup of days."""
-        return self._told(rollup_tables.DayRollup, DaySums, asked, columns)
+    def days(
+        self, asked: Iterable[Stretch], columns: Sequence[str]
+    ) -> Iterator[SumsByColumns[DaySums]]:
+        """Yield sums by currency and these columns of the rollup of days."""
+        return self._sums_by(rollup_tables.DayRollup, DaySums, asked, columns)
 
     def item_days(
         self, asked: Iterable[Stretch], columns: Sequence[str]
-    ) -> Iterator[Told[ItemSums]]:
-        """Give sums by currency, snapshot and these columns of the rollup of articles' days."""
-        return self._told(rollup_tables.ItemDayRollup, ItemSums, asked, ("snapshot", *columns))
+    ) -> Iterator[SumsByColumns[ItemSums]]:
+        """Yield sums by currency, snapshot and these columns of the rollup of articles."""
+        return self._sums_by(rollup_tables.ItemDayRollup, ItemSums, asked, ("snapshot", *columns))
 
-    def _told(
+    def _sums_by(
         self, rollup: Any, of: type[Part], asked: Iterable[Stretch], columns: Sequence[str]
-    ) -> Iterator[Told[Part]]:
+    ) -> Iterator[SumsByColumns[Part]]:
         key = ("currency", *columns)
         for stretch in asked:
             for currency, *row in self._sum(rollup, key, stretch):
@@ -140,7 +142,7 @@ class Reader:
         }
 
     def categories(self, snapshots: Collection[int]) -> dict[int, str | None]:
-        """Return the category that each was in when it was sold."""
+        """Return the category of each snapshot at the time of the sale."""
         rows = self._snapshots(snapshots, LineSnapshot.category_id)
         return {position: _text(category) for position, category in rows}
 
@@ -150,9 +152,9 @@ class Reader:
             yield from self._rows(query.where(LineSnapshot.position.in_(some)))
 
     def _pieces(self, days: Days) -> Iterator[tuple[Any, Days]]:
-        """Give the tables and the days, or spans, that together are ``days``."""
+        """Yield tables with days or spans that together cover ``days``."""
         first, last = -(-days.first // SPAN_DAYS), (days.last + 1) // SPAN_DAYS - 1
-        # Spans do not tell how it was paid.
+        # Spans do not contain the type of payment.
         if self._types is not None or first > last:
             yield rollup_tables.ItemDayRollup, days
             return
@@ -169,8 +171,8 @@ class Reader:
         stretch: Stretch,
         names: Collection[str] | None = None,
     ) -> Sequence[Sequence[Any]]:
-        """Sum up the columns of these names, or all of them."""
-        # Plain columns: the ORM would look at each of tens of thousands of rows once more.
+        """Return sums of these columns, or of all."""
+        # Plain columns: the ORM would process each of tens of thousands of rows again.
         columns = rollup.__table__.c
         keys = [columns[name] for name in key]
         sums = [
@@ -206,5 +208,5 @@ def _text(value: UUID | None) -> str | None:
 
 
 def _total(column: ColumnElement[Any]) -> ColumnElement[Any]:
-    # PostgreSQL adds whole numbers up to a numeric, which is read as a Decimal.
+    # PostgreSQL returns sums of integers as numeric, which would become a Decimal.
     return cast(func.sum(column), BigInteger)

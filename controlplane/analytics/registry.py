@@ -1,4 +1,4 @@
-"""The ten operations over figures, each a row: three current ones, seven deprecated."""
+"""The registry of operations for figures: three current and seven deprecated ones."""
 
 from functools import partial
 from typing import Final
@@ -11,7 +11,7 @@ _old = partial(_row, successor=routes.DASHBOARD)
 
 ANALYTICS: Final = Area(
     "analytics",
-    "How venues do: what was sold, given back and paid, by local days and hours.",
+    "Figures of venues: sales, refunds and payments by local days and hours.",
     (
         _row(routes.DASHBOARD, operations.dashboard),
         _row(routes.VENUE_FINANCIAL_PULSE, operations.venue_financial_pulse),

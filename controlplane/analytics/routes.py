@@ -1,4 +1,4 @@
-"""Where the operations over figures live: paths below the service's base address."""
+"""Paths of the operations for figures, below the service's base address."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Which locations a console may show figures of: beside the contract, with the same keys."""
+"""The console's list of locations with figures. The contract does not define it."""
 
 from typing import Final
 
@@ -13,11 +13,11 @@ LISTED_MAX: Final = 500
 
 
 class VenuesRequest(Exact):
-    """The body of a call that has nothing to say."""
+    """An empty body."""
 
 
 class ListedVenue(Tolerant):
-    """``currency`` is what it usually takes; ``time_zone`` that of its days."""
+    """A location. ``currency`` is the one it usually takes, ``time_zone`` that of its days."""
 
     location_id: str
     name: str
@@ -27,14 +27,14 @@ class ListedVenue(Tolerant):
 
 
 class VenuesReply(Tolerant):
-    """By name; ``omitted_count`` more are not listed."""
+    """Locations by name. ``omitted_count`` is the number of those that are not listed."""
 
     venues: Array[ListedVenue]
     omitted_count: Count
 
 
 def venue_list(context: RequestContext, _body: VenuesRequest) -> VenuesReply:
-    """List the locations that the caller may see; none where there is no merchant."""
+    """Return the locations with figures that the caller may see."""
     seen = (Location.organization_id == context.caller.organization_id) & (
         Location.currency != NO_CURRENCY
     )

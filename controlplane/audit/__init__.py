@@ -1,1 +1,1 @@
-"""Who changed what, by which credential: written with the change, read by owners."""
+"""The audit log: written together with each change, read by owners."""

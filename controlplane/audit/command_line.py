@@ -1,4 +1,4 @@
-"""What the command line did, for the audit log: whoever may work on the database itself."""
+"""Audit entries for the command line, which works on the database directly."""
 
 from datetime import datetime
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""What the console asks of the audit log, and what it is told."""
+"""Messages of the console's operation for the audit log."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -31,7 +31,7 @@ Area = Literal[
 
 
 class AuditRequest(Exact):
-    """``by`` is part of a person's or key's name, ``area`` what it is about."""
+    """``by`` is a part of the name of a user or key, ``area`` the subject of the operation."""
 
     by: Absent[Annotated[str, Field(min_length=1, max_length=128), *STORABLE]] = None
     area: Absent[Area] = None
@@ -40,7 +40,7 @@ class AuditRequest(Exact):
 
 
 class AuditRecord(Tolerant):
-    """Names are as they were then. ``subject_id`` is empty where there is none."""
+    """An entry with the names of that time. ``subject_id`` is empty without a subject."""
 
     at: datetime
     actor_kind: ActorKind
@@ -59,7 +59,7 @@ class AuditRecord(Tolerant):
 
 
 class AuditReply(Tolerant):
-    """Newest first."""
+    """A page of entries, newest first."""
 
     entries: Array[AuditRecord]
     next_cursor: str | None

@@ -1,4 +1,4 @@
-"""The audit log as it is read: newest first, by who did it and what it was about."""
+"""Reads the audit log, newest entries first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +11,13 @@ from controlplane.storage.audit_tables import AuditEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """``by`` is part of a name, or the end of an API key; ``area`` the word before an operation's
-    point; ``before`` the position from which a page goes on. None wants all.
+class AuditFilters:
+    """Filters; None means all entries.
+
+    Attributes:
+        by: part of a name, or the end of an API key.
+        area: first part of the operation's name.
+        before: position of the last entry of the previous page.
     """
 
     by: str | None = None
@@ -23,25 +27,25 @@ class Wanted:
 
 
 def entries(
-    session: Session, organization_id: str | None, wanted: Wanted, limit: int | None = None
+    session: Session, organization_id: str | None, filters: AuditFilters, limit: int | None = None
 ) -> Sequence[AuditEntry]:
-    """Return the lines of an organization, newest first; of None those that are nobody's."""
+    """Return the entries of an organization; None means entries without one."""
     query = select(AuditEntry).where(AuditEntry.organization_id == organization_id)
-    query = query.where(*_conditions(wanted)).order_by(AuditEntry.position.desc())
+    query = query.where(*_conditions(filters)).order_by(AuditEntry.position.desc())
     return session.scalars(_cut(query, limit)).all()
 
 
-def _conditions(wanted: Wanted) -> list[ColumnElement[bool]]:
+def _conditions(filters: AuditFilters) -> list[ColumnElement[bool]]:
     found: list[ColumnElement[bool]] = []
-    if wanted.by:
-        name = func.lower(AuditEntry.actor_name).contains(wanted.by.lower(), autoescape=True)
-        found.append(or_(name, AuditEntry.credential_hint == wanted.by.removeprefix("…")))
-    if wanted.area:
-        found.append(AuditEntry.operation.startswith(f"{wanted.area}.", autoescape=True))
-    if wanted.since is not None:
-        found.append(AuditEntry.at >= wanted.since)
-    if wanted.before is not None:
-        found.append(AuditEntry.position < wanted.before)
+    if filters.by:
+        name = func.lower(AuditEntry.actor_name).contains(filters.by.lower(), autoescape=True)
+        found.append(or_(name, AuditEntry.credential_hint == filters.by.removeprefix("…")))
+    if filters.area:
+        found.append(AuditEntry.operation.startswith(f"{filters.area}.", autoescape=True))
+    if filters.since is not None:
+        found.append(AuditEntry.at >= filters.since)
+    if filters.before is not None:
+        found.append(AuditEntry.position < filters.before)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Old lines of the audit log go, some in each transaction, so that no call waits for long."""
+"""Deletes old audit entries in small transactions, so that no call waits for long."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final, cast
@@ -12,7 +12,7 @@ ROWS_A_STEP: Final = 200
 
 
 def delete_old_entries(session: Session, now: datetime, keep: timedelta) -> int:
-    """Delete some of what is older than ``keep``. Returns how many; 0 when nothing is left."""
+    """Delete some entries older than ``keep``. Returns how many; 0 if none is left."""
     old = select(AuditEntry.position).where(AuditEntry.at < now - keep).limit(ROWS_A_STEP)
     statement = delete(AuditEntry).where(AuditEntry.position.in_(session.scalars(old).all()))
     done = session.execute(statement, execution_options={"synchronize_session": False})

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from agent.presentation.report_csv import csv_of
 from agent.wire.codec import to_plain
 from controlplane.audit.messages import AuditRecord
-from controlplane.audit.reading import Wanted, entries
+from controlplane.audit.reading import AuditFilters, entries
 from controlplane.cli.arguments.database import AUDIT_SHOWN
 from controlplane.cli.chosen_database import in_database
 from controlplane.cli.screen.output import print_json, print_records, write_exactly
@@ -43,7 +43,7 @@ def _records(session: Session, options: argparse.Namespace) -> list[AuditRecord]
     has_no_limit = options.json or options.csv or since is not None
     limit = options.limit or (None if has_no_limit else AUDIT_SHOWN)
     organization = None if options.of_nobody else options.organization
-    wanted = Wanted(by=options.by, since=since)
+    wanted = AuditFilters(by=options.by, since=since)
     return [record_of(AuditRecord, row) for row in entries(session, organization, wanted, limit)]
 
 

@@ -1,4 +1,4 @@
-// The views of people: profile, members, audit log and support, and what they need of the page around them.
+// The views of accounts: profile, members, audit log and support.
 
 import { FILTERS, fetchAudit, showAudit } from "./audit.js";
 import { fetchMembers, showMembers } from "./members.js";
@@ -7,8 +7,8 @@ import { fetchSupport, showSupport } from "./support.js";
 
 const PATHS = ["profile", "members", "audit", "support"];
 
-// `hooks`: refresh, left (nobody is signed in any more), attempt (an action, then refresh),
-// pages (how many are shown), more (one more), filter (another address of a view).
+// `hooks`: refresh, left (the session has ended), attempt (an action, then refresh), pages (number of
+// pages), more (one more page), filter (new filters in the address).
 export function accountViews(hooks) {
   const rows = () => null;
   return {

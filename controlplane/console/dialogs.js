@@ -1,11 +1,11 @@
-// A dialog over the view: opened, and the focus back where it came from; and what a menu does.
+// Opens dialogs and returns the focus afterwards; keyboard behavior of menus.
 
 const unfinished = new WeakMap();
 
-// The view may be drawn anew meanwhile: what opened the dialog is found again by its id.
+// The view may be replaced meanwhile: the opener is found again by its id.
 export function openDialog(dialog, closed) {
   const opener = document.activeElement?.id;
-  // It tells that it was closed a moment later: who is quick has opened it again by then.
+  // The close event arrives later: the dialog may already be open again.
   unfinished.get(dialog)?.();
   unfinished.set(dialog, () => {
     unfinished.delete(dialog);
@@ -17,14 +17,14 @@ export function openDialog(dialog, closed) {
   dialog.showModal();
 }
 
-// What is gone or can do nothing now leaves the focus to the view.
+// If the element is gone or disabled, the view gets the focus.
 export function focusOn(id) {
   const wanted = id && document.getElementById(id);
   if (wanted && !wanted.disabled) wanted.focus({ preventScroll: true });
   else document.getElementById("view").focus({ preventScroll: true });
 }
 
-// As a menu does: Escape closes it, and so does going on.
+// Escape closes the menu, and so does leaving it.
 export function asMenu(menu) {
   menu.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !menu.open) return;

@@ -1,4 +1,4 @@
-// Files for other programs: a list of devices as CSV or JSON, a report as a page or JSON.
+// Downloads: the list of devices as CSV or JSON, a report as a page or JSON.
 
 import { callConsole } from "./facade.js";
 import { nameOf, placeOf, reportedAt } from "./device_names.js";
@@ -30,7 +30,7 @@ export async function saveList(kind, filters) {
   else save(`\ufeff${csv(rows)}`, "text/csv", `devices-${today()}.csv`);
 }
 
-// RFC 4180. A text that a spreadsheet would take for a formula is kept a text.
+// RFC 4180. A quote prevents that a spreadsheet evaluates a text as a formula.
 export function csv(rows) {
   const cell = (value) => `"${String(value).replace(/^(?=[=+\-@\t\r])/, "'").replaceAll('"', '""')}"`;
   const lines = [Object.keys(COLUMNS), ...rows.map((row) => Object.values(COLUMNS).map((of) => of(row)))];

@@ -1,18 +1,17 @@
-// Dialogs that ask: for values, until what they are for has worked; whether to go on; and one that
-// shows a secret once.
+// Dialogs: a form, a confirmation, and one that shows a secret once.
 
 import { openDialog } from "./dialogs.js";
 import { element } from "./elements.js";
 
 const at = (id) => document.getElementById(id);
-export const PLACES_HINT = "One location id a line. Empty means every location.";
+export const LOCATIONS_HINT = "One location id per line. Empty means every location.";
 
-export const placesOf = (text) => [...new Set(text.split("\n").map((each) => each.trim()).filter(Boolean))];
-export const inPlaces = (locations) => locations.length ? locations.join(", ") : "every location";
+export const parseLocations = (text) => [...new Set(text.split("\n").map((each) => each.trim()).filter(Boolean))];
+export const describeLocations = (locations) => locations.length ? locations.join(", ") : "every location";
 
-// `fields` are { name, label, type, value, options, hint, ... }; `act` takes their values by name.
-// What goes wrong is said in the dialog, which stays; what `act` returns is called when it is closed,
-// and `left` where nobody is signed in any more.
+// `fields` are { name, label, type, value, options, hint, ... }; `act` gets their values by name. An
+// error is shown in the dialog, which stays open. After it closes, the function that `act` returned is
+// called. `left` is called if the session has ended.
 export function openForm({ title, text, fields, action }, act, left) {
   const dialog = at("form");
   const problem = element("p", { class: "problem", role: "alert" });
@@ -37,7 +36,7 @@ export function openForm({ title, text, fields, action }, act, left) {
   } },
     element("h2", { id: "form-title" }, title),
     text ? element("p", {}, text) : null,
-    ...fields.map(asked),
+    ...fields.map(fieldOf),
     problem,
     element("div", { class: "actions" },
       element("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), submit));
@@ -46,7 +45,7 @@ export function openForm({ title, text, fields, action }, act, left) {
   form.querySelector("input, select, textarea")?.focus();
 }
 
-function asked({ name, label, type = "text", value = "", options, hint, ...others }) {
+function fieldOf({ name, label, type = "text", value = "", options, hint, ...others }) {
   const id = `form-${name}`;
   const described = hint ? { "aria-describedby": `${id}-hint` } : {};
   const attributes = { id, name, ...described, ...others };
@@ -69,18 +68,18 @@ export function confirmed({ title, text, keep, action }, act) {
   });
 }
 
-// It is in the page for as long as the dialog is open.
+// The secret is in the page only while the dialog is open.
 export function showSecret({ title, text, value }) {
   const dialog = at("form");
   const field = element("input", { id: "secret", class: "mono", readonly: true, value, "aria-label": title });
-  const told = element("span", { role: "status", class: "sub" });
+  const status = element("span", { role: "status", class: "sub" });
   const copy = async () => {
     field.select();
     try {
       await navigator.clipboard.writeText(value);
-      told.textContent = "Copied.";
+      status.textContent = "Copied.";
     } catch {
-      told.textContent = "Selected: copy it by the keyboard.";  // without TLS there is no clipboard
+      status.textContent = "Selected. Copy it with the keyboard.";  // without TLS there is no clipboard
     }
   };
   openDialog(dialog, () => dialog.replaceChildren());
@@ -88,6 +87,6 @@ export function showSecret({ title, text, value }) {
     element("h2", { id: "form-title" }, title),
     element("p", {}, text),
     element("div", { class: "secret" }, field, element("button", { type: "button", id: "copy", onclick: copy }, "Copy")),
-    element("div", { class: "actions" }, told, element("button", { class: "primary", id: "secret-done" }, "Done"))));
+    element("div", { class: "actions" }, status, element("button", { class: "primary", id: "secret-done" }, "Done"))));
   field.select();
 }

@@ -1,4 +1,4 @@
-// Who was invited says who they are: a link is opened once, and its code is known to nobody else.
+// Joining with an invitation link.
 
 import { authenticate, forgetKey } from "./facade.js";
 import { findPerson } from "./signing_in.js";
@@ -8,7 +8,7 @@ let code = "";
 
 export const codeOfInvitation = () => location.hash.match(/^#\/join\/([\w-]+)$/)?.[1] || "";
 
-// Shows the form of the link in the address. Raises where the link is worth nothing.
+// Shows the form for the link in the address. Throws if the link is invalid.
 export async function showJoining(wanted) {
   const { email, organization, role } = await authenticate("invitation", { code: wanted });
   code = wanted;
@@ -27,7 +27,7 @@ export function prepareJoining(entered) {
     at("sign-in-problem").textContent = "";
     try {
       await authenticate("join", { code, name: at("join-name").value.trim(), password });
-      history.replaceState(null, "", "/#/");  // the link is worth nothing any more
+      history.replaceState(null, "", "/#/");  // the link is used up
       forgetKey();
       await authenticate("sign-in/email", { email, password });
       await findPerson();

@@ -1,9 +1,8 @@
-// Who is signed in: where, by which browsers, with which API keys of their own, and which programs
-// they let read.
+// The profile of the signed-in user: organization, sessions, API keys and programs with access.
 
 import { callConsole } from "./facade.js";
 import { element, pill, replace, when } from "./elements.js";
-import { PLACES_HINT, confirmed, inPlaces, openForm, placesOf, showSecret } from "./forms.js";
+import { LOCATIONS_HINT, confirmed, describeLocations, openForm, parseLocations, showSecret } from "./forms.js";
 import { knowPerson } from "./signing_in.js";
 
 const at = (id) => document.getElementById(id);
@@ -23,7 +22,7 @@ export function showProfile(data, view, hooks) {
   at("new-key").onclick = () => newKey(here, hooks);
   replace(at("who"),
     element("h1", {}, data.user.name),
-    element("p", { class: "lede" }, `${data.user.email} · ${here.role} of ${here.name || here.id}, at ${inPlaces(here.locations)}`));
+    element("p", { class: "lede" }, `${data.user.email} · ${here.role} of ${here.name || here.id}, at ${describeLocations(here.locations)}`));
   replace(at("keys"), keys(data.keys, hooks));
   replace(at("grants"), grants(data, hooks));
   replace(at("sessions"), sessions(data.sessions, hooks));
@@ -41,23 +40,23 @@ function build(view, hooks) {
     element("div", { class: "actions" }, element("button", { type: "button", id: "change-password", onclick: () => newPassword(hooks) }, "Change password")),
     element("p", { class: "problem", role: "alert", id: "account-problem" }),
     section("keys", "Your API keys", element("button", { type: "button", id: "new-key" }, "New key")),
-    section("grants", "Programs that you let read"),
-    section("sessions", "Where you are signed in", element("button", { type: "button", id: "end-others" }, "Sign out everywhere else")),
+    section("grants", "Programs with access"),
+    section("sessions", "Sessions", element("button", { type: "button", id: "end-others" }, "Sign out everywhere else")),
     element("div", { id: "elsewhere" })));
 }
 
 function keys(rows, hooks) {
-  if (!rows.length) return element("p", { class: "empty" }, "You have none. An agent or a program acts as you with a key, cut to what the key may do.");
+  if (!rows.length) return element("p", { class: "empty" }, "You have no API keys. With a key, an agent or program acts as you, within the limits of the key.");
   return element("ul", { class: "cards people" }, ...rows.map((key) => element("li", {},
     element("div", {},
       element("span", { class: "name" }, key.name), " ", element("span", { class: "sub mono" }, `…${key.hint}`),
-      element("p", { class: "sub" }, `${key.canWrite ? "Reads and writes" : "Only reads"}, at ${inPlaces(key.locations)}`),
-      element("p", { class: "sub" }, "Made ", when(key.createdAt), " · used ", key.lastUsedAt ? when(key.lastUsedAt) : "never")),
+      element("p", { class: "sub" }, `${key.canWrite ? "Reads and writes" : "Only reads"}, at ${describeLocations(key.locations)}`),
+      element("p", { class: "sub" }, "Created ", when(key.createdAt), " · used ", key.lastUsedAt ? when(key.lastUsedAt) : "never")),
     element("button", { type: "button", class: "danger", id: `revoke-${key.id}`, "aria-label": `Revoke ${key.name}`, onclick: () => revokeKey(key, hooks) }, "Revoke"))));
 }
 
 function grants({ grants: rows, organizations, organizationId }, hooks) {
-  if (!rows.length) return element("p", { class: "empty" }, "There are none. An assistant that asks you to read your business data is listed here once you allow it.");
+  if (!rows.length) return element("p", { class: "empty" }, "No program has access. An assistant that you allow to read your business data is listed here.");
   const names = new Map(organizations.map((each) => [each.id, each.name || each.id]));
   return element("ul", { class: "cards people" }, ...rows.map((grant) => element("li", {},
     element("div", {},
@@ -69,7 +68,7 @@ function grants({ grants: rows, organizations, organizationId }, hooks) {
 }
 
 function endGrant(grant, hooks) {
-  confirmed({ title: `Stop ${grant.clientName}?`, text: "It may read no more. It can ask you again.", keep: "Let it read", action: "Stop it" },
+  confirmed({ title: `Stop ${grant.clientName}?`, text: "It can no longer read your data. It can request access again.", keep: "Keep", action: "Stop" },
     () => hooks.attempt(() => callConsole("profile/end-grant", { grantId: grant.id })));
 }
 
@@ -88,33 +87,33 @@ function elsewhere({ organizations, organizationId }, hooks) {
   if (!others.length) return [];
   return [element("section", {}, element("h2", {}, "Your other organizations"),
     element("ul", { class: "cards people" }, ...others.map((each) => element("li", {},
-      element("div", {}, element("span", { class: "name" }, each.name || each.id), element("p", { class: "sub" }, `${each.role}, at ${inPlaces(each.locations)}`)),
+      element("div", {}, element("span", { class: "name" }, each.name || each.id), element("p", { class: "sub" }, `${each.role}, at ${describeLocations(each.locations)}`)),
       element("button", { type: "button", id: `choose-${each.id}`, onclick: () =>
         hooks.attempt(async () => {
           await callConsole("profile/choose-organization", { organizationId: each.id });
-          location.reload();  // nothing that is shown is of the other one
-        }) }, "Go there")))))];
+          location.reload();  // everything on the page belongs to the other one
+        }) }, "Switch")))))];
 }
 
 function newKey(here, hooks) {
   const grants = [["read", "Only read"], ["write", "Read and write, as an agent"]];
   openForm({
-    title: "New API key", action: "Make the key",
+    title: "New API key", action: "Create key",
     text: "It acts as you, and ends with your membership.",
     fields: [
-      { name: "name", label: "Name", required: true, maxlength: 128, autocomplete: "off", hint: "What it is for: it is named in lists." },
-      { name: "grant", label: "What it may do", options: here.role === "viewer" ? grants.slice(0, 1) : grants },
-      { name: "places", label: "Locations", type: "lines", hint: PLACES_HINT },
+      { name: "name", label: "Name", required: true, maxlength: 128, autocomplete: "off", hint: "Shown in lists." },
+      { name: "grant", label: "Permission", options: here.role === "viewer" ? grants.slice(0, 1) : grants },
+      { name: "places", label: "Locations", type: "lines", hint: LOCATIONS_HINT },
     ],
   }, async ({ name, grant, places }) => {
-    const made = await callConsole("profile/create-key", { name: name.trim(), canWrite: grant === "write", locations: placesOf(places) });
+    const made = await callConsole("profile/create-key", { name: name.trim(), canWrite: grant === "write", locations: parseLocations(places) });
     hooks.refresh();
-    return () => showSecret({ title: `The key ${made.key.name}`, text: "It is shown only now, and kept nowhere: copy it to where it is used.", value: made.secret });
+    return () => showSecret({ title: `The key ${made.key.name}`, text: "It is not stored and not shown again. Copy it now.", value: made.secret });
   }, hooks.left);
 }
 
 function revokeKey(key, hooks) {
-  confirmed({ title: `Revoke ${key.name}?`, text: "What uses it is refused within seconds. It does not come back.", keep: "Keep it", action: "Revoke" },
+  confirmed({ title: `Revoke ${key.name}?`, text: "Programs with this key are refused within seconds. You cannot undo this.", keep: "Keep", action: "Revoke" },
     () => hooks.attempt(() => callConsole("profile/revoke-key", { keyId: key.id })));
 }
 
@@ -124,7 +123,7 @@ function endOthers(others, hooks) {
       try {
         await callConsole("profile/end-session", { sessionId: each.id });
       } catch (error) {
-        if (error.status !== 404) throw error;  // it has ended by itself
+        if (error.status !== 404) throw error;  // it has already ended
       }
     }
   });
@@ -132,15 +131,15 @@ function endOthers(others, hooks) {
 
 function newPassword(hooks) {
   openForm({
-    title: "Change password", action: "Change it",
-    text: "You are signed out everywhere else. Your keys stay.",
+    title: "Change password", action: "Change",
+    text: "Your other sessions end. Your API keys stay valid.",
     fields: [
-      { name: "old", label: "Password until now", type: "password", required: true, autocomplete: "current-password" },
+      { name: "old", label: "Current password", type: "password", required: true, autocomplete: "current-password" },
       { name: "password", label: "New password", type: "password", required: true, minlength: PASSWORD_MIN, maxlength: 256, autocomplete: "new-password", hint: `At least ${PASSWORD_MIN} characters.` },
       { name: "again", label: "New password again", type: "password", required: true, autocomplete: "new-password" },
     ],
   }, async ({ old, password, again }) => {
-    if (password !== again) throw new Error("The two new passwords are not the same.");
+    if (password !== again) throw new Error("The two new passwords differ.");
     await callConsole("profile/change-password", { oldPassword: old, newPassword: password });
     at("announced").textContent = "Your password is changed.";
     hooks.refresh();

@@ -1,4 +1,4 @@
-// One report as the page it is rendered to, in a frame that may do nothing.
+// A report: its rendered page in a sandboxed frame.
 
 import { callConsole, call, reportPage, reportTable } from "./facade.js";
 import { asMenu } from "./dialogs.js";
@@ -6,7 +6,7 @@ import { element, exact, pill } from "./elements.js";
 import { nameOf } from "./device_names.js";
 import { fileName, save } from "./downloads.js";
 
-// Which tables a report of each kind has (agent/presentation/report_csv.py).
+// The tables of each kind of report (agent/presentation/report_csv.py).
 const TABLES = { network: ["hosts", "endpoints", "printers"], application: ["facts"] };
 
 export async function fetchReport(reportId) {

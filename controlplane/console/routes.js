@@ -1,4 +1,4 @@
-// Which view an address is of.
+// Parses the address into a view.
 
 import { accountRoute } from "./accounts.js";
 import { FILTERS } from "./devices.js";
@@ -14,6 +14,6 @@ export function routeOf(hash) {
   return { view: "devices", filters: Object.fromEntries(FILTERS.filter((name) => wanted.has(name)).map((name) => [name, wanted.get(name)])) };
 }
 
-// The link of the bar that is of a view, if any is.
+// The navigation link of a view.
 const PARTS = { home: "home", figures: "figures", venue: "figures", profile: "", members: "", audit: "", support: "" };
 export const partOf = (view) => PARTS[view] ?? "devices";

@@ -1,4 +1,4 @@
-// Who looks at the console: a person whom the browser's cookie names, or an API key of this tab.
+// Authentication: the user of the session cookie, or an API key of this tab.
 
 import { callConsole, authenticate, forgetKey, hasKey, keepKey } from "./facade.js";
 import { asMenu } from "./dialogs.js";
@@ -8,16 +8,16 @@ let person = null;
 
 export const isSignedIn = () => hasKey() || person !== null;
 
-// What the person is in the organization that the session is of; null for a key.
+// The membership in the session's organization; null for a key.
 export const membership = () =>
   person && person.organizations.find((each) => each.id === person.organizationId) || null;
 
 export const organizationName = (id) => person?.organizations.find((each) => each.id === id)?.name || id;
 
-// Who sees members and the audit log: owners of all locations.
+// Owners of all locations see members and the audit log.
 export const owns = () => membership()?.role === "owner" && !membership().locations.length;
 
-// Returns whether the browser is signed in. Raises where that cannot be said.
+// Returns whether the browser is signed in. Throws if that cannot be determined.
 export async function findPerson() {
   try {
     knowPerson(await callConsole("profile"));
@@ -33,14 +33,14 @@ export function knowPerson(profile) {
   at("account-name").textContent = profile.user.name;
 }
 
-// Shows who is signed in, and what there is for them.
+// Shows the account menu.
 export function showAccount() {
   at("account").hidden = hasKey() || !person;
   at("sign-out").hidden = !at("account").hidden;
   for (const id of ["nav-members", "nav-audit"]) at(id).hidden = !owns();
 }
 
-// What is said when a call finds nobody signed in any more.
+// The message after a session or key has ended.
 export const lost = (ofKey) => hasKey() ? ofKey : "Your session has ended. Sign in again.";
 
 export function showSignIn(problem) {
@@ -61,7 +61,7 @@ function choose(way) {
   at("sign-in-problem").textContent = "";
 }
 
-// `entered` is called when somebody has signed in, `left` when the person has signed out.
+// `entered` is called after sign-in, `left` after sign-out.
 export function prepareSignIn(entered, left) {
   for (const [button, way, field] of [["use-key", "key", "key"], ["use-person", "person", "email"]]) {
     at(button).addEventListener("click", () => {
@@ -106,7 +106,7 @@ async function signIn(entered) {
 }
 
 const tried = (error) => error.status === 429 && error.waitSeconds
-  ? `Too many tries. The next one counts in ${inWords(error.waitSeconds)}.`
+  ? `Too many attempts. Try again in ${inWords(error.waitSeconds)}.`
   : error.message;
 
 function inWords(seconds) {

@@ -1,4 +1,4 @@
-"""One open stream of events: what waits for something to send, and how it is told to end."""
+"""An open stream of events that waits until there is something to send."""
 
 import asyncio
 
@@ -18,8 +18,8 @@ class EventStream:
         self.wake()
 
     async def wait(self, within_s: float) -> None:
-        """Return once it is woken, or after ``within_s``."""
-        # A timer and an event, not a timeout: nearly all streams are silent, so this is their cost.
+        """Wait until `wake` is called, at most ``within_s``."""
+        # A timer and an event cost less than a timeout, and most streams only wait.
         timer = asyncio.get_running_loop().call_later(within_s, self.wake)
         try:
             await self._woken.wait()

@@ -1,1 +1,1 @@
-"""What was sold, in figures: pure functions over sums. No I/O; all definitions stand here."""
+"""Financial figures: pure functions over sums, with all definitions. No input or output."""

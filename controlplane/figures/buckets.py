@@ -1,4 +1,4 @@
-"""Sums of hours → buckets, and days of trading.
+"""Computes buckets and trading days from sums of hours.
 
 ``net`` has refunds at the hour they happened, ``tradingRevenue`` at the hour of the sale they undo.
 An hour without any movement has no bucket.
@@ -14,9 +14,9 @@ from controlplane.figures.records import Bucket, TradingDay
 from controlplane.figures.sums import HourSums
 
 HourRow = Sequence[Any]
-"""A location's position, its local hour, the currency, and `HourSums`, in one row."""
+"""Position of the location, local hour, currency, and `HourSums`."""
 DayRow = Sequence[Any]
-"""A local day, the currency, and `HourSums` of its sales, in one row."""
+"""Local day, currency, and `HourSums` of its sales."""
 
 
 def buckets(places: Iterable[Place], rows: Iterable[HourRow]) -> dict[str, list[Bucket]]:
@@ -47,7 +47,7 @@ def buckets(places: Iterable[Place], rows: Iterable[HourRow]) -> dict[str, list[
 
 
 def trading(rows: Iterable[DayRow]) -> dict[str, list[TradingDay]]:
-    """Return the days of each currency, in the order of ``rows``; none without a sale."""
+    """Return the days with sales, by currency, in the order of ``rows``."""
     found: defaultdict[str, list[TradingDay]] = defaultdict(list)
     for day, currency, *columns in rows:
         sums = HourSums(*columns)

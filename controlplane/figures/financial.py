@@ -1,4 +1,4 @@
-"""Sums → the figures of a period, by currency, method and location."""
+"""Computes the figures of a period from sums, by currency, method and location."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,12 +13,12 @@ from controlplane.figures.sums import DaySums, UnitSums, plus, total
 from controlplane.figures.windows import Days
 
 Units = Mapping[str, UnitSums]
-"""By unit; the empty unit is that of lines which tell none."""
+"""By unit. The empty unit is for lines without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A location that a question is about: its id, what it usually takes, and its clock."""
+    """A location of a query. ``currency`` is the one that it usually takes."""
 
     position: int
     location_id: str
@@ -27,7 +27,7 @@ class Place:
 
 
 class MethodKey(NamedTuple):
-    """``name`` None: of several methods, or of none that was written down."""
+    """A type and a method. ``name`` None means several methods, or an unknown one."""
 
     payment_type: str
     name: str | None
@@ -64,9 +64,9 @@ def window(place: Place, days: Days) -> records.Window:
 
 
 def by_currency(places: Sequence[Place], ledger: Ledger) -> list[records.CurrencyFigures]:
-    """Return the figures of each currency in which anything moved, or which a place takes.
+    """Return the figures of each currency that has movements or that a location takes.
 
-    A currency lists the places that take it, and those with movements in it.
+    A currency contains the locations that take it, and those with movements in it.
     """
     return [
         _currency(currency, [place for place in places if _counts(place, currency, ledger)], ledger)
@@ -79,7 +79,7 @@ def currencies(places: Iterable[Place], ledger: Ledger) -> list[str]:
 
 
 def figures(sums: DaySums, units: Units, fallbacks: int) -> records.Figures:
-    """``fallbacks`` is how many of the locations have no time zone."""
+    """Return figures. ``fallbacks`` is the number of locations without a valid time zone."""
     known = coverage(sums, fallbacks)
     vat = sums.sale_tax - sums.refund_tax
     return records.Figures(

@@ -1,4 +1,4 @@
-"""Sums of articles → items: what was sold of what, and what came back of it."""
+"""Computes items from sums of articles: what was sold and refunded of each article."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -9,12 +9,15 @@ from controlplane.figures.records import Item
 from controlplane.figures.sums import ItemSums, plus
 
 ITEMS_MAX: Final = 500
-"""Items that are listed for a currency, those with the greatest net."""
+"""Items that are listed for a currency, those with the highest net."""
 
 
 class Article(NamedTuple):
-    """What an item is known by. Lines of one variation are one item, whatever it was called;
-    those without one go by their name. All None: it is not known what was sold."""
+    """The identity of an item.
+
+    Lines of one variation are one item, whatever their names. Lines without a variation are
+    identified by name. If all fields are None, it is unknown what was sold.
+    """
 
     good_id: str | None = None
     variation_id: str | None = None
@@ -27,7 +30,7 @@ class Article(NamedTuple):
 
 
 class Items(NamedTuple):
-    """``omitted`` of them, with a net of ``omitted_net``, are not listed."""
+    """The listed items, and the number and net of those that are omitted."""
 
     listed: tuple[Item, ...]
     omitted: int
@@ -35,7 +38,7 @@ class Items(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """An article as its latest snapshot shows it, with the sums of all of them."""
+    """An article as in its latest snapshot, with the sums of all snapshots."""
 
     article: Article
     sums: ItemSums
@@ -46,7 +49,7 @@ class Ranked(NamedTuple):
 
 
 def items(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article]) -> Items:
-    """Return the items of a currency, the greatest net first.
+    """Return the items of a currency, the highest net first.
 
     ``sums`` are by snapshot, and so are ``articles``.
     """
@@ -59,7 +62,7 @@ def items(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article])
 
 
 def rank(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article]) -> list[Ranked]:
-    """Return what was sold of each article, the greatest net first."""
+    """Return the articles with their sums, the highest net first."""
     whole: defaultdict[tuple[str | None, str | None], ItemSums] = defaultdict(ItemSums)
     latest: dict[tuple[str | None, str | None], tuple[int, Article]] = {}
     for snapshot, part in sums:
@@ -72,7 +75,7 @@ def rank(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article]) 
 
 
 def item(ranked: Ranked, whole: int) -> Item:
-    """``whole`` is the net that its share is of."""
+    """Return an item. Its share is relative to the net ``whole``."""
     article, sums = ranked
     return Item(
         good_id=article.good_id,

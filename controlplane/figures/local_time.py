@@ -1,4 +1,4 @@
-"""A location's clocks: which local day and hour a moment belongs to, and a day's moments.
+"""Local time of a location: the local day and hour of a timestamp, and the intervals of a day.
 
 ``day`` counts from 1970-01-01, ``hour`` is ``day`` × 24 plus the hour that clocks show. A moment
 belongs to the date that clocks show, so that a day may last 23 or 25 hours, be left out, or come
@@ -15,17 +15,17 @@ from zoneinfo import ZoneInfo
 HOURS: Final = 24
 EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 AROUND: Final = timedelta(hours=27)
-"""Clocks differ from UTC by at most 15 hours, and were set by at most 24 at once."""
+"""Local time differs from UTC by at most 15 hours, and changed by at most 24 at once."""
 STEP: Final = timedelta(hours=1)
 INSTANT: Final = timedelta(microseconds=1)
 
 Interval = tuple[datetime, datetime]
-"""From a moment on, and before another; in UTC."""
+"""Start and exclusive end, in UTC."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The time zone that a location's days are counted in. ``fell_back``: it has none, so UTC."""
+    """The time zone of a location's days. ``fell_back`` means UTC, because it has no valid zone."""
 
     zone: tzinfo
     name: str
@@ -34,7 +34,7 @@ class Clock:
 
 @lru_cache(maxsize=1024)
 def clock_of(zone: str | None) -> Clock:
-    """Return the clock for an IANA name; None and what is no name fall back to UTC."""
+    """Return the clock for an IANA name. None and invalid names fall back to UTC."""
     try:
         return Clock(ZoneInfo(zone), zone, fell_back=False) if zone else _FALLBACK
     except (KeyError, ValueError, OSError):  # OSError: the name of a folder of the database
@@ -80,7 +80,7 @@ def intervals(zone: tzinfo, from_day: int, to_day: int) -> tuple[Interval, ...]:
 def offsets(
     zone: tzinfo, start: datetime, end: datetime
 ) -> list[tuple[datetime, datetime, timedelta]]:
-    """Return the pieces from ``start`` to before ``end`` in which the offset from UTC is one."""
+    """Return the intervals from ``start`` to ``end`` with a constant offset from UTC."""
     edges = [start, *_changes(zone, start, end), end]
     return [(a, b, _offset(zone, a)) for a, b in pairwise(edges)]
 
@@ -107,7 +107,7 @@ def _turns(zone: tzinfo, day: int) -> frozenset[datetime]:
 
 
 def _changes(zone: tzinfo, start: datetime, end: datetime) -> list[datetime]:
-    """Return the moments in between from which on the offset is another."""
+    """Return the timestamps in between at which the offset changes."""
     found = []
     while start < end:
         step = min(start + STEP, end)
@@ -118,7 +118,7 @@ def _changes(zone: tzinfo, start: datetime, end: datetime) -> list[datetime]:
 
 
 def _first_with(zone: tzinfo, before: datetime, after: datetime) -> datetime:
-    """Bisect for the first moment that has the offset of ``after``."""
+    """Bisect for the first timestamp that has the offset of ``after``."""
     offset = _offset(zone, after)
     while after - before > INSTANT:
         middle = before + (after - before) // 2

@@ -34,7 +34,7 @@ def milli(quantity: int, exponent: int) -> int:
 
 
 def pieces(quantity: int, exponent: int) -> int:
-    """Return how many pieces a line is: what is weighed or measured is one."""
+    """Return the number of pieces of a line. A weighed or measured quantity is one piece."""
     return int(quantity * 10**-exponent) if exponent <= 0 else 1
 
 
@@ -56,7 +56,7 @@ def split(amount: int, weights: Sequence[int]) -> list[int]:
 
 
 def percent(part: int, whole: int) -> float | None:
-    """Return the share of ``part``, None where there is nothing to share."""
+    """Return the share of ``part``, None if the whole is 0."""
     return 100 * part / whole if whole else None
 
 

@@ -51,7 +51,7 @@ def pulse(facts: PulseFacts) -> VenuePulse:
 
 
 def activity(facts: PulseFacts) -> tuple[Activity, ...]:
-    """Return how many orders came in at each hour of each weekday that had any."""
+    """Return the number of orders by weekday and hour, without hours that have none."""
     counts: defaultdict[tuple[int, int], int] = defaultdict(int)
     for (_currency, hour), orders in facts.orders.items():
         day = hour // HOURS
@@ -83,7 +83,7 @@ def _currency(currency: str, facts: PulseFacts) -> PulseCurrency:
 
 
 def _peak(currency: str, facts: PulseFacts) -> list[int]:
-    """Return the hours of the best of the last four such weekdays; none where none had any."""
+    """Return the hours of the best of the last four such weekdays, empty if none had orders."""
     days = [
         day
         for day in range(facts.today - WEEK, facts.today - ACTIVITY_DAYS - 1, -WEEK)

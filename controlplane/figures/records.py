@@ -22,7 +22,7 @@ class Quantity(Tolerant):
 
 
 class Coverage(Tolerant):
-    """What could not be known. The three flags follow from the counts."""
+    """Missing data. The three flags follow from the counts."""
 
     missing_sale_snapshot_count: Count
     missing_sale_snapshot_cents: Cents

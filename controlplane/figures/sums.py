@@ -49,7 +49,7 @@ class DaySums(NamedTuple):
 
     @property
     def refund_amount(self) -> int:
-        """All money that went back."""
+        """Return all refunded money."""
         return self.refund + self.refunded_fee + self.refunded_tip
 
 

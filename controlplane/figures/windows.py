@@ -1,4 +1,4 @@
-"""Which local days a question is about, and those right before them."""
+"""The local days of a query, and the days before them."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -13,7 +13,7 @@ DATE_MAX: Final = date(2999, 12, 31)
 
 
 class PeriodError(ValueError):
-    """``field`` of the question is wrong: ``from`` or ``to``."""
+    """A field of the query is invalid: ``from`` or ``to``."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -29,18 +29,18 @@ class Days:
 
     @property
     def previous(self) -> "Days":
-        """The stretch of the same length right before."""
+        """Return the period of the same length before this one."""
         return Days(2 * self.first - self.last - 1, self.first - 1)
 
     @property
     def hours(self) -> tuple[int, int]:
-        """The first and the last hour."""
+        """Return the first and the last hour."""
         return self.first * HOURS, self.last * HOURS + HOURS - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A period as it was asked for; ``first`` and ``last`` with period custom only."""
+    """The requested period. ``first`` and ``last`` are set for period custom only."""
 
     period: Period = "today"
     first: date | None = None
@@ -48,7 +48,7 @@ class Question:
 
 
 def check(question: Question) -> None:
-    """Raises PeriodError."""
+    """Check the period. Raises PeriodError."""
     if question.period != "custom":
         for field, given in (("from", question.first), ("to", question.last)):
             if given is not None:

@@ -1,4 +1,4 @@
-"""A sale and a refund as rows for the database, in the order of its columns but the position."""
+"""Rows of sales and refunds: values in the order of the columns, without the position."""
 
 import json
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ Row = tuple[Any, ...]
 
 
 def sale_row(sale: NewSale, money: SaleMoney, hour: int, made: datetime, changed: datetime) -> Row:
-    """``hour`` is the local one; ``made`` and ``changed`` are when the row was."""
+    """Return the row of a sale. ``hour`` is local; ``made`` and ``changed`` are its times."""
     kind, method = way_of_payment(sale.payments)
     return (
         sale.id.hex,

@@ -1,6 +1,6 @@
-"""A sale and a refund as they are told, and the rows that they become. Pure.
+"""New sales and refunds, and the amounts computed from them. Pure.
 
-Raises SaleError for what cannot be so. Positions are those of the rows referred to.
+Functions raise SaleError for inconsistent input. Fields such as ``location`` are row positions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,13 +19,15 @@ UNKNOWN: Final = "unknown"
 
 
 class SaleError(ValueError):
-    """A sale or refund that cannot be so."""
+    """A sale or refund is inconsistent."""
 
 
 @dataclass(frozen=True, slots=True)
 class SoldArticle:
-    """A line's snapshot: its position, unit and tax. ``percentage_milli`` None with
-    ``has_known_tax``: exempt."""
+    """The article of a line: position of its snapshot, unit and tax.
+
+    ``percentage_milli`` None means exempt if ``has_known_tax``, else unknown.
+    """
 
     snapshot: int
     unit: str | None
@@ -36,7 +38,7 @@ class SoldArticle:
 
 @dataclass(frozen=True, slots=True)
 class NewLine:
-    """``quantity`` in 10^-exponent of the article's unit; ``discount`` the line's own."""
+    """A line. ``quantity`` is in 10^-exponent of the unit; ``discount`` is that of the line."""
 
     article: SoldArticle
     quantity: int
@@ -46,7 +48,7 @@ class NewLine:
 
 @dataclass(frozen=True, slots=True)
 class NewPayment:
-    """``method`` None: nobody wrote down how it was paid."""
+    """A payment. ``method`` None means that it is unknown."""
 
     method: int | None
     type: PaymentType
@@ -55,8 +57,12 @@ class NewPayment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSale:
-    """``lines`` None: nothing tells what was sold, and ``total`` is all that is known; with lines
-    ``total`` follows from them. ``discount`` is the sale's, beside those of its lines."""
+    """A sale.
+
+    Attributes:
+        lines: None if it is unknown what was sold. Then ``total`` is required.
+        discount: of the whole sale, in addition to those of its lines.
+    """
 
     id: UUID
     organization_id: str
@@ -79,7 +85,7 @@ class NewSale:
 
 
 class LineRow(NamedTuple):
-    """As `SaleLine`, without the sale."""
+    """The columns of `SaleLine` without the sale."""
 
     number: int
     snapshot: int
@@ -93,7 +99,7 @@ class LineRow(NamedTuple):
 
 
 class SaleMoney(NamedTuple):
-    """Sums over the lines, as `Sale` has them."""
+    """Sums over the lines, with the names of columns of `Sale`."""
 
     gross: int
     total: int
@@ -105,7 +111,7 @@ class SaleMoney(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewRefundLine:
-    """``line`` is the number of the sale's line."""
+    """A refunded line. ``line`` is the number of the sale's line."""
 
     line: int
     quantity: int
@@ -114,8 +120,13 @@ class NewRefundLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRefund:
-    """``refunded_at`` None: undated. ``has_components`` False: all that is known is ``goods``, the
-    money that went back. ``lines`` are empty, or add up to ``goods``."""
+    """A refund.
+
+    Attributes:
+        refunded_at: None if the date is unknown.
+        has_components: False if only ``goods``, the refunded money, is known.
+        lines: empty, or their amounts add up to ``goods``.
+    """
 
     id: UUID
     sale: int
@@ -130,12 +141,12 @@ class NewRefund:
 
 
 def line_rows(sale: NewSale) -> list[LineRow]:
-    """Return the lines with what they cost, their part of the sale's discount, and their tax."""
+    """Return the lines with price, share of the sale's discount, and tax."""
     lines = sale.lines or ()
     gross = [price_of(line.unit_price, line.quantity, line.article.exponent) for line in lines]
     totals = [cost - line.discount for cost, line in zip(gross, lines, strict=True)]
     if any(total < 0 for total in totals) or (lines and sum(totals) < sale.discount):
-        raise SaleError("a discount is more than what it is given on")
+        raise SaleError("a discount is higher than the amount it applies to")
     shares = split(sale.discount, totals)
     return [
         LineRow(
@@ -156,14 +167,14 @@ def line_rows(sale: NewSale) -> list[LineRow]:
 
 
 def tax_of(article: SoldArticle, amount: int) -> int | None:
-    """Return the tax that ``amount`` contains; None where it is not known."""
+    """Return the tax that ``amount`` contains, None if it is unknown."""
     if not article.has_known_tax:
         return None
     return 0 if article.percentage_milli is None else tax_within(amount, article.percentage_milli)
 
 
 def money_of(sale: NewSale, lines: Sequence[LineRow]) -> SaleMoney:
-    """Return the sale's sums, checked against what was paid."""
+    """Return the sums of the sale. Checks them against the payments."""
     if sale.lines is None:
         if sale.total is None:
             raise SaleError("a sale without lines needs its total")
@@ -172,7 +183,7 @@ def money_of(sale: NewSale, lines: Sequence[LineRow]) -> SaleMoney:
         total = sum(line.total for line in lines) - sale.discount
         tax = sum(line.tax or 0 for line in lines)
         if sale.total not in {None, total}:
-            raise SaleError("the total is not that of the lines")
+            raise SaleError("the total differs from the sum of the lines")
         money = SaleMoney(
             gross=sum(line.gross for line in lines),
             total=total,
@@ -184,13 +195,15 @@ def money_of(sale: NewSale, lines: Sequence[LineRow]) -> SaleMoney:
     due = money.total + sale.municipality_fee + sale.tip
     paid = sum(payment.amount for payment in sale.payments)
     if sale.status == COMPLETED and paid != due:
-        raise SaleError(f"{paid} was paid where {due} was due")
+        raise SaleError(f"the payments add up to {paid}, but {due} is due")
     return money
 
 
 def way_of_payment(payments: Sequence[NewPayment]) -> tuple[str, int | None]:
-    """Return the type and the method of all payments: mixed where types differ, and no method
-    where methods differ."""
+    """Return the type and the method of all payments.
+
+    The type is mixed if types differ, and the method is None if methods differ.
+    """
     types = {payment.type for payment in payments}
     methods = {payment.method for payment in payments}
     kind = MIXED if len(types) > 1 else next(iter(types), OTHER)
@@ -200,8 +213,11 @@ def way_of_payment(payments: Sequence[NewPayment]) -> tuple[str, int | None]:
 def refund_tax(
     refund: NewRefund, sale_lines: Mapping[int, LineRow], articles: Mapping[int, SoldArticle]
 ) -> int | None:
-    """Return the tax in the goods given back, by the lines they were on; None where any of it is
-    not known. ``articles`` are by snapshot."""
+    """Return the tax in the refunded goods, None if it is not known of all lines.
+
+    Args:
+        articles: by snapshot.
+    """
     if not refund.has_components or sum(line.amount for line in refund.lines) != refund.goods:
         return None
     found = 0

@@ -1,6 +1,6 @@
-"""Writes a sale or a refund together with the rollups it belongs to, in the caller's transaction.
+"""Writes a sale or a refund and its rollups in the caller's transaction.
 
-Raises SaleError for what cannot be so.
+Functions raise SaleError for inconsistent input.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ from controlplane.storage.statements import add_to, insert_row, insert_rows
 
 
 def add_sale(session: Session, sale: NewSale, now: datetime) -> int:
-    """Return the sale's position."""
+    """Write a sale. Returns its position."""
     lines = line_rows(sale)
     money = money_of(sale, lines)
     kind, method = way_of_payment(sale.payments)
@@ -65,10 +65,10 @@ def add_sale(session: Session, sale: NewSale, now: datetime) -> int:
 
 
 def add_refund(session: Session, refund: NewRefund, now: datetime) -> int:
-    """Return the refund's position. The sale counts as changed."""
+    """Write a refund and update the time of the sale's last change. Returns its position."""
     sale = session.scalars(select(Sale).where(Sale.position == refund.sale).with_for_update()).one()
     if sale.status != COMPLETED:
-        raise SaleError("only a completed sale can be given back")
+        raise SaleError("only a completed sale can be refunded")
     _refuse_more_than_paid(session, sale, refund)
     lines = _lines_of(session, sale.position)
     articles = articles_of(session, {line.snapshot for line in lines.values()})
@@ -105,7 +105,7 @@ def add_up(session: Session, found: Contributions) -> None:
 
 
 def articles_of(session: Session, snapshots: set[int]) -> dict[int, SoldArticle]:
-    """Return what lines of these snapshots need to know of them."""
+    """Return the articles of these snapshots."""
     rows = session.scalars(select(LineSnapshot).where(LineSnapshot.position.in_(snapshots)))
     return {
         row.position: SoldArticle(
@@ -117,7 +117,7 @@ def articles_of(session: Session, snapshots: set[int]) -> dict[int, SoldArticle]
 
 
 def _hour(session: Session, location: int, moment: datetime) -> int:
-    # Locked, so that the zone stays this one until the rollups are written.
+    # Locked, so that the time zone does not change before the rollups are written.
     zone = session.execute(
         select(Location.zone).where(Location.position == location).with_for_update(read=True)
     ).scalar_one()
@@ -143,7 +143,7 @@ def _refuse_more_than_paid(session: Session, sale: Sale, refund: NewRefund) -> N
     ).scalar_one()
     amount = int(before) + refund.goods + refund.fee + refund.tip
     if amount > sale.total + sale.municipality_fee + sale.tip:
-        raise SaleError("more is given back than was paid")
+        raise SaleError("the refunds are higher than the payments")
 
 
 def _given_back(

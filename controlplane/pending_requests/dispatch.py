@@ -1,4 +1,4 @@
-"""Dispatch pending requests: each becomes one request when its device is online again.
+"""Dispatches pending requests: each becomes one request when its device is online again.
 
 ```
 waiting ──device online──▶ dispatched ──the request ended──▶ done
@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.devices.overview.pending import OPEN
 from controlplane.devices.requests import lifecycle
-from controlplane.devices.requests.creation import ask
+from controlplane.devices.requests.creation import add_request
 from controlplane.operation.audit_entries import Credential, Event, actor_of, device_subject, note
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal
@@ -172,7 +172,7 @@ def _answered_by(session: Session, pending: PendingRequest, device: Device) -> U
 def _ask(dispatch: Dispatch, pending: PendingRequest, device: Device, asker: Caller) -> None:
     request_id = uuid.uuid5(pending.id, str(pending.attempts))
     try:
-        ask(
+        add_request(
             dispatch.session,
             device,
             pending.kind,

@@ -11,7 +11,7 @@ from agent.wire.operator_operations import (
 from controlplane.devices.liveness import end_offline_intervals
 from controlplane.devices.priority import Priority
 from controlplane.devices.records import PROTOCOL_VERSION
-from controlplane.devices.requests.creation import ask
+from controlplane.devices.requests.creation import add_request
 from controlplane.devices.requests.expiry import expire_binding
 from controlplane.operation.audit_entries import Event, device_subject
 from controlplane.operation.context import RequestContext
@@ -21,7 +21,7 @@ from controlplane.storage.tables import Binding
 def create_request(context: RequestContext, body: CreateRequestRequest) -> CreateRequestReply:
     """Request a report from a device. The request is queued until the device acknowledges it."""
     device = context.device(body.instance_id, lock=True)
-    request = ask(
+    request = add_request(
         context.session,
         device,
         body.kind,

@@ -1,7 +1,7 @@
-"""Who may sign in: people, what they are in an organization, their sessions, and failed tries.
+"""Users, their memberships and sessions, invitations, and failed sign-ins.
 
 An organization and its locations are `controlplane.storage.merchant.merchant_tables`'. As
-elsewhere there are no foreign keys: who writes checks.
+elsewhere there are no foreign keys: the writing code checks references.
 """
 
 from datetime import datetime
@@ -17,11 +17,14 @@ Role = Literal["owner", "manager", "viewer"]
 
 
 class User(Base):
-    """``email_key`` is the address without a difference of case; ``email`` is it as it was told.
-    ``password_hash`` is argon2id's in its own notation (PHC).
+    """A user.
 
-    ``permissions_version`` goes up with each change of what the user's credentials may do, in the
-    transaction of the change: who remembers a caller compares it.
+    Attributes:
+        email: the address as it was entered.
+        email_key: the address without case differences.
+        password_hash: argon2id hash in PHC format.
+        permissions_version: incremented with each change of the user's permissions, so that caches
+            detect it.
     """
 
     __tablename__ = "users"
@@ -46,9 +49,9 @@ class Membership(Base):
 
 
 class SignInSession(Base):
-    """A browser that is signed in, to one organization at a time. Its row goes when it ends.
+    """A signed-in browser, in one organization at a time. The row is deleted when it ends.
 
-    ``user_agent`` and ``address`` are as the client told them, for people.
+    ``user_agent`` and ``address`` are those of the client, for display.
     """
 
     __tablename__ = "sessions"
@@ -64,8 +67,11 @@ class SignInSession(Base):
 
 
 class SignInFailure(Base):
-    """A try to sign in that failed, or is not decided yet. ``subject`` is an account or an address,
-    hashed: people type passwords where an address is asked for."""
+    """A failed or undecided attempt to sign in.
+
+    ``subject`` is the hash of an account or a network address. It is hashed because users may type
+    a password into the wrong field.
+    """
 
     __tablename__ = "sign_in_failures"
     __table_args__ = (Index("sign_in_failures_by_subject", "subject", "failed_at"),)
@@ -75,9 +81,10 @@ class SignInFailure(Base):
 
 
 class Invitation(Base):
-    """Somebody may become a member, by a link that is used once. Its row goes when it is.
+    """A link with which one user can become a member. The row is deleted when it is used.
 
-    ``invited_by`` is the owner who made it."""
+    ``invited_by`` is the owner who created it.
+    """
 
     __tablename__ = "invitations"
     id: Mapped[UUID] = mapped_column(primary_key=True)

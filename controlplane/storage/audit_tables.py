@@ -1,4 +1,4 @@
-"""What was asked and changed, by whom: rows are added and, after a time, deleted, never changed."""
+"""The audit log. Rows are added, and deleted after some time, but never changed."""
 
 from datetime import datetime
 from typing import Literal
@@ -17,11 +17,11 @@ AuditOutcome = Literal["done", "refused"]
 
 
 class AuditEntry(Base):
-    """One line of the audit log. Names are as they were then: who or what it was may be gone.
+    """One entry of the audit log, with the names of that time.
 
-    ``organization_id`` None: nobody knows whose it is, as a sign-in of an unknown address.
-    ``credential_hint`` is the end of an API key. ``subject_kind`` and ``subject_id`` say what was
-    changed, ``detail`` how, in words. ``address`` is the caller's, empty for the command line.
+    ``organization_id`` is None if it is unknown, for example for a sign-in with an unknown address.
+    ``credential_hint`` is the end of an API key. ``subject_kind`` and ``subject_id`` identify what
+    was changed, and ``detail`` describes how. ``address`` is empty for the command line.
     """
 
     __tablename__ = "audit_entries"

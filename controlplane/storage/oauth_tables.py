@@ -1,7 +1,7 @@
-"""What people let programs read: the programs (clients), codes, grants and their tokens.
+"""OAuth clients, codes, grants and tokens.
 
-Codes and tokens are kept hashed. As elsewhere there are no foreign keys: who writes checks, and
-holds the row of the person first, so that what is of one person is changed in turn.
+Only hashes of codes and tokens are stored. As elsewhere there are no foreign keys. Writing code
+locks the user's row first, so that changes for one user are serialized.
 """
 
 from datetime import datetime
@@ -17,9 +17,9 @@ TokenKind = Literal["access", "refresh"]
 
 
 class OAuthClient(Base):
-    """A program that registered itself. ``name`` is what it calls itself: nobody checked it.
+    """A registered client. ``name`` is chosen by the client and not verified.
 
-    ``granted_at`` is when somebody last let it read, None where nobody did.
+    ``granted_at`` is the time of its last grant, None without one.
     """
 
     __tablename__ = "oauth_clients"
@@ -31,8 +31,10 @@ class OAuthClient(Base):
 
 
 class OAuthCode(Base):
-    """An authorization code that was not exchanged yet (RFC 6749, 4.1.2), with what it is bound to.
-    ``code_challenge`` is an S256 one (RFC 7636)."""
+    """An authorization code that is not exchanged yet (RFC 6749, 4.1.2).
+
+    ``code_challenge`` uses S256 (RFC 7636).
+    """
 
     __tablename__ = "oauth_codes"
     code_hash: Mapped[str] = mapped_column(primary_key=True)
@@ -45,9 +47,9 @@ class OAuthCode(Base):
 
 
 class OAuthGrant(Base):
-    """What a person let a program read, and the family of tokens that came of one code.
+    """The consent of a user to a client, with the tokens from one code.
 
-    ``code_hash`` is that code's: who shows it again ends the grant.
+    ``code_hash`` is the hash of that code. Using the code again ends the grant.
     """
 
     __tablename__ = "oauth_grants"
@@ -62,7 +64,7 @@ class OAuthGrant(Base):
 
 
 class OAuthToken(Base):
-    """``used_at`` is when a refresh token was exchanged: who shows it again ends the grant."""
+    """A token. ``used_at`` is when a refresh token was exchanged; using it again ends the grant."""
 
     __tablename__ = "oauth_tokens"
     token_hash: Mapped[str] = mapped_column(primary_key=True)

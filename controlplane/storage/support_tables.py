@@ -1,4 +1,4 @@
-"""How support is reached, and the links between its channels and organizations."""
+"""Channels of support, and their links with organizations."""
 
 from datetime import datetime
 from uuid import UUID
@@ -10,9 +10,9 @@ from controlplane.storage.tables import Base, Position
 
 
 class SupportLink(Base):
-    """What support made a token for. The token itself is kept nowhere, only its hash.
+    """A link between a support channel and an organization. Only the hash of its token is stored.
 
-    ``channel`` and ``requested_by`` are support's words for a person. ``organization_id``,
+    ``channel`` and ``requested_by`` are texts from support for display. ``organization_id``,
     ``confirmed_at`` and ``confirmed_by`` (`controlplane.operation.caller.Caller.user_id`) are
     written together, once; ``disconnected_at`` once, whether it was confirmed or not.
     """

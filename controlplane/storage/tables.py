@@ -1,4 +1,4 @@
-"""What the service remembers: its tables, on SQLite or PostgreSQL.
+"""The tables for devices, requests, reports and API keys, on SQLite or PostgreSQL.
 
 ``position`` columns order listings; ids are those of the wire. All times are UTC.
 """
@@ -32,7 +32,7 @@ from agent.wire.vocabulary import (
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A moment in UTC. SQLite keeps no offset, so none is stored and UTC is put back."""
+    """A timestamp in UTC. SQLite stores no offset, so UTC is added when it is read."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -47,7 +47,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 Position = BigInteger().with_variant(Integer, "sqlite")
-"""SQLite counts up by itself only in a column that is exactly INTEGER PRIMARY KEY."""
+"""SQLite generates values only for a column that is exactly INTEGER PRIMARY KEY."""
 
 
 class Base(DeclarativeBase):
@@ -65,7 +65,7 @@ class Base(DeclarativeBase):
 
 
 class Schema(Base):
-    """One row, for programs of release 0.1.0, which know no other account of the layout."""
+    """One row with the layout version, for programs of release 0.1.0."""
 
     __tablename__ = "schema_version"
     version: Mapped[int] = mapped_column(primary_key=True)
@@ -92,7 +92,7 @@ class ApiKey(Base):
 
 
 class Challenge(Base):
-    """``signature`` and ``binding_id`` are what it was answered with, so a repeat is known."""
+    """A challenge. ``signature`` and ``binding_id`` of its answer detect a repeated answer."""
 
     __tablename__ = "challenges"
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -112,7 +112,7 @@ class Challenge(Base):
 
 
 class Device(Base):
-    """An instance as it is bound now. ``key_id`` is the API key it last enrolled or beat with.
+    """An instance with its current binding. ``key_id`` is the credential it used last.
 
     ``priority`` and ``severity`` determine its position in lists
     (`controlplane.devices.priority`); ``network_report`` and
@@ -122,8 +122,8 @@ class Device(Base):
     __tablename__ = "devices"
     __table_args__ = (
         Index("devices_by_location", "organization_id", "location_id", "position"),
-        # Holds all that a list is ordered, filtered and searched by, and nothing that a heartbeat
-        # changes: a page is found without a look at the other devices' rows.
+        # Contains all columns by which lists are ordered, filtered and searched, and none that a
+        # heartbeat changes. So a page is found without reading rows of other devices.
         Index(
             "devices_by_priority",
             "organization_id",
@@ -162,7 +162,7 @@ class Device(Base):
 
 
 class Binding(Base):
-    """Every binding there ever was, so that a device with an old one is told so."""
+    """All bindings ever, so that a device with an old one gets the right error."""
 
     __tablename__ = "bindings"
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -198,7 +198,7 @@ class Request(Base):
 
 
 class Report(Base):
-    """``payload`` is canonical JSON. ``body_hash`` tells a repeated submission from another.
+    """``payload`` is canonical JSON. ``body_hash`` detects a repeated submission.
 
     ``headline`` and ``severity`` are None for a report of an older release that was not summed up
     yet.

@@ -16,9 +16,9 @@ from controlplane.accounts.open_streams import OpenStreams
 from controlplane.accounts.passwords import Passwords
 from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import Clock
-from controlplane.devices.overview.console_feeds import ConsoleFeeds, Seen
+from controlplane.devices.overview.console_feeds import ConsoleFeeds, Snapshot
 from controlplane.devices.overview.polling import ConsolePoller
-from controlplane.devices.overview.report_changes import RememberedChanges
+from controlplane.devices.overview.report_changes import ReportChangeCache
 from controlplane.devices.requests.command_feeds import CommandFeeds
 from controlplane.devices.requests.delivery import waiting_by_key
 from controlplane.operation.body_reader import BodyReader
@@ -99,7 +99,7 @@ class Core:
         self.feeds = CommandFeeds(self._waiting)
         self._console_poller = ConsolePoller(settings)
         self.console_feeds = ConsoleFeeds(self._shown)
-        self.changes = RememberedChanges()
+        self.changes = ReportChangeCache()
         self.keys = KeyCache(settings.key_cached_s, monotonic)
         self.streams = OpenStreams()
         self.sign_in_links = SignInLinks()
@@ -159,6 +159,6 @@ class Core:
 
     async def _shown(
         self, changed: Collection[int], shown: Collection[int], key_ids: Collection[UUID]
-    ) -> Seen:
-        now, poll = self.clock(), self._console_poller.look
+    ) -> Snapshot:
+        now, poll = self.clock(), self._console_poller.poll
         return await self.read(lambda session: poll(session, now, changed, shown, key_ids))

@@ -1,7 +1,7 @@
-"""The open streams of consoles: who shows which devices, and one look that serves them all.
+"""The open streams of consoles, and the poll that serves all of them.
 
-However many consoles a process has, it looks once for what they show: a moment after something
-changed here, and every few seconds for what another process on the database did, or time alone.
+A process polls once for all of its consoles: shortly after a change in this process, and every few
+seconds for changes by other processes and by time.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ from controlplane.devices.event_stream import EventStream
 
 log = logging.getLogger("controlplane.devices.overview.console_feeds")
 SETTLE_S: Final = 0.2
-"""What happens together is told together: a request is taken, begun and answered in a moment."""
-LOOK_S: Final = 5.0
-"""After it all that is shown is looked at."""
+"""Changes within this time are sent together: requests often change several times."""
+POLL_S: Final = 5.0
+"""After this time all displayed devices are polled."""
 
 
 @dataclass(frozen=True, slots=True)
-class ToldRow:
-    """A device's row as JSON, and who may see it."""
+class EncodedRow:
+    """The row of a device as JSON, with its organization and location."""
 
     organization_id: str
     location_id: str
@@ -33,31 +33,33 @@ class ToldRow:
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """What an API key may see now: ``locations`` empty means all of its organization."""
+    """What a credential may see. ``locations`` empty means all of its organization."""
 
     organization_id: str
     locations: frozenset[str]
 
-    def sees(self, row: ToldRow) -> bool:
-        is_near = not self.locations or row.location_id in self.locations
-        return is_near and row.organization_id == self.organization_id
+    def can_see(self, row: EncodedRow) -> bool:
+        is_visible = not self.locations or row.location_id in self.locations
+        return is_visible and row.organization_id == self.organization_id
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """``rows`` by position; a key that is not among the ``seers`` may no longer look."""
+class Snapshot:
+    """The result of a poll: rows by position, and viewers by credential.
 
-    rows: Mapping[int, ToldRow]
-    seers: Mapping[UUID, Viewer]
+    A credential without a viewer is no longer valid.
+    """
+
+    rows: Mapping[int, EncodedRow]
+    viewers: Mapping[UUID, Viewer]
 
 
-Look = Callable[[Collection[int], Collection[int], Collection[UUID]], Awaitable[Seen]]
-"""Returns the rows of some devices, and of those of others that are not what they were, and what
-some keys may see."""
+Poll = Callable[[Collection[int], Collection[int], Collection[UUID]], Awaitable[Snapshot]]
+"""Takes devices to read, devices to read if they changed, and credentials."""
 
 
 class ConsoleStream(EventStream):
-    """One open stream. ``shown`` are the positions of the devices that its console shows."""
+    """One open stream. ``shown`` are the positions of the devices that its console displays."""
 
     def __init__(self, key_id: UUID, shown: Collection[int]) -> None:
         super().__init__()
@@ -65,31 +67,33 @@ class ConsoleStream(EventStream):
         self.shown = frozenset(shown)
         self.changed: set[int] = set(shown)
         self.is_reordered = False
-        self._told: dict[int, bytes] = {}
+        self._sent: dict[int, bytes] = {}
         self._fresh: dict[int, bytes] = {}
         self._is_to_reload = False
 
     async def next(self, within_s: float) -> tuple[tuple[bytes, ...], bool]:
-        """Wait for rows that are not what they were. Return them, and whether the order of devices
-        is another; neither after ``within_s``, or when it ended."""
+        """Wait for changes. Return changed rows, and whether the order of devices changed.
+
+        Returns neither after ``within_s``, or when the stream ended.
+        """
         await self.wait(within_s)
         fresh, self._fresh = tuple(self._fresh.values()), {}
         is_to_reload, self._is_to_reload = self._is_to_reload, False
         return fresh, is_to_reload
 
     def offer(self, positions: Collection[int], *, is_reordered: bool) -> bool:
-        """Note what to look at. Returns whether that is anything."""
-        # The smaller set is gone through: a console shows few, a sweep may tell of thousands.
+        """Add changes to poll for. Returns whether there are any."""
+        # Iterates over the smaller set: a console displays few devices, a sweep changes thousands.
         self.changed |= self.shown.intersection(positions)
         self.is_reordered |= is_reordered
         return bool(self.changed) or self.is_reordered
 
-    def tell(self, rows: Mapping[int, ToldRow], seer: Viewer, *, is_reordered: bool) -> None:
-        """Take from what was seen what is shown here, and was not told so."""
+    def update(self, rows: Mapping[int, EncodedRow], viewer: Viewer, *, is_reordered: bool) -> None:
+        """Queue the rows that this console displays and has not received yet."""
         for position in self.shown & rows.keys():
             row = rows[position]
-            if seer.sees(row) and self._told.get(position) != row.data:
-                self._told[position] = self._fresh[position] = row.data
+            if viewer.can_see(row) and self._sent.get(position) != row.data:
+                self._sent[position] = self._fresh[position] = row.data
         self._is_to_reload |= is_reordered
         if self._fresh or self._is_to_reload:
             self.wake()
@@ -98,18 +102,18 @@ class ConsoleStream(EventStream):
 class ConsoleFeeds:
     """Used from the event loop only."""
 
-    def __init__(self, look: Look) -> None:
-        self._look = look
+    def __init__(self, poll: Poll) -> None:
+        self._poll = poll
         self._streams: dict[str, set[ConsoleStream]] = {}
         self._news = asyncio.Event()
-        self._looking: asyncio.Task[None] | None = None
+        self._polling: asyncio.Task[None] | None = None
         self._is_closed = False
 
     @contextlib.contextmanager
     def open(
         self, organization_id: str, key_id: UUID, shown: Collection[int]
     ) -> Iterator[ConsoleStream]:
-        """Give a stream, which begins with all that is shown."""
+        """Open a stream. It first sends all displayed devices."""
         stream = ConsoleStream(key_id, shown)
         streams = self._streams.setdefault(organization_id, set())
         streams.add(stream)
@@ -124,12 +128,12 @@ class ConsoleFeeds:
             if not streams:
                 self._streams.pop(organization_id, None)
             if not self._streams:
-                self._news.set()  # nobody is left to look for
+                self._news.set()  # no stream is left
 
     def notify(
         self, organization_id: str, positions: Collection[int], *, is_reordered: bool
     ) -> None:
-        """Tell of what changed. Called after its commit."""
+        """Report changed devices. Called after the commit."""
         streams = self._streams.get(organization_id, ())
         has_news = False
         for stream in streams:
@@ -138,7 +142,7 @@ class ConsoleFeeds:
             self._begin()
 
     def poll_again(self) -> None:
-        """Look what each may see: somebody may do something else now."""
+        """Poll again because permissions changed."""
         if self._streams and not self._is_closed:
             self._begin()
 
@@ -147,27 +151,27 @@ class ConsoleFeeds:
         self._is_closed = True
         for stream in self._all():
             stream.end()
-        if self._looking is not None and not self._looking.done():
-            self._looking.cancel()
+        if self._polling is not None and not self._polling.done():
+            self._polling.cancel()
 
     async def finished(self) -> None:
-        """Wait until nobody looks any more. For who closes the database."""
-        if self._looking is not None:
-            await asyncio.wait((self._looking,))
+        """Wait until no poll runs, before the database is closed."""
+        if self._polling is not None:
+            await asyncio.wait((self._polling,))
 
     def _all(self) -> list[ConsoleStream]:
         return [stream for streams in self._streams.values() for stream in streams]
 
     def _begin(self) -> None:
         self._news.set()
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look_on(), name="console feeds")
+        if self._polling is None or self._polling.done():
+            self._polling = asyncio.create_task(self._poll_loop(), name="console feeds")
 
-    async def _look_on(self) -> None:
-        """Look for as long as anybody shows anything."""
-        looked_s = time.monotonic()
+    async def _poll_loop(self) -> None:
+        """Poll while there are streams."""
+        polled_s = time.monotonic()
         while self._streams and not self._is_closed:
-            due_s = looked_s + LOOK_S
+            due_s = polled_s + POLL_S
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), max(0.0, due_s - time.monotonic()))
             if not self._streams:
@@ -175,29 +179,29 @@ class ConsoleFeeds:
             if self._news.is_set():
                 await asyncio.sleep(SETTLE_S)
             self._news.clear()
-            # Where something always changes, the look at all must have its turn, too.
+            # All devices are polled on time, even if some change all the time.
             is_due = time.monotonic() >= due_s
             if is_due:
-                looked_s = time.monotonic()
-            await self._look_at(self._all(), is_at_all=is_due)
+                polled_s = time.monotonic()
+            await self._poll_streams(self._all(), is_at_all=is_due)
 
-    async def _look_at(self, streams: Iterable[ConsoleStream], *, is_at_all: bool) -> None:
+    async def _poll_streams(self, streams: Iterable[ConsoleStream], *, is_at_all: bool) -> None:
         taken = {stream: (stream.changed, stream.is_reordered) for stream in streams}
         for stream in taken:
             stream.changed, stream.is_reordered = set(), False
         changed = frozenset().union(*(each for each, _ in taken.values()))
         shown = frozenset().union(*(stream.shown for stream in taken)) if is_at_all else frozenset()
         try:
-            seen = await self._look(changed, shown - changed, {each.key_id for each in taken})
+            snapshot = await self._poll(changed, shown - changed, {each.key_id for each in taken})
         except Exception:
-            # The boundary of a loop: a database that is away must not end what waits for it.
-            log.exception("cannot look for what consoles show, next try in %g s", LOOK_S)
+            # The boundary of a loop: it must survive an unavailable database.
+            log.exception("cannot poll for consoles, next attempt in %g s", POLL_S)
             for stream, (positions, is_reordered) in taken.items():
                 stream.offer(positions, is_reordered=is_reordered)
             return
         for stream, (_, is_reordered) in taken.items():
-            seer = seen.seers.get(stream.key_id)
-            if seer is None:
+            viewer = snapshot.viewers.get(stream.key_id)
+            if viewer is None:
                 stream.end()
             else:
-                stream.tell(seen.rows, seer, is_reordered=is_reordered)
+                stream.update(snapshot.rows, viewer, is_reordered=is_reordered)

@@ -1,11 +1,11 @@
-"""One device as the console shows it: `deviceDetail`, with a line for each of its reports."""
+"""The console's page of a device: `deviceDetail` with a line for each report, and more."""
 
 from sqlalchemy import select
 
 from agent.wire.operator_operations import DeviceDetailRequest
 from controlplane.devices.overview.listing import LINE, line_of, names_of_requesters, rows
 from controlplane.devices.overview.records import DeviceReply
-from controlplane.devices.overview.report_changes import RememberedChanges
+from controlplane.devices.overview.report_changes import ReportChangeCache
 from controlplane.devices.reading import device_detail
 from controlplane.devices.timeline.history import timeline_of
 from controlplane.operation.context import RequestContext
@@ -13,15 +13,19 @@ from controlplane.storage.tables import Report
 
 
 def device(
-    known: RememberedChanges, context: RequestContext, body: DeviceDetailRequest
+    changes: ReportChangeCache, context: RequestContext, body: DeviceDetailRequest
 ) -> DeviceReply:
     detail = device_detail(context, body)
     shown_device = context.device(body.instance_id)
     (row,) = rows(context.session, [shown_device], context.now, context.settings)
     shown = [each.report_id for each in detail.reports]
-    asked = [each.id for each in detail.requests]
-    # Requests and reports are paged apart: what answers a request may be on another page.
-    query = select(Report).where(Report.id.in_(shown) | Report.request_id.in_(asked)).options(LINE)
+    request_ids = [each.id for each in detail.requests]
+    # Requests and reports have separate pages: the report of a request may be on another one.
+    query = (
+        select(Report)
+        .where(Report.id.in_(shown) | Report.request_id.in_(request_ids))
+        .options(LINE)
+    )
     return DeviceReply(
         detail=detail,
         row=row,
@@ -29,7 +33,7 @@ def device(
         requesters=names_of_requesters(
             context.session, {each.requested_by_id for each in detail.requests}
         ),
-        changes=known.of_device(context, shown_device) if body.cursor is None else (),
+        changes=changes.of_device(context, shown_device) if body.cursor is None else (),
         timeline=timeline_of(context.session, shown_device, context.now),
         can_write=context.caller.can_write,
     )

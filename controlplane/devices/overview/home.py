@@ -1,4 +1,4 @@
-"""What a console begins with: how many devices are in which state, and the newest reports."""
+"""The console's first view: counts of devices by state, and the newest reports."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -15,11 +15,11 @@ from controlplane.storage.tables import Device, Report
 
 REPORTS: Final = 12
 VALUES_MAX: Final = 500
-"""Versions or locations that are listed; a filter may name others."""
+"""Versions or locations in the reply. A filter may contain others."""
 
 
 def summary(context: RequestContext, _body: records.SummaryRequest) -> records.SummaryReply:
-    """Count the devices, and name the newest reports."""
+    """Return counts of devices, and the newest reports."""
     groups = _groups(context)
     bound = [each for each in groups if each.priority != Priority.REVOKED]
     return records.SummaryReply(
@@ -33,7 +33,7 @@ def summary(context: RequestContext, _body: records.SummaryRequest) -> records.S
 
 
 class _Group(NamedTuple):
-    """Devices that are alike in this."""
+    """The number of devices with the same values."""
 
     priority: int
     severity: str | None

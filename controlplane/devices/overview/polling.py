@@ -1,4 +1,4 @@
-"""One look for all consoles of a process: cheap at all they show, close at what changed."""
+"""The poll for all consoles of a process: cheap for all displayed devices, exact for changes."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from agent.wire.codec import encode
-from controlplane.devices.overview.console_feeds import Seen, ToldRow, Viewer
+from controlplane.devices.overview.console_feeds import EncodedRow, Snapshot, Viewer
 from controlplane.devices.overview.listing import rows_at
 from controlplane.devices.requests import lifecycle
 from controlplane.operation.permissions import callers
@@ -18,46 +18,48 @@ from controlplane.settings import Settings
 from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device, Request
 
-Stamp = tuple[Any, ...]
-"""What a row is made of, in short: a row is another only where its stamp is."""
+Fingerprint = tuple[Any, ...]
+"""The columns from which a row is made. A row changes only if its fingerprint does."""
 
 
 class ConsolePoller:
-    """Remembers the stamps of what is shown. Used by one look at a time."""
+    """Stores the fingerprints of the displayed devices. Runs one poll at a time."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._stamps: dict[int, Stamp] = {}
+        self._fingerprints: dict[int, Fingerprint] = {}
 
-    def look(
+    def poll(
         self,
         session: Session,
         now: datetime,
         changed: Collection[int],
         shown: Collection[int],
         key_ids: Collection[UUID],
-    ) -> Seen:
-        """Return the rows of what ``changed``, and of what is ``shown`` and not what it was."""
-        fresh = dict(self._stamped(session, now, changed))
-        others = dict(self._stamped(session, now, shown)) if shown else {}
-        stale = [at for at, stamp in others.items() if self._stamps.get(at) != stamp]
+    ) -> Snapshot:
+        """Return the rows of ``changed``, and of those of ``shown`` whose fingerprint changed."""
+        fresh = dict(self._fingerprinted(session, now, changed))
+        others = dict(self._fingerprinted(session, now, shown)) if shown else {}
+        stale = [
+            at for at, fingerprint in others.items() if self._fingerprints.get(at) != fingerprint
+        ]
         if shown:
-            # All that is shown: what is not any more is forgotten.
-            self._stamps = others
-        self._stamps |= fresh
-        return Seen(self._rows(session, now, [*fresh, *stale]), seers(session, key_ids, now))
+            # Drops devices that no console displays any more.
+            self._fingerprints = others
+        self._fingerprints |= fresh
+        return Snapshot(self._rows(session, now, [*fresh, *stale]), viewers(session, key_ids, now))
 
-    def _rows(self, session: Session, now: datetime, positions: list[int]) -> dict[int, ToldRow]:
-        found: dict[int, ToldRow] = {}
+    def _rows(self, session: Session, now: datetime, positions: list[int]) -> dict[int, EncodedRow]:
+        found: dict[int, EncodedRow] = {}
         for part in in_steps(positions):
             for at, row in rows_at(session, part, now, self._settings).items():
                 place = row.device.organization_id, row.device.location_id
-                found[at] = ToldRow(*place, encode(row))
+                found[at] = EncodedRow(*place, encode(row))
         return found
 
-    def _stamped(
+    def _fingerprinted(
         self, session: Session, now: datetime, positions: Collection[int]
-    ) -> Iterator[tuple[int, Stamp]]:
+    ) -> Iterator[tuple[int, Fingerprint]]:
         for part in in_steps(positions):
             query = select(
                 Device.position,
@@ -76,8 +78,8 @@ class ConsolePoller:
                 yield row.position, (*row, is_recent, work.get(row.binding_id))
 
 
-def seers(session: Session, key_ids: Collection[UUID], now: datetime) -> dict[UUID, Viewer]:
-    """Return what these credentials may see, but for those that are no longer good."""
+def viewers(session: Session, key_ids: Collection[UUID], now: datetime) -> dict[UUID, Viewer]:
+    """Return what these credentials may see, without invalid ones."""
     return {
         key_id: Viewer(caller.organization_id, caller.locations)
         for key_id, caller in callers(session, key_ids, now).items()

@@ -1,4 +1,4 @@
-"""What the console's own calls take and answer, beside the contract's."""
+"""Messages of the console's own operations, in addition to those of the contract."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -20,7 +20,7 @@ PAGE_DEFAULT = 50
 
 
 class Filters(Exact):
-    """``search`` holds words that all have to be found; ``version`` "" is one that told none."""
+    """``search`` contains words that must all match. ``version`` "" means unknown."""
 
     state: Absent[State] = None
     location: Absent[FilterText] = None
@@ -35,11 +35,11 @@ class OverviewRequest(Filters):
 
 
 class SummaryRequest(Exact):
-    """The body of a call that has nothing to say."""
+    """An empty body."""
 
 
 class ChangesRequest(Exact):
-    """The devices that the console shows."""
+    """The devices that the console displays."""
 
     instance_ids: Annotated[tuple[Uuid, ...], MaxItems(PAGE_MAX)]
 
@@ -126,9 +126,11 @@ class ReportChange(Tolerant):
 
 
 class ReportChanges(Tolerant):
-    """What is otherwise than in the report before, ``earlier_id``, which arrived at ``since``.
+    """Differences from the previous report, ``earlier_id``, received at ``since``.
 
-    ``more`` changes are not listed; ``not_compared`` says what one of the two did not look at.
+    Attributes:
+        more: number of changes that are not listed.
+        not_compared: what only one of the two reports contains.
     """
 
     report_id: Uuid

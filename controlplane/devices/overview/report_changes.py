@@ -1,6 +1,6 @@
-"""What a report says that the one before it did not: found when somebody looks, and remembered.
+"""Differences between reports, computed on demand and cached.
 
-Reports never change, so neither does what lies between two of them. Comparing costs reading both
+Reports never change, so neither do their differences. Comparing two means reading both
 ([0033](../../../docs/adr/0033-report-differences.md)).
 """
 
@@ -21,22 +21,24 @@ from controlplane.operation.records import record_of
 from controlplane.storage.tables import Device, Report
 
 log = logging.getLogger("controlplane.devices.overview.report_changes")
-REMEMBERED_MAX: Final = 2000
-"""Comparisons that are remembered: of a thousand devices that somebody looked at."""
+CACHED_MAX: Final = 2000
+"""Cached comparisons: enough for a thousand devices."""
 _EMPTY: Final = "null"
-"""The content of a report that has none."""
+"""The stored payload of a report without content."""
 
 
-class RememberedChanges:
-    """What was found between two reports, the latest first to stay. Used from several threads."""
+class ReportChangeCache:
+    """A cache of differences, least recently used first. Used from several threads."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[int, int], ReportChanges | None] = OrderedDict()
         self._lock = threading.Lock()
 
     def of_device(self, context: RequestContext, device: Device) -> tuple[ReportChanges, ...]:
-        """Return what changed with the device's newest report of each kind, where the caller may
-        see that: a device that moved may have made it at another location."""
+        """Return the differences of the device's newest reports, as far as the caller may see them.
+
+        A device that moved may have made a report at another location.
+        """
         newest = [each for each in (device.network_report, device.application_report) if each]
         query = select(Report).where(Report.position.in_(newest)).order_by(Report.kind.desc())
         if context.caller.locations:
@@ -57,14 +59,13 @@ class RememberedChanges:
         found = _record(earlier, report)
         with self._lock:
             self._known[pair] = found
-            while len(self._known) > REMEMBERED_MAX:
+            while len(self._known) > CACHED_MAX:
                 self._known.popitem(last=False)
         return found
 
 
 def earlier_than(context: RequestContext, report: Report) -> Report | None:
-    """Return the device's last report of the kind before this one that has content, and that the
-    caller may see."""
+    """Return the previous report of the kind with content that the caller may see."""
     query = (
         select(Report)
         .where(
@@ -83,12 +84,12 @@ def earlier_than(context: RequestContext, report: Report) -> Report | None:
 
 
 def compared(earlier: Report, payload: ReportPayload) -> Changes | None:
-    """Return what changed; None where the earlier report cannot be read any more."""
+    """Return the differences, None if the earlier report cannot be read."""
     try:
         before = payload_of(earlier)
         return None if before is None else changes_between(before, payload)
     except Exception:
-        # The boundary: rules of many subjects judge what strangers wrote.
+        # The boundary: many rules process untrusted content.
         log.exception("two reports cannot be compared")
         return None
 

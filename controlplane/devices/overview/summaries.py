@@ -1,4 +1,4 @@
-"""A report in a line: made once, when it arrives, and kept beside it."""
+"""The one-line summary of a report, computed when the report arrives and stored with it."""
 
 import logging
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class Summary:
 
 
 def summary_of(report: ReportPayload | None) -> Summary:
-    """Return what a report says first. It never fails: a report must not be lost for its line."""
+    """Return the summary of a report. It never fails, so that no report is lost."""
     return _summary(lambda: report)
 
 
@@ -39,14 +39,14 @@ def _summary(read: Callable[[], ReportPayload | None]) -> Summary:
             return Summary("The device could report nothing.", "bad")
         headline = headline_of(report)
     except Exception:
-        # The boundary: rules of many subjects judge what a stranger wrote.
-        log.exception("a report cannot be summed up")
-        return Summary("This report cannot be summed up.", "muted")
+        # The boundary: many rules process untrusted content.
+        log.exception("a report cannot be summarized")
+        return Summary("This report cannot be summarized.", "muted")
     return Summary(headline.verdict[:HEADLINE_MAX], headline.severity)
 
 
 def sum_up_old(session: Session) -> int:
-    """Sum up some reports that an older release received, newest first. Returns how many."""
+    """Summarize some reports of an older release, newest first. Returns how many."""
     query = (
         select(Report)
         .where(Report.headline.is_(None))

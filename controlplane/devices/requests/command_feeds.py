@@ -1,8 +1,8 @@
-"""The open command streams, by API key: who is waiting, and what each was sent.
+"""The open command streams, by API key.
 
-A change in the database is told by `notify`. One look then serves all streams of a key, and one
-transaction all keys that changed meanwhile, so that a fleet that comes back at once costs few
-looks, and a stream for which nothing is new sleeps.
+`notify` reports a change in the database. One poll then serves all streams of a key, and all keys
+that changed meanwhile. So a fleet that reconnects at once causes few polls, and streams without
+news sleep.
 """
 
 import asyncio
@@ -16,15 +16,15 @@ from controlplane.devices.event_stream import EventStream
 from controlplane.devices.requests.delivery import COMMANDS_MAX
 
 log = logging.getLogger("controlplane.devices.requests.command_feeds")
-KEYS_A_LOOK = 256
+KEYS_PER_POLL = 256
 RETRY_S = 1.0
 
-Look = Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, Sequence[Command]]]]
-"""Returns what waits for each key; a key that is not in the answer may no longer ask."""
+Poll = Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, Sequence[Command]]]]
+"""Returns the waiting commands by key. A key that is missing is no longer valid."""
 
 
 class CommandStream(EventStream):
-    """One open command stream. Brings each request once while it waits."""
+    """One open command stream. It sends each waiting request once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,15 +32,15 @@ class CommandStream(EventStream):
         self._fresh: list[Command] = []
 
     async def next(self, within_s: float) -> Sequence[Command]:
-        """Wait for what is new and return it: nothing after ``within_s``, or when it ended."""
+        """Wait for new commands. Returns none after ``within_s``, or when the stream ended."""
         await self.wait(within_s)
         fresh, self._fresh = self._fresh, []
         return fresh
 
     def offer(self, waiting: Sequence[Command]) -> None:
-        """Take from all that waits for the key what was not sent here yet."""
+        """Queue the commands of the key that were not sent here yet."""
         fresh = [command for command in waiting if command.request_id not in self._sent]
-        # Only what is still waiting is remembered, so the set cannot grow for months.
+        # Contains only waiting commands, so that it does not grow for months.
         self._sent = frozenset(command.request_id for command in waiting)
         if fresh:
             self._fresh += fresh
@@ -50,18 +50,18 @@ class CommandStream(EventStream):
 class CommandFeeds:
     """Used from the event loop only."""
 
-    def __init__(self, look: Look) -> None:
-        self._look = look
+    def __init__(self, poll: Poll) -> None:
+        self._poll = poll
         self._streams: dict[UUID, set[CommandStream]] = {}
         self._stale: dict[UUID, None] = {}
         self._cut: set[UUID] = set()
-        self._looking: asyncio.Task[None] | None = None
+        self._polling: asyncio.Task[None] | None = None
         self.is_closed = False
         self.count = 0
 
     @contextmanager
     def open(self, key_id: UUID) -> Iterator[CommandStream]:
-        """Give a stream for this key, which begins with all that waits."""
+        """Open a stream for this key. It first sends all waiting commands."""
         stream = CommandStream()
         if self.is_closed:
             stream.end()
@@ -79,14 +79,14 @@ class CommandFeeds:
 
     @property
     def cut(self) -> tuple[UUID, ...]:
-        """The keys for which more was waiting than is given at once."""
+        """Return the keys with more waiting commands than one poll returns."""
         return tuple(self._cut)
 
     def notify(self, key_ids: Iterable[UUID]) -> None:
-        """Look for what is new for these keys. Called after the commit of what changed."""
+        """Poll for new commands of these keys. Called after the commit."""
         self._stale.update(dict.fromkeys(key for key in key_ids if key in self._streams))
-        if self._stale and self._looking is None and not self.is_closed:
-            self._looking = asyncio.create_task(self._look_until_fresh(), name="command feeds")
+        if self._stale and self._polling is None and not self.is_closed:
+            self._polling = asyncio.create_task(self._poll_until_fresh(), name="command feeds")
 
     def close(self) -> None:
         """End every stream."""
@@ -97,26 +97,26 @@ class CommandFeeds:
                 stream.end()
 
     async def finished(self) -> None:
-        """Wait until no look is under way. For who closes the database."""
-        if self._looking is not None:
-            await asyncio.wait((self._looking,))
+        """Wait until no poll runs, before the database is closed."""
+        if self._polling is not None:
+            await asyncio.wait((self._polling,))
 
-    async def _look_until_fresh(self) -> None:
+    async def _poll_until_fresh(self) -> None:
         try:
             while self._stale:
-                await self._look_once()
+                await self._poll_once()
         finally:
-            self._looking = None
+            self._polling = None
 
-    async def _look_once(self) -> None:
-        keys = tuple(self._stale)[:KEYS_A_LOOK]
+    async def _poll_once(self) -> None:
+        keys = tuple(self._stale)[:KEYS_PER_POLL]
         for key in keys:
             del self._stale[key]
         try:
-            waiting = await self._look(keys)
+            waiting = await self._poll(keys)
         except Exception:
-            # The boundary of a loop: a database that is away must not end what waits for it.
-            log.exception("cannot look for commands, next try in %g s", RETRY_S)
+            # The boundary of a loop: it must survive an unavailable database.
+            log.exception("cannot poll for commands, next attempt in %g s", RETRY_S)
             await asyncio.sleep(RETRY_S)
             self._stale.update(dict.fromkeys(key for key in keys if key in self._streams))
             return

@@ -1,4 +1,4 @@
-"""A request is made for a device, under the limits that hold whoever asks."""
+"""Creates requests for devices, within the limits for all callers."""
 
 from datetime import datetime
 from typing import Final, get_args
@@ -15,10 +15,10 @@ from controlplane.settings import Settings
 from controlplane.storage.tables import Device, Request
 
 KINDS: Final = frozenset(get_args(Kind))
-"""A device that declares none of them may be one that names its capabilities in other words."""
+"""A device that declares none of them may use other names for its capabilities."""
 
 
-def ask(
+def add_request(
     session: Session,
     device: Device,
     kind: Kind,
@@ -28,7 +28,7 @@ def ask(
     now: datetime,
     settings: Settings,
 ) -> Request:
-    """Add a request for a device, which is locked. Raises the refusal of one that may not be."""
+    """Add a request for a locked device. Raises a refusal if it is not possible."""
     refuse_unable(device, kind)
     expire_due(session, now, device.instance_id)
     _refuse_flood(session, device, settings.open_requests_max)
@@ -50,12 +50,12 @@ def ask(
 
 
 def refuse_unable(device: Device, kind: Kind) -> None:
-    """Refuse what this device will never do."""
+    """Refuse a request that the device cannot fulfil."""
     if device.revoked_at is not None:
-        raise conflict("device_revoked", "the device was revoked and receives no requests")
+        raise conflict("device_revoked", "the device is revoked and receives no requests")
     declared = KINDS.intersection(device.capabilities)
     if declared and kind not in declared:
-        raise conflict("kind_unsupported", f"the device makes no reports of kind {kind}")
+        raise conflict("kind_unsupported", f"the device does not support reports of kind {kind}")
 
 
 def _refuse_flood(session: Session, device: Device, limit: int) -> None:
@@ -65,4 +65,4 @@ def _refuse_flood(session: Session, device: Device, limit: int) -> None:
         .where(Request.binding_id == device.binding_id, Request.status.in_(lifecycle.OPEN))
     )
     if session.scalars(query).one() >= limit:
-        raise conflict("too_many_open_requests", f"the device has {limit} open requests already")
+        raise conflict("too_many_open_requests", f"the device already has {limit} open requests")

@@ -1,4 +1,4 @@
-"""The device receives its commands and says how far it is."""
+"""Delivery of commands to devices, and their acknowledgements."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,17 +18,17 @@ from controlplane.operation.permissions import callers
 from controlplane.storage.tables import Device, Request
 
 COMMANDS_MAX = 256
-"""Commands given at once, oldest first; the next look brings the others."""
+"""Commands per poll, oldest first. The next poll returns the others."""
 
 
 class CommandList(Message):
-    """What waits for the devices of an API key, oldest first."""
+    """The waiting commands for the devices of an API key, oldest first."""
 
     commands: tuple[Command, ...]
 
 
 def acknowledge(context: RequestContext, body: AcknowledgeRequest) -> AcknowledgeReply:
-    """Move the request on. The reply says what was sent, also when it was said before."""
+    """Change the status of a request. A repeated acknowledgement gets the same reply."""
     device = context.bound_device(body.binding_id)
     expire_due(context.session, context.now, device.instance_id)
     request = request_of(context, body.request_id, body.binding_id)
@@ -59,14 +59,14 @@ def refusal_of(refused: lifecycle.TransitionRefusedError) -> Refusal:
 
 
 def waiting_commands(session: Session, key_id: UUID, now: datetime) -> tuple[Command, ...]:
-    """Return what the devices of this API key have not begun, oldest first."""
+    """Return the requests that devices of this API key have not started, oldest first."""
     return tuple(waiting_by_key(session, (key_id,), now).get(key_id, ()))
 
 
 def waiting_by_key(
     session: Session, key_ids: Sequence[UUID], now: datetime
 ) -> dict[UUID, list[Command]]:
-    """Return the same for each of these that is good for it now. Where it may go is read anew."""
+    """Return the same for each valid key, with its current permissions."""
     live = {
         key_id: caller
         for key_id, caller in callers(session, key_ids, now).items()
@@ -75,7 +75,7 @@ def waiting_by_key(
     waiting: dict[UUID, list[Command]] = {key_id: [] for key_id in live}
     for request, key_id, location_id in _rows(session, tuple(live), now):
         found, caller = waiting[key_id], live[key_id]
-        # A session that is another organization's by now keeps the devices that it enrolled.
+        # A session that switched its organization keeps the devices that it enrolled.
         is_own = request.organization_id == caller.organization_id
         if len(found) < COMMANDS_MAX and is_own and caller.may_visit(location_id):
             found.append(command(request))
@@ -89,7 +89,7 @@ def _rows(
     rows = session.execute(_waiting(key_ids, now).limit(limit)).all()
     if len(rows) < limit or len(key_ids) == 1:
         return rows
-    # One key with very many must not hide what waits for the others.
+    # One key with very many commands must not hide those of others.
     return [row for key_id in key_ids for row in _rows(session, (key_id,), now)]
 
 
@@ -108,7 +108,7 @@ def _waiting(key_ids: Sequence[UUID], now: datetime) -> Select[Request, UUID, st
 
 
 def keys_with_new_requests(session: Session, since: datetime) -> tuple[UUID, ...]:
-    """Return whose devices were asked for something since then and have not said anything yet."""
+    """Return the keys of devices with requests since then that are not acknowledged."""
     query = (
         select(Device.key_id)
         .join(Request, Device.binding_id == Request.binding_id)

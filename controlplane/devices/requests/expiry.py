@@ -1,6 +1,7 @@
-"""Requests that are past their time: judged whenever one is looked at, and by the sweep.
+"""Expiry of requests, whenever they are used and in a periodic sweep.
 
-Before any of them is loaded: what a session holds already does not change with the rows."""
+Call these functions before loading requests: objects in the session are not updated.
+"""
 
 from datetime import datetime
 from typing import Any, cast
@@ -14,7 +15,7 @@ from controlplane.storage.tables import Request
 
 
 def expire_due(session: Session, now: datetime, instance_id: UUID | None = None) -> int:
-    """Expire what is due, of one instance or of all. Returns how many."""
+    """Expire due requests, of one instance or of all. Returns how many."""
     query = update(Request).where(Request.status.in_(lifecycle.OPEN), Request.expires_at <= now)
     if instance_id is not None:
         query = query.where(Request.instance_id == instance_id)
@@ -22,7 +23,7 @@ def expire_due(session: Session, now: datetime, instance_id: UUID | None = None)
 
 
 def expire_binding(session: Session, now: datetime, binding_id: UUID) -> int:
-    """Expire what is open for a binding that ends. Returns how many."""
+    """Expire the open requests of a binding that ends. Returns how many."""
     query = update(Request).where(
         Request.status.in_(lifecycle.OPEN), Request.binding_id == binding_id
     )
@@ -31,9 +32,9 @@ def expire_binding(session: Session, now: datetime, binding_id: UUID) -> int:
 
 def _expire(session: Session, query: Update, now: datetime) -> int:
     expired = lifecycle.move("queued", "expire")
-    # Before this was written it was shown as finished at its expiry: that must stay so.
+    # Due requests are already shown as finished at their expiry.
     finished_at = case((Request.expires_at < now, Request.expires_at), else_=now)
     update_ = query.values(status=expired, finished_at=finished_at, updated_at=now)
-    # To find in Python which of the session's objects are meant costs as much as the update.
+    # Updating the session's objects would cost as much as the update itself.
     changed = session.execute(update_, execution_options={"synchronize_session": False})
     return cast("CursorResult[Any]", changed).rowcount

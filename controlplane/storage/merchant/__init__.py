@@ -1,1 +1,1 @@
-"""The tables of a merchant: what it is, what it offers, what it sold, and the sums over that."""
+"""The tables of a merchant: structure, catalog, sales, and sums over sales."""

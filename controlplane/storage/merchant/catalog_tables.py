@@ -1,4 +1,4 @@
-"""What a merchant offers: categories, goods, their variations and codes."""
+"""The catalog: categories, goods, variations and codes."""
 
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from controlplane.storage.tables import Base
 
 
 class Category(Base):
-    """``parent_id`` None stands at the root. ``status``: active or inactive."""
+    """A category. ``parent_id`` None is the root. ``status``: active or inactive."""
 
     __tablename__ = "categories"
     __table_args__ = (Index("categories_by_organization", "organization_id", "position"),)
@@ -47,8 +47,10 @@ class Good(Base):
 
 
 class GoodVariation(Base):
-    """``number`` counts from 1 in the order given. ``price`` is in minor units of ``currency``,
-    both None where the price is asked for at the sale."""
+    """A variation of a good. ``number`` is its order, from 1.
+
+    ``price`` is in minor units of ``currency``. Both are None if the price is entered at the sale.
+    """
 
     __tablename__ = "good_variations"
     __table_args__ = (Index("good_variations_by_good", "good_id", "number", unique=True),)
@@ -75,7 +77,7 @@ class GoodCode(Base):
 
 
 class CatalogExternalId(Base):
-    """The external ids in use: one for all categories, goods and variations of an organization."""
+    """The external ids, unique among categories, goods and variations of an organization."""
 
     __tablename__ = "catalog_external_ids"
     organization_id: Mapped[str] = mapped_column(primary_key=True)
@@ -85,7 +87,7 @@ class CatalogExternalId(Base):
 
 
 class LineSnapshot(Base):
-    """What a line of a sale shows of the article as it was then; alike lines share one.
+    """The article of a sale's line at that time. Equal lines share one snapshot.
 
     ``content_hash`` is that of all the rest. ``source``: catalog, manual_input, custom_amount.
     ``codes`` are pairs of type and value. ``uom_*`` are None where an imported line tells no unit,

@@ -1,4 +1,4 @@
-"""Kinds of columns that the merchant's tables share: money, moments, wide counts."""
+"""Column types of the merchant's tables: money, timestamps, 64-bit numbers."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
@@ -18,13 +18,15 @@ def microseconds(moment: datetime) -> int:
 
 
 def moment_at(count: int) -> datetime:
-    """Return the moment, in UTC, so many microseconds after 1970-01-01T00:00Z."""
+    """Return the timestamp that many microseconds after 1970-01-01T00:00Z."""
     return EPOCH + timedelta(microseconds=count)
 
 
 class Microseconds(TypeDecorator[datetime]):
-    """A moment as microseconds since 1970 in UTC: millions of sales are compared and added up
-    by it, and a whole number is a third of the size of a date's text."""
+    """A timestamp as microseconds since 1970 in UTC.
+
+    Millions of sales are compared by it, and a number takes a third of the space of a date's text.
+    """
 
     impl = BigInteger
     cache_ok = True
@@ -39,11 +41,11 @@ class Microseconds(TypeDecorator[datetime]):
 Money = Annotated[int, mapped_column(BigInteger)]
 """Minor units of the row's currency (cents, fils)."""
 Wide = Annotated[int, mapped_column(BigInteger)]
-"""A number, or another row's position, that outgrows 32 bits."""
+"""A number, or the position of a row, that needs 64 bits."""
 Moment = Annotated[datetime, mapped_column(Microseconds)]
 MaybeMoment = Annotated[datetime | None, mapped_column(Microseconds)]
 MaybeWide = Annotated[int | None, mapped_column(BigInteger)]
 RowPosition = Annotated[int, mapped_column(Position, primary_key=True, autoincrement=True)]
-"""What other rows of the merchant refer to; never on the wire."""
+"""The key by which other rows refer to this one. It is never part of a reply."""
 ExternalData = Annotated[dict[str, Any] | None, mapped_column(JSON(none_as_null=True))]
-"""An external system's object: its ``id`` and anything else."""
+"""The object of an external system: its ``id`` and other fields."""

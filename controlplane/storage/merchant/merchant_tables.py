@@ -19,7 +19,7 @@ NO_CURRENCY: Final = "XXX"
 
 
 class Organization(Base):
-    """``sandbox``: the plan by which its data was made up, None for one that was not."""
+    """``sandbox`` is the plan of generated data, None for a real organization."""
 
     __tablename__ = "organizations"
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -80,7 +80,7 @@ class PointOfSale(Base):
 
 
 class PaymentMethod(Base):
-    """``type``: cash, card, wallet or other. What is paid by two types is mixed, and no method."""
+    """``type``: cash, card, wallet or other. A sale with several types has the type mixed."""
 
     __tablename__ = "payment_methods"
     __table_args__ = (UniqueConstraint("organization_id", "id", name="payment_methods_by_id"),)

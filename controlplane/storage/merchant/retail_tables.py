@@ -1,4 +1,4 @@
-"""What the retail API keeps of its clients, API keys and refresh tokens, and what it signs with."""
+"""API keys and refresh tokens of the retail API, and its signing keys."""
 
 from datetime import datetime
 from uuid import UUID
@@ -10,8 +10,7 @@ from controlplane.storage.tables import Base
 
 
 class RetailKey(Base):
-    """``can_write`` is its role: reading only, or creating goods too. ``hint`` is the end of the
-    key, for people."""
+    """An API key. ``can_write`` allows creating goods. ``hint`` is the end of the key."""
 
     __tablename__ = "retail_keys"
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -25,9 +24,9 @@ class RetailKey(Base):
 
 
 class RefreshToken(Base):
-    """One of a ``family``: all that descend from one exchange of an API key.
+    """A refresh token. A ``family`` contains all tokens from one exchange of an API key.
 
-    ``used_at`` is kept, so that a token that comes again is known to have been copied.
+    ``used_at`` is kept to detect a copied token that is used again.
     """
 
     __tablename__ = "retail_refresh_tokens"

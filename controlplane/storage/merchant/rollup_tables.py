@@ -15,7 +15,7 @@ COMPACT = ({"sqlite_with_rowid": False},)
 
 
 class HourRollup(Base):
-    """``undone`` is what was ever given back of this hour's sales."""
+    """Sums of an hour. ``undone`` is what was refunded, at any time, of sales of this hour."""
 
     __tablename__ = "hour_rollups"
     __table_args__ = COMPACT
@@ -66,7 +66,7 @@ class DayRollup(Base):
 
 
 class UnitRollup(Base):
-    """Quantities sold, in thousandths of ``unit``."""
+    """Sold quantities, in thousandths of ``unit``."""
 
     __tablename__ = "unit_rollups"
     __table_args__ = COMPACT

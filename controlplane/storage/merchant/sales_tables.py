@@ -1,4 +1,4 @@
-"""What was sold, how it was paid, and what was given back.
+"""Sales, payments and refunds.
 
 Money is in minor units of the row's ``currency``. ``local_hour`` is the row's moment as the
 location's clocks show it: days since 1970-01-01, times 24, plus the hour

@@ -28,7 +28,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent import __version__
-from controlplane.devices.priority import HEARD, Priority
+from controlplane.devices.priority import ONLINE, Priority
 from controlplane.operation.errors import Refusal
 from controlplane.storage.tables import Device, Report
 from controlplane.web.core import Core
@@ -67,7 +67,7 @@ def count_in_database(session: Session) -> DatabaseCounts:
         select(Device.priority, func.count()).group_by(Device.priority)
     ):
         place = Priority(priority)
-        devices[STATES.get(place, "online" if place in HEARD else "offline")] += count
+        devices[STATES.get(place, "online" if place in ONLINE else "offline")] += count
     waiting = select(func.count()).where(Report.tracker_status == "pending")
     return DatabaseCounts(devices, session.scalars(waiting).one())
 

@@ -308,12 +308,12 @@ def test_who_is_invited_joins_by_a_link_that_is_used_once(people: dict[str, Any]
 
 def test_who_is_no_owner_is_offered_no_members(people: dict[str, Any]) -> None:
     assert people["managers menu"] is True
-    assert people["not his"] == "You may not see this"
+    assert people["not his"] == "No access"
 
 
 def test_a_member_is_changed_and_removed_but_not_the_last_owner(people: dict[str, Any]) -> None:
     ada, bob = people["members"]
-    assert "The last owner stays one." in ada
+    assert "The last owner cannot be changed." in ada
     assert "Manager at every location" in bob
     assert people["buttons"] == 2
     assert "Viewer at harbour-street" in people["changed"]
@@ -327,11 +327,13 @@ def test_the_audit_log_has_it_all(people: dict[str, Any]) -> None:
         "ada@example.com removed the member bob@example.com",
         "bob@example.com joined: manager at every location",
         f"{tried} to change the password of ada@example.com refused: the old password is wrong",
-        "ada@example.com asked for a report of till-bar: network",
+        "ada@example.com requested a report of till-bar: network",
         f"{tried} to sign in refused: the e-mail address or the password is wrong",
     ):
         assert line in log
-    assert any(line.startswith("ada@example.com made the API key till of the bar") for line in log)
+    assert any(
+        line.startswith("ada@example.com created the API key till of the bar") for line in log
+    )
     assert all("from 127.0.0.1" in each for each in people["credentials"])
     assert all(line.startswith("bob@example.com") for line in people["bob"])
 
@@ -339,14 +341,14 @@ def test_the_audit_log_has_it_all(people: dict[str, Any]) -> None:
 def test_support_is_linked_and_unlinked_by_its_token(people: dict[str, Any]) -> None:
     assert "help@example.com" in people["reached"]
     assert people["link"] == "Link telegram @venue?"
-    assert "Asked by Eve · Harbour Hospitality" in people["linked"]
-    assert people["used token"].startswith("This token has been used: its link is in the list.")
-    assert people["unlinked"].startswith("Nothing.")
+    assert "Requested by Eve · Harbour Hospitality" in people["linked"]
+    assert people["used token"].startswith("This token was already used. Its link is in the list.")
+    assert people["unlinked"].startswith("There are no links.")
 
 
 def test_what_ends_a_session_is_said_and_how_long_to_wait(people: dict[str, Any]) -> None:
     assert people["ended"] == "Your session has ended. Sign in again."
-    assert people["too often"] == "Too many tries. The next one counts in 10 minutes."
+    assert people["too often"] == "Too many attempts. Try again in 10 minutes."
     assert people["wrong"] == []
 
 
@@ -373,7 +375,7 @@ def test_a_person_sees_what_may_read_and_stops_it(consented: dict[str, Any]) -> 
     assert "Sales assistant" in consented["listed"]
     assert "for a program on your own computer" in consented["listed"]
     assert consented["asks"] == "Stop Sales assistant?"
-    assert consented["none"].startswith("There are none.")
+    assert consented["none"].startswith("No program has access.")
     assert (consented["before"], consented["after"]) == (200, 401)
 
 

@@ -8,7 +8,7 @@ import pytest
 from controlplane.accounts.members import invitations, operations
 from controlplane.accounts.profile import PREFIX as PROFILE
 from controlplane.accounts.users import find_user, memberships
-from controlplane.audit.reading import Wanted, entries
+from controlplane.audit.reading import AuditFilters, entries
 from tests.unit.controlplane.accounts.people import (
     OVERVIEW,
     PASSWORD,
@@ -203,7 +203,7 @@ async def test_an_address_with_an_account_joins_by_its_own_password(
     reply = await Browser(service).post(JOIN, join_body(code, password=PASSWORD, name="Robert"))
     assert reply.status_code == 200
     with service.database.read(lambda session: session) as session:
-        noted = entries(session, "org-0001", Wanted(area="member"))
+        noted = entries(session, "org-0001", AuditFilters(area="member"))
         assert [(each.operation, each.outcome) for each in noted] == [
             ("member.join", "done"), ("member.join", "refused"), ("member.invite", "done"),
         ]  # fmt: skip

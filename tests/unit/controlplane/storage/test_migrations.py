@@ -176,7 +176,7 @@ def test_an_old_report_that_cannot_be_read_keeps_no_other_waiting(tmp_path: Path
         unreadable = session.get(Report, 1)
         assert unreadable is not None
         assert (unreadable.headline, unreadable.severity) == (
-            "This report cannot be summed up.",
+            "This report cannot be summarized.",
             "muted",
         )
     database.close()

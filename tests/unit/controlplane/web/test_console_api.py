@@ -21,7 +21,7 @@ from controlplane.accounts.key_store import revoke_key
 from controlplane.devices.liveness import update_liveness
 from controlplane.devices.overview import console_feeds, summaries
 from controlplane.devices.overview import polling as module_of_looks
-from controlplane.devices.overview.console_feeds import ConsoleFeeds, Seen
+from controlplane.devices.overview.console_feeds import ConsoleFeeds, Snapshot
 from controlplane.devices.overview.listing import WORDS_MAX, conditions
 from controlplane.devices.overview.polling import ConsolePoller
 from controlplane.devices.overview.records import OverviewRequest, Row
@@ -253,7 +253,7 @@ def test_any_words_are_a_search_or_refused(words: str) -> None:
 
 def test_a_report_is_not_lost_for_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summaries, "headline_of", lambda _: 1 / 0)
-    assert summary_of(bare_report()) == Summary("This report cannot be summed up.", "muted")
+    assert summary_of(bare_report()) == Summary("This report cannot be summarized.", "muted")
 
 
 @pytest.mark.medium
@@ -303,7 +303,7 @@ class Console:
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console_feeds, "SETTLE_S", 0.0)
-    monkeypatch.setattr(console_feeds, "LOOK_S", 0.05)
+    monkeypatch.setattr(console_feeds, "POLL_S", 0.05)
 
 
 @pytest.fixture
@@ -399,7 +399,7 @@ class Counted:
 
     async def __call__(
         self, changed: Collection[int], shown: Collection[int], keys: Collection[UUID]
-    ) -> Seen:
+    ) -> Snapshot:
         self.looks.append((len(changed), len(shown), len(keys)))
         if self.is_away:
             raise unavailable("the database is away")
@@ -410,7 +410,7 @@ async def test_one_look_serves_all_consoles(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The look at all must not be quicker than what is told.
-    monkeypatch.setattr(console_feeds, "LOOK_S", 2 * TIMEOUT_S)
+    monkeypatch.setattr(console_feeds, "POLL_S", 2 * TIMEOUT_S)
     device = await enrolled(service, "till")
     other = await enrolled(service, "other", location="loc-0002")
     counted = Counted(service)
@@ -476,7 +476,7 @@ async def test_nothing_is_read_closely_that_is_what_it_was(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = await enrolled(service, "till")
-    looks = ConsolePoller(service.core.settings)
+    poller = ConsolePoller(service.core.settings)
     read = list[list[int]]()
 
     def rows_at(session: Session, positions: list[int], *_: object) -> dict[int, Row]:
@@ -487,7 +487,7 @@ async def test_nothing_is_read_closely_that_is_what_it_was(
 
     def look() -> list[list[int]]:
         read.clear()
-        service.database.read(lambda session: looks.look(session, service.clock(), (), (1,), ()))
+        service.database.read(lambda session: poller.poll(session, service.clock(), (), (1,), ()))
         return list(read)
 
     assert (look(), look()) == ([[1]], [])
