@@ -121,10 +121,10 @@ def _from_outside(here: ResolvedState) -> tuple[dict[str, Any], int]:
 
 def _show_from_outside(screen: Screen, here: ResolvedState, config: Path | None) -> int:
     """Tell what the system tells everybody, and how to see the rest."""
-    from agent.doctor.public_status import in_words, public_status  # rarely wanted
+    from agent.doctor.public_status import describe, public_status  # rarely wanted
 
     screen.line(("not visible to you", "warn"))
-    screen.fact("agent", in_words(public_status()))
+    screen.fact("agent", describe(public_status()))
     screen.fact("state", str(here.guessed_because or f"{here.state.path} is closed to this user"))
     words = [] if config is None else ["--config", str(config)]
     screen.paragraph(f"→ what it does: {as_root(shlex.join(['status', *words]))}")

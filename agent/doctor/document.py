@@ -1,4 +1,4 @@
-"""What doctor found, as the document that `--json` prints and the bundle holds (docs/cli.md)."""
+"""The results of doctor as the document of `--json` and of the bundle (docs/cli.md)."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -119,12 +119,12 @@ def network_diagram(payload: NetworkPayload) -> Diagram | None:
 def _centre_and_others(hosts: tuple[HostRow, ...]) -> tuple[HostRow, list[HostRow]]:
     """Take the first gateway for the centre, else this machine, else the first host."""
     for kind in ("router", "machine"):
-        found = next((row for row in hosts if row.kind == kind), None)
-        if found is not None:
+        centre = next((row for row in hosts if row.kind == kind), None)
+        if centre is not None:
             break
     else:
-        found = hosts[0]
-    return found, [row for row in hosts if row is not found]
+        centre = hosts[0]
+    return centre, [row for row in hosts if row is not centre]
 
 
 def _important(ordered: list[HostRow]) -> int:
@@ -206,6 +206,6 @@ def _description(hosts: tuple[HostRow, ...]) -> str:
 def _missing_printers(
     hosts: tuple[HostRow, ...], printers: dict[str, PrinterRow]
 ) -> tuple[str, ...]:
-    shown = {name for row in hosts for name in row.printers}
+    drawn = {name for row in hosts for name in row.printers}
     wanted = (row.name for row in printers.values() if row.transport == "network")
-    return tuple(name for name in wanted if name not in shown)
+    return tuple(name for name in wanted if name not in drawn)

@@ -12,7 +12,7 @@ from collectors.contract import Confinement, NetworkFacts
 @pytest.mark.parametrize(
     ("told", "status", "says"),
     [
-        (Confinement("confined"), "ok", "write nowhere"),
+        (Confinement("confined"), "ok", "write nothing"),
         (Confinement("refused", "this kernel is old"), "warn", "this kernel is old"),
         (Confinement("not-offered", "not on this system"), "skipped", "not on this system"),
     ],

@@ -2,11 +2,11 @@
 
 import pytest
 
-from agent.doctor.check import Check, CheckResult, Finding, fail, ok, unseen
+from agent.doctor.check import Check, CheckResult, Outcome, fail, ok, unseen
 from agent.doctor.context import Context
 from agent.doctor.judgement import all_visible, none_failed
 from agent.doctor.processes import is_agent
-from agent.doctor.public_status import in_words, judge_public_status
+from agent.doctor.public_status import describe, judge_public_status
 from agent.doctor.runner import run_checks
 from agent.doctor.service_unit import UnitFacts
 
@@ -18,14 +18,14 @@ UNKNOWN = UnitFacts("systemd", is_installed=False, is_enabled=False)
 @pytest.mark.parametrize(
     ("unit", "processes", "is_running", "says"),
     [
-        (RUNNING, (), True, "it runs as process 7, systemd says"),
-        (RUNNING, (8,), True, "it runs as process 7, systemd says"),
-        (STOPPED, (8,), True, "it runs as process 8, the list of processes says"),
-        (STOPPED, (), False, "it does not run, systemd says"),
-        (STOPPED, None, False, "it does not run, systemd says"),
-        (UNKNOWN, (8, 9), True, "it runs as process 8, 9, the list of processes says"),
-        (UNKNOWN, (), None, "no process of an agent can be seen by this user"),
-        (None, None, None, "no process of an agent can be seen by this user"),
+        (RUNNING, (), True, "it runs as process 7 according to systemd"),
+        (RUNNING, (8,), True, "it runs as process 7 according to systemd"),
+        (STOPPED, (8,), True, "it runs as process 8 according to the process list"),
+        (STOPPED, (), False, "it does not run according to systemd"),
+        (STOPPED, None, False, "it does not run according to systemd"),
+        (UNKNOWN, (8, 9), True, "it runs as process 8, 9 according to the process list"),
+        (UNKNOWN, (), None, "this user can see no process of an agent"),
+        (None, None, None, "this user can see no process of an agent"),
     ],
 )
 def test_the_managers_word_goes_before_the_list_of_processes(
@@ -33,11 +33,11 @@ def test_the_managers_word_goes_before_the_list_of_processes(
 ) -> None:
     status = judge_public_status(unit, processes)
     assert status.is_running is is_running
-    assert in_words(status) == says
+    assert describe(status) == says
 
 
-def check(name: str, finding: Finding, *needs: str, looks_from_outside: bool = False) -> Check:
-    return Check(name, "the agent", lambda _: finding, needs, looks_from_outside=looks_from_outside)
+def check(name: str, finding: Outcome, *needs: str, uses_public_facts: bool = False) -> Check:
+    return Check(name, "the agent", lambda _: finding, needs, uses_public_facts=uses_public_facts)
 
 
 def statuses(*checks: Check) -> tuple[dict[str, str], tuple[CheckResult, ...]]:
@@ -50,7 +50,7 @@ def test_what_rests_on_the_unseen_is_unseen_unless_it_looks_from_outside() -> No
         check("state", unseen("it is closed")),
         check("journal", ok("whole"), "state"),
         check("rows", ok("many"), "journal"),
-        check("disk", ok("roomy"), "state", looks_from_outside=True),
+        check("disk", ok("roomy"), "state", uses_public_facts=True),
     )
     assert found == {"state": "unseen", "journal": "unseen", "rows": "unseen", "disk": "ok"}
     assert [result.because for result in results] == [None, "state", "state", None]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agent.doctor.check import Check, CheckResult, Finding, fail, ok, skipped, warn
+from agent.doctor.check import Check, CheckResult, Outcome, fail, ok, skipped, warn
 from agent.doctor.context import Context
 from agent.doctor.judgement import none_failed
 from agent.doctor.runner import run_checks
@@ -13,12 +13,12 @@ from agent.doctor.runner import run_checks
 
 def check(
     name: str,
-    found: Finding | Callable[[Context], Finding],
+    found: Outcome | Callable[[Context], Outcome],
     depends_on: tuple[str, ...] = (),
     after: tuple[str, ...] = (),
     deadline_s: float = 60.0,
 ) -> Check:
-    run = (lambda _: found) if isinstance(found, Finding) else found
+    run = (lambda _: found) if isinstance(found, Outcome) else found
     return Check(name, "network", run, depends_on, after, fix="look closer", deadline_s=deadline_s)
 
 
@@ -59,8 +59,8 @@ def test_what_is_not_applicable_or_only_a_warning_blocks_nothing() -> None:
 def test_after_only_orders() -> None:
     seen: list[str] = []
 
-    def note(name: str, finding: Finding) -> Callable[[Context], Finding]:
-        def run(_: Context) -> Finding:
+    def note(name: str, finding: Outcome) -> Callable[[Context], Outcome]:
+        def run(_: Context) -> Outcome:
             seen.append(name)
             return finding
 
@@ -104,7 +104,7 @@ def test_a_cause_that_is_itself_explained_passes_the_blame_on() -> None:
 
 
 def test_a_check_that_hangs_is_given_up_and_its_own_fix_told(release: threading.Event) -> None:
-    def hang(_: Context) -> Finding:
+    def hang(_: Context) -> Outcome:
         release.wait()
         return ok("too late")
 
@@ -115,7 +115,7 @@ def test_a_check_that_hangs_is_given_up_and_its_own_fix_told(release: threading.
 
 
 def test_the_whole_ends_in_time_when_everything_hangs(release: threading.Event) -> None:
-    def hang(_: Context) -> Finding:
+    def hang(_: Context) -> Outcome:
         release.wait()
         return ok("too late")
 
@@ -127,7 +127,7 @@ def test_the_whole_ends_in_time_when_everything_hangs(release: threading.Event) 
 def test_independent_checks_run_beside_each_other() -> None:
     barrier = threading.Barrier(4, timeout=60)
 
-    def meet(_: Context) -> Finding:
+    def meet(_: Context) -> Outcome:
         barrier.wait()
         return ok("met")
 
@@ -136,7 +136,7 @@ def test_independent_checks_run_beside_each_other() -> None:
 
 
 def test_a_check_that_breaks_is_a_finding() -> None:
-    def broken(_: Context) -> Finding:
+    def broken(_: Context) -> Outcome:
         raise RuntimeError("oops")
 
     found = examined(check("a", broken))["a"]
@@ -147,5 +147,5 @@ def test_a_check_that_breaks_is_a_finding() -> None:
 @pytest.mark.parametrize(
     ("finding", "well"), [(ok(""), True), (warn("", "f"), True), (fail("", "f"), False)]
 )
-def test_only_a_failure_is_unwell(finding: Finding, well: bool) -> None:
+def test_only_a_failure_is_unwell(finding: Outcome, well: bool) -> None:
     assert none_failed(examined(check("a", finding)).values()) is well

@@ -18,7 +18,7 @@ def test_a_network_report_in_one_glance() -> None:
     assert headline.outcome == "Complete: every source succeeded and nothing was cut."
     facts = {fact.label: fact.value for fact in headline.facts}
     assert facts["Location"] == "loc-0001"
-    assert facts["Took"] == "3.36 s"
+    assert facts["Duration"] == "3.36 s"
     assert facts["Scope"] == "this machine's local networks"
     assert facts["Printers"] == "3 printers: 1 unreachable, 1 moved, 1 reachable"
     assert facts["Contents"] == "12 hosts, 9 endpoints"
@@ -41,7 +41,7 @@ def test_a_number_is_no_title() -> None:
 def test_printers_that_are_seen_are_named_where_none_is_set_up() -> None:
     payload = small_venue().model_copy(update={"printers": ()})
     assert headline_of(payload).verdict == (
-        "No printer is configured on this machine; 2 seen on the network: EPSON TM-T20III at "
+        "No printer is configured on this machine; 2 discovered on the network: EPSON TM-T20III at "
         "192.168.1.52, EPSON TM-m30II at .61."
     )
     nothing = payload.model_copy(update={"network_map": None, "endpoints": ()})

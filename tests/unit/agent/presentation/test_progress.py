@@ -63,10 +63,10 @@ def test_on_a_terminal_a_bar_for_each_step() -> None:
         progress.update("scan", 12, 254)
         progress.update("mdns", 3)
         progress.update("scan", 254, 254)
-    last = written(output).rpartition("addresses looked at")[2]
+    last = written(output).rpartition("addresses scanned")[2]
     assert "━" in last
     assert "254 of 254" in last
-    assert "announcements heard" in last
+    assert "announcements received" in last
 
 
 def shown(progress: RunProgress, output: Console) -> list[str]:
@@ -92,7 +92,7 @@ def test_something_moves_before_between_and_while_steps_wait() -> None:
     assert waiting[0].endswith("1.9 s")
     assert waiting[1].endswith("12 of 254  1.2 s")
     assert between[0].endswith("4.2 s")
-    assert between[1].startswith("✓ addresses looked at")
+    assert between[1].startswith("✓ addresses scanned")
     assert between[1].endswith("254 of 254  1.2 s"), "what is finished counts no more"
 
 

@@ -17,7 +17,7 @@ def test_printers_that_are_seen_are_named() -> None:
     kitchen, bar = printer(50, "TM-T88VI"), printer(51, None, "bar")
     none, one = (
         "No printer is configured on this machine",
-        "seen on the network: TM-T88VI at 192.168.1.50",
+        "discovered on the network: TM-T88VI at 192.168.1.50",
     )
     assert seen() == f"{none}."
     assert seen(kitchen) == f"{none}; 1 {one}."

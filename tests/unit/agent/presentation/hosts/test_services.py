@@ -1,6 +1,6 @@
 import pytest
 
-from agent.presentation.hosts.services import SERVICES_SHOWN_MAX, describe_services
+from agent.presentation.hosts.services import SERVICES_LISTED_MAX, describe_services
 from agent.wire.payloads.network import Endpoint, MapService
 from collectors.network.mdns.browse import SERVICE_TYPES
 from collectors.network.scan import port_names
@@ -70,8 +70,8 @@ def test_what_a_device_is_there_for_comes_first() -> None:
 
 def test_services_beyond_the_bound_are_counted() -> None:
     shown = describe_services(tuple(opened(port, f"service {port}") for port in range(1, 101)))
-    assert len(shown) == SERVICES_SHOWN_MAX + 1
-    assert shown[-1] == f"and {100 - SERVICES_SHOWN_MAX} more"
+    assert len(shown) == SERVICES_LISTED_MAX + 1
+    assert shown[-1] == f"and {100 - SERVICES_LISTED_MAX} more"
 
 
 def test_everything_that_is_asked_for_has_words() -> None:
