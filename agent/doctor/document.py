@@ -24,17 +24,10 @@ def document_of(
         "durationSeconds": round(duration_s, 3),
         "ok": none_failed(results),
         "counts": {status: counts[status] for status in _STATUSES},
-        "checks": [_entry(result) for result in results],
-    }
-
-
-def _entry(result: CheckResult) -> dict[str, Any]:
-    return {
-        "name": result.name,
-        "group": result.group,
-        "status": result.status,
-        "detail": result.detail,
-        "fix": result.fix or None,
-        "because": result.because,
-        "durationSeconds": round(result.duration_s, 3),
+        "checks": [
+            {key: getattr(result, key) for key in ("name", "group", "status", "detail")}
+            | {"fix": result.fix or None, "because": result.because}
+            | {"durationSeconds": round(result.duration_s, 3)}
+            for result in results
+        ],
     }

@@ -25,7 +25,7 @@ def plain(text: str) -> str:
     """Return ``text`` on one line, without characters that a terminal or browser interprets.
 
     White space becomes one space. A run of other unprintable characters becomes one U+FFFD, so that
-    readers notice it. Idempotent.
+    readers see that something was there. Idempotent.
     """
     cleaned = without_controls(" ".join(text.translate(_DROPPED).split()), REPLACEMENT)
     if cleaned.isascii():
