@@ -37,7 +37,7 @@ PROXY = Proxy("http", "proxy.example", 3128, "service.proxy", authorization="Bas
 T = TypeVar("T")
 
 
-def answered(answer: bytes, ask: Callable[[socket.socket], T], asked: bytes = b"") -> T:
+def answered(answer: bytes, ask: Callable[[socket.socket], T], queried: bytes = b"") -> T:
     """What ``ask`` makes of an answer after which the connection ends."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -45,7 +45,7 @@ def answered(answer: bytes, ask: Callable[[socket.socket], T], asked: bytes = b"
         theirs.shutdown(socket.SHUT_WR)
         ours.settimeout(5)
         found = ask(ours)
-        assert theirs.recv(4096).startswith(asked)
+        assert theirs.recv(4096).startswith(queried)
         assert ours.fileno() > 0, "it stays open"
         return found
 
@@ -55,13 +55,13 @@ def date(answer: bytes) -> str:
 
 
 def browser(answer: bytes) -> str | None:
-    asked = b"GET /json/version HTTP/1.1\r\nHost: 127.0.0.1:9222\r\n"
-    return answered(answer, lambda sock: request_browser(sock, "127.0.0.1", 9222), asked)
+    queried = b"GET /json/version HTTP/1.1\r\nHost: 127.0.0.1:9222\r\n"
+    return answered(answer, lambda sock: request_browser(sock, "127.0.0.1", 9222), queried)
 
 
 def tunnel(answer: bytes) -> None:
-    asked = b"CONNECT ops.example:80 HTTP/1.1\r\n"
-    answered(answer, lambda sock: open_tunnel(sock, PROXY, ROUTE), asked)
+    queried = b"CONNECT ops.example:80 HTTP/1.1\r\n"
+    answered(answer, lambda sock: open_tunnel(sock, PROXY, ROUTE), queried)
 
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\n"])
@@ -108,12 +108,12 @@ def test_what_is_no_browser_is_none(answer: bytes) -> None:
     [(b"HTTP/1.1 403 Forbidden\r\n\r\n", "ok"), (b"SSH-2.0-x\r\n", "warn"), (b"", "warn")],
 )
 def test_judges_the_spooler_by_its_answer(tmp_path: Path, answer: bytes, status: str) -> None:
-    with spooler(tmp_path / "cups.sock", answer) as asked:
+    with spooler(tmp_path / "cups.sock", answer) as queried:
         assert judge_cups(tmp_path / "cups.sock").status == status
-    assert asked[0].startswith(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n")
+    assert queried[0].startswith(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n")
 
 
-def test_a_spooler_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_spooler_that_is_not_there_is_changes(tmp_path: Path) -> None:
     assert judge_cups(tmp_path / "cups.sock").status == "fail"
 
 
@@ -160,7 +160,9 @@ def test_finds_agents_among_the_processes() -> None:
     assert agent not in others
 
 
-def test_where_processes_cannot_be_listed_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_processes_cannot_be_listed_nothing_is_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(psutil, "PROCFS_PATH", "/nonexistent")
     assert other_agents(None) is None
 
@@ -242,7 +244,7 @@ def _certificate(begins: int, ends: int, issuer: str = "Some CA") -> Certificate
         (None, "unable to get issuer", "not trusted"),
     ],
 )
-def test_says_what_is_wrong_with_a_certificate(
+def test_expected_what_is_wrong_with_a_certificate(
     found: Certificate | None, why: str, words: str
 ) -> None:
     finding = judge_untrusted(why, found, NOW)
@@ -264,7 +266,7 @@ def shake_hands(authority: Authority, folder: Path) -> None:
                 side.do_handshake()
 
 
-def test_an_authority_that_does_not_say_its_usage_is_named(tmp_path: Path) -> None:
+def test_an_authority_that_does_not_report_its_usage_is_named(tmp_path: Path) -> None:
     shake_hands(make_authority(tmp_path), tmp_path)
     incomplete = make_authority(tmp_path, says_its_usage=False)
     with pytest.raises(ssl.SSLCertVerificationError) as caught:

@@ -45,7 +45,7 @@ def statuses(*checks: Check) -> tuple[dict[str, str], tuple[CheckResult, ...]]:
     return {result.name: result.status for result in results}, results
 
 
-def test_what_rests_on_the_unseen_is_unseen_unless_it_looks_from_outside() -> None:
+def test_what_rests_on_the_invisible_is_invisible_unless_it_uses_public_facts() -> None:
     found, results = statuses(
         check("state", unseen("it is closed")),
         check("journal", ok("whole"), "state"),

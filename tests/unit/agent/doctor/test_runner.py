@@ -41,7 +41,7 @@ def test_a_check_whose_dependency_failed_is_skipped_in_the_name_of_the_first_cau
         check("a", fail("broken", "mend it")),
         check("b", ok("never asked"), ("a",)),
         check("c", ok("never asked"), ("b",)),
-        check("d", ok("asked")),
+        check("d", ok("queried")),
     )
     assert [found[name].status for name in "abcd"] == ["fail", "skipped", "skipped", "ok"]
     assert (found["b"].because, found["c"].because) == ("a", "a")
@@ -51,7 +51,7 @@ def test_what_is_not_applicable_or_only_a_warning_blocks_nothing() -> None:
     found = examined(
         check("a", skipped("not here")),
         check("b", warn("hm", "look")),
-        check("c", ok("asked"), ("a", "b")),
+        check("c", ok("queried"), ("a", "b")),
     )
     assert found["c"].status == "ok"
 
@@ -68,7 +68,7 @@ def test_after_only_orders() -> None:
 
     found = examined(
         check("a", note("a", fail("broken", "mend it"))),
-        check("b", note("b", ok("asked")), after=("a",)),
+        check("b", note("b", ok("queried")), after=("a",)),
     )
     assert seen == ["a", "b"]
     assert found["b"].status == "ok"
@@ -103,12 +103,12 @@ def test_a_cause_that_is_itself_explained_passes_the_blame_on() -> None:
     assert found["interfaces"].status == "fail"
 
 
-def test_a_check_that_hangs_is_given_up_and_its_own_fix_told(release: threading.Event) -> None:
+def test_a_check_that_hangs_is_given_up_and_its_own_fix_reported(release: threading.Event) -> None:
     def hang(_: Context) -> Outcome:
         release.wait()
         return ok("too late")
 
-    found = examined(check("a", hang, deadline_s=0.1), check("b", ok("asked")))
+    found = examined(check("a", hang, deadline_s=0.1), check("b", ok("queried")))
     assert found["a"].status == "fail"
     assert found["a"].fix == "look closer"
     assert found["b"].status == "ok"

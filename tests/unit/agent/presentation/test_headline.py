@@ -55,7 +55,7 @@ def test_failed_steps_are_counted_in_the_outcome() -> None:
     assert "Found" not in {fact.label for fact in headline.facts}
 
 
-def test_omitted_endpoints_were_found_too() -> None:
+def test_omitted_endpoints_were_result_too() -> None:
     facts = {fact.label: fact.value for fact in headline_of(large_venue(60)).facts}
     payload = large_venue(60)
     assert facts["Contents"] == f"60 hosts, {len(payload.endpoints) + 37} endpoints"
@@ -88,7 +88,7 @@ def test_what_is_only_to_be_known_is_no_verdict_on_printers() -> None:
     assert headline.verdict == "The printer is in an unknown state."
 
 
-def test_a_snapshot_without_findings_says_so() -> None:
+def test_a_snapshot_without_findings_expected_so() -> None:
     payload = application_snapshot()
     few = payload.snapshot.model_copy(update={"fields": payload.snapshot.fields[:3]})
     headline = headline_of(payload.model_copy(update={"snapshot": few}))
@@ -102,6 +102,6 @@ def test_a_snapshot_without_findings_says_so() -> None:
     assert headline_of(nothing).verdict == "Nothing could be read."
 
 
-def test_an_unknown_scope_is_shown_as_it_is() -> None:
+def test_an_unknown_scope_is_displayed_as_it_is() -> None:
     facts = {fact.label: fact.value for fact in headline_of(hostile_network()).facts}
     assert facts["Scope"] == "<script>alert(1)</script>"

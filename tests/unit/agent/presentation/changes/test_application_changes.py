@@ -21,12 +21,12 @@ BROKEN = Missing("collection-failed", "it took too long")
 ABSENT = Missing("not-applicable", "there is none")
 
 
-def told(before: ApplicationPayload, after: ApplicationPayload) -> list[tuple[str, str]]:
+def reported(before: ApplicationPayload, after: ApplicationPayload) -> list[tuple[str, str]]:
     return [(c.severity, c.sentence) for c in changes_between(before, after).changes]
 
 
 def said(before: Changes, after: Changes) -> list[tuple[str, str]]:
-    return told(changed(before), changed(after))
+    return reported(changed(before), changed(after))
 
 
 NOISE: Changes = {
@@ -45,7 +45,7 @@ def test_what_is_measured_wobbles() -> None:
         key: value for key, value in NOISE.items() if key.split(" ")[-1] in names or " " in key
     }
     assert len(noise) > 8
-    assert told(healthy("linux-till"), changed(noise)) == []
+    assert reported(healthy("linux-till"), changed(noise)) == []
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_what_the_machine_runs(
     assert said({key: before, **names}, {key: after, **names}) == [(severity, sentence)]
 
 
-def test_the_browser_is_told_by_its_own_name() -> None:
+def test_the_browser_is_reported_by_its_own_name() -> None:
     def agent(words: str) -> Changes:
         return {"browser.userAgent": f"Mozilla/5.0 (X11) AppleWebKit/537.36 {words}"}
 
@@ -132,7 +132,7 @@ def test_the_agent_was_restarted_from_a_minute_on() -> None:
     assert sentence.startswith("The agent was restarted: it has been running since")
 
 
-def test_a_restart_of_the_machine_is_not_told_twice() -> None:
+def test_a_restart_of_the_machine_is_not_reported_twice() -> None:
     before: Changes = {"os.bootTime": after_s(0), "agent.uptimeSeconds": 5000}
     after: Changes = {"os.bootTime": after_s(900), "agent.uptimeSeconds": 50}
     assert len(said(before, after)) == 1
@@ -148,18 +148,18 @@ def disk(used: float, free: int = 500 * GIB) -> Changes:
 @pytest.mark.parametrize("level", DISK_LEVELS)
 def test_a_disk_passes_a_level(level: float) -> None:
     below = level - DISK_MOVED
-    shown = f"{level * 100:.0f} %", f"{below * 100:.0f} %"
+    displayed = f"{level * 100:.0f} %", f"{below * 100:.0f} %"
     assert said(disk(below), disk(level)) == [
-        ("warn", f"The disk / is {shown[0]} full; it was {shown[1]}.")
+        ("warn", f"The disk / is {displayed[0]} full; it was {displayed[1]}.")
     ]
     assert said(disk(level), disk(below)) == [
-        ("good", f"The disk / is {shown[1]} full; it was {shown[0]}.")
+        ("good", f"The disk / is {displayed[1]} full; it was {displayed[0]}.")
     ]
     assert said(disk(below - 0.005), disk(level - 0.001)) == []
     assert said(disk(below + 0.001), disk(level)) == []
 
 
-def test_a_disk_that_is_full_is_told_once() -> None:
+def test_a_disk_that_is_full_is_reported_once() -> None:
     nearly, full = disk(0.92, 8 * GIB), disk(0.98, GIB)
     assert said(disk(0.5), full) == [("bad", "New: The disk / is full: 1 GiB of 931.3 GiB free.")]
     assert said(nearly, full) == [("bad", "Worse: The disk / is full: 1 GiB of 931.3 GiB free.")]
@@ -207,7 +207,7 @@ def test_queues_and_name_servers_come_and_go() -> None:
     ]
 
 
-def test_what_could_not_be_read_was_not_looked_at() -> None:
+def test_what_could_not_be_read_was_not_checked() -> None:
     changes = changes_between(
         changed({"printqueue.queues": ("bar",)}), changed({"printqueue.queues": BROKEN})
     )
@@ -239,7 +239,7 @@ def test_links() -> None:
     )
 
 
-def test_a_till_printer_that_was_unplugged_is_said() -> None:
+def test_a_till_printer_that_was_unplugged_is_changes() -> None:
     whole = healthy("linux-till")
     things = whole.snapshot.peripherals
     printer = next(t for t in things if any(f.value == "printer" for f in t.fields))
@@ -247,11 +247,11 @@ def test_a_till_printer_that_was_unplugged_is_said() -> None:
         update={"peripherals": tuple(each for each in things if each is not printer)}
     )
     less = whole.model_copy(update={"snapshot": snapshot})
-    ((severity, sentence),) = told(whole, less)
+    ((severity, sentence),) = reported(whole, less)
     assert (severity, sentence.split(" ")[-1]) == ("warn", "removed.")
     moved = printer.model_copy(update={"id": "usb-9-9"})
     replugged = snapshot.model_copy(update={"peripherals": (*snapshot.peripherals, moved)})
-    assert told(whole, whole.model_copy(update={"snapshot": replugged})) == []
+    assert reported(whole, whole.model_copy(update={"snapshot": replugged})) == []
 
 
 def test_a_snapshot_that_was_cut_makes_nothing_go() -> None:

@@ -37,14 +37,14 @@ HOSTS = st.builds(
     reachability=st.sampled_from(("reachable", "unknown")),
     sources=st.sampled_from((("tcp",), ("mdns",), ("gateway", "tcp"), ("local",))),
 )
-PLACES = st.sampled_from(("192.168.1.52:9100", "192.168.1.61:9100", "[fd00::52]:631", "x", None))
+ENDPOINTS = st.sampled_from(("192.168.1.52:9100", "192.168.1.61:9100", "[fd00::52]:631", "x", None))
 PRINTERS = st.builds(
     printer,
     status=st.sampled_from(("reachable", "unreachable", "unknown")),
     reason=st.sampled_from(("fine", "Up; the printer says: out of paper", None)),
     name=st.sampled_from(("bar", "door", "<b>")),
-    address=PLACES,
-    matched_endpoint=PLACES,
+    address=ENDPOINTS,
+    matched_endpoint=ENDPOINTS,
 )
 COMPLETENESS = st.sampled_from(("complete", "limited", "partial"))
 

@@ -66,5 +66,5 @@ def field_of(key: str, value: Value | Missing) -> SnapshotField:
 def as_plain(key: str, value: Value | Missing) -> dict[str, object]:
     if isinstance(value, Missing):
         return {"key": key, "source": "x", "status": value.status, "reason": value.reason}
-    told = list(value) if isinstance(value, tuple) else value
-    return {"key": key, "source": "x", "status": "available", "value": told}
+    reported = list(value) if isinstance(value, tuple) else value
+    return {"key": key, "source": "x", "status": "available", "value": reported}

@@ -42,9 +42,9 @@ def test_a_queue_of_cups_that_is_stopped_with_jobs() -> None:
 
 
 def test_a_windows_till_with_a_worn_disk_and_an_empty_printer() -> None:
-    told = script.parse_sections(fixture("windows/machine.json"))
+    reported = script.parse_sections(fixture("windows/machine.json"))
     found = judged(
-        read_groups(machine.GROUPS, told),
+        read_groups(machine.GROUPS, reported),
         read_groups(devices.GROUPS, script.parse_sections(fixture("windows/devices.json"))),
     )
     assert found["drive-doubtful"] == (
@@ -176,8 +176,8 @@ def test_a_watched_program_that_is_not_there() -> None:
 
 
 def test_a_weak_signal_of_the_kernel() -> None:
-    told = decode(fixture("linux/proc-net-wireless.txt")).replace("-56.", "-82.")
-    (signal,) = links.parse_signals(told).values()
+    reported = decode(fixture("linux/proc-net-wireless.txt")).replace("-56.", "-82.")
+    (signal,) = links.parse_signals(reported).values()
     fields = wireless_fields(Wireless("Venue", signal))
     up = available("interface.up", "test", True)
     found = judged(Reading(interfaces=(InterfaceFields("wlan0", (up, *fields)),)))
@@ -249,7 +249,7 @@ def test_a_white_page_that_may_reach_nothing() -> None:
         ]
 
 
-def test_what_a_printer_complains_of_is_said_in_the_collectors_words() -> None:
+def test_what_a_printer_complains_of_is_changes_in_the_collectors_words() -> None:
     """The queue's rule and the network report's call the same complaint by the same words."""
     for reason in ("media-empty", "media-jam", "cover-open", "toner-empty", "output-area-full"):
         queue = Reading((available("printqueue.bar.reasons", "CUPS", (f"{reason}-error",)),))

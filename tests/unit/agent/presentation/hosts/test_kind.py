@@ -36,7 +36,7 @@ def test_evidence(
     assert kind_of(found, is_matched=False, is_gateway=False) == kind
 
 
-def test_what_is_known_beats_what_is_guessed() -> None:
+def test_what_is_known_outranks_what_is_guessed() -> None:
     printer_like = host(7, "x", 9100)
     assert kind_of(printer_like, is_matched=False, is_gateway=True) == "router"
     local = host(7, "x", 9100, sources=("local", "tcp"))
@@ -137,12 +137,12 @@ def test_pages(label: str, kind: HostKind) -> None:
     assert judged(host(7, None, 80), endpoint(80, label)) == kind
 
 
-def test_a_name_that_a_person_announces_is_no_page() -> None:
+def test_a_name_that_a_user_announces_is_no_page() -> None:
     found = host(7, None, 80, mdns="_http._tcp")
     assert judged(found, endpoint(80, "Camera and printer shop", by=("mdns", "scan"))) == "unknown"
 
 
-def test_every_role_that_decides_is_one_that_collectors_tell() -> None:
+def test_every_role_that_decides_is_one_that_collectors_report() -> None:
     assert set(ROLES) <= COLLECTED_ROLES
     assert SHARED_QUEUE in COLLECTED_ROLES
 

@@ -39,5 +39,5 @@ def test_an_address_is_only_shortened_in_its_own_network(elsewhere: str) -> None
 def test_what_is_set_up_is_what_counts() -> None:
     payload = small_venue()
     assert printers_verdict(payload)[0] == "3 printers: 1 unreachable, 1 moved, 1 reachable."
-    not_looked = payload.model_copy(update={"printers": None})
-    assert printers_verdict(not_looked)[0] == "Printers were not checked."
+    not_checked = payload.model_copy(update={"printers": None})
+    assert printers_verdict(not_checked)[0] == "Printers were not checked."
