@@ -44,10 +44,10 @@ def answered(answer: bytes, ask: Callable[[socket.socket], T], queried: bytes = 
         theirs.sendall(answer)
         theirs.shutdown(socket.SHUT_WR)
         ours.settimeout(5)
-        found = ask(ours)
+        actual = ask(ours)
         assert theirs.recv(4096).startswith(queried)
         assert ours.fileno() > 0, "it stays open"
-        return found
+        return actual
 
 
 def date(answer: bytes) -> str:
@@ -152,10 +152,10 @@ def started(*words: str) -> Iterator[int]:
 
 def test_finds_agents_among_the_processes() -> None:
     with started("venue-agent", "run") as agent, started("venue-agent", "status") as status:
-        found, others = other_agents(None), other_agents(agent)
-    assert found is not None
-    assert agent in found
-    assert status not in found
+        actual, others = other_agents(None), other_agents(agent)
+    assert actual is not None
+    assert agent in actual
+    assert status not in actual
     assert others is not None
     assert agent not in others
 
@@ -199,10 +199,10 @@ def test_reads_who_did_not_answer_to_arp(address: str, silent: bool) -> None:
 def test_reads_a_certificate(tmp_path: Path) -> None:
     authority = make_authority(tmp_path, "Name\u202eof\x07it")
     der = authority.certificate.public_bytes(serialization.Encoding.DER)
-    found = parse_certificate(der)
-    assert found is not None
-    assert found.is_self_signed
-    assert found.issuer == "Name of it"
+    actual = parse_certificate(der)
+    assert actual is not None
+    assert actual.is_self_signed
+    assert actual.issuer == "Name of it"
     assert parse_certificate(der[:-20]) is None
 
 
@@ -234,7 +234,7 @@ def _certificate(begins: int, ends: int, issuer: str = "Some CA") -> Certificate
 
 
 @pytest.mark.parametrize(
-    ("found", "why", "words"),
+    ("actual", "why", "words"),
     [
         (_certificate(-9, -1), "certificate has expired", "expired on 2026-02-28"),
         (_certificate(1, 9), "certificate is not yet valid", "not valid before 2026-03-02"),
@@ -245,9 +245,9 @@ def _certificate(begins: int, ends: int, issuer: str = "Some CA") -> Certificate
     ],
 )
 def test_expected_what_is_wrong_with_a_certificate(
-    found: Certificate | None, why: str, words: str
+    actual: Certificate | None, why: str, words: str
 ) -> None:
-    finding = judge_untrusted(why, found, NOW)
+    finding = judge_untrusted(why, actual, NOW)
     assert finding.status == "fail"
     assert words in finding.detail
     assert finding.fix

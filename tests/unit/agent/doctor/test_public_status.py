@@ -16,7 +16,7 @@ UNKNOWN = UnitFacts("systemd", is_installed=False, is_enabled=False)
 
 
 @pytest.mark.parametrize(
-    ("unit", "processes", "is_running", "says"),
+    ("unit", "processes", "is_running", "expected_text"),
     [
         (RUNNING, (), True, "it runs as process 7 according to systemd"),
         (RUNNING, (8,), True, "it runs as process 7 according to systemd"),
@@ -29,11 +29,14 @@ UNKNOWN = UnitFacts("systemd", is_installed=False, is_enabled=False)
     ],
 )
 def test_the_managers_word_goes_before_the_list_of_processes(
-    unit: UnitFacts | None, processes: tuple[int, ...] | None, is_running: bool | None, says: str
+    unit: UnitFacts | None,
+    processes: tuple[int, ...] | None,
+    is_running: bool | None,
+    expected_text: str,
 ) -> None:
     status = judge_public_status(unit, processes)
     assert status.is_running is is_running
-    assert describe(status) == says
+    assert describe(status) == expected_text
 
 
 def check(name: str, finding: Outcome, *needs: str, uses_public_facts: bool = False) -> Check:
@@ -46,25 +49,25 @@ def statuses(*checks: Check) -> tuple[dict[str, str], tuple[CheckResult, ...]]:
 
 
 def test_what_rests_on_the_invisible_is_invisible_unless_it_uses_public_facts() -> None:
-    found, results = statuses(
+    actual, results = statuses(
         check("state", unseen("it is closed")),
         check("journal", ok("whole"), "state"),
         check("rows", ok("many"), "journal"),
         check("disk", ok("roomy"), "state", uses_public_facts=True),
     )
-    assert found == {"state": "unseen", "journal": "unseen", "rows": "unseen", "disk": "ok"}
+    assert actual == {"state": "unseen", "journal": "unseen", "rows": "unseen", "disk": "ok"}
     assert [result.because for result in results] == [None, "state", "state", None]
     assert none_failed(results)
     assert not all_visible(results)
 
 
 def test_what_failed_is_named_before_what_was_not_seen() -> None:
-    found, results = statuses(
+    actual, results = statuses(
         check("daemon", fail("it does not run", "start it")),
         check("state", unseen("it is closed")),
         check("outbox", ok("empty"), "state", "daemon"),
     )
-    assert found["outbox"] == "skipped"
+    assert actual["outbox"] == "skipped"
     assert results[2].because == "daemon"
 
 

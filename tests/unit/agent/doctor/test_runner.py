@@ -13,12 +13,12 @@ from agent.doctor.runner import run_checks
 
 def check(
     name: str,
-    found: Outcome | Callable[[Context], Outcome],
+    actual: Outcome | Callable[[Context], Outcome],
     depends_on: tuple[str, ...] = (),
     after: tuple[str, ...] = (),
     deadline_s: float = 60.0,
 ) -> Check:
-    run = (lambda _: found) if isinstance(found, Outcome) else found
+    run = (lambda _: actual) if isinstance(actual, Outcome) else actual
     return Check(name, "network", run, depends_on, after, fix="look closer", deadline_s=deadline_s)
 
 
@@ -37,23 +37,23 @@ def release() -> Iterator[threading.Event]:
 
 
 def test_a_check_whose_dependency_failed_is_skipped_in_the_name_of_the_first_cause() -> None:
-    found = examined(
+    actual = examined(
         check("a", fail("broken", "mend it")),
         check("b", ok("never asked"), ("a",)),
         check("c", ok("never asked"), ("b",)),
         check("d", ok("queried")),
     )
-    assert [found[name].status for name in "abcd"] == ["fail", "skipped", "skipped", "ok"]
-    assert (found["b"].because, found["c"].because) == ("a", "a")
+    assert [actual[name].status for name in "abcd"] == ["fail", "skipped", "skipped", "ok"]
+    assert (actual["b"].because, actual["c"].because) == ("a", "a")
 
 
 def test_what_is_not_applicable_or_only_a_warning_blocks_nothing() -> None:
-    found = examined(
+    actual = examined(
         check("a", skipped("not here")),
         check("b", warn("hm", "look")),
         check("c", ok("queried"), ("a", "b")),
     )
-    assert found["c"].status == "ok"
+    assert actual["c"].status == "ok"
 
 
 def test_after_only_orders() -> None:
@@ -66,41 +66,41 @@ def test_after_only_orders() -> None:
 
         return run
 
-    found = examined(
+    actual = examined(
         check("a", note("a", fail("broken", "mend it"))),
         check("b", note("b", ok("queried")), after=("a",)),
     )
     assert seen == ["a", "b"]
-    assert found["b"].status == "ok"
+    assert actual["b"].status == "ok"
 
 
 def test_a_finding_that_another_explains_is_taken_back_with_all_that_followed() -> None:
-    found = examined(
+    actual = examined(
         check("gateway", warn("none", "plug it in", may_cause=True)),
         check("name", fail("no name", "check DNS", explained_by=("gateway",))),
         check("connection", ok("never asked"), ("name",)),
     )
-    assert found["gateway"].status == "fail"
-    assert found["name"].because == found["connection"].because == "gateway"
-    assert found["name"].fix == ""
+    assert actual["gateway"].status == "fail"
+    assert actual["name"].because == actual["connection"].because == "gateway"
+    assert actual["name"].fix == ""
 
 
 def test_a_harmless_warning_explains_nothing() -> None:
-    found = examined(
+    actual = examined(
         check("a", warn("unlovely", "tidy up")),
         check("b", fail("broken", "mend it", explained_by=("a",))),
     )
-    assert [found[name].status for name in "ab"] == ["warn", "fail"]
+    assert [actual[name].status for name in "ab"] == ["warn", "fail"]
 
 
 def test_a_cause_that_is_itself_explained_passes_the_blame_on() -> None:
-    found = examined(
+    actual = examined(
         check("interfaces", warn("none", "cable", may_cause=True)),
         check("gateway", warn("none", "DHCP", explained_by=("interfaces",), may_cause=True)),
         check("name", fail("no name", "DNS", explained_by=("gateway", "interfaces"))),
     )
-    assert found["name"].because == "interfaces"
-    assert found["interfaces"].status == "fail"
+    assert actual["name"].because == "interfaces"
+    assert actual["interfaces"].status == "fail"
 
 
 def test_a_check_that_hangs_is_given_up_and_its_own_fix_reported(release: threading.Event) -> None:
@@ -108,10 +108,10 @@ def test_a_check_that_hangs_is_given_up_and_its_own_fix_reported(release: thread
         release.wait()
         return ok("too late")
 
-    found = examined(check("a", hang, deadline_s=0.1), check("b", ok("queried")))
-    assert found["a"].status == "fail"
-    assert found["a"].fix == "look closer"
-    assert found["b"].status == "ok"
+    actual = examined(check("a", hang, deadline_s=0.1), check("b", ok("queried")))
+    assert actual["a"].status == "fail"
+    assert actual["a"].fix == "look closer"
+    assert actual["b"].status == "ok"
 
 
 def test_the_whole_ends_in_time_when_everything_hangs(release: threading.Event) -> None:
@@ -120,8 +120,8 @@ def test_the_whole_ends_in_time_when_everything_hangs(release: threading.Event) 
         return ok("too late")
 
     checks = [check(f"c{n}", hang, (f"c{n - 1}",) if n % 3 else ()) for n in range(30)]
-    found = examined(*checks, total_s=0.3)
-    assert {o.status for o in found.values()} == {"fail", "skipped"}
+    actual = examined(*checks, total_s=0.3)
+    assert {o.status for o in actual.values()} == {"fail", "skipped"}
 
 
 def test_independent_checks_run_beside_each_other() -> None:
@@ -131,17 +131,17 @@ def test_independent_checks_run_beside_each_other() -> None:
         barrier.wait()
         return ok("met")
 
-    found = examined(*(check(f"c{n}", meet) for n in range(4)))
-    assert all(o.status == "ok" for o in found.values())
+    actual = examined(*(check(f"c{n}", meet) for n in range(4)))
+    assert all(o.status == "ok" for o in actual.values())
 
 
 def test_a_check_that_breaks_is_a_finding() -> None:
     def broken(_: Context) -> Outcome:
         raise RuntimeError("oops")
 
-    found = examined(check("a", broken))["a"]
-    assert (found.status, found.fix) == ("fail", "look closer")
-    assert "RuntimeError: oops" in found.detail
+    actual = examined(check("a", broken))["a"]
+    assert (actual.status, actual.fix) == ("fail", "look closer")
+    assert "RuntimeError: oops" in actual.detail
 
 
 @pytest.mark.parametrize(

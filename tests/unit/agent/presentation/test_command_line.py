@@ -81,5 +81,5 @@ def test_the_words_of_every_python_are_read(known: str) -> None:
 def test_whatever_was_typed_a_suggestion_is_one_of_ours(words: str, help_text: str) -> None:
     choice = f"invalid choice: {words!r} (choose from 'run', 'status')"
     for message in (f"unrecognized arguments: {words}", choice):
-        said = did_you_mean(message, help_text)
-        assert not said or said.startswith("; did you mean '")
+        summary = did_you_mean(message, help_text)
+        assert not summary or summary.startswith("; did you mean '")

@@ -80,7 +80,7 @@ def test_what_strangers_wrote_is_one_plain_line_and_no_formula(
 
 @given(st.lists(st.lists(st.text(max_size=20), min_size=2, max_size=2), max_size=5))
 def test_any_text_is_read_back_as_one_cell(rows: list[list[str]]) -> None:
-    found = list(csv.reader(io.StringIO(csv_of(("a", "b"), rows), newline="")))
-    assert found[0] == ["a", "b"]
-    assert [len(row) for row in found[1:]] == [2] * len(rows)
-    assert not any(cell.startswith(("=", "+", "-", "@")) for row in found[1:] for cell in row)
+    actual = list(csv.reader(io.StringIO(csv_of(("a", "b"), rows), newline="")))
+    assert actual[0] == ["a", "b"]
+    assert [len(row) for row in actual[1:]] == [2] * len(rows)
+    assert not any(cell.startswith(("=", "+", "-", "@")) for row in actual[1:] for cell in row)

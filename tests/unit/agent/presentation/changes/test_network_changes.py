@@ -1,4 +1,4 @@
-"""What is said to have changed between two network reports, and what is not."""
+"""What has changed between two network reports, and what is not."""
 
 from collections.abc import Callable
 
@@ -27,14 +27,14 @@ GONE_TO = {"status": "unreachable", "matched_endpoint": "192.168.1.61:9100"}
 def venue(**of_map: object) -> NetworkPayload:
     payload = healthy_network()
     assert payload.network_map
-    found = payload.network_map.model_copy(update=of_map)
-    return payload.model_copy(update={"network_map": found, "endpoints": ()})
+    actual = payload.network_map.model_copy(update=of_map)
+    return payload.model_copy(update={"network_map": actual, "endpoints": ()})
 
 
 def hosts() -> tuple[MapHost, ...]:
-    found = small_venue().network_map
-    assert found
-    return found.hosts
+    actual = small_venue().network_map
+    assert actual
+    return actual.hosts
 
 
 def without(tail: int) -> tuple[MapHost, ...]:
@@ -159,10 +159,10 @@ def test_a_printer_that_a_partial_report_lacks_was_not_checked() -> None:
 
 
 def test_what_a_printer_complains_of_is_a_finding() -> None:
-    says = printer(reason="Reachable on port 631; the printer says: out of paper")
+    expected_text = printer(reason="Reachable on port 631; the printer says: out of paper")
     new = "New: The printer bar needs attention: out of paper."
     gone = "Resolved: The printer bar needs attention: out of paper."
-    normal, wanting = healthy_network((printer(),)), healthy_network((says,))
+    normal, wanting = healthy_network((printer(),)), healthy_network((expected_text,))
     assert (sentences(normal, wanting), sentences(wanting, normal)) == ([new], [gone])
     assert [c.severity for c in reported(wanting, normal).changes] == ["good"]
 
@@ -234,9 +234,9 @@ def test_an_open_port_is_changes() -> None:
 
 
 def test_a_port_that_was_not_queried_before_is_not_newly_open() -> None:
-    found = venue().network_map
-    assert found
-    fewer = found.bounds.model_copy(update={"ports": (22,)})
+    actual = venue().network_map
+    assert actual
+    fewer = actual.bounds.model_copy(update={"ports": (22,)})
     opened = instead(41, services=services(22, 80))
     assert sentences(venue(bounds=fewer), venue(hosts=opened)) == []
 
@@ -249,28 +249,28 @@ def test_latency_and_what_announces_are_no_changes() -> None:
 FAILED = SourceFailed(reason="the scan was stopped")
 
 
-def _scan_failed(found: NetworkMap) -> dict[str, object]:
-    return {"sources": found.sources.model_copy(update={"scan": FAILED})}
+def _scan_failed(actual: NetworkMap) -> dict[str, object]:
+    return {"sources": actual.sources.model_copy(update={"scan": FAILED})}
 
 
 @pytest.mark.parametrize(
     "cut",
     [
-        lambda found: {"truncated": True},
-        lambda found: {"state": "cancelled"},
+        lambda actual: {"truncated": True},
+        lambda actual: {"state": "cancelled"},
         _scan_failed,
-        lambda found: {"interfaces": (link("eth0", "192.168.1.20"), link("eth1", "10.9.9.9"))[:1]},
+        lambda actual: {"interfaces": (link("eth0", "192.168.1.20"), link("eth1", "10.9.9.9"))[:1]},
     ],
 )
 def test_hosts_are_not_gone_where_nobody_checked(
     cut: Callable[[NetworkMap], dict[str, object]],
 ) -> None:
-    found = venue().network_map
-    assert found
+    actual = venue().network_map
+    assert actual
     outside = host(7, "camera.lan", 554, network="10.9.9")
     links = (link("eth0", "192.168.1.20"), link("eth1", "10.9.9.9"))
     before = venue(hosts=(*hosts(), outside), interfaces=links)
-    after = venue(**{"hosts": hosts(), "interfaces": links, **cut(found)})
+    after = venue(**{"hosts": hosts(), "interfaces": links, **cut(actual)})
     changes = reported(before, after)
     assert not [each for each in changes.changes if each.code == "host"]
     assert changes.not_compared == ("1 host of the earlier report was not checked this time.",)
@@ -303,11 +303,11 @@ def test_a_machine_that_is_always_limited_can_report_what_went() -> None:
 
 
 def test_what_is_announced_only_is_missed_where_nobody_received() -> None:
-    found = venue().network_map
-    assert found
+    actual = venue().network_map
+    assert actual
     speaker = host(90, "Bar speaker", 7000, mdns="_raop._tcp", sources=("mdns",))
     speaker = speaker.model_copy(update={"services": speaker.services[1:]})
-    deaf = found.sources.model_copy(update={"mdns": FAILED})
+    deaf = actual.sources.model_copy(update={"mdns": FAILED})
     assert not [
         each
         for each in reported(venue(hosts=(*hosts(), speaker)), venue(sources=deaf)).changes
@@ -359,10 +359,10 @@ def test_on_another_network_hosts_are_not_compared() -> None:
 
 
 def test_a_source_that_works_again_is_good_news() -> None:
-    found = venue().network_map
-    assert found
-    failed = venue(sources=found.sources.model_copy(update={"mdns": FAILED}))
-    fine = venue(sources=found.sources.model_copy(update={"mdns": SourceSucceeded()}))
+    actual = venue().network_map
+    assert actual
+    failed = venue(sources=actual.sources.model_copy(update={"mdns": FAILED}))
+    fine = venue(sources=actual.sources.model_copy(update={"mdns": SourceSucceeded()}))
     (change,) = reported(failed, fine).changes
     assert change.severity == "good"
     assert change.sentence.startswith("Resolved: Receiving announcements (mDNS) failed")

@@ -36,12 +36,12 @@ def test_nothing_is_result_in_a_healthy_network(payload: NetworkPayload) -> None
 
 
 def test_a_network_that_was_not_checked_is_not_judged() -> None:
-    """Network reports switched off, or of this machine alone: nobody looked for others."""
+    """Network reports switched off, or of this machine alone: nobody checked others."""
     payload = healthy_network()
-    found = payload.network_map
-    assert found
-    own: tuple[MapHost, ...] = tuple(h for h in found.hosts if "local" in h.sources)
-    alone = found.model_copy(update={"hosts": own})
+    actual = payload.network_map
+    assert actual
+    own: tuple[MapHost, ...] = tuple(h for h in actual.hosts if "local" in h.sources)
+    alone = actual.model_copy(update={"hosts": own})
     device = {"scope": "device", "network_map": alone, "endpoints": (), "printers": None}
     assert findings_of(payload.model_copy(update=device)) == ()
     off = {**device, "network_map": None}

@@ -65,10 +65,10 @@ def test_every_block_is_result_from_its_first_address_to_its_last(
 def test_any_file_is_read_or_refused(rest: bytes, count: int, mac: bytes) -> None:
     for packed in (rest, HEADER.pack(MAGIC, b"2026-10-24", count % 20) + rest):
         try:
-            found = Registry(packed)
+            actual = Registry(packed)
         except ValueError:
             continue
-        assert isinstance(found.maker_of(mac), str)
+        assert isinstance(actual.maker_of(mac), str)
 
 
 @given(st.text(max_size=40))

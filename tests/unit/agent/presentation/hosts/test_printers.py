@@ -11,8 +11,8 @@ def test_printers_that_are_seen_are_named() -> None:
         return with_mac(host(tail, name, 9100), None), endpoint(9100, "x", model, ("scan",), tail)
 
     def seen(*printers: tuple[MapHost, Endpoint]) -> str:
-        found = venue(*(p[0] for p in printers), endpoints=tuple(p[1] for p in printers))
-        return printers_verdict(found)[0]
+        actual = venue(*(p[0] for p in printers), endpoints=tuple(p[1] for p in printers))
+        return printers_verdict(actual)[0]
 
     kitchen, bar = printer(50, "TM-T88VI"), printer(51, None, "bar")
     none, one = (

@@ -32,13 +32,13 @@ def venue(*hosts: MapHost, endpoints: tuple[Endpoint, ...] = ()) -> NetworkPaylo
     return small_venue().model_copy(update=seen)
 
 
-def row_of(found: MapHost, *endpoints: Endpoint) -> HostRow:
-    (row,) = host_rows(venue(found, endpoints=endpoints))
+def row_of(actual: MapHost, *endpoints: Endpoint) -> HostRow:
+    (row,) = host_rows(venue(actual, endpoints=endpoints))
     return row
 
 
-def with_mac(found: MapHost, mac: str | None) -> MapHost:
-    return found.model_copy(update={"mac_address": mac})
+def with_mac(actual: MapHost, mac: str | None) -> MapHost:
+    return actual.model_copy(update={"mac_address": mac})
 
 
 def test_hosts_know_their_printers_matched_or_expected() -> None:
@@ -49,8 +49,8 @@ def test_hosts_know_their_printers_matched_or_expected() -> None:
 
 
 def test_a_host_is_called_what_people_call_it() -> None:
-    found = host(7, "fuchsia-1a2b.local", 8009, mdns="_googlecast._tcp.local.")
-    row = row_of(found, endpoint(8009, "Menu board", "Chromecast (screen)"))
+    actual = host(7, "fuchsia-1a2b.local", 8009, mdns="_googlecast._tcp.local.")
+    row = row_of(actual, endpoint(8009, "Menu board", "Chromecast (screen)"))
     assert (row.name, row.hostname) == ("Menu board", "fuchsia-1a2b")
     assert row.what == ("screen or kiosk", "Chromecast", "Seiko Epson")
     assert row.where == ("192.168.1.7", "fuchsia-1a2b", "00:26:ab:00:00:07")
@@ -81,14 +81,14 @@ def test_a_computer_is_not_called_by_what_it_shares() -> None:
 
 
 def test_a_role_is_reported_once() -> None:
-    found = host(7, "x", 5000)
-    assert row_of(found, endpoint(5000, "Mini", "Google Home Mini (speaker)")).what[:2] == (
+    actual = host(7, "x", 5000)
+    assert row_of(actual, endpoint(5000, "Mini", "Google Home Mini (speaker)")).what[:2] == (
         "speaker", "Google Home Mini",
     )  # fmt: skip
     assert (
-        row_of(found, endpoint(5000, "Plug", "Eve Energy (outlet)")).model == "Eve Energy (outlet)"
+        row_of(actual, endpoint(5000, "Plug", "Eve Energy (outlet)")).model == "Eve Energy (outlet)"
     )
-    assert row_of(found, endpoint(5000, "Plug", "thermostat")).model == "thermostat"
+    assert row_of(actual, endpoint(5000, "Plug", "thermostat")).model == "thermostat"
 
 
 def test_a_page_that_shows_what_a_host_is_is_for_its_model() -> None:

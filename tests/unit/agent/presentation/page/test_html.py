@@ -105,8 +105,8 @@ def test_only_our_elements_and_attributes(payload: NetworkPayload | ApplicationP
 @pytest.mark.parametrize("payload", EVERY_PAYLOAD)
 def test_no_control_or_direction_character(payload: NetworkPayload | ApplicationPayload) -> None:
     page = report_page(payload)
-    found = {c for c in page if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}}
-    assert found == set()
+    actual = {c for c in page if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}}
+    assert actual == set()
 
 
 @pytest.mark.parametrize("payload", [hostile_network(), hostile_application()])
