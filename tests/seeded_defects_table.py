@@ -146,10 +146,10 @@ DEFECTS: Final = (
     Defect(
         "escape", "control characters reach the terminal if all of the text is ASCII",
         "agent/presentation/plain_text.py",
-        '    shown = without_controls(" ".join(',
+        '    cleaned = without_controls(" ".join(',
         '    if text.isascii() and "\\n" not in text:\n'
         "        return text.strip()\n"
-        '    shown = without_controls(" ".join(',
+        '    cleaned = without_controls(" ".join(',
         "tests/unit/agent/presentation/test_plain_text.py",
     ),
     Defect(

@@ -122,10 +122,10 @@ def _public_document(here: ResolvedState) -> tuple[dict[str, Any], int]:
 
 def _show_public(screen: Screen, here: ResolvedState, config: Path | None) -> int:
     """Print what every user can see, and how to see the rest."""
-    from agent.doctor.public_status import in_words, public_status  # rarely needed
+    from agent.doctor.public_status import describe, public_status  # rarely needed
 
     screen.line(("not visible to you", "warn"))
-    screen.fact("agent", in_words(public_status()))
+    screen.fact("agent", describe(public_status()))
     screen.fact("state", str(here.guessed_because or f"{here.state.path} is closed to this user"))
     words = [] if config is None else ["--config", str(config)]
     screen.paragraph(f"→ to see its state: {as_root(shlex.join(['status', *words]))}")

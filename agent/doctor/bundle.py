@@ -1,7 +1,7 @@
-"""What support needs, in one zip file: every text is redacted, no key is taken in.
+"""The bundle for support: one zip file of redacted texts, without keys.
 
-Only members that are named here are taken: of the quarantine, the bodies of reports, never
-whatever else lies there (a set-aside identity key, for one).
+Only the members named here are included. Of the quarantine these are the bodies of reports, never
+other files such as an old identity key.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ Member = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class FreshReport:
-    """A report that was made for the bundle; ``left_out`` says why there is none."""
+    """A report for the bundle. ``left_out`` is the reason if there is none."""
 
     kind: Kind
     payload: ReportPayload | None
@@ -64,10 +64,10 @@ def write_bundle(
     texts: Mapping[str, str] = MappingProxyType({}),
     reports: Sequence[FreshReport] = (),
 ) -> tuple[str, ...]:
-    """Write the file, readable by its owner only; return its members. Raises AgentError.
+    """Write the file, readable by its owner only, and return its members. Raises AgentError.
 
-    ``write`` puts the content in its place, where this process has not the rights to. ``texts`` are
-    files for people, by their names.
+    ``write`` writes the content if this process may not do so itself. ``texts`` are further files
+    by their names.
     """
     redactor = Redactor(_secrets(context))
     content, names = io.BytesIO(), []
@@ -103,16 +103,16 @@ def _members(context: Context, doctor: dict[str, Any], redactor: Redactor) -> It
 
 
 def _fresh(report: FreshReport, redactor: Redactor) -> Iterator[Member]:
-    """Yield a report as JSON and as a page, or why there is none."""
+    """Yield a report as JSON and as a page, or the reason why there is none."""
     name = f"reports/{report.kind}"
     if report.payload is None:
         yield f"{name}.txt", redactor.redact(f"left out: {report.left_out}\n")
         return
-    from agent.presentation.page.html import report_page  # rarely wanted, and large
+    from agent.presentation.page.html import report_page  # rarely used, and large
 
     document = redactor.redact_value("", to_plain(report.payload))
     yield f"{name}.json", _json(document)
-    with contextlib.suppress(ValidationError):  # an id that looked like a secret is none any more
+    with contextlib.suppress(ValidationError):  # an id that looked like a secret was redacted
         yield f"{name}.html", report_page(validate(document, PAYLOADS[report.kind]))
 
 
@@ -125,7 +125,7 @@ def _status(state: StateDirectory) -> Any:
 
 
 def _without_secrets(body: str, redactor: Redactor) -> str:
-    """Redact a report, which was refused: it may be any text."""
+    """Redact a refused report, which may be any text."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
@@ -141,7 +141,7 @@ def _history(state: StateDirectory) -> Any:
 
 
 def read_config(named: Path | None) -> str:
-    """Return the configuration's text, or why it cannot be had."""
+    """Return the configuration's text, or why it cannot be read."""
     path = named or default_config_path()
     try:
         return read_regular(path, CONFIG_MAX_BYTES).decode("utf-8", "replace")
@@ -153,10 +153,10 @@ def _reports_kept(state: StateDirectory) -> Iterator[Member]:
     """Yield the newest bodies that the service rejected."""
     try:
         state.require_quarantine()
-        found = [path for pattern in REPORT_FILES for path in state.quarantine_path.glob(pattern)]
+        paths = [path for pattern in REPORT_FILES for path in state.quarantine_path.glob(pattern)]
     except (OSError, StateError):
         return
-    for path in sorted(found, reverse=True)[:REPORTS_MAX]:
+    for path in sorted(paths, reverse=True)[:REPORTS_MAX]:
         with contextlib.suppress(OSError, StateError):
             text = read_start_safely(path, REPORT_MAX_BYTES).decode("utf-8", "replace")
             yield f"quarantine/{path.name}", text

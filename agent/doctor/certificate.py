@@ -1,4 +1,4 @@
-"""What a certificate says of itself, read whether or not it is trusted."""
+"""The fields of a certificate, whether or not it is trusted."""
 
 import warnings
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ INSPECTORS: Final = (
     "checkpoint", "cisco umbrella", "untangle", "smoothwall", "kaspersky", "eset ssl", "avast",
     "avg technologies", "bitdefender", "dr.web", "adguard", "mitmproxy", "charles proxy", "fiddler",
 )  # fmt: skip
-"""Names that products which inspect TLS give their certificate authorities."""
+"""Names of certificate authorities of products that inspect TLS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Certificate:
 
 
 def parse_certificate(der: bytes) -> Certificate | None:
-    """Read an X.509 certificate (RFC 5280); None when it cannot be read."""
+    """Parse an X.509 certificate (RFC 5280); None if it is invalid."""
     from cryptography import x509  # a sixth of a second, only where it is needed
 
     with warnings.catch_warnings(action="ignore"):  # of a negative serial number, and the like

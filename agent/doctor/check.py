@@ -1,13 +1,13 @@
-"""What a check is: a name, what it depends on, and a function that looks and says what it found.
+"""A check: a name, its dependencies, and a function that returns an outcome.
 
-Three things keep the answer short. A check whose dependency failed is not run. A finding may name
-other checks that would explain it; where one of those is bad too, only that one is named. And a
-finding always carries what to do about it.
+Three rules keep the result short. A check whose dependency failed is not run. An outcome may name
+checks that explain it: if one of those failed as well, only that one is shown. And each problem has
+a fix.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
 
 from agent.doctor.context import Context
 
@@ -18,10 +18,16 @@ DEADLINE_S: Final = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """``explained_by`` names checks that, if they are bad, are the cause of this.
+class Outcome:
+    """What a check returns.
 
-    ``may_cause`` marks a warning that is harmless by itself, and a failure if it explains one.
+    Args:
+        detail: What is wrong, or the normal state.
+        fix: What to do; empty if nothing is to be done.
+        explained_by: Checks that are the cause of this outcome if they failed.
+        may_cause: A warning that becomes a failure if it explains one.
+        facts: What the check learned, by the names of `Context` fields. The runner stores them for
+            the checks that depend on this one.
     """
 
     status: Status
@@ -29,31 +35,37 @@ class Finding:
     fix: str = ""
     explained_by: tuple[str, ...] = ()
     may_cause: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def with_facts(self, **facts: Any) -> "Outcome":
+        return replace(self, facts=facts)
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """``run`` may block for ``deadline_s``; what takes longer counts as failed.
+    """A check.
 
-    ``depends_on`` names checks that must not have failed, ``after`` those that must have ended,
-    good or bad. What they could not see this one cannot see either, unless it
-    ``looks_from_outside``. ``fix`` is for a check that hangs or breaks: else the finding has its
-    own.
+    Args:
+        run: May block for ``deadline_s``; after that the check counts as failed.
+        depends_on: Checks that must not have failed. If this user may not see one of them, this
+            check is not visible either, unless it ``uses_public_facts``.
+        after: Checks that must have ended, whatever their outcome.
+        fix: For a check that hangs or raises; otherwise the outcome has its own.
     """
 
     name: str
     group: Group
-    run: Callable[[Context], Finding]
+    run: Callable[[Context], Outcome]
     depends_on: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     fix: str = "run `venue-agent doctor` again; if it persists, send the bundle to support"
     deadline_s: float = DEADLINE_S
-    looks_from_outside: bool = False
+    uses_public_facts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """A check and what came of it. ``because`` is the check that made it needless to ask."""
+    """The result of a check. ``because`` names the check that explains it."""
 
     name: str
     group: Group
@@ -66,25 +78,25 @@ class CheckResult:
     may_cause: bool = False
 
 
-def ok(detail: str) -> Finding:
-    return Finding("ok", detail)
+def ok(detail: str) -> Outcome:
+    return Outcome("ok", detail)
 
 
 def warn(
     detail: str, fix: str, *, explained_by: tuple[str, ...] = (), may_cause: bool = False
-) -> Finding:
-    return Finding("warn", detail, fix, explained_by, may_cause)
+) -> Outcome:
+    return Outcome("warn", detail, fix, explained_by, may_cause)
 
 
-def fail(detail: str, fix: str, *, explained_by: tuple[str, ...] = ()) -> Finding:
-    return Finding("fail", detail, fix, explained_by)
+def fail(detail: str, fix: str, *, explained_by: tuple[str, ...] = ()) -> Outcome:
+    return Outcome("fail", detail, fix, explained_by)
 
 
-def unseen(detail: str) -> Finding:
-    """Closed to this user: neither good nor bad may be said of it."""
-    return Finding("unseen", f"not visible to you: {detail}")
+def unseen(detail: str) -> Outcome:
+    """This user may not see it, so it is neither good nor bad."""
+    return Outcome("unseen", f"not visible to you: {detail}")
 
 
-def skipped(detail: str) -> Finding:
-    """Not applicable here; what depends on it goes on."""
-    return Finding("skipped", detail)
+def skipped(detail: str) -> Outcome:
+    """Not applicable here. Checks that depend on it are run."""
+    return Outcome("skipped", detail)

@@ -1,15 +1,14 @@
-"""What the checks know and find out for each other.
+"""The input of the checks: where to look, and the facts that earlier checks returned.
 
-Each field below "found" is written by the one check its comment names, and read only by checks
-that depend on that one: no lock is needed.
+Checks only read it. The runner stores the facts of an outcome before it starts the checks that
+depend on it.
 """
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent.config.model import default_config_path, system_config
 from agent.doctor.route import Route
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The service's answer to one request.
+    """The service's reply to one request.
 
-    ``current`` is meant only where ``error`` is None; None then means: no binding.
+    ``current`` is valid only if ``error`` is None; None then means that there is no binding.
     """
 
     current: "EnrollmentRecord | None" = None
@@ -38,34 +37,37 @@ class Answer:
 
 @dataclass(slots=True)
 class Context:
-    """Where to look: the configuration file, the environment, the service manager."""
+    """The configuration file, the environment, the service manager, and facts."""
 
     config_path: Path | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     unit_reader: "UnitReader | None" = None
     config_text: str | None = field(default=None, repr=False)
     log_text: str | None = field(default=None, repr=False)
-    """Both for the bundle, where they were read before root's rights were given up."""
+    """Both are for the bundle, and were read before root's privileges were dropped."""
 
     @property
     def is_of_the_machine(self) -> bool:
-        """Whether the machine's own agent is looked at, and not one of this user's own."""
+        """Whether the checks are for the machine's agent and not for this user's own."""
         return (self.config_path or default_config_path()).absolute() == system_config()
 
-    # found
-    local: "LocalConfig | None" = None  # configuration; also of one that lacks [service]
+    # Facts, each with the check that returns it.
+    local: "LocalConfig | None" = None  # configuration; also without [service]
     config: "Config | None" = None  # configuration
-    is_hidden: bool = False  # configuration; it is closed to this user
-    state: "StateDirectory | None" = None  # configuration; the best guess if it failed
+    is_hidden: bool = False  # configuration; this user may not read it
+    state: "StateDirectory | None" = None  # configuration; a guess if it failed
     api_key: str | None = field(default=None, repr=False)  # api-key
     record: "DeviceRecord | None" = None  # device-record
     daemon_pid: int | None = None  # daemon
     daemon: "DaemonStatus | None" = None  # daemon
     facts: "NetworkFacts | None" = None  # collector
     route: Route | None = None  # route
-    service_time: datetime | None = None  # clock
-    skew_s: float | None = None  # clock; the service's time minus ours
     answer: Answer | None = None  # service
     challenge_answer: Answer | None = None  # write-grant
-    contact_age_s: float | None = None  # daemon; since the service last answered it
+    contact_age_s: float | None = None  # daemon; since the last reply of the service
     unit: "UnitFacts | None" = None  # boot
+
+    def add(self, facts: Mapping[str, Any]) -> None:
+        """Store what a check learned."""
+        for name, value in facts.items():
+            setattr(self, name, value)

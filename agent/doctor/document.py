@@ -1,4 +1,4 @@
-"""What doctor found, as the document that `--json` prints and the bundle holds (docs/cli.md)."""
+"""The results of doctor as the document of `--json` and of the bundle (docs/cli.md)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -24,17 +24,10 @@ def document_of(
         "durationSeconds": round(duration_s, 3),
         "ok": none_failed(results),
         "counts": {status: counts[status] for status in _STATUSES},
-        "checks": [_entry(result) for result in results],
-    }
-
-
-def _entry(result: CheckResult) -> dict[str, Any]:
-    return {
-        "name": result.name,
-        "group": result.group,
-        "status": result.status,
-        "detail": result.detail,
-        "fix": result.fix or None,
-        "because": result.because,
-        "durationSeconds": round(result.duration_s, 3),
+        "checks": [
+            {key: getattr(result, key) for key in ("name", "group", "status", "detail")}
+            | {"fix": result.fix or None, "because": result.because}
+            | {"durationSeconds": round(result.duration_s, 3)}
+            for result in results
+        ],
     }

@@ -1,4 +1,4 @@
-"""Root causes: which findings only repeat another, and what they all come to. Pure."""
+"""Root causes: which outcomes only repeat another one. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -7,7 +7,7 @@ from agent.doctor.check import CheckResult
 
 
 def cause_of(results: Iterable[CheckResult]) -> str | None:
-    """Return the check to blame when one of ``results`` failed or was skipped for a cause."""
+    """Return the check that explains why one of ``results`` failed or was skipped."""
     for result in results:
         if result.because is not None and result.status != "unseen":
             return result.because
@@ -17,14 +17,14 @@ def cause_of(results: Iterable[CheckResult]) -> str | None:
 
 
 def hidden_by(results: Iterable[CheckResult]) -> str | None:
-    """Return the check to name when one of ``results`` is closed to this user."""
+    """Return the check that this user may not see among ``results``."""
     return next((o.because or o.name for o in results if o.status == "unseen"), None)
 
 
 def explained(results: tuple[CheckResult, ...]) -> tuple[CheckResult, ...]:
-    """Take back findings that another bad one explains, and blame that one for all of it.
+    """Mark results that another failed one explains as skipped because of it.
 
-    A warning that may be a cause becomes the failure when it is one.
+    A warning that may be a cause becomes a failure if it is one.
     """
     for index in range(len(results)):
         effect = results[index]
@@ -32,7 +32,7 @@ def explained(results: tuple[CheckResult, ...]) -> tuple[CheckResult, ...]:
             continue
         causes = {o.name for o in results if _is_cause(o)}
         if cause := next((name for name in effect.explained_by if name in causes), None):
-            results = tuple(_blamed(o, effect, cause) for o in results)
+            results = tuple(_with_cause(o, effect, cause) for o in results)
     return results
 
 
@@ -40,7 +40,7 @@ def _is_cause(result: CheckResult) -> bool:
     return result.status == "fail" or (result.status == "warn" and result.may_cause)
 
 
-def _blamed(result: CheckResult, effect: CheckResult, cause: str) -> CheckResult:
+def _with_cause(result: CheckResult, effect: CheckResult, cause: str) -> CheckResult:
     if result.name == cause and effect.status == "fail":
         return replace(result, status="fail")
     if effect.name in (result.name, result.because):
@@ -52,10 +52,10 @@ def _blamed(result: CheckResult, effect: CheckResult, cause: str) -> CheckResult
 
 
 def all_visible(results: Iterable[CheckResult]) -> bool:
-    """Tell whether this user was shown everything."""
+    """Return whether this user may see every result."""
     return all(result.status != "unseen" for result in results)
 
 
 def none_failed(results: Iterable[CheckResult]) -> bool:
-    """Tell whether nothing failed; warnings are no failure."""
+    """Return whether nothing failed. Warnings are not failures."""
     return all(result.status != "fail" for result in results)

@@ -1,4 +1,4 @@
-"""The agent's recent log lines, wherever this machine's service manager keeps them."""
+"""The agent's recent log lines, from the journal or a file."""
 
 import os
 import sys
@@ -23,7 +23,7 @@ FILES: Final = (
 
 
 def read_logs(files: tuple[Path, ...] = FILES) -> str:
-    """Return the last lines, or why there are none."""
+    """Return the last lines, or the reason why there are none."""
     if sys.platform == "linux" and find_program("journalctl"):
         return _journal()
     for path in files:

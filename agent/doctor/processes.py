@@ -4,7 +4,7 @@ import os
 from typing import Final
 
 WRAPPERS: Final = frozenset({"doas", "gdb", "ltrace", "runuser", "strace", "su", "sudo", "timeout"})
-"""Programs that have an agent's command line among their words and only wait for it to end."""
+"""Programs whose command line contains that of an agent which they started."""
 
 
 def other_agents(holder: int | None) -> tuple[int, ...] | None:
@@ -12,20 +12,21 @@ def other_agents(holder: int | None) -> tuple[int, ...] | None:
 
     Command lines of other users' processes may be hidden.
     """
-    import psutil  # `status` asks only where the configuration is wrong or closed
+    import psutil  # only needed if the configuration is invalid or inaccessible
 
     mine = {holder, os.getpid(), os.getppid()}
     try:
-        found = [
+        processes = [
             (process.pid, process.info["cmdline"]) for process in psutil.process_iter(["cmdline"])
         ]
     except (psutil.Error, OSError):
         return None
-    return tuple(pid for pid, words in found if pid not in mine and is_agent(tuple(words or ())))
+    others = ((pid, tuple(words or ())) for pid, words in processes if pid not in mine)
+    return tuple(pid for pid, words in others if is_agent(words))
 
 
 def is_agent(words: tuple[str, ...]) -> bool:
-    """Tell whether a command line is that of a daemon: `venue-agent run`, `python -m agent run`."""
+    """Return whether it is a daemon's command line: `venue-agent run`, `python -m agent run`."""
     for index, word in enumerate(words[:-1]):
         starts = _name(word) == "venue-agent" or (word == "agent" and words[index - 1] == "-m")
         if starts:

@@ -1,4 +1,4 @@
-"""Every check, declared in the order in which it is shown."""
+"""All checks, in the order of their output."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ from agent.doctor.checks import (
 )
 
 AS_CALLER: Final = ("configuration", "api-key")
-"""Checks of what only root may be able to read, made before its rights are given up."""
+"""Checks of files that only root may be able to read. They run before root drops its privileges."""
 
 CHECKS: Final = (
     Check("configuration", "configuration", configuration.configuration),
@@ -27,7 +27,7 @@ CHECKS: Final = (
         "this machine",
         storage.disk_space,
         ("state-directory",),
-        looks_from_outside=True,
+        uses_public_facts=True,
     ),
     Check("key-permissions", "this machine", storage.key_permissions, ("state-directory",)),
     Check("device-record", "this machine", storage.device_record, ("state-directory",)),
@@ -39,7 +39,7 @@ CHECKS: Final = (
         daemon.daemon,
         ("state-directory",),
         ("configuration", "boot"),
-        looks_from_outside=True,
+        uses_public_facts=True,
     ),
     Check("version", "the agent", daemon.version, ("daemon",)),
     Check("other-agent", "the agent", daemon.other_agent, after=("boot", "daemon")),

@@ -1,8 +1,8 @@
-"""The way to the service: straight, or through which proxy, and who says so. Pure.
+"""The route to the service: direct or through a proxy, and the setting that defines it. Pure.
 
 Environment variables are read as the daemon's HTTP library reads them: lower case wins, and
-NO_PROXY names hosts, domains, addresses and subnets, or `*`. A service on this machine is asked
-straight, whatever they say: over http a proxy would read the API key.
+NO_PROXY names hosts, domains, addresses and subnets, or `*`. A service on this machine is always
+called directly, because over http a proxy could read the API key.
 """
 
 import base64
@@ -18,7 +18,7 @@ _PORTS = {"https": 443, "http": 80}
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """``named_by`` is the setting it comes from; ``authorization`` the header for it, if any."""
+    """``named_by`` is its setting, ``authorization`` its header, if any."""
 
     scheme: str
     host: str
@@ -32,7 +32,7 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """``why`` says in words why there is this proxy or none."""
+    """``why`` is the reason for this proxy or none."""
 
     is_tls: bool
     host: str
@@ -77,9 +77,9 @@ def _proxy_of(
     environment: Mapping[str, str],
     system: Mapping[str, str],
 ) -> tuple[str, str]:
-    """Return (proxy URL or "", who says so)."""
+    """Return (proxy URL or "", reason)."""
     if is_loopback(host):
-        return "", "this machine itself, which no proxy is asked for"
+        return "", "this machine itself, for which no proxy is used"
     if configured:
         return configured, "service.proxy"
     for name in (f"{scheme}_proxy", "all_proxy"):

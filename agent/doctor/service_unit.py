@@ -1,4 +1,4 @@
-"""What the service manager says of the agent's unit, in its own words turned into facts."""
+"""The state of the agent's unit in the service manager."""
 
 import sys
 from collections.abc import Callable
@@ -24,7 +24,7 @@ ASK_WITHIN_S: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class UnitFacts:
-    """``pid`` is the main process's, where the manager runs one. ``state`` is its own word."""
+    """``pid`` is that of the main process. ``state`` is the manager's own term."""
 
     manager: str
     is_installed: bool
@@ -40,9 +40,9 @@ UnitReader = Callable[[], UnitFacts | None]
 
 
 def read_unit() -> UnitFacts | None:
-    """Ask this machine's service manager; None where there is none that can be asked."""
+    """Return the unit's state; None without a supported service manager."""
     if sys.platform != "linux":
-        return _as_the_manager_says()
+        return _from_service_manager()
     command = ("systemctl", "show", UNIT, "--property", ",".join(PROPERTIES))
     try:
         output = SystemCommands(ASK_WITHIN_S).run(*command)
@@ -52,7 +52,7 @@ def read_unit() -> UnitFacts | None:
 
 
 def parse_systemctl(text: str) -> UnitFacts | None:
-    """Read the output of `systemctl show` (systemctl(1)); None when it says nothing."""
+    """Parse the output of `systemctl show` (systemctl(1)); None if it has no state."""
     values = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
     load = values.get("LoadState", "")
     if not load:
@@ -70,8 +70,8 @@ def parse_systemctl(text: str) -> UnitFacts | None:
     )
 
 
-def _as_the_manager_says() -> UnitFacts | None:
-    """Ask launchd or Windows in the words that all managers share."""
+def _from_service_manager() -> UnitFacts | None:
+    """Return the state from launchd or Windows."""
     try:
         state = detect_service_manager().state()
     except AgentError:

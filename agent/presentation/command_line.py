@@ -1,4 +1,4 @@
-"""What both command lines do alike: the version at every verb, and the word that was meant."""
+"""Common parts of both command lines: `--version` for every verb, and suggestions."""
 
 import argparse
 import re
@@ -14,8 +14,9 @@ _NEAR: Final = 0.6
 
 
 class SuggestingParser(argparse.ArgumentParser):
-    """Tells ``version`` at every verb, and answers a mistake with its verb's usage and the word
-    that was meant. Parsers of verbs are of the same class as the one that they are added to."""
+    """A parser with `--version` for every verb, which suggests the nearest word after a mistake.
+
+    Parsers of verbs have the same class as their parent."""
 
     version: ClassVar[str]
     """The program's name and its version."""

@@ -5,12 +5,12 @@ Every string in a row is plain text. Names are bounded, reasons are complete.
 
 from dataclasses import dataclass
 
-from agent.presentation.hosts.rows import printer_name
 from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
 from agent.presentation.printer_status import (
     STATUS_ORDER,
     STATUS_SEVERITIES,
     Status,
+    printer_name,
     status_of,
 )
 from agent.presentation.severity import Severity
@@ -26,14 +26,14 @@ from agent.wire.payloads.network import (
 
 @dataclass(frozen=True, slots=True)
 class PrinterRow:
-    """``found_at`` is the address of the printer if it differs from the configured one."""
+    """``discovered_at`` is the address of the printer if it differs from the configured one."""
 
     name: str
     status: Status
     severity: Severity
     transport: str
     address: str
-    found_at: str
+    discovered_at: str
     reason: str
 
 
@@ -105,7 +105,7 @@ def limitation_lines(payload: NetworkPayload) -> tuple[str, ...]:
 
 
 def _printer_row(printer: Printer) -> PrinterRow:
-    address, found_at = printer.address or "", printer.matched_endpoint or ""
+    address, discovered_at = printer.address or "", printer.matched_endpoint or ""
     status = status_of(printer)
     return PrinterRow(
         name=printer_name(printer),
@@ -113,7 +113,7 @@ def _printer_row(printer: Printer) -> PrinterRow:
         severity=STATUS_SEVERITIES[status],
         transport=printer.transport,
         address=shorten(address, NAME_LENGTH) or "no address",
-        found_at="" if found_at == address else shorten(found_at, NAME_LENGTH),
+        discovered_at="" if discovered_at == address else shorten(discovered_at, NAME_LENGTH),
         reason=plain(printer.reason or "") or "No reason was given.",
     )
 

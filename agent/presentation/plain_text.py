@@ -1,8 +1,8 @@
-"""Text of strangers made safe to show: no control, no direction override, bounded marks.
+"""Untrusted text made safe for output: no control characters, no overrides, bounded marks.
 
-Device names, models and reasons come from whoever is on the network. A terminal obeys control
-characters (ECMA-48), both terminals and browsers obey bidirectional overrides (Unicode TR 36,
-section 2.5), and stacked combining marks paint over neighbouring lines.
+Device names, models and reasons come from the network. Terminals interpret control characters
+(ECMA-48), terminals and browsers interpret bidirectional overrides (Unicode TR 36, section 2.5),
+and stacked combining marks overlap other lines.
 """
 
 import unicodedata
@@ -13,7 +13,7 @@ from agent.wire.controls import without_controls
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 MARKS_IN_A_ROW_MAX: Final = 3
 NAME_LENGTH: Final = 120
-"""Characters of a name that are shown; reasons are shown in full."""
+"""Maximum length of a displayed name. Reasons are displayed completely."""
 
 # Joiners only shape the letters beside them, and terminals disagree about the width of what they
 # join; variation selectors ask for another picture of the same sign, likewise of another width.
@@ -22,17 +22,17 @@ _MARKS: Final = frozenset({"Mn", "Me"})
 
 
 def plain(text: str) -> str:
-    """Return ``text`` on one line, with nothing in it that a terminal or a browser would obey.
+    """Return ``text`` on one line, without characters that a terminal or browser interprets.
 
-    Any white space becomes one space; a run of what else is unprintable becomes one U+FFFD, so
-    that a reader sees something was there. Idempotent.
+    White space becomes one space. A run of other unprintable characters becomes one U+FFFD, so that
+    readers see that something was there. Idempotent.
     """
-    shown = without_controls(" ".join(text.translate(_DROPPED).split()), REPLACEMENT)
-    if shown.isascii():
-        return shown
+    cleaned = without_controls(" ".join(text.translate(_DROPPED).split()), REPLACEMENT)
+    if cleaned.isascii():
+        return cleaned
     kept: list[str] = []
     marks = 0
-    for character in shown:
+    for character in cleaned:
         marks = marks + 1 if unicodedata.category(character) in _MARKS else 0
         if marks <= MARKS_IN_A_ROW_MAX:
             kept.append(character)
@@ -40,8 +40,8 @@ def plain(text: str) -> str:
 
 
 def shorten(text: str, length: int) -> str:
-    """Return ``text`` made plain and cut to ``length`` characters, saying how many were cut."""
-    shown = plain(text)
-    if len(shown) <= length:
-        return shown
-    return f"{shown[:length].rstrip()}… (+{len(shown) - length} characters)"
+    """Return plain text, cut to ``length`` characters with the number of removed ones."""
+    cleaned = plain(text)
+    if len(cleaned) <= length:
+        return cleaned
+    return f"{cleaned[:length].rstrip()}… (+{len(cleaned) - length} characters)"

@@ -1,8 +1,7 @@
-"""How far a run has come: what is done now and for how long, or a line for each step elsewhere.
+"""The progress of a run: the current steps on a terminal, or a line for each finished step.
 
-On a terminal something always moves: the seconds of each step that is not finished, and those of
-the whole run, which are there before the first step and between two. Everything goes to stderr, so
-that what a command prints can be piped.
+On a terminal, the elapsed time of each unfinished step and of the whole run is updated
+continuously. Everything goes to stderr, so that the output of a command can be piped.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 STEPS_MAX: Final = 64
-"""Steps that are shown; events of further ones are ignored."""
+"""Maximum number of displayed steps; events of further ones are ignored."""
 
 _STEP_LENGTH: Final = 22
 _BAR_FROM: Final = 66
 """Columns from which on there is room for a bar beside what moves anyway."""
-_IN_WORDS: Final = {
+_LABELS: Final = {
     "interfaces": "this machine's network",
-    "scan": "addresses looked at",
-    "mdns": "announcements heard",
-    "enrichment": "questions to devices",
+    "scan": "addresses scanned",
+    "mdns": "announcements received",
+    "enrichment": "queries to devices",
     "sources": "facts of this machine",
 }
-"""The collectors' steps, as people read them on a terminal; elsewhere they are as they are."""
+"""Labels of the collectors' steps on a terminal; elsewhere their own names are used."""
 
 
 @dataclass(slots=True)
@@ -101,7 +100,7 @@ class RunProgress:
         self._bars.stop()
 
     def update(self, step: str, done: int, total: int | None = None) -> None:
-        """Tell that ``done`` of ``total`` parts of ``step`` are done."""
+        """Report that ``done`` of ``total`` parts of ``step`` are done."""
         known = self._steps.get(step) or self._begin(step)
         if known is None or known.is_finished:
             return
@@ -114,8 +113,8 @@ class RunProgress:
         if len(self._steps) >= STEPS_MAX:
             return None
         name = shorten(step, _STEP_LENGTH)
-        shown = _IN_WORDS.get(step, name)
-        begun = _Step(name, self._clock(), self._bars.add_task(shown, total=None, amount=""))
+        label = _LABELS.get(step, name)
+        begun = _Step(name, self._clock(), self._bars.add_task(label, total=None, amount=""))
         self._steps[step] = begun
         return begun
 
@@ -130,13 +129,13 @@ class RunProgress:
 
 
 class _Elapsed(ProgressColumn):
-    """Tenths of seconds: who waits sees that something goes on."""
+    """Elapsed time in tenths of a second, so that a waiting user sees progress."""
 
     def render(self, task: Task) -> Text:
         elapsed_s = task.elapsed or 0.0
         is_short = elapsed_s < 60  # a minute
-        shown = f"{elapsed_s:.1f} s" if is_short else format_seconds(elapsed_s)
-        return Text(f"{shown:>6}", style="dim")
+        label = f"{elapsed_s:.1f} s" if is_short else format_seconds(elapsed_s)
+        return Text(f"{label:>6}", style="dim")
 
 
 def _columns(console: Console) -> Iterator[ProgressColumn]:

@@ -36,6 +36,7 @@ HOST: Final = (
 PRINTER: Final = (
     "id", "name", "transport", "address", "status", "isMoved", "matchedEndpoint", "reason",
 )  # fmt: skip
+_FACTS: Final = "facts"
 FACT: Final = ("of", "key", "status", "value", "reason", "source")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """Spreadsheets run a cell that begins with one of these as a formula."""
@@ -43,7 +44,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 def tables_of(payload: NetworkPayload | ApplicationPayload) -> tuple[str, ...]:
     """Return the names of the tables that a report of this kind has, the default first."""
-    return tuple(_NETWORK if isinstance(payload, NetworkPayload) else _APPLICATION)
+    return tuple(_NETWORK) if isinstance(payload, NetworkPayload) else (_FACTS,)
 
 
 def report_csv(payload: NetworkPayload | ApplicationPayload, table: str) -> str:
@@ -51,8 +52,9 @@ def report_csv(payload: NetworkPayload | ApplicationPayload, table: str) -> str:
     if isinstance(payload, NetworkPayload):
         headings, rows = _NETWORK[table]
         return _with_identity(payload, headings, rows(payload))
-    headings, facts = _APPLICATION[table]
-    return _with_identity(payload, headings, facts(payload))
+    if table != _FACTS:
+        raise KeyError(table)
+    return _with_identity(payload, FACT, _facts(payload))
 
 
 def csv_of(headings: Sequence[str], rows: Iterable[Row]) -> str:
@@ -123,13 +125,8 @@ def _facts(payload: ApplicationPayload) -> Iterator[Row]:
         yield owner, field.key, field.status, value, field.reason, field.source
 
 
-_NETWORK: Final[
-    Mapping[str, tuple[Sequence[str], Callable[[NetworkPayload], Iterable[Row]]]]
-] = {
+_NETWORK: Final[Mapping[str, tuple[Sequence[str], Callable[[NetworkPayload], Iterable[Row]]]]] = {
     "hosts": (HOST, _hosts),
     "endpoints": (ENDPOINT, _endpoints),
     "printers": (PRINTER, _printers),
-}  # fmt: skip
-_APPLICATION: Final[
-    Mapping[str, tuple[Sequence[str], Callable[[ApplicationPayload], Iterable[Row]]]]
-] = {"facts": (FACT, _facts)}  # fmt: skip
+}

@@ -69,10 +69,10 @@ def test_no_folder_is_overcrowded() -> None:
     assert len(list((ROOT / "agent").glob("*.py"))) <= ROOT_OF_AGENT_MAX
 
 
-def test_every_picture_is_shown_dark_and_light() -> None:
-    shown = re.compile(r'(?:srcset|src)="(?:docs/)?images/([\w.-]+)"')
+def test_every_picture_has_a_dark_and_a_light_form() -> None:
+    image = re.compile(r'(?:srcset|src)="(?:docs/)?images/([\w.-]+)"')
     documents = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
-    named = {name for each in documents for name in shown.findall(each.read_text())}
+    named = {name for each in documents for name in image.findall(each.read_text())}
     assert named == {path.name for path in (ROOT / "docs/images").iterdir()}
     dark = {name for name in named if "-light." not in name}
     assert {name.replace(".", "-light.") for name in dark} == named - dark

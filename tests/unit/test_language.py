@@ -243,6 +243,8 @@ def check_javascript(path: Path, source: str) -> Iterator[Hit]:
 
 def check_document(path: Path, source: str) -> Iterator[Hit]:
     """Check the text without code, and without the glossary's list of terms to avoid."""
+    if path.suffix == ".html":
+        source = re.sub(r"<[^>]*>", "", source)
     text = source.partition(AVOID_HEADING)[0] if path == GLOSSARY else source
     text = _CODE.sub(lambda code: "\n" * code[0].count("\n"), text)
     for offset, term, match in check_prose(text):

@@ -1,1 +1,1 @@
-"""What doctor looks at: one file a subject."""
+"""The checks of doctor: one file for each subject."""

@@ -1,4 +1,4 @@
-"""Checks of the programs on this machine that reports look at: the spooler and the kiosk."""
+"""Checks of the spooler and the kiosk browser."""
 
 import json
 import socket
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from agent.adapters.service_manager.commands import SystemCommands
 from agent.adapters.service_manager.contract import ServiceManagerError
-from agent.doctor.check import Finding, fail, ok, skipped, warn
+from agent.doctor.check import Outcome, fail, ok, skipped, warn
 from agent.doctor.context import Context
 from agent.doctor.probe import connect, request
 from agent.wire.addresses import join_host_port
@@ -21,7 +21,7 @@ ANSWER_MAX: Final = 65536
 STEP_S: Final = 2.0
 
 
-def print_system(context: Context) -> Finding:
+def print_system(context: Context) -> Outcome:
     if sys.platform == "win32":
         return _spooler()
     for path in CUPS_SOCKETS:
@@ -30,8 +30,8 @@ def print_system(context: Context) -> Finding:
     return skipped("no print system is installed (CUPS)")
 
 
-def judge_cups(path: Path) -> Finding:
-    """Tell whether CUPS listens on its socket (cupsd(8))."""
+def judge_cups(path: Path) -> Outcome:
+    """Check that CUPS answers on its socket (cupsd(8))."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
             sock.settimeout(STEP_S)
@@ -39,7 +39,7 @@ def judge_cups(path: Path) -> Finding:
             with request(sock, "localhost", 80, "HEAD", "/", Connection="close"):
                 return ok("CUPS answers")
     except HTTPException:
-        return warn("CUPS gives no HTTP answer", "systemctl restart cups")
+        return warn("CUPS does not answer with HTTP", "systemctl restart cups")
     except PermissionError:
         return warn(f"{path} is closed to this user", "add the agent's user to the group lp")
     except OSError as error:
@@ -49,7 +49,7 @@ def judge_cups(path: Path) -> Finding:
         )
 
 
-def kiosk(context: Context) -> Finding:
+def kiosk(context: Context) -> Outcome:
     url = context.local.application.kiosk_debug_url if context.local else ""
     if not url:
         return skipped("application.kiosk_debug_url is not set")
@@ -62,12 +62,12 @@ def kiosk(context: Context) -> Finding:
     except OSError as error:
         return fail(
             f"the kiosk browser does not answer on {place} ({error.strerror or error})",
-            f"start it with --remote-debugging-port={port} and a --user-data-dir of its own (newer "
+            f"start it with --remote-debugging-port={port} and its own --user-data-dir (newer "
             "Chrome ignores the port without it), or correct application.kiosk_debug_url",
         )
     if name is None:
         return fail(
-            f"what answers on {place} is no browser's DevTools",
+            f"the program on {place} is not a browser with DevTools",
             "correct application.kiosk_debug_url",
         )
     return ok(name)
@@ -86,7 +86,7 @@ def request_browser(sock: socket.socket, host: str, port: int) -> str | None:
     return without_controls(name)[:100]
 
 
-def _spooler() -> Finding:
+def _spooler() -> Outcome:
     try:
         output = SystemCommands(STEP_S).run("sc", "query", "Spooler")
     except ServiceManagerError as error:

@@ -1,4 +1,4 @@
-"""Checks of what the operator wrote: the file, the API key's place, the trust anchors."""
+"""Checks of the configuration: the file, the API key, the trust anchors, the printers."""
 
 import ssl
 import stat
@@ -7,53 +7,61 @@ from pathlib import Path
 
 from agent.adapters.storage.state import StateDirectory
 from agent.config.credential import ApiKeySource, key_place
-from agent.config.file import guessed_state_dir, load, review
+from agent.config.file import Loaded, guessed_state_dir, load, review
 from agent.config.model import Config, LocalConfig
-from agent.doctor.check import Finding, fail, ok, skipped, unseen, warn
+from agent.doctor.check import Outcome, fail, ok, skipped, unseen, warn
 from agent.doctor.context import Context
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible, CredentialRefused
 
 OTHERS: int = stat.S_IRWXO
+_CORRECT = "correct the named settings, then run `venue-agent config check`"
 
 
-def configuration(context: Context) -> Finding:
+def configuration(context: Context) -> Outcome:
     path = context.config_path
     try:
         loaded = load(Config, path, context.environment)
     except ConfigNotVisible as error:
-        context.is_hidden = True
-        context.state = StateDirectory(guessed_state_dir(path))
-        return unseen(str(error))
+        return unseen(str(error)).with_facts(is_hidden=True, state=_guessed_state(path))
     except ConfigMissing as error:
-        context.state = StateDirectory(guessed_state_dir(path))
-        found, _, cure = str(error).partition(": ")
-        return fail(found, cure)
+        problem, _, fix = str(error).partition(": ")
+        return fail(problem, fix).with_facts(state=_guessed_state(path))
     except ConfigError as error:
-        context.state = StateDirectory(guessed_state_dir(path))
-        return fail("; ".join(error.problems), "correct what is named, then `config check`")
-    context.config = context.local = loaded.config
-    context.state = StateDirectory(loaded.state_dir)
+        return fail("; ".join(error.problems), _CORRECT).with_facts(state=_guessed_state(path))
+    state = StateDirectory(loaded.state_dir)
+    return _judge_loaded(path, context, loaded).with_facts(
+        config=loaded.config, local=loaded.config, state=state
+    )
+
+
+def _guessed_state(path: Path | None) -> StateDirectory:
+    return StateDirectory(guessed_state_dir(path))
+
+
+def _judge_loaded(path: Path | None, context: Context, loaded: Loaded[Config]) -> Outcome:
     if doubts := review(path, context.environment):
-        return warn("; ".join(doubts), "correct what is named, then `config check`")
+        return warn("; ".join(doubts), _CORRECT)
     overrides = len(set(loaded.origins.values()) - {str(loaded.path)})
     more = f", {overrides} from the environment" if overrides and loaded.path else ""
     return ok(f"{loaded.path or 'environment'}{more}")
 
 
-def api_key(context: Context) -> Finding:
+def api_key(context: Context) -> Outcome:
     source = _key_source(context)
     try:
-        context.api_key = source.read()
+        key = source.read()
     except CredentialRefused as error:
         if source.is_closed():
-            return unseen(f"{source.describe()} is closed to this user")
-        return fail(str(error), "create a key with a write grant and put it into that place")
-    if source.file is not None and (found := _too_open(source.file, OTHERS)):
-        return warn(f"{source.describe()} can be read by everybody ({found})", "chmod 600 it")
-    return ok(f"read from {source.describe()}")
+            return unseen(f"{source.describe()} cannot be read by this user")
+        return fail(str(error), "create a key with a write grant and save it there")
+    outcome = ok(f"read from {source.describe()}")
+    if source.file is not None and (mode := _too_open(source.file, OTHERS)):
+        detail = f"{source.describe()} can be read by every user ({mode})"
+        outcome = warn(detail, f"run `chmod 600 {source.file}`")
+    return outcome.with_facts(api_key=key)
 
 
-def trust_anchors(context: Context) -> Finding:
+def trust_anchors(context: Context) -> Outcome:
     service = context.config.service if context.config else None
     if service is None or not service.ca_file:
         return ok("the operating system's")
@@ -61,22 +69,24 @@ def trust_anchors(context: Context) -> Finding:
         ssl.create_default_context().load_verify_locations(service.ca_file)
     except OSError as error:
         is_content = isinstance(error, ssl.SSLError)
-        reason = "it holds no PEM certificate" if is_content else error.strerror
+        reason = "it contains no PEM certificate" if is_content else error.strerror
         return fail(f"service.ca_file {service.ca_file}: {reason}", "correct service.ca_file")
     return ok(f"the operating system's and {service.ca_file}")
 
 
-def printers(context: Context) -> Finding:
+def printers(context: Context) -> Outcome:
     local: LocalConfig | None = context.local
     if local is None or not local.printers:
         return skipped("none are configured")
     ids = [printer.id for printer in local.printers]
-    twice = sorted({name for name in ids if ids.count(name) > 1})
-    if twice:
-        return warn(f"id used twice: {', '.join(twice)}", "give each [[printers]] entry its own id")
-    lost = [p.id for p in local.printers if p.transport == "network" and not p.address]
-    if lost:
-        return warn(f"no address: {', '.join(lost)}", 'add address = "host:port" to each')
+    duplicates = sorted({name for name in ids if ids.count(name) > 1})
+    if duplicates:
+        return warn(
+            f"duplicate id: {', '.join(duplicates)}", "give each [[printers]] entry its own id"
+        )
+    incomplete = [p.id for p in local.printers if p.transport == "network" and not p.address]
+    if incomplete:
+        return warn(f"no address: {', '.join(incomplete)}", 'add address = "host:port" to each')
     return ok(f"{len(ids)} configured")
 
 
@@ -87,7 +97,7 @@ def _key_source(context: Context) -> ApiKeySource:
 
 
 def _too_open(path: Path, mask: int) -> str | None:
-    """Return a file's mode as text when it gives rights in ``mask``."""
+    """Return a file's mode as text if it grants rights in ``mask``."""
     if sys.platform == "win32":
         return None
     try:

@@ -1,4 +1,4 @@
-"""Checks of the way to the service, from the name to the certificate."""
+"""Checks of the connection to the service, from the name to the certificate."""
 
 import errno
 import ipaddress
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from agent.doctor.certificate import Certificate, parse_certificate
-from agent.doctor.check import Finding, fail, ok, skipped, warn
+from agent.doctor.check import Outcome, fail, ok, skipped, warn
 from agent.doctor.context import Context
 from agent.doctor.probe import (
     ProxyRefused,
@@ -30,7 +30,7 @@ CLOCK_WARN_S: Final = 30.0
 CLOCK_FAIL_S: Final = 300.0
 EXPIRES_SOON: Final = timedelta(days=14)
 STRICT_ERRORS: Final = range(80, 94)
-"""What OpenSSL finds only when it is strict (X509_V_FLAG_X509_STRICT, which Python 3.13 sets):
+"""Errors of OpenSSL\'s strict mode (X509_V_FLAG_X509_STRICT, which Python 3.13 sets):
 X509_V_ERR_PATHLEN_INVALID_FOR_NON_CA to X509_V_ERR_EXTENSIONS_REQUIRE_VERSION_3."""
 PROXY_AUTHENTICATION: Final = 407
 
@@ -39,23 +39,23 @@ _UNREACHABLE: Final = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EN
 _LOCAL_NETWORK: Final = ("interfaces", "gateway")
 
 
-def route(context: Context) -> Finding:
+def route(context: Context) -> Outcome:
     service = context.config.service if context.config else None
     if service is None:
         return fail("no service is configured", "set service.base_url")
     try:
-        found = route_of(
+        way = route_of(
             service.base_url, service.proxy, context.environment, _system_proxies(context)
         )
     except ValueError as error:
         return fail(str(error), "correct service.proxy or the HTTPS_PROXY variable")
-    context.route = found
-    if found.proxy is None:
-        return ok(f"straight to {found.authority}: {found.why}")
-    return ok(f"to {found.authority} by the proxy {found.proxy} ({found.why})")
+    how = f"directly to {way.authority}: {way.why}"
+    if way.proxy is not None:
+        how = f"to {way.authority} through the proxy {way.proxy} ({way.why})"
+    return ok(how).with_facts(route=way)
 
 
-def name_resolution(context: Context) -> Finding:
+def name_resolution(context: Context) -> Outcome:
     route = _route(context)
     try:
         ipaddress.ip_address(route.first_host)
@@ -64,7 +64,7 @@ def name_resolution(context: Context) -> Finding:
     else:
         return ok(f"{route.first_host} is an address")
     try:
-        found = socket.getaddrinfo(route.first_host, route.first_port, type=socket.SOCK_STREAM)
+        entries = socket.getaddrinfo(route.first_host, route.first_port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         return fail(
             f"{route.first_host} cannot be resolved: {_reason(error)}{_name_servers()}",
@@ -72,11 +72,11 @@ def name_resolution(context: Context) -> Finding:
             + ("the proxy" if route.proxy else "service.base_url"),
             explained_by=_LOCAL_NETWORK,
         )
-    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
     return ok(f"{route.first_host} is {', '.join(addresses[:3])}")
 
 
-def connection(context: Context) -> Finding:
+def connection(context: Context) -> Outcome:
     route = _route(context)
     place = join_host_port(route.first_host, route.first_port)
     what = "the proxy" if route.proxy else "the service"
@@ -99,12 +99,12 @@ def connection(context: Context) -> Finding:
     return ok(f"{place}, from {local}")
 
 
-def proxy(context: Context) -> Finding:
+def proxy(context: Context) -> Outcome:
     route = _route(context)
     if route.proxy is None:
-        return skipped("none is used")
+        return skipped("no proxy is used")
     if not route.is_tls or route.proxy.scheme not in {"http", "https"}:
-        return skipped(f"no tunnel is asked of {route.proxy}")
+        return skipped(f"{route.proxy} needs no tunnel")
     try:
         with connect(route.proxy.host, route.proxy.port) as sock:
             open_tunnel(sock, route.proxy, route)
@@ -115,11 +115,13 @@ def proxy(context: Context) -> Finding:
             fix = f"have the proxy allow {route.authority}, or correct {route.why}"
         return fail(f"the proxy {route.proxy} refuses: {error}", fix)
     except OSError as error:
-        return fail(f"the proxy {route.proxy} breaks off: {_reason(error)}", f"check {route.why}")
+        return fail(
+            f"the proxy {route.proxy} closed the connection: {_reason(error)}", f"check {route.why}"
+        )
     return ok(f"{route.proxy} opens the tunnel")
 
 
-def clock(context: Context) -> Finding:
+def clock(context: Context) -> Outcome:
     """Compare this machine's clock with the Date of a reply (RFC 9110, section 6.6.1)."""
     route = _route(context)
     try:
@@ -130,17 +132,16 @@ def clock(context: Context) -> Finding:
             else:
                 date = request_date(sock, route)
     except (OSError, ProxyRefused) as error:
-        return skipped(f"the service told no time: {_reason(error)}")
+        return skipped(f"the service sent no time: {_reason(error)}")
     now = datetime.now(UTC)
     service_time = http_date(date)
     if service_time is None:
-        return skipped("the service told no time")
-    context.service_time = service_time
+        return skipped("the service sent no time")
     return judge_clock(now, service_time)
 
 
-def judge_clock(now: datetime, service_time: datetime) -> Finding:
-    """Judge the distance of two aware moments taken together."""
+def judge_clock(now: datetime, service_time: datetime) -> Outcome:
+    """Compare two aware timestamps of one instant."""
     ahead_s = (now - service_time).total_seconds()
     distance = format_seconds(round(abs(ahead_s), -1))  # a Date has whole seconds only
     text = f"{distance} {'ahead of' if ahead_s > 0 else 'behind'} the service's"
@@ -151,10 +152,10 @@ def judge_clock(now: datetime, service_time: datetime) -> Finding:
     return ok("agrees with the service's")
 
 
-def certificate(context: Context) -> Finding:
+def certificate(context: Context) -> Outcome:
     route = _route(context)
     if not route.is_tls:
-        return skipped("plain http on loopback has none")
+        return skipped("plain http on loopback has no certificate")
     tls_context = ssl.create_default_context()
     ca_file = context.config.service.ca_file if context.config else ""
     if ca_file:
@@ -176,61 +177,61 @@ def certificate(context: Context) -> Finding:
         )
 
 
-def _judge_trusted(found: Certificate | None, tls: str | None, ca_file: str) -> Finding:
-    if found is None:
+def _judge_trusted(cert: Certificate | None, tls: str | None, ca_file: str) -> Outcome:
+    if cert is None:
         return ok(f"trusted, {tls}")
-    text = f"issued by {found.issuer}, good until {found.not_after:%Y-%m-%d}, {tls}"
-    if found.not_after - datetime.now(UTC) < EXPIRES_SOON:
-        return warn(f"{text}: it expires soon", "tell whoever runs the service")
-    if found.inspector:
+    text = f"issued by {cert.issuer}, valid until {cert.not_after:%Y-%m-%d}, {tls}"
+    if cert.not_after - datetime.now(UTC) < EXPIRES_SOON:
+        return warn(f"{text}: it expires soon", "ask the operator of the service to renew it")
+    if cert.inspector:
         return warn(
-            f"{text}: TLS is inspected on the way",
-            "have the service's address exempted if it fails",
+            f"{text}: TLS is inspected",
+            "if connections fail, exempt the service's address from inspection",
         )
     return ok(text + (" (service.ca_file is added)" if ca_file else ""))
 
 
 def judge_untrusted(
-    why: str, found: Certificate | None, now: datetime, *, is_malformed: bool = False
-) -> Finding:
-    """Say what is wrong with a certificate that was not accepted, and what to do.
+    why: str, cert: Certificate | None, now: datetime, *, is_malformed: bool = False
+) -> Outcome:
+    """Return what is wrong with a certificate that was refused, and what to do.
 
-    ``is_malformed``: its authority may be known, but a certificate is not made as it must be.
+    ``is_malformed``: a certificate violates RFC 5280, whether or not its authority is trusted.
     """
-    if found is None:
+    if cert is None:
         return fail(f"not trusted: {why}", "check service.base_url and service.ca_file")
-    if found.not_after < now:
+    if cert.not_after < now:
         return fail(
-            f"it expired on {found.not_after:%Y-%m-%d} (issued by {found.issuer})",
+            f"it expired on {cert.not_after:%Y-%m-%d} (issued by {cert.issuer})",
             "have the service's certificate renewed; check this machine's clock",
             explained_by=("clock",),
         )
-    if found.not_before > now:
+    if cert.not_before > now:
         return fail(
-            f"it is not valid before {found.not_before:%Y-%m-%d} (issued by {found.issuer})",
+            f"it is not valid before {cert.not_before:%Y-%m-%d} (issued by {cert.issuer})",
             "check this machine's clock",
             explained_by=("clock",),
         )
     if "mismatch" in why.lower() or "not valid for" in why.lower():
         return fail(
-            f"it is for {found.subject}, not for this address ({why})",
-            "correct service.base_url; something on the way may answer in the service's place",
+            f"it is for {cert.subject}, not for this address ({why})",
+            "correct service.base_url; another device may answer instead of the service",
         )
     if is_malformed:
         return fail(
-            f"issued by {found.issuer}, but not as RFC 5280 requires ({why})",
-            "have the authority's certificate made anew with what it lacks (RFC 5280, section"
-            " 4.2.1): critical basic constraints, key usage keyCertSign, key identifiers",
+            f"issued by {cert.issuer}, but not as RFC 5280 requires ({why})",
+            "create the authority's certificate again with the missing extensions (RFC 5280,"
+            " section 4.2.1): critical basic constraints, key usage keyCertSign, key identifiers",
         )
-    by = f"{found.inspector.title()}, which inspects TLS" if found.inspector else found.issuer
+    by = f"{cert.inspector.title()}, which inspects TLS" if cert.inspector else cert.issuer
     return fail(
-        f"issued by {by}: no authority this machine trusts ({why})",
-        "if that authority is right, name a file with its certificate in service.ca_file",
+        f"issued by {by}: this machine does not trust it ({why})",
+        "if this authority is correct, set service.ca_file to a file with its certificate",
     )
 
 
 def _fetch_certificate(route: Route) -> Certificate | None:
-    """Fetch the certificate that was not trusted, over a connection that carries nothing else."""
+    """Fetch an untrusted certificate, over a connection that carries nothing else."""
     try:
         with (
             connect_to_service(route) as sock,
@@ -248,7 +249,7 @@ def _read_certificate(secured: ssl.SSLSocket) -> Certificate | None:
 
 def _route(context: Context) -> Route:
     if context.route is None:
-        raise LookupError("the way to the service is not known")
+        raise LookupError("the route to the service is unknown")
     return context.route
 
 
@@ -260,7 +261,7 @@ def _system_proxies(context: Context) -> dict[str, str]:
 
 
 def _name_servers(path: Path = Path("/etc/resolv.conf")) -> str:
-    """Name the DNS servers that were asked (resolv.conf(5))."""
+    """Return the configured DNS servers (resolv.conf(5))."""
     try:
         lines = path.read_text("utf-8", "replace").splitlines()
     except OSError:

@@ -6,14 +6,14 @@ from agent import __version__
 from agent.adapters.storage.status_file import StatusFile
 from agent.adapters.storage.visibility import is_closed
 from agent.config.rights import by_root, how_to_start
-from agent.doctor.check import Finding, fail, ok, skipped, warn
+from agent.doctor.check import Outcome, fail, ok, skipped, warn
 from agent.doctor.context import Context
 from agent.doctor.processes import other_agents
-from agent.doctor.public_status import in_words, judge_public_status
+from agent.doctor.public_status import describe, judge_public_status
 from agent.doctor.service_unit import UnitFacts, read_unit
 from agent.presentation.humanize import age_s, ago
 
-SILENT_S: Final = 300.0
+NO_REPLY_S: Final = 300.0
 """A running agent has had an answer of the service within this time."""
 
 OWN_CHECKS: Final = frozenset(
@@ -24,46 +24,45 @@ OWN_CHECKS: Final = frozenset(
         "state-failing", "reports-waiting",
     }
 )  # fmt: skip
-"""Conditions of the daemon (rules.health) that doctor looks at with its own eyes."""
+"""Conditions of the daemon (rules.health) that have their own checks."""
 
 
-def daemon(context: Context) -> Finding:
+def daemon(context: Context) -> Outcome:
     state = context.state
     if state is None:
-        return skipped("the state directory is not known")
+        return skipped("the state directory is unknown")
     if context.is_hidden or is_closed(state.path):
-        return _from_outside(context)
-    context.daemon_pid = state.holder()
-    status = StatusFile(state).read()
-    if context.daemon_pid is None:
-        seen = f"; it was last seen {ago(status.written_at)}" if status else ""
-        return fail(
-            f"the agent does not run{seen}",
-            _how_to_start(context),
-            explained_by=("configuration", "api-key", "disk-space", "boot"),
-        )
-    if status is None or status.pid != context.daemon_pid:
+        return _by_public_facts(context)
+    pid, status = state.holder(), StatusFile(state).read()
+    if pid is None:
+        last = f"; it was last seen {ago(status.written_at)}" if status else ""
+        return _not_running(context, f"the agent does not run{last}")
+    if status is None or status.pid != pid:
         return warn(
-            f"process {context.daemon_pid} holds the state directory and says nothing of itself",
+            f"process {pid} uses the state directory and writes no status",
             "wait some seconds; if it persists, restart the agent",
-        )
-    context.daemon = status
-    if status.last_contact_at:
-        context.contact_age_s = age_s(status.last_contact_at)
-    return ok(f"process {status.pid}, started {ago(status.started_at)}, {status.activity}")
+        ).with_facts(daemon_pid=pid)
+    contact_age_s = age_s(status.last_contact_at) if status.last_contact_at else None
+    return ok(
+        f"process {status.pid}, started {ago(status.started_at)}, {status.activity}"
+    ).with_facts(daemon_pid=pid, daemon=status, contact_age_s=contact_age_s)
 
 
-def _from_outside(context: Context) -> Finding:
-    """Tell what the system tells everybody; what the daemon says of itself is closed."""
+def _by_public_facts(context: Context) -> Outcome:
+    """Use what the system shows to every user; this user may not read the daemon's status."""
     status = judge_public_status(context.unit, other_agents(None))
     if status.is_running is False:
-        return fail(
-            f"the agent does not run, {status.by} says",
-            _how_to_start(context),
-            explained_by=("configuration", "api-key", "disk-space", "boot"),
-        )
-    context.daemon_pid = status.pids[0] if status.pids else None
-    return Finding("unseen", f"{in_words(status)}; what it does is not visible to you")
+        return _not_running(context, describe(status))
+    detail = f"{describe(status)}; its state is not visible to you"
+    return Outcome("unseen", detail).with_facts(daemon_pid=next(iter(status.pids), None))
+
+
+def _not_running(context: Context, detail: str) -> Outcome:
+    return fail(
+        detail,
+        _how_to_start(context),
+        explained_by=("configuration", "api-key", "disk-space", "boot"),
+    )
 
 
 def _how_to_start(context: Context) -> str:
@@ -73,7 +72,7 @@ def _how_to_start(context: Context) -> str:
     )
 
 
-def version(context: Context) -> Finding:
+def version(context: Context) -> Outcome:
     status = context.daemon
     if status is None:
         return skipped("the agent does not run")
@@ -85,15 +84,18 @@ def version(context: Context) -> Finding:
     return ok(__version__)
 
 
-def boot(context: Context) -> Finding:
-    """Will the agent come back after a restart of the machine?"""
+def boot(context: Context) -> Outcome:
+    """Check that the agent starts with the machine."""
     unit = (context.unit_reader or read_unit)()
-    context.unit = unit
+    return _judge_unit(unit).with_facts(unit=unit)
+
+
+def _judge_unit(unit: UnitFacts | None) -> Outcome:
     if unit is None:
-        return skipped("no service manager can be asked here")
+        return skipped("there is no supported service manager")
     if not unit.is_installed:
         return warn(
-            f"{unit.manager} knows no service of the agent: it does not start with the machine",
+            f"{unit.manager} has no service for the agent: it does not start with the machine",
             f"install it: {by_root('venue-agent service install')}",
             may_cause=True,
         )
@@ -112,8 +114,8 @@ def boot(context: Context) -> Finding:
     return ok(f"{unit.manager} starts it with the machine{restarts}")
 
 
-def other_agent(context: Context) -> Finding:
-    """Is there a second agent, or one that the service manager did not start?"""
+def other_agent(context: Context) -> Outcome:
+    """Check for a second agent, or one that the service manager did not start."""
     holder, unit = context.daemon_pid, context.unit
     others = other_agents(holder)
     if others is None:
@@ -122,7 +124,7 @@ def other_agent(context: Context) -> Finding:
         numbers = ", ".join(str(pid) for pid in others)
         return fail(
             f"another agent runs on this machine: process {numbers}",
-            "end it: two agents with one API key push each other out",
+            "end it: two agents with one API key interfere with each other",
         )
     if holder and _is_foreign(unit, holder):
         return warn(
@@ -132,8 +134,8 @@ def other_agent(context: Context) -> Finding:
     return ok("none")
 
 
-def conditions(context: Context) -> Finding:
-    """What the daemon itself complains of, and no other check here looks at."""
+def conditions(context: Context) -> Outcome:
+    """Return problems that the daemon reports and no other check covers."""
     status = context.daemon
     if status is None:
         return skipped("the agent does not run")
@@ -143,15 +145,15 @@ def conditions(context: Context) -> Finding:
     return warn("; ".join(f"{p.title}: {p.detail}" for p in rest), rest[0].fix)
 
 
-def outbox(context: Context) -> Finding:
+def outbox(context: Context) -> Outcome:
     status = context.daemon
     if status is None:
         return skipped("the agent does not run")
     if not status.outbox_reports:
-        return ok("no report waits")
+        return ok("no report is waiting")
     text = f"{status.outbox_reports} reports, {status.outbox_bytes // 1024} KiB wait"
     oldest = status.outbox_oldest_at
-    if oldest and (age_s(oldest) or 0) > SILENT_S:
+    if oldest and (age_s(oldest) or 0) > NO_REPLY_S:
         return warn(
             f"{text}, the oldest from {ago(oldest)}",
             "nothing to do once the service is reachable",
@@ -160,24 +162,24 @@ def outbox(context: Context) -> Finding:
     return ok(text)
 
 
-def commands(context: Context) -> Finding:
-    """Does the daemon ask for commands, and when did it last hear from the service?"""
+def commands(context: Context) -> Outcome:
+    """Check that the daemon requests commands and gets replies."""
     status = context.daemon
     if status is None:
         return skipped("the agent does not run")
     if status.delivery is None:
         return warn(
-            "the agent does not ask for commands yet",
+            "the agent has not requested commands yet",
             "wait a minute; if it persists, see `venue-agent status` and the log",
         )
-    if context.contact_age_s is None or context.contact_age_s > SILENT_S:
+    if context.contact_age_s is None or context.contact_age_s > NO_REPLY_S:
         return warn(
-            f"by {status.delivery}, but the last answer came {ago(status.last_contact_at)}",
+            f"by {status.delivery}, but the last reply was {ago(status.last_contact_at)}",
             "restart the agent if the service answers doctor",
         )
     received = status.counters.get("commands_received", 0)
-    heard = ago(status.last_contact_at)
-    return ok(f"by {status.delivery}, last answer {heard}, {received} since the start")
+    last = ago(status.last_contact_at)
+    return ok(f"by {status.delivery}, last reply {last}, {received} since the start")
 
 
 def _is_foreign(unit: UnitFacts | None, holder: int) -> bool:

@@ -1,4 +1,4 @@
-"""Checks of this machine's network, seen through a collector's eyes and a few sockets."""
+"""Checks of this machine's network, with a collector's facts and a few sockets."""
 
 import asyncio
 import socket
@@ -9,7 +9,7 @@ from typing import Final
 import psutil
 
 from agent.adapters.collector_process import CollectorProcess
-from agent.doctor.check import Finding, fail, ok, skipped, warn
+from agent.doctor.check import Outcome, fail, ok, skipped, warn
 from agent.doctor.context import Context
 from agent.errors import CollectorError
 from agent.wire.addresses import is_loopback
@@ -31,34 +31,33 @@ _JOB: Final = NetworkJob(
 )
 
 
-def collector(context: Context) -> Finding:
-    """Start the collector's process as the daemon does; it looks at this machine only."""
+def collector(context: Context) -> Outcome:
+    """Start a collector as the daemon does, for this machine only."""
     try:
         collected = asyncio.run(CollectorProcess().collect(_JOB, lambda _: None))
     except CollectorError as error:
         return fail(str(error), "install the agent again; its collector does not start")
     if not isinstance(collected.facts, NetworkFacts):
-        return fail("it told facts of another kind", "install the agent again")
-    context.facts = collected.facts
-    return ok("it starts and tells facts")
+        return fail("it returned facts of another kind", "install the agent again")
+    return ok("it starts and returns facts").with_facts(facts=collected.facts)
 
 
-def confinement(context: Context) -> Finding:
-    """Was the collector held to what it needs to read? It told by its own facts."""
-    found = _facts(context).confinement
-    match found.state:
+def confinement(context: Context) -> Outcome:
+    """Check whether the kernel confined the collector, by the collector's own facts."""
+    confinement = _facts(context).confinement
+    match confinement.state:
         case "confined":
-            return ok("it can read what it needs, and write nowhere")
+            return ok("it can read what it needs, and write nothing")
         case "refused":
             return warn(
-                f"the collector runs with all rights of its account: {found.reason}",
+                f"the collector runs with all rights of its account: {confinement.reason}",
                 "run a kernel with Landlock (Linux 5.13 or newer, `landlock` among its lsm=), and"
                 " allow its system calls where a container filters them",
             )
-    return skipped(f"the collector runs with all rights of its account: {found.reason}")
+    return skipped(f"the collector runs with all rights of its account: {confinement.reason}")
 
 
-def interfaces(context: Context) -> Finding:
+def interfaces(context: Context) -> Outcome:
     facts = _facts(context)
     if facts.interfaces_source.state == "failed":
         return warn(
@@ -76,17 +75,17 @@ def interfaces(context: Context) -> Finding:
     return ok(", ".join(f"{i.name} {_ipv4(i)[0]}" for i in up[:4]))
 
 
-def gateway(context: Context) -> Finding:
+def gateway(context: Context) -> Outcome:
     facts = _facts(context)
-    found = [(g, i.name) for i in facts.interfaces for g in i.gateways]
-    if not found:
+    gateways = [(g, i.name) for i in facts.interfaces for g in i.gateways]
+    if not gateways:
         return warn(
-            "there is no default route: nothing beyond this network can be reached",
+            "there is no default route: other networks cannot be reached",
             "check DHCP or the static gateway setting",
             explained_by=("interfaces",),
             may_cause=True,
         )
-    address, name = found[0]
+    address, name = gateways[0]
     if _leaves_arp_unanswered(address):
         return warn(
             f"{address} on {name} does not answer to ARP",
@@ -96,12 +95,12 @@ def gateway(context: Context) -> Finding:
     return ok(f"{address} on {name}")
 
 
-def neighbours(context: Context) -> Finding:
-    """Can the table of neighbours be read, which names the devices' hardware addresses?"""
+def neighbours(context: Context) -> Outcome:
+    """Check that the neighbour table, with the hardware addresses, can be read."""
     facts = _facts(context)
     reason = facts.unavailable.mac_address
     if not facts.interfaces:
-        return skipped("there is no network interface whose neighbours it could name")
+        return skipped("there is no network interface")
     if reason is not None:
         return warn(
             f"the neighbour table cannot be read: {reason}",
@@ -110,7 +109,7 @@ def neighbours(context: Context) -> Finding:
     return ok("it can be read")
 
 
-def multicast(context: Context) -> Finding:
+def multicast(context: Context) -> Outcome:
     """Join the mDNS group (RFC 6762) on each interface and leave it again."""
     able, unable = [], []
     flags = _interface_flags()
@@ -124,10 +123,10 @@ def multicast(context: Context) -> Finding:
     if unable:
         return warn(
             f"not on {', '.join(unable)}",
-            "devices there are not found by their announcements: allow multicast on the interface",
+            "announcements of devices there are not received: allow multicast on the interface",
         )
     if not able:
-        return skipped("there is no interface to try it on")
+        return skipped("there is no interface to test")
     return ok(", ".join(able))
 
 
@@ -152,8 +151,8 @@ def _why_no_multicast(address: str, flags: str) -> str | None:
     return None
 
 
-def mdns_port(context: Context) -> Finding:
-    """Can port 5353 be shared? Others may use it too, as long as they let us."""
+def mdns_port(context: Context) -> Outcome:
+    """Check that port 5353 can be shared with other programs."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if hasattr(socket, "SO_REUSEPORT"):
@@ -162,21 +161,21 @@ def mdns_port(context: Context) -> Finding:
             sock.bind(("", MDNS_PORT))
         except OSError as error:
             return warn(
-                f"UDP port {MDNS_PORT} is taken by a program that does not share it"
+                f"UDP port {MDNS_PORT} is used by a program that does not share it"
                 f" ({error.strerror})",
                 "stop that program, or let it share: disallow-other-stacks=no in avahi-daemon.conf",
             )
     return ok(f"UDP port {MDNS_PORT} can be shared")
 
 
-def local_network(context: Context) -> Finding:
-    """macOS 15 and later ask a person whether a program may talk to the local network."""
+def local_network(context: Context) -> Outcome:
+    """macOS 15 and later ask the user whether a program may access the local network."""
     if sys.platform == "darwin":
         return _ask_for_local_network()
-    return skipped("only macOS asks for it")
+    return skipped("only macOS requires it")
 
 
-def _ask_for_local_network() -> Finding:
+def _ask_for_local_network() -> Outcome:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
             sock.sendto(b"", (MDNS_GROUP, DISCARD_PORT))
@@ -192,7 +191,7 @@ def _ask_for_local_network() -> Finding:
 
 def _facts(context: Context) -> NetworkFacts:
     if context.facts is None:
-        raise LookupError("the collector told nothing")
+        raise LookupError("the collector returned no facts")
     return context.facts
 
 
@@ -203,7 +202,7 @@ def _ipv4(interface: Interface) -> list[str]:
 
 
 def _leaves_arp_unanswered(address: str, table: Path = Path("/proc/net/arp")) -> bool:
-    """Tell whether the kernel asked for ``address`` and nobody answered."""
+    """Return whether the kernel sent ARP requests for ``address`` without an answer."""
     try:
         return parse_unanswered_arp(table.read_text(), address)
     except OSError:

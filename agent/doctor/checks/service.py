@@ -1,7 +1,7 @@
-"""Checks of the service's answers: the service itself, key, grant, location, binding.
+"""Checks of the service's replies: the service itself, key, grant, location, binding.
 
-Two questions are asked: `current`, which changes nothing, and, only where the running agent does
-not already prove the grant, a challenge that stays unanswered.
+They call `current`, which changes nothing. If no running agent shows that the key has a write
+grant, they also request a challenge, which stays unanswered.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from agent.adapters.machine import service_platform
 from agent.adapters.service_client import ServiceClient
 from agent.config.credential import ApiKeySource
 from agent.config.model import Config
-from agent.doctor.check import Finding, fail, ok, skipped, warn
+from agent.doctor.check import Outcome, fail, ok, skipped, warn
 from agent.doctor.context import Answer, Context
 from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError, ServiceUnavailable
 from agent.rules.binding import BindingVerdict, judge
@@ -30,59 +30,62 @@ LOCATION: Final = "location"
 FORBIDDEN: Final = 403
 
 _KEY_FIX: Final = (
-    "put a valid key with a write grant into the key file; the agent reads it again by itself"
+    "write a valid key with a write grant to the key file; the agent reads it automatically"
 )
-_LOCATION_FIX: Final = "correct service.location_id, or have the key allowed at this location"
+_LOCATION_FIX: Final = "correct service.location_id, or use a key for this location"
 
 
-def captive_portal(context: Context) -> Finding:
-    context.answer = _ask(context, lambda client: client.current())
-    error = context.answer.error
+def captive_portal(context: Context) -> Outcome:
+    answer = _ask(context, lambda client: client.current())
+    error, outcome = answer.error, ok("no web page intercepts calls")
     if isinstance(error, ServiceUnavailable) and error.cause in {"captive-portal", "redirect"}:
-        return fail(str(error), CONDITIONS[error.cause].fix)
-    return ok("no web page in the way")
+        outcome = fail(str(error), CONDITIONS[error.cause].fix)
+    return outcome.with_facts(answer=answer)
 
 
-def service(context: Context) -> Finding:
+def service(context: Context) -> Outcome:
     error = context.answer.error if context.answer else None
     if isinstance(error, ServiceUnavailable):
         condition = CONDITIONS[error.cause]
         judge_it = fail if condition.severity == "error" else warn
         return judge_it(f"{condition.title}: {error}", condition.fix)
     if isinstance(error, BodyRejected):
-        return fail(f"something else answers: {error}", CONDITIONS["bad-reply"].fix)
-    return ok("it answers")
+        return fail(f"another server answers: {error}", CONDITIONS["bad-reply"].fix)
+    return ok("the service answers")
 
 
-def credential(context: Context) -> Finding:
+def credential(context: Context) -> Outcome:
     error = context.answer.error if context.answer else None
     if isinstance(error, CredentialRefused):
         return fail(str(error), _KEY_FIX)
     if isinstance(error, Refused):
         return fail(f"the service refuses the key: {error}", _KEY_FIX)
     if error is not None:
-        return skipped(f"the service did not say: {error}")
+        return skipped(f"the service gave no answer: {error}")
     return ok("the service accepts the key")
 
 
-def write_grant(context: Context) -> Finding:
-    """A running agent's heartbeats prove the grant; else a challenge shows it."""
+def write_grant(context: Context) -> Outcome:
+    """Check the write grant by a running agent's heartbeats, or else by a challenge."""
     status = context.daemon
     if status is not None and _is_recent(context) and status.binding and not status.is_revoked:
-        return ok("the agent's heartbeats are taken")
-    context.challenge_answer = _ask(context, _challenge(context))
-    error = context.challenge_answer.error
+        return ok("the service accepts the agent's heartbeats")
+    answer = _ask(context, _challenge(context))
+    return _judge_grant(answer.error).with_facts(challenge_answer=answer)
+
+
+def _judge_grant(error: ServiceError | None) -> Outcome:
     if not isinstance(error, Refused) or error.status != FORBIDDEN or _is_about_location(error):
         return ok("the service would enroll this device" if error is None else "not denied")
     if error.code in READ_ONLY:
-        return fail(f"this key only reads: {error}", "create a key with a write grant")
+        return fail(f"this key has no write grant: {error}", "create a key with a write grant")
     return fail(
         f"this key has no write grant, or not for this location: {error}",
         "create a key with a write grant for this location",
     )
 
 
-def location(context: Context) -> Finding:
+def location(context: Context) -> Outcome:
     wanted = context.config.service.location_id if context.config else ""
     error = context.challenge_answer.error if context.challenge_answer else None
     if isinstance(error, Refused) and (error.status != FORBIDDEN or _is_about_location(error)):
@@ -96,11 +99,11 @@ def location(context: Context) -> Finding:
     return ok(wanted)
 
 
-def binding(context: Context) -> Finding:
-    """Is this device still the one the service knows by this key?"""
+def binding(context: Context) -> Outcome:
+    """Check that the service still has this device under its binding."""
     record, answer = context.record, context.answer
     if answer is None or answer.error is not None:
-        return skipped(f"the service did not say: {answer.error if answer else 'not asked'}")
+        return skipped(f"the service gave no answer: {answer.error if answer else 'not called'}")
     if record is None or record.binding is None:
         return _unbound(answer.current)
     known = record.binding.record
@@ -108,13 +111,15 @@ def binding(context: Context) -> Finding:
     if verdict is BindingVerdict.KEEP:
         return ok(f"{known.binding_id}")
     if verdict is BindingVerdict.ADOPT:
-        return warn("the service has bound this device anew", "restart the agent: it takes it over")
+        return warn(
+            "the service has a new binding for this device", "restart the agent to adopt it"
+        )
     if verdict is BindingVerdict.SHARED:
         return ok(f"{known.binding_id}; the API key serves other devices as well")
     return fail("the service has revoked this device", CONDITIONS["revoked"].fix)
 
 
-def _unbound(current: EnrollmentRecord | None) -> Finding:
+def _unbound(current: EnrollmentRecord | None) -> Outcome:
     more = "" if current is None else " (the API key belongs to another device)"
     return fail(
         f"this device is not enrolled{more}",
@@ -143,7 +148,7 @@ def _challenge(context: Context) -> Callable[[ServiceClient], Awaitable[None]]:
 
 
 def _throwaway_key() -> str:
-    """Return the public half of a key that is forgotten at once: no device comes of it."""
+    """Return the public part of a key that is discarded at once."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
         Ed25519PrivateKey,
     )
@@ -157,12 +162,12 @@ def _ask(
     if context.config is None:
         raise LookupError("there is no configuration")
     try:
-        return Answer(current=asyncio.run(_asked(context.config, context, question)))
+        return Answer(current=asyncio.run(_call(context.config, context, question)))
     except ServiceError as error:
         return Answer(error=error)
 
 
-async def _asked(
+async def _call(
     config: Config,
     context: Context,
     question: Callable[[ServiceClient], Awaitable[EnrollmentRecord | None]],

@@ -1,4 +1,4 @@
-"""Checks of the state directory: writable, roomy, private, readable. Nothing is left in it."""
+"""Checks of the state directory: rights, free space, key, record, journal. They leave no files."""
 
 import contextlib
 import errno
@@ -22,17 +22,18 @@ from agent.adapters.storage.state import LOCK_NAME
 from agent.adapters.storage.status_file import NAME as STATUS
 from agent.adapters.storage.visibility import is_closed
 from agent.config.model import is_privileged
-from agent.doctor.check import Finding, fail, ok, skipped, unseen, warn
+from agent.doctor.check import Outcome, fail, ok, skipped, unseen, warn
 from agent.doctor.context import Context
 
 FREE_BYTES_FAIL: Final = 8 * 2**20
-"""Below this the journal cannot be relied on."""
+"""Below this, the journal may fail."""
 FREE_BYTES_WARN: Final = 128 * 2**20
 PROBE_BYTES: Final = 64 * 1024
 FREE_INODES_FAIL: Final = 64
+_RECREATED: Final = "restart the agent: it moves the file to quarantine and creates a new one"
 
 
-def state_directory(context: Context) -> Finding:
+def state_directory(context: Context) -> Outcome:
     path = _path(context)
     if context.is_hidden or is_closed(path):
         return unseen(_closed(path, context))
@@ -43,12 +44,12 @@ def state_directory(context: Context) -> Finding:
     return _unsafe(context) or _writable(path)
 
 
-def _writable(path: Path) -> Finding:
+def _writable(path: Path) -> Outcome:
     reason = _why_not_writable(path)
     if reason in {0, errno.ENOSPC}:
-        return ok(str(path))  # a full disk has a check of its own
+        return ok(str(path))  # a full disk has its own check
     if reason in {errno.EACCES, errno.EPERM} and not _is_own(path):
-        return ok(f"{path}, of another user")
+        return ok(f"{path}, which belongs to another user")
     return fail(
         f"{path} cannot be written: {os.strerror(reason)}",
         f"make {path} writable for the agent's user; a read-only file system needs a repair",
@@ -57,27 +58,27 @@ def _writable(path: Path) -> Finding:
 
 def _closed(path: Path, context: Context) -> str:
     if context.is_hidden:
-        return "the configuration may name another one"
+        return "the configuration may name another directory"
     return f"{path} is closed to this user"
 
 
-def _absent(path: Path, context: Context) -> Finding:
+def _absent(path: Path, context: Context) -> Outcome:
     parent = next((p for p in path.parents if p.exists()), Path("/"))
     if parent.is_dir() and os.access(parent, os.W_OK):
-        return ok(f"{path} is made at the first start")
+        return ok(f"{path} will be created at the first start")
     if context.is_of_the_machine and not is_privileged():
-        return unseen(f"{path} is made at the service's first start")
-    return fail(f"{path} cannot be made: {parent} is not writable", f"create {path}")
+        return unseen(f"{path} will be created at the service's first start")
+    return fail(f"{path} cannot be created: {parent} is not writable", f"create {path}")
 
 
-def disk_space(context: Context) -> Finding:
+def disk_space(context: Context) -> Outcome:
     if context.is_hidden:
-        return unseen("the configuration says whose disk it is")
+        return unseen("the configuration names the disk")
     path = next((p for p in (_path(context), *_path(context).parents) if p.exists()), Path("/"))
     free = shutil.disk_usage(path).free
     text = f"{free / 2**20:,.0f} MiB free"
     if free < FREE_BYTES_FAIL:
-        return fail(f"only {text}: requests and reports cannot be kept", f"free space at {path}")
+        return fail(f"only {text}: requests and reports cannot be stored", f"free space at {path}")
     if free < FREE_BYTES_WARN:
         return warn(f"only {text}", f"free space at {path}, or lower limits.outbox_max_bytes")
     if (
@@ -89,40 +90,41 @@ def disk_space(context: Context) -> Finding:
     return ok(text)
 
 
-def key_permissions(context: Context) -> Finding:
+def key_permissions(context: Context) -> Outcome:
     key = _path(context) / KEY_NAME
     try:
         mode = stat.S_IMODE(key.stat().st_mode)
     except FileNotFoundError:
-        return skipped("there is no key yet: it is made when the device enrolls")
+        return skipped("there is no key yet: enrollment creates it")
     except OSError:
-        return unseen(f"{key} cannot be looked at")
+        return unseen(f"{key} cannot be accessed")
     if sys.platform == "win32":
-        return skipped("its rights are those of the directory, which `service install` closes")
+        return skipped("its rights are those of the directory, which `service install` restricts")
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         return fail(f"{key} can be read by others (mode {mode:04o})", f"chmod 600 {key}")
     return ok(f"private (mode {mode:04o})")
 
 
-def device_record(context: Context) -> Finding:
+def device_record(context: Context) -> Outcome:
     path = _path(context) / RECORD
     if context.state is None or not _exists(path):
-        return skipped("there is none yet: it is made at the first start")
+        return skipped("there is none yet: it is created at the first start")
     if not os.access(path, os.R_OK):
         return unseen(f"{path} cannot be read")
-    context.record = DeviceRecordFile(context.state).peek()
-    if context.record is None:
-        return warn(f"{path} is damaged", "restart the agent: it is set aside and made anew")
-    here, stored = machine.fingerprint(), context.record.fingerprint
+    record = DeviceRecordFile(context.state).peek()
+    if record is None:
+        return warn(f"{path} is damaged", _RECREATED)
+    here, stored = machine.fingerprint(), record.fingerprint
+    outcome = ok(f"install id {record.legacy_install_id}")
     if here and stored and here != stored:
-        return warn("this disk was copied from another machine", "restart the agent: it re-enrolls")
-    return ok(f"install id {context.record.legacy_install_id}")
+        outcome = warn("this disk was copied from another machine", "restart the agent")
+    return outcome.with_facts(record=record)
 
 
-def journal(context: Context) -> Finding:
+def journal(context: Context) -> Outcome:
     path = _path(context) / DATABASE
     if context.state is None or not _exists(path):
-        return skipped("there is none yet: it is made at the first start")
+        return skipped("there is none yet: it is created at the first start")
     if not os.access(path, os.R_OK):
         return unseen(f"{path} cannot be read")
     try:
@@ -130,16 +132,16 @@ def journal(context: Context) -> Finding:
             verdict = database.execute("PRAGMA quick_check(1)").fetchone()[0]
             rows = database.execute("SELECT count(*) FROM requests").fetchone()[0]
     except sqlite3.Error as error:
-        return warn(f"{path}: {error}", "restart the agent: it is set aside and made anew")
+        return warn(f"{path}: {error}", _RECREATED)
     if verdict != "ok":
-        return warn(f"{path} is damaged", "restart the agent: it is set aside and made anew")
+        return warn(f"{path} is damaged", _RECREATED)
     return ok(f"{rows} requests")
 
 
-def _unsafe(context: Context) -> Finding | None:
-    """Say who else could change what is in the directory, or what stands in a file's place.
+def _unsafe(context: Context) -> Outcome | None:
+    """Return an outcome if other users could change the directory or replace a file in it.
 
-    What is closed to this user is said by others. Raises StateError.
+    Another check reports what this user may not read. Raises StateError.
     """
     with contextlib.suppress(OSError):
         if context.state is not None:
@@ -168,7 +170,7 @@ def _is_own(path: Path) -> bool:
 
 
 def _why_not_writable(path: Path) -> int:
-    """Return the errno of writing a file that never has a name (open(2), O_TMPFILE), or 0."""
+    """Return the errno of writing a file without a name (open(2), O_TMPFILE), or 0."""
     if not hasattr(os, "O_TMPFILE"):
         return 0 if os.access(path, os.W_OK) else errno.EACCES
     try:

@@ -1,1 +1,1 @@
-"""The hosts of a network report: what each is, who made it, what it offers, in words."""
+"""The hosts of a network report: names, kinds, makers and services."""

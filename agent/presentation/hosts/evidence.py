@@ -1,6 +1,6 @@
-"""The kinds of hosts, and what speaks for each: tables, the first line that fits decides.
+"""The kinds of hosts and the evidence for each. In each table, the first matching line decides.
 
-Words are parts of regular expressions, for any case, between blanks; ``~`` stands for a blank.
+Words are parts of regular expressions, separated by blanks, in any case; ``~`` stands for a blank.
 """
 
 import re
@@ -8,19 +8,9 @@ from collections.abc import Mapping
 from typing import Final, Literal, get_args
 
 HostKind = Literal[
-    "machine",
-    "router",
-    "printer",
-    "screen",
-    "speaker",
-    "camera",
-    "lighting",
-    "home",
-    "server",
-    "phone",
-    "network",
-    "unknown",
-]
+    "machine", "router", "printer", "screen", "speaker", "camera", "lighting", "home", "server",
+    "phone", "network", "unknown",
+]  # fmt: skip
 HOST_KINDS: Final[tuple[HostKind, ...]] = get_args(HostKind)
 
 KIND_LABELS: Final[dict[HostKind, str]] = {
@@ -41,8 +31,14 @@ KIND_LABELS: Final[dict[HostKind, str]] = {
 Patterns = tuple[tuple[HostKind, re.Pattern[str]], ...]
 
 
-def _any(words: str) -> re.Pattern[str]:
-    return re.compile("|".join(words.split()).replace("~", " "), re.IGNORECASE)
+def _patterns(table: str) -> Patterns:
+    """Compile lines of a kind and words. An indented line continues the one before it."""
+    kinds: dict[str, HostKind] = {kind: kind for kind in HOST_KINDS}
+    rows = (line.split() for line in re.sub(r"\n +", " ", table).strip().splitlines())
+    return tuple(
+        (kinds[name], re.compile("|".join(words).replace("~", " "), re.IGNORECASE))
+        for name, *words in rows
+    )
 
 
 ROLES: Final[Mapping[str, HostKind]] = {
@@ -54,7 +50,7 @@ ROLES: Final[Mapping[str, HostKind]] = {
     "router": "network",
     "range extender": "network",
 }
-"""Of the roles that devices tell, those that decide; beside others the types of services do."""
+"""Announced roles that decide. For other roles, the types of services decide."""
 
 PRINT_TYPES: Final = frozenset({"_ipp", "_ipps", "_printer", "_pdl-datastream", "_privet"})
 
@@ -77,78 +73,51 @@ _TYPES: Final[tuple[tuple[HostKind, str], ...]] = (
     ("camera", "_rtsp"),
     ("speaker", "_raop"),
 )
-"""DNS-SD types; those that many sorts of devices announce come last."""
+"""DNS-SD types; those of many kinds of devices come last."""
 
 TYPES: Final = tuple((kind, frozenset(types.split())) for kind, types in _TYPES)
 
-MODELS: Final[Patterns] = (
-    ("screen", _any(r"^(J33I?|J42d|J105a|J305|K66)AP$")),
-    ("server", _any(r"^J45[67]AP$")),
-    ("speaker", _any(r"^B\d+a?AP$")),
-    ("phone", _any(r"^[DJMNP]\d+\w*AP$")),
-    ("phone", _any(r"\bi(phone|pad|pod)\d SM-[A-Z]\d pixel(~\d|$)")),
-    ("network", _any(r"airport timecapsule fritz! airos unifi~(ap|switch)")),
-    ("screen", _any(r"appletv apple~tv chromecast \broku bravia shield \bAFT\w \bkodi \btv\b")),
-    ("speaker", _any(r"audioaccessory homepod google~home nest~(audio|mini) \bsonos")),
-    (
-        "server",
-        _any(r"^(i?mac|macbook|virtualmac|powermac|powerbook|xserve|rackmac)(pro|mini|air)?(\d|$)"),
-    ),
-    ("server", _any(r"synology readynas qnap truenas")),
+MODELS: Final = _patterns(
+    r"""
+screen    ^(J33I?|J42d|J105a|J305|K66)AP$
+server    ^J45[67]AP$
+speaker   ^B\d+a?AP$
+phone     ^[DJMNP]\d+\w*AP$
+phone     \bi(phone|pad|pod)\d SM-[A-Z]\d pixel(~\d|$)
+network   airport timecapsule fritz! airos unifi~(ap|switch)
+screen    appletv apple~tv chromecast \broku bravia shield \bAFT\w \bkodi \btv\b
+speaker   audioaccessory homepod google~home nest~(audio|mini) \bsonos
+server    ^(i?mac|macbook|virtualmac|powermac|powerbook|xserve|rackmac)(pro|mini|air)?(\d|$)
+server    synology readynas qnap truenas
+"""
 )
-"""Models, first Apple's boards, which telephones and tablets announce as theirs."""
+"""Models. The first lines are Apple's boards, which phones and tablets announce."""
 
-PAGES: Final[Patterns] = (
-    (
-        "server",
-        _any(
-            r"lights[-~]out \bilo\b idrac \birmc integrated~management~controller \bcups\b"
-            r" synology(/|~(nas|dsm)) diskstation readynas qnap (free|true)nas openmediavault"
-            r" proxmox esxi home~assistant unifi~(nvr|video) onboard~administrator"
-        ),
-    ),
-    (
-        "camera",
-        _any(
-            r"\b(ip|net(work)?|web)[-~]?cams?\b \bcamera\b \bcam\b \b(dvr|nvr|netvr)\b iqeye"
-            r" video~(recorder|web~server) cross~web~server hikvision dnvrs dvrdvs dahua reolink"
-            r" foscam amcrest vivotek mobotix lilin siqura hanwha ^axis\b \b(DCS|DNR)-\d netwave"
-            r" log~?in~to~[0-9a-z]{10,} use~.live.~as~user"
-        ),
-    ),
-    ("speaker", _any(r"\bsonos \bbose\b \bdenon \bheos marantz musiccast volumio bluesound")),
-    (
-        "lighting",
-        _any(r"personal~wireless~lighting \bwled\b shelly.*(bulb|rgb|dimmer) nanoleaf"),
-    ),
-    ("home", _any(r"shelly tasmota esphome espeasy netping homematic loxone thermostat")),
-    (
-        "printer",
-        _any(
-            r"\bprint(er|ing|~server)? laserjet officejet photosmart designjet deskjet km-mfp"
-            r" debut/ \b(mfc|dcp|hl)-\w*\d \bepson kyocera ecosys lexmark \bxerox \bricoh bizhub"
-            r" imagerunner \bcanon\b \bzebra \bztc~ hp-chai ^remote~ui web~image~monitor \bMX-\d{4}"
-        ),
-    ),
-    ("screen", _any(r"\broku bravia webos smart~?tv projector brightsign signage \btivo")),
-    (
-        "phone",
-        _any(
-            r"ip~(tele)?phone polycom yealink digium~phone \bsnom grandstream \bspa\d{3} \bvvx~?\d"
-            r" \bobi\d"
-        ),
-    ),
-    (
-        "network",
-        _any(
-            r"router gateway access~point \bswitch\b fritz! open-?wrt \bluci\b mikrotik \bunifi\b"
-            r" ubiquiti edge(os|switch) air(os|max|cube)\b amplifi google~wifi netgear \borbi\b"
-            r" tp-link linksys wrt\d+\w* speedtouch thomson zyxel draytek pfsense opnsense"
-            r" sonicwall fortigate procurve \baruba\b \bcisco modem freshtomato tomatousb ruckus"
-            r" asuswrt \bdd-wrt aerohive huawei echolife smartax \bzx(hn|v10)"
-            r" \b(dir|dsl|td|tl)-\w*\d \busg\d \bwnr\d range~extender powerline"
-        ),
-    ),
+PAGES: Final = _patterns(
+    r"""
+server    lights[-~]out \bilo\b idrac \birmc integrated~management~controller \bcups\b
+          synology(/|~(nas|dsm)) diskstation readynas qnap (free|true)nas openmediavault proxmox
+          esxi home~assistant unifi~(nvr|video) onboard~administrator
+camera    \b(ip|net(work)?|web)[-~]?cams?\b \bcamera\b \bcam\b \b(dvr|nvr|netvr)\b iqeye
+          video~(recorder|web~server) cross~web~server hikvision dnvrs dvrdvs dahua reolink foscam
+          amcrest vivotek mobotix lilin siqura hanwha ^axis\b \b(DCS|DNR)-\d netwave
+          log~?in~to~[0-9a-z]{10,} use~.live.~as~user
+speaker   \bsonos \bbose\b \bdenon \bheos marantz musiccast volumio bluesound
+lighting  personal~wireless~lighting \bwled\b shelly.*(bulb|rgb|dimmer) nanoleaf
+home      shelly tasmota esphome espeasy netping homematic loxone thermostat
+printer   \bprint(er|ing|~server)? laserjet officejet photosmart designjet deskjet km-mfp debut/
+          \b(mfc|dcp|hl)-\w*\d \bepson kyocera ecosys lexmark \bxerox \bricoh bizhub imagerunner
+          \bcanon\b \bzebra \bztc~ hp-chai ^remote~ui web~image~monitor \bMX-\d{4}
+screen    \broku bravia webos smart~?tv projector brightsign signage \btivo
+phone     ip~(tele)?phone polycom yealink digium~phone \bsnom grandstream \bspa\d{3} \bvvx~?\d
+          \bobi\d
+network   router gateway access~point \bswitch\b fritz! open-?wrt \bluci\b mikrotik \bunifi\b
+          ubiquiti edge(os|switch) air(os|max|cube)\b amplifi google~wifi netgear \borbi\b tp-link
+          linksys wrt\d+\w* speedtouch thomson zyxel draytek pfsense opnsense sonicwall fortigate
+          procurve \baruba\b \bcisco modem freshtomato tomatousb ruckus asuswrt \bdd-wrt aerohive
+          huawei echolife smartax \bzx(hn|v10) \b(dir|dsl|td|tl)-\w*\d \busg\d \bwnr\d
+          range~extender powerline
+"""
 )
 """Titles, realms and servers of web pages."""
 
@@ -160,16 +129,18 @@ PORTS: Final[tuple[tuple[HostKind, frozenset[int]], ...]] = (
     ("server", frozenset({22, 139, 445, 3389, 53})),
     ("screen", frozenset({7000})),
 )
-"""Without 80 and 443, where everything answers; Macs listen on 7000 as well."""
+"""Without 80 and 443, which most devices have. Macs listen on 7000 as well."""
 
-NAMES: Final[Patterns] = (
-    ("screen", _any(r"kiosk chromecast display signage android-?tv [-~]tv\b ^tv-")),
-    ("speaker", _any(r"\bsonos homepod soundtouch speaker")),
-    ("lighting", _any(r"\bwled philips-hue nanoleaf \blifx shelly(bulb|color|rgb|dimmer)")),
-    ("home", _any(r"shelly tasmota sonoff ^esp[_-] \bwemo ^hs1\d\d \bplug\b tuya homewizard")),
-    ("phone", _any(r"iphone ipad android galaxy pixel phone tablet")),
-    ("printer", _any(r"^(brn|brw|npi|epson|hp[0-9a-f]{6}) print")),
-    ("camera", _any(r"\bcam(era)?\b ipcam")),
-    ("network", _any(r"^(unifi|ubnt|ap|sw|switch|openwrt|mikrotik)\b access-?point router")),
+NAMES: Final = _patterns(
+    r"""
+screen    kiosk chromecast display signage android-?tv [-~]tv\b ^tv-
+speaker   \bsonos homepod soundtouch speaker
+lighting  \bwled philips-hue nanoleaf \blifx shelly(bulb|color|rgb|dimmer)
+home      shelly tasmota sonoff ^esp[_-] \bwemo ^hs1\d\d \bplug\b tuya homewizard
+phone     iphone ipad android galaxy pixel phone tablet
+printer   ^(brn|brw|npi|epson|hp[0-9a-f]{6}) print
+camera    \bcam(era)?\b ipcam
+network   ^(unifi|ubnt|ap|sw|switch|openwrt|mikrotik)\b access-?point router
+"""
 )
-"""Names of hosts, which people and DHCP give: the weakest evidence."""
+"""Host names, from users and DHCP: the weakest evidence."""

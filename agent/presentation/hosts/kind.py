@@ -1,9 +1,9 @@
-"""What a host on the network map most likely is, judged by what it offers and how it was found.
+"""The most likely kind of a host, from its services and how it was discovered.
 
-Evidence in this order: this machine and the gateway are known; whoever shares the queue of a
-printer that is elsewhere is a computer; a matched printer is a printer; then the role and model
-a device tells (``X (speaker)``), announced services (DNS-SD types, RFC 6763), what its web page
-is called, open ports, and the host's name. A web server alone tells nothing: everything has one.
+The evidence in order: this machine and the gateway are known; a host that shares the queue of
+another printer is a computer; a matched printer is a printer; then the role and model that a device
+announces (``X (speaker)``), announced services (DNS-SD types, RFC 6763), the title of its web page,
+open ports, and its host name. A web server alone is no evidence: most devices have one.
 """
 
 import re
@@ -32,8 +32,7 @@ _ROLE: Final = re.compile(r"(?:(.*) \()?([a-z ]+)\)?", re.DOTALL)
 def kind_of(
     host: MapHost, endpoints: Iterable[Endpoint] = (), *, is_matched: bool, is_gateway: bool
 ) -> HostKind:
-    """Judge what ``host`` is by it and its ``endpoints``; ``is_matched`` says that a printer was
-    matched to it."""
+    """Return the kind of a host. ``is_matched``: a printer of this machine was matched to it."""
     own = tuple(endpoints)
     if "local" in host.sources:
         return "machine"
@@ -55,21 +54,21 @@ def kind_of(
     )
 
 
-def telling_page(endpoints: Iterable[Endpoint]) -> str:
-    """Return what a page calls itself where that tells what the host is, "" for none."""
+def descriptive_title(endpoints: Iterable[Endpoint]) -> str:
+    """Return the title of a web page that reveals the kind of the host; "" for none."""
     labels = (e.label for e in endpoints if "mdns" not in e.discovered_by)
-    told = (label for label in labels if not is_port_name(label))
-    return next((label for label in told if _by_pattern(PAGES, (label,))), "")
+    titles = (label for label in labels if not is_port_name(label))
+    return next((label for label in titles if _by_pattern(PAGES, (label,))), "")
 
 
 def split_role(model: str) -> tuple[str, str]:
     """Return a model and the role behind it, ``X (speaker)``; a role may stand alone."""
-    found = _ROLE.fullmatch(model)
-    return (found[1] or "", found[2]) if found else (model, "")
+    match = _ROLE.fullmatch(model)
+    return (match[1] or "", match[2]) if match else (model, "")
 
 
 def _by_word(host: MapHost, endpoints: Collection[Endpoint]) -> HostKind | None:
-    """Judge by what the host says of itself: models of its own, roles, types of services."""
+    """Return the kind by announced models, roles and types of services."""
     types = _types(host)
     if types & PRINT_TYPES:
         return "printer"

@@ -1,4 +1,4 @@
-"""Whether the printers work, and which are on the network where none is set up."""
+"""The state of the printers, and those on the network if none is configured."""
 
 from typing import Final
 
@@ -8,19 +8,18 @@ from agent.presentation.severity import Severity
 from agent.wire.payloads.network import NetworkPayload
 
 NAMED_MAX: Final = 3
-"""Printers that are named in a sentence."""
+"""Maximum number of printers in a sentence."""
 
 
 def printers_verdict(payload: NetworkPayload) -> tuple[str, Severity]:
-    """Return the answer to "do the printers work?" in one sentence, and its tone."""
+    """Return one sentence about the printers, and its severity."""
     verdict, severity = verdict_on(payload.printers)
-    seen = _seen(payload) if payload.printers == () else ""
-    return (f"{verdict.removesuffix('.')}; {seen}." if seen else verdict), severity
+    others = _on_network(payload) if payload.printers == () else ""
+    return (f"{verdict.removesuffix('.')}; {others}." if others else verdict), severity
 
 
-def _seen(payload: NetworkPayload) -> str:
-    """Name the printers on the network, for a machine that has none set up: ``TM-T88VI at
-    192.168.1.50, Bar at .51 and 2 more``; "" without any."""
+def _on_network(payload: NetworkPayload) -> str:
+    """Return the printers on the network: ``TM-T88VI at 192.168.1.50, Bar at .51 and 2 more``."""
     rows = [row for row in host_rows(payload) if row.kind == "printer"]
     if not rows:
         return ""
@@ -31,4 +30,4 @@ def _seen(payload: NetworkPayload) -> str:
         where = f".{last}" if named and near and near == network else row.address
         named.append(f"{row.model or row.name or row.known_maker or 'one'} at {where}")
     rest = f" and {len(rows) - len(named)} more" if len(rows) > len(named) else ""
-    return f"{len(rows)} seen on the network: {', '.join(named)}{rest}"
+    return f"{len(rows)} discovered on the network: {', '.join(named)}{rest}"

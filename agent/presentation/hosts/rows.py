@@ -1,6 +1,6 @@
-"""The hosts of a network report, one row each: what a person would call it, and what it is.
+"""The hosts of a network report: one row each, with name, kind, model, maker and services.
 
-Every string in a row is plain text: bounded names, services in words.
+Every string in a row is plain text. Names are bounded.
 """
 
 import re
@@ -9,25 +9,26 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from agent.presentation.hosts.evidence import KIND_LABELS, ROLES, HostKind
-from agent.presentation.hosts.kind import SHARED_QUEUE, kind_of, split_role, telling_page
+from agent.presentation.hosts.kind import SHARED_QUEUE, descriptive_title, kind_of, split_role
 from agent.presentation.hosts.makers import RANDOM_ADDRESS, maker_of, registry
 from agent.presentation.hosts.services import describe_services, is_port_name
 from agent.presentation.humanize import format_milliseconds
 from agent.presentation.plain_text import NAME_LENGTH, shorten
+from agent.presentation.printer_status import printer_name
 from agent.wire.addresses import split_host_port
-from agent.wire.payloads.network import Endpoint, MapHost, MapService, NetworkPayload, Printer
+from agent.wire.payloads.network import Endpoint, MapHost, MapService, NetworkPayload
 
 FIRST_MIN: Final = 24
 FIRST_MAX: Final = 40
-"""Hosts that are shown before the rest: so many at least, and at most."""
+"""The minimum and maximum number of hosts in the first list."""
 
 _TECHNICAL: Final = re.compile(
     r"[0-9a-f]{12}|([0-9a-f]{2}[:-]){5}|[0-9a-f]{8}-[0-9a-f]{4}-", re.IGNORECASE
 )
-"""Made of a MAC or UUID rather than given by a person."""
+"""A name that was generated from a MAC address or UUID."""
 
 _WORD_MIN: Final = 4
-"""Letters of a word: makers put shorter marks before a MAC (BRN, NPI)."""
+"""Minimum letters of a word: makers put shorter prefixes before a MAC address (BRN, NPI)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +60,14 @@ class HostRow:
         """Return its kind, model and maker, as far as they are known and say more than another."""
         kind = "" if self.kind == "unknown" else KIND_LABELS[self.kind]
         words = self.model.casefold().split()
-        is_said = any(word in words for word in self.maker.casefold().split())
-        return tuple(filter(None, (kind, self.model, "" if is_said else self.maker)))
+        is_repeated = any(word in words for word in self.maker.casefold().split())
+        return tuple(filter(None, (kind, self.model, "" if is_repeated else self.maker)))
 
     @property
     def where(self) -> tuple[str, ...]:
-        """Return its addresses, and the name in the network where it is called otherwise."""
-        is_said = _letters(self.hostname) == _letters(self.name)
-        facts = (self.address, "" if is_said else self.hostname, self.mac_address, self.latency)
+        """Return its addresses, and its host name if that differs from its name."""
+        is_repeated = _letters(self.hostname) == _letters(self.name)
+        facts = (self.address, "" if is_repeated else self.hostname, self.mac_address, self.latency)
         return tuple(filter(None, facts))
 
     @property
@@ -75,7 +76,7 @@ class HostRow:
 
     @property
     def is_recognisable(self) -> bool:
-        """Tell whether name, model or maker would tell a person which device it is."""
+        """Return whether a user can recognise the device by name, model or maker."""
         letters = re.sub(r"[\W\d_]", "", _TECHNICAL.sub("", self.name))
         is_named = len(letters) >= _WORD_MIN if _TECHNICAL.search(self.name) else bool(self.name)
         known = self.printers or self.model or self.known_maker
@@ -83,7 +84,7 @@ class HostRow:
 
 
 def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
-    """Return the hosts of the map in its order, then those that only endpoints tell of."""
+    """Return the hosts of the map in its order, then those that only endpoints mention."""
     endpoints: dict[str, list[Endpoint]] = {}
     for endpoint in payload.endpoints:
         endpoints.setdefault(endpoint.address, []).append(endpoint)
@@ -95,10 +96,11 @@ def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
     unmapped = (_unmapped(own) for address, own in endpoints.items() if address not in mapped)
 
     def row(host: MapHost) -> HostRow:
-        own, found = endpoints.get(host.address, ()), matched.get(host.address, ())
+        own = endpoints.get(host.address, ())
+        at_host = matched.get(host.address, ())
         is_gateway = host.address in gateways
-        kind = kind_of(host, own, is_matched=bool(found), is_gateway=is_gateway)
-        printers = dict.fromkeys((*found, *expected.get(host.address, ())))
+        kind = kind_of(host, own, is_matched=bool(at_host), is_gateway=is_gateway)
+        printers = dict.fromkeys((*at_host, *expected.get(host.address, ())))
         named = _host_row(host, own, kind, tuple(printers))
         return replace(named, name=named.name or _own_name(payload)) if kind == "machine" else named
 
@@ -106,8 +108,8 @@ def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
 
 
 def by_interest(rows: Iterable[HostRow]) -> tuple[tuple[HostRow, ...], tuple[HostRow, ...]]:
-    """Return the hosts that a reader looks for, and the rest: this machine, the router, printers
-    and what has a name or model come first."""
+    """Return the most relevant hosts, and the rest. This machine, the router, printers and hosts
+    with a name or model come first."""
     ordered = sorted(rows, key=_rank)
     named = sum(_rank(row) < _NAMELESS for row in ordered)
     first = min(max(named, FIRST_MIN), FIRST_MAX)
@@ -115,14 +117,10 @@ def by_interest(rows: Iterable[HostRow]) -> tuple[tuple[HostRow, ...], tuple[Hos
 
 
 def makers_note(rows: Iterable[HostRow]) -> str:
-    """Say from where makers are known and how old that is; "" where none is shown."""
+    """Return the source and date of the makers; "" if no row has one."""
     if not any(row.known_maker for row in rows):
         return ""
-    return f"Makers are those of the MAC addresses, by the IEEE's list of {registry().date}."
-
-
-def printer_name(printer: Printer) -> str:
-    return shorten(printer.name, NAME_LENGTH) or shorten(printer.id, NAME_LENGTH) or "(no name)"
+    return f"Makers are looked up by MAC address in the IEEE's list of {registry().date}."
 
 
 _NAMELESS: Final = 4
@@ -142,8 +140,8 @@ def _host_row(
     host: MapHost, endpoints: Sequence[Endpoint], kind: HostKind, printers: tuple[str, ...]
 ) -> HostRow:
     address = shorten(host.address, NAME_LENGTH)
-    told = "" if host.hostname in (None, host.address) else host.hostname or ""
-    hostname = shorten(told, NAME_LENGTH).removesuffix(".").removesuffix(".local")
+    known = "" if host.hostname in (None, host.address) else host.hostname or ""
+    hostname = shorten(known, NAME_LENGTH).removesuffix(".").removesuffix(".local")
     name = hostname if kind == "machine" else _name(endpoints, hostname)
     maker = shorten(maker_of(host.mac_address or ""), NAME_LENGTH)
     model = _model(endpoints, kind)
@@ -164,13 +162,13 @@ def _host_row(
 
 
 def _own_name(payload: NetworkPayload) -> str:
-    """Return what the installation is called, "" where that is but a number."""
+    """Return the name of the installation; "" if it is only a number."""
     name = shorten(payload.identity.install_id, NAME_LENGTH)
     return "" if name == "unenrolled" or _TECHNICAL.search(name) else name
 
 
 def _name(endpoints: Iterable[Endpoint], hostname: str) -> str:
-    """Return the name a person announces for the device, else that in the network."""
+    """Return the announced name of the device, or else its host name."""
     announced = (
         shorten(endpoint.label, NAME_LENGTH)
         for endpoint in endpoints
@@ -183,18 +181,20 @@ def _name(endpoints: Iterable[Endpoint], hostname: str) -> str:
 
 
 def _model(endpoints: Sequence[Endpoint], kind: HostKind) -> str:
-    """Return the model of the device itself, not that of a printer it shares, with its role where
-    the kind does not tell it; else what its web page is called."""
+    """Return the model of the device itself, with its role if the kind does not show it.
+
+    The model of a shared printer is ignored. Without a model, return the title of its web page.
+    """
     for endpoint in endpoints:
-        told = shorten(endpoint.model or "", NAME_LENGTH)
-        model, role = split_role(told)
-        if told and role != SHARED_QUEUE:
-            return model if ROLES.get(role) == kind else told
-    return "" if kind == "machine" else shorten(telling_page(endpoints), NAME_LENGTH)
+        announced = shorten(endpoint.model or "", NAME_LENGTH)
+        model, role = split_role(announced)
+        if announced and role != SHARED_QUEUE:
+            return model if ROLES.get(role) == kind else announced
+    return "" if kind == "machine" else shorten(descriptive_title(endpoints), NAME_LENGTH)
 
 
 def _unmapped(endpoints: Sequence[Endpoint]) -> MapHost:
-    """Return what endpoints tell of a host that the map has no room for."""
+    """Return a host that only endpoints mention, because the map is full."""
     first = endpoints[0]
     return MapHost(
         address=first.address,
@@ -216,27 +216,27 @@ def _unmapped(endpoints: Sequence[Endpoint]) -> MapHost:
 
 def _matched_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:
     """Return the names of the printers matched at each address."""
-    found: dict[str, dict[str, None]] = {}
+    names: dict[str, dict[str, None]] = {}
     by_id = {printer.id: printer_name(printer) for printer in payload.printers or ()}
     for endpoint in payload.endpoints:
         for known in endpoint.matched_printer_ids:
             name = by_id.get(known, shorten(known, NAME_LENGTH))
-            found.setdefault(endpoint.address, {})[name] = None
+            names.setdefault(endpoint.address, {})[name] = None
     for printer in payload.printers or ():
         if printer.matched_endpoint:
             address = split_host_port(printer.matched_endpoint)[0]
-            found.setdefault(address, {})[printer_name(printer)] = None
-    return {address: tuple(names) for address, names in found.items()}
+            names.setdefault(address, {})[printer_name(printer)] = None
+    return {address: tuple(known) for address, known in names.items()}
 
 
 def _expected_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:
-    """Return the names of the printers set up at each address that matched nothing."""
-    found: dict[str, tuple[str, ...]] = {}
+    """Return the names of the printers configured at each address without a match."""
+    names: dict[str, tuple[str, ...]] = {}
     for printer in payload.printers or ():
         if printer.address and not printer.matched_endpoint:
             address = split_host_port(printer.address)[0]
-            found[address] = (*found.get(address, ()), printer_name(printer))
-    return found
+            names[address] = (*names.get(address, ()), printer_name(printer))
+    return names
 
 
 def _letters(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What a host offers, in words: ``prints by IPP (631)`` for ``_ipp._tcp`` on port 631."""
+"""The services of a host with descriptions: ``prints by IPP (631)`` for ``_ipp._tcp`` on 631."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from typing import Final
 from agent.presentation.plain_text import NAME_LENGTH, shorten
 from agent.wire.payloads.network import Endpoint, MapService
 
-SERVICES_SHOWN_MAX: Final = 24
+SERVICES_LISTED_MAX: Final = 24
 """Services of one host that are listed; the rest is counted."""
 
 _NAMES: Final[Mapping[str, str]] = {
@@ -38,13 +38,13 @@ _NAMES: Final[Mapping[str, str]] = {
     "Apple device": "companion-link apple-mobdev2 rdlink remotepairing iphone~sync",
 }
 _ORDER: Final = {words: place for place, words in enumerate(_NAMES)}
-"""What a device is there for comes first, then what everything has, then what is unknown."""
-_IN_WORDS: Final = {
+"""The purpose of a device comes first, then common services, then unknown ones."""
+_LABELS: Final = {
     name.replace("~", " "): words for words, names in _NAMES.items() for name in names.split()
 }
 """DNS-SD types without underscores, and the names that collectors give ports, in small letters."""
 
-_SILENT: Final = frozenset({"device-info"})
+_NO_SERVICE: Final = frozenset({"device-info"})
 """Types that announce no service."""
 
 _PORT_NAME: Final = re.compile(r"port \d+|.* \(\d+\)")
@@ -60,46 +60,45 @@ class _Port:
 def describe_services(
     services: Iterable[MapService], endpoints: Iterable[Endpoint] = (), known: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """Return what a host offers, each with its ports: ``web page “Login” (80, 443)``.
+    """Return the services of a host with their ports: ``web page “Login” (80, 443)``.
 
-    What a port is called by itself, as the ``endpoints`` tell it, stands beside it once, unless it
-    is in a text that is ``known``. What nobody answered for is announced only; what has no words
-    is as it is.
+    The label of an endpoint is added once, unless a ``known`` text contains it. A service without
+    an answer is "announced only"; one without a description keeps its name.
     """
-    shown = "\n".join(known).casefold()
+    known_text = "\n".join(known).casefold()
     titles: dict[float, str] = {each.port: _title(each) for each in endpoints}
     offers = [
         (word, port, number)
         for number, port in _ports(services).items()
         for word in port.words or ("",)
     ]
-    places: dict[tuple[str, str, bool], list[str]] = {}
+    ports_of: dict[tuple[str, str, bool], list[str]] = {}
     for word, port, number in sorted(offers, key=lambda offer: _ORDER.get(offer[0], len(_ORDER))):
         title = titles.get(number, "")
-        is_told = title.casefold() in f"{shown}\n{word.casefold()}"
-        shown += f"\n{title.casefold()}"
-        said = (word, "" if is_told else f" “{title}”", port.is_reached)
-        places.setdefault(said, []).extend([f"{number:.0f}"] if number else [])
-    lines = [_line(*said, numbers) for said, numbers in places.items()]
-    rest = len(lines) - SERVICES_SHOWN_MAX
-    return (*lines[:SERVICES_SHOWN_MAX], f"and {rest} more") if rest > 0 else tuple(lines)
+        is_known = title.casefold() in f"{known_text}\n{word.casefold()}"
+        known_text += f"\n{title.casefold()}"
+        key = (word, "" if is_known else f" “{title}”", port.is_reached)
+        ports_of.setdefault(key, []).extend([f"{number:.0f}"] if number else [])
+    lines = [_line(*key, numbers) for key, numbers in ports_of.items()]
+    rest = len(lines) - SERVICES_LISTED_MAX
+    return (*lines[:SERVICES_LISTED_MAX], f"and {rest} more") if rest > 0 else tuple(lines)
 
 
 def is_port_name(text: str) -> bool:
-    """Tell whether a label is only the usual name of a port."""
-    return bool(_PORT_NAME.fullmatch(text)) or text.lower() in _IN_WORDS
+    """Return whether a label is only the usual name of a port."""
+    return bool(_PORT_NAME.fullmatch(text)) or text.lower() in _LABELS
 
 
 def _ports(services: Iterable[MapService]) -> dict[float, _Port]:
-    """Return what is said of each port by all who speak of it."""
+    """Return the descriptions of each port from all its services."""
     ports: dict[float, _Port] = {}
     for service in services:
         name = _service_name(service)
-        if name.lower() in _SILENT:
+        if name.lower() in _NO_SERVICE:
             continue
         port = ports.setdefault(service.port, _Port())
         port.is_reached |= bool(service.reachable)
-        if word := _IN_WORDS.get(name.lower().partition(" (")[0], name):
+        if word := _LABELS.get(name.lower().partition(" (")[0], name):
             port.words[word] = None
     return ports
 

@@ -37,7 +37,7 @@ from agent.presentation.plain_text import plain
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
 
-_PRINTERS_SHOWN: Final = 12
+_PRINTERS_FIRST: Final = 12
 """So many printers at least are shown at once; those that need attention always are."""
 
 _TEMPLATES: Final = files("agent.presentation.page") / "templates"
@@ -82,8 +82,8 @@ def _network(payload: NetworkPayload) -> dict[str, Any]:
 def _by_need(rows: tuple[PrinterRow, ...]) -> tuple[tuple[PrinterRow, ...], ...]:
     """Return the printers that are shown at once, and those of many that may be looked up."""
     needy = sum(row.status != "reachable" for row in rows)
-    shown = max(needy, _PRINTERS_SHOWN)
-    return rows[:shown], rows[shown:]
+    first = max(needy, _PRINTERS_FIRST)
+    return rows[:first], rows[first:]
 
 
 def _application(payload: ApplicationPayload) -> dict[str, Any]:

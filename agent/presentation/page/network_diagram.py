@@ -1,4 +1,4 @@
-"""The network map as a drawing: the gateway in the middle, hosts around it, printers nearest."""
+"""The network map as a drawing: the gateway in the centre, hosts around it, printers first."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from agent.presentation.printer_status import STATUS_ORDER, Status
 from agent.wire.payloads.network import NetworkPayload
 
 LABELLED_MAX: Final = 60
-"""Up to so many hosts each has its label; beyond, only the important ones."""
+"""Up to this number, every host has a label; beyond it, only the important ones."""
 
 LINKED_MAX: Final = 24
 IMPORTANT_MAX: Final = 40
@@ -25,24 +25,14 @@ _SERVICES_IN_TOOLTIP: Final = 8
 
 Marker = Literal["", "good", "bad"]
 NEAREST_FIRST: Final[tuple[HostKind, ...]] = (
-    "printer",
-    "machine",
-    "router",
-    "screen",
-    "server",
-    "network",
-    "camera",
-    "speaker",
-    "phone",
-    "home",
-    "lighting",
-    "unknown",
-)
+    "printer", "machine", "router", "screen", "server", "network", "camera", "speaker", "phone",
+    "home", "lighting", "unknown",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A host at a place. A dot has no words; ``marker`` says a printer of this machine is there."""
+    """A host at a position. A dot has no text. ``marker``: a printer of this machine is there."""
 
     place: Point
     kind: HostKind
@@ -63,7 +53,7 @@ class LegendEntry:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """``missing_printers`` are known to the machine but at no host; ``not_drawn`` counts hosts."""
+    """``missing_printers`` belong to no host; ``not_drawn`` is a number of hosts."""
 
     layout: Layout
     centre: Node
@@ -80,14 +70,14 @@ class Diagram:
 
     @property
     def links(self) -> tuple[Node, ...]:
-        """Return the nodes a line leads to: all of a small network, else what matters."""
+        """Return the nodes with a line: all of a small network, otherwise the important ones."""
         if not self.dots and len(self.boxes) <= LINKED_MAX:
             return self.boxes
         return tuple(node for node in self.boxes if node.marker or node.kind == "machine")
 
 
 def network_diagram(payload: NetworkPayload) -> Diagram | None:
-    """Return the drawing of the payload's map, None when no host is on it."""
+    """Return the drawing of the payload's map; None without hosts."""
     mapped = len(payload.network_map.hosts) if payload.network_map else 0
     hosts = host_rows(payload)[:mapped]
     if not hosts:
@@ -117,14 +107,11 @@ def network_diagram(payload: NetworkPayload) -> Diagram | None:
 
 
 def _centre_and_others(hosts: tuple[HostRow, ...]) -> tuple[HostRow, list[HostRow]]:
-    """Take the first gateway for the centre, else this machine, else the first host."""
-    for kind in ("router", "machine"):
-        found = next((row for row in hosts if row.kind == kind), None)
-        if found is not None:
-            break
-    else:
-        found = hosts[0]
-    return found, [row for row in hosts if row is not found]
+    """Use the first gateway as the centre, or else this machine, or else the first host."""
+    centre = next(
+        (row for kind in ("router", "machine") for row in hosts if row.kind == kind), hosts[0]
+    )
+    return centre, [row for row in hosts if row is not centre]
 
 
 def _important(ordered: list[HostRow]) -> int:
@@ -174,7 +161,7 @@ def _marker(row: HostRow, statuses: list[Status]) -> Marker:
 
 
 def _tooltip(row: HostRow) -> str:
-    """Return everything known about a host, one fact a line."""
+    """Return all facts about a host."""
     services = row.services[:_SERVICES_IN_TOOLTIP]
     rest = len(row.services) - len(services)
     facts = (
@@ -206,6 +193,6 @@ def _description(hosts: tuple[HostRow, ...]) -> str:
 def _missing_printers(
     hosts: tuple[HostRow, ...], printers: dict[str, PrinterRow]
 ) -> tuple[str, ...]:
-    shown = {name for row in hosts for name in row.printers}
+    drawn = {name for row in hosts for name in row.printers}
     wanted = (row.name for row in printers.values() if row.transport == "network")
-    return tuple(name for name in wanted if name not in shown)
+    return tuple(name for name in wanted if name not in drawn)

@@ -1,4 +1,4 @@
-"""Where things stand around a centre: labelled boxes on inner rings, dots on outer ones.
+"""Positions around a centre: labelled boxes on inner rings, dots on outer ones.
 
 A ring is a superellipse |x|⁴ + |y|⁴ = r⁴: between circle and rectangle, so boxes that are wider
 than high are packed closely in a landscape format. Lengths are pixels, the centre is (0, 0).
@@ -93,7 +93,7 @@ def _capacity(ring: int) -> int:
     """Return up to how many boxes, spread evenly on a ring, do not overlap.
 
     Counted upwards: where the ring bends, some number of boxes may overlap although a greater
-    one, standing elsewhere, does not.
+    one at other positions does not.
     """
     radius, turn = ring * _RING_STEP, _turn(ring)
     count = 1

@@ -1,4 +1,4 @@
-"""A network report on a terminal: printers and their reasons first, then what was found."""
+"""A network report on a terminal: printers with their reasons first, then hosts."""
 
 from collections.abc import Iterable, Iterator
 
@@ -38,16 +38,16 @@ def network_view(payload: NetworkPayload) -> Iterator[RenderableType]:
 
 def _printers(rows: tuple[PrinterRow, ...]) -> Iterator[RenderableType]:
     if not rows:
-        return  # the verdict says so
+        return  # the verdict mentions it
     yield title("Printers", len(rows))
     printers = Table.grid(padding=(0, 2, 0, 0))
     printers.add_column(width=11)
     printers.add_column(overflow="fold")
     for row in rows:
-        found = f", found at {row.found_at}" if row.found_at else ""
-        where = words(f"{row.address} ({row.transport}){found}", "dim")
-        told = stacked(words(row.name, "bold"), words(row.reason), where)
-        printers.add_row(styled(row.status, row.severity), told)
+        elsewhere = f", discovered at {row.discovered_at}" if row.discovered_at else ""
+        where = words(f"{row.address} ({row.transport}){elsewhere}", "dim")
+        facts = stacked(words(row.name, "bold"), words(row.reason), where)
+        printers.add_row(styled(row.status, row.severity), facts)
     yield printers
 
 
@@ -55,7 +55,7 @@ def _hosts(payload: NetworkPayload) -> Iterator[RenderableType]:
     rows = host_rows(payload)
     yield title("Hosts", len(rows))
     if not rows:
-        yield nothing("None was found.")
+        yield nothing("No host was discovered.")
         return
     first, rest = by_interest(rows)
     yield _listed(map(_host, first))
@@ -67,12 +67,12 @@ def _hosts(payload: NetworkPayload) -> Iterator[RenderableType]:
 
 
 def _listed(rows: Iterable[tuple[Text, Text]]) -> RenderableType:
-    """Return what is told of each beside it: readable at 50 columns too."""
+    """Return two columns that are readable at 50 columns as well."""
     listed = Table.grid(padding=(0, 2, 0, 0))
     listed.add_column(width=17, overflow="fold")
     listed.add_column(overflow="fold")
-    for what, told in rows:
-        listed.add_row(what, told)
+    for what, facts in rows:
+        listed.add_row(what, facts)
     return listed
 
 
@@ -101,7 +101,7 @@ def _interfaces(payload: NetworkPayload) -> Iterator[RenderableType]:
     rows = interface_rows(payload)
     yield title("Interfaces and gateways", len(rows))
     if not rows:
-        yield nothing("None was read.")
+        yield nothing("No interface could be read.")
         return
     yield _listed(
         (

@@ -50,7 +50,8 @@ def _show(before: ReportDetail, after: ReportDetail, *, as_json: bool) -> int:
     changes = _between(before, after)
     if as_json:
         ids = {"before": str(before.id), "after": str(after.id)}
-        print(json.dumps({**ids, **asdict(changes)}, indent=2))
+        document = asdict(changes, dict_factory=_with_stable_keys)
+        print(json.dumps({**ids, **document}, indent=2))
     else:
         _print(changes)
     return 0
@@ -64,6 +65,11 @@ def _between(before: ReportDetail, after: ReportDetail) -> Changes:
         return changes_between(before.payload, after.payload)
     except ValueError as error:
         raise UsageError(str(error)) from error
+
+
+def _with_stable_keys(items: list[tuple[str, object]]) -> dict[str, object]:
+    """Keep the key ``tone``, which programs read."""
+    return {"tone" if key == "severity" else key: value for key, value in items}
 
 
 def _print(changes: Changes) -> None:

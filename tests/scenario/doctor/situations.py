@@ -194,7 +194,7 @@ async def a_masked_unit(world: World) -> Outcomes:
     return await world.doctor()
 
 
-@situation("boot", says="knows no service", fix="service install")
+@situation("boot", says="has no service", fix="service install")
 async def no_unit_and_no_daemon(world: World) -> Outcomes:
     world.unit = "LoadState=not-found\nUnitFileState=\nActiveState=inactive\nMainPID=0\n"
     world.is_running = False
@@ -267,7 +267,7 @@ async def no_dns_for_want_of_a_gateway(world: World) -> Outcomes:
     return await world.doctor()
 
 
-@situation("name-resolution", says="no end after", fix="")
+@situation("name-resolution", says="no result after", fix="")
 async def a_silent_dns_server(world: World) -> Outcomes:
     silence(NOBODY)
     use_name_server(world, NOBODY)
@@ -389,7 +389,7 @@ async def a_wrong_key(world: World) -> Outcomes:
     return await world.doctor()
 
 
-@situation("write-grant", says="only reads", fix="write grant")
+@situation("write-grant", says="has no write grant", fix="write grant")
 async def a_key_that_only_reads(world: World) -> Outcomes:
     world.is_enrolled = False
     world.service.overrides["challenge"] = _problem(403, "read_only_key")
@@ -437,7 +437,7 @@ async def the_reference_service(world: World) -> Outcomes:
         return await doctor_of_a_real_agent(world)
 
 
-@situation("write-grant", says="only reads", fix="write grant")
+@situation("write-grant", says="has no write grant", fix="write grant")
 async def a_key_of_the_reference_service_that_only_reads(world: World) -> Outcomes:
     async with reference_service(world, "--location", "loc-1"):
         world.is_enrolled = False
@@ -460,13 +460,15 @@ async def a_device_that_the_reference_service_revoked(world: World) -> Outcomes:
 # ------------------------------------------------------------------------------ applications
 
 
-@situation("kiosk", says="does not answer", fix="--remote-debugging-port=9 and a --user-data-dir")
+@situation(
+    "kiosk", says="does not answer", fix="--remote-debugging-port=9 and its own --user-data-dir"
+)
 async def a_dead_kiosk_port(world: World) -> Outcomes:
     world.sections["application"] = 'kiosk_debug_url = "http://127.0.0.1:9"'
     return await world.doctor()
 
 
-@situation("kiosk", says="no browser's DevTools", fix="kiosk_debug_url")
+@situation("kiosk", says="not a browser with DevTools", fix="kiosk_debug_url")
 async def another_program_on_the_kiosk_port(world: World) -> Outcomes:
     async with HttpServer(always(Reply(200, b"{}"))) as other:
         world.sections["application"] = f'kiosk_debug_url = "{other.base_url}"'

@@ -129,7 +129,7 @@ def test_doctor_gives_up_a_resolver_that_hangs(config: Path, tmp_path: Path) -> 
         command, capture_output=True, text=True, timeout=120, check=False, env=environment()
     )
     assert done.returncode == 1
-    assert "name-resolution: no end after" in done.stdout
+    assert "name-resolution: no result after" in done.stdout
 
 
 def test_doctor_for_people(config: Path) -> None:

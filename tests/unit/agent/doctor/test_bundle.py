@@ -126,10 +126,10 @@ def test_holds_no_secret_of_a_configuration_that_is_broken(
     for name, text in members.items():
         for secret in (*PLANTED, "al/l"):
             assert secret not in text, f"{name} holds {secret}"
-    shown = members["config.toml"]
+    displayed = members["config.toml"]
     for kept in ('base_url = "https://ops.example.com"', 'location_id = "kept"', "proxy:3128"):
-        assert kept in shown
-    assert len(shown.splitlines()) > 10
+        assert kept in displayed
+    assert len(displayed.splitlines()) > 10
 
 
 def test_is_readable_by_its_owner_only(planted: Context, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_is_made_without_configuration_or_state(tmp_path: Path) -> None:
     assert "cannot be read" in members["config.toml"]
 
 
-def test_says_in_one_line_that_it_cannot_be_written(tmp_path: Path) -> None:
+def test_expected_in_one_line_that_it_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(AgentError, match=r"cannot be written: No such file"):
         _write(Context(config_path=tmp_path / "none.toml"), tmp_path / "absent" / "b.zip")
 
@@ -157,13 +157,13 @@ def _with_people_s_parts(context: Context, path: Path, *reports: FreshReport) ->
 
 def test_a_fresh_report_and_texts_hold_no_secret(planted: Context, tmp_path: Path) -> None:
     payload = payloads.small_venue()
-    telling = payload.model_copy(
+    describing = payload.model_copy(
         update={"limitations": (f"it said Bearer {API_KEY} and http://user:{QUOTED}@proxy:3128",)}
     )
     members = _with_people_s_parts(
         planted,
         tmp_path / "bundle.zip",
-        FreshReport("network", telling),
+        FreshReport("network", describing),
         FreshReport("application", None, f"password={PROXY_PASSWORD}"),
     )
     assert next(iter(members)) == "status.txt", "what people read comes first"

@@ -10,17 +10,19 @@ from collectors.contract import Confinement, NetworkFacts
 
 
 @pytest.mark.parametrize(
-    ("told", "status", "says"),
+    ("reported", "status", "expected_text"),
     [
-        (Confinement("confined"), "ok", "write nowhere"),
+        (Confinement("confined"), "ok", "write nothing"),
         (Confinement("refused", "this kernel is old"), "warn", "this kernel is old"),
         (Confinement("not-offered", "not on this system"), "skipped", "not on this system"),
     ],
 )
-def test_says_how_the_collector_was_held(told: Confinement, status: str, says: str) -> None:
+def test_expected_how_the_collector_was_held(
+    reported: Confinement, status: str, expected_text: str
+) -> None:
     facts: dict[str, Any] = {"os_platform": "linux", "os_version": None, "started_at": ""}
-    context = Context(facts=NetworkFacts(scope="device", confinement=told, **facts))
+    context = Context(facts=NetworkFacts(scope="device", confinement=reported, **facts))
     finding = confinement(context)
     assert finding.status == status
-    assert says in finding.detail
+    assert expected_text in finding.detail
     assert bool(finding.fix) == (status == "warn")

@@ -6,12 +6,12 @@ import pytest
 
 from agent.adapters.identity import KEY_NAME
 from agent.adapters.storage.state import StateDirectory
-from agent.doctor.check import Finding
+from agent.doctor.check import Outcome
 from agent.doctor.checks.storage import key_permissions
 from agent.doctor.context import Context
 
 
-def finding_for(folder: Path, mode: int) -> Finding:
+def finding_for(folder: Path, mode: int) -> Outcome:
     key = folder / KEY_NAME
     key.touch()
     key.chmod(mode)

@@ -37,17 +37,17 @@ PROXY = Proxy("http", "proxy.example", 3128, "service.proxy", authorization="Bas
 T = TypeVar("T")
 
 
-def answered(answer: bytes, ask: Callable[[socket.socket], T], asked: bytes = b"") -> T:
+def answered(answer: bytes, ask: Callable[[socket.socket], T], queried: bytes = b"") -> T:
     """What ``ask`` makes of an answer after which the connection ends."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.sendall(answer)
         theirs.shutdown(socket.SHUT_WR)
         ours.settimeout(5)
-        found = ask(ours)
-        assert theirs.recv(4096).startswith(asked)
+        actual = ask(ours)
+        assert theirs.recv(4096).startswith(queried)
         assert ours.fileno() > 0, "it stays open"
-        return found
+        return actual
 
 
 def date(answer: bytes) -> str:
@@ -55,13 +55,13 @@ def date(answer: bytes) -> str:
 
 
 def browser(answer: bytes) -> str | None:
-    asked = b"GET /json/version HTTP/1.1\r\nHost: 127.0.0.1:9222\r\n"
-    return answered(answer, lambda sock: request_browser(sock, "127.0.0.1", 9222), asked)
+    queried = b"GET /json/version HTTP/1.1\r\nHost: 127.0.0.1:9222\r\n"
+    return answered(answer, lambda sock: request_browser(sock, "127.0.0.1", 9222), queried)
 
 
 def tunnel(answer: bytes) -> None:
-    asked = b"CONNECT ops.example:80 HTTP/1.1\r\n"
-    answered(answer, lambda sock: open_tunnel(sock, PROXY, ROUTE), asked)
+    queried = b"CONNECT ops.example:80 HTTP/1.1\r\n"
+    answered(answer, lambda sock: open_tunnel(sock, PROXY, ROUTE), queried)
 
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\n"])
@@ -108,12 +108,12 @@ def test_what_is_no_browser_is_none(answer: bytes) -> None:
     [(b"HTTP/1.1 403 Forbidden\r\n\r\n", "ok"), (b"SSH-2.0-x\r\n", "warn"), (b"", "warn")],
 )
 def test_judges_the_spooler_by_its_answer(tmp_path: Path, answer: bytes, status: str) -> None:
-    with spooler(tmp_path / "cups.sock", answer) as asked:
+    with spooler(tmp_path / "cups.sock", answer) as queried:
         assert judge_cups(tmp_path / "cups.sock").status == status
-    assert asked[0].startswith(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n")
+    assert queried[0].startswith(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n")
 
 
-def test_a_spooler_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_spooler_that_is_not_there_is_changes(tmp_path: Path) -> None:
     assert judge_cups(tmp_path / "cups.sock").status == "fail"
 
 
@@ -152,15 +152,17 @@ def started(*words: str) -> Iterator[int]:
 
 def test_finds_agents_among_the_processes() -> None:
     with started("venue-agent", "run") as agent, started("venue-agent", "status") as status:
-        found, others = other_agents(None), other_agents(agent)
-    assert found is not None
-    assert agent in found
-    assert status not in found
+        actual, others = other_agents(None), other_agents(agent)
+    assert actual is not None
+    assert agent in actual
+    assert status not in actual
     assert others is not None
     assert agent not in others
 
 
-def test_where_processes_cannot_be_listed_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_processes_cannot_be_listed_nothing_is_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(psutil, "PROCFS_PATH", "/nonexistent")
     assert other_agents(None) is None
 
@@ -197,10 +199,10 @@ def test_reads_who_did_not_answer_to_arp(address: str, silent: bool) -> None:
 def test_reads_a_certificate(tmp_path: Path) -> None:
     authority = make_authority(tmp_path, "Name\u202eof\x07it")
     der = authority.certificate.public_bytes(serialization.Encoding.DER)
-    found = parse_certificate(der)
-    assert found is not None
-    assert found.is_self_signed
-    assert found.issuer == "Name of it"
+    actual = parse_certificate(der)
+    assert actual is not None
+    assert actual.is_self_signed
+    assert actual.issuer == "Name of it"
     assert parse_certificate(der[:-20]) is None
 
 
@@ -232,7 +234,7 @@ def _certificate(begins: int, ends: int, issuer: str = "Some CA") -> Certificate
 
 
 @pytest.mark.parametrize(
-    ("found", "why", "words"),
+    ("actual", "why", "words"),
     [
         (_certificate(-9, -1), "certificate has expired", "expired on 2026-02-28"),
         (_certificate(1, 9), "certificate is not yet valid", "not valid before 2026-03-02"),
@@ -242,10 +244,10 @@ def _certificate(begins: int, ends: int, issuer: str = "Some CA") -> Certificate
         (None, "unable to get issuer", "not trusted"),
     ],
 )
-def test_says_what_is_wrong_with_a_certificate(
-    found: Certificate | None, why: str, words: str
+def test_expected_what_is_wrong_with_a_certificate(
+    actual: Certificate | None, why: str, words: str
 ) -> None:
-    finding = judge_untrusted(why, found, NOW)
+    finding = judge_untrusted(why, actual, NOW)
     assert finding.status == "fail"
     assert words in finding.detail
     assert finding.fix
@@ -264,7 +266,7 @@ def shake_hands(authority: Authority, folder: Path) -> None:
                 side.do_handshake()
 
 
-def test_an_authority_that_does_not_say_its_usage_is_named(tmp_path: Path) -> None:
+def test_an_authority_that_does_not_report_its_usage_is_named(tmp_path: Path) -> None:
     shake_hands(make_authority(tmp_path), tmp_path)
     incomplete = make_authority(tmp_path, says_its_usage=False)
     with pytest.raises(ssl.SSLCertVerificationError) as caught:

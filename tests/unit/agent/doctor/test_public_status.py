@@ -2,11 +2,11 @@
 
 import pytest
 
-from agent.doctor.check import Check, CheckResult, Finding, fail, ok, unseen
+from agent.doctor.check import Check, CheckResult, Outcome, fail, ok, unseen
 from agent.doctor.context import Context
 from agent.doctor.judgement import all_visible, none_failed
 from agent.doctor.processes import is_agent
-from agent.doctor.public_status import in_words, judge_public_status
+from agent.doctor.public_status import describe, judge_public_status
 from agent.doctor.runner import run_checks
 from agent.doctor.service_unit import UnitFacts
 
@@ -16,28 +16,31 @@ UNKNOWN = UnitFacts("systemd", is_installed=False, is_enabled=False)
 
 
 @pytest.mark.parametrize(
-    ("unit", "processes", "is_running", "says"),
+    ("unit", "processes", "is_running", "expected_text"),
     [
-        (RUNNING, (), True, "it runs as process 7, systemd says"),
-        (RUNNING, (8,), True, "it runs as process 7, systemd says"),
-        (STOPPED, (8,), True, "it runs as process 8, the list of processes says"),
-        (STOPPED, (), False, "it does not run, systemd says"),
-        (STOPPED, None, False, "it does not run, systemd says"),
-        (UNKNOWN, (8, 9), True, "it runs as process 8, 9, the list of processes says"),
-        (UNKNOWN, (), None, "no process of an agent can be seen by this user"),
-        (None, None, None, "no process of an agent can be seen by this user"),
+        (RUNNING, (), True, "it runs as process 7 according to systemd"),
+        (RUNNING, (8,), True, "it runs as process 7 according to systemd"),
+        (STOPPED, (8,), True, "it runs as process 8 according to the process list"),
+        (STOPPED, (), False, "it does not run according to systemd"),
+        (STOPPED, None, False, "it does not run according to systemd"),
+        (UNKNOWN, (8, 9), True, "it runs as process 8, 9 according to the process list"),
+        (UNKNOWN, (), None, "this user can see no process of an agent"),
+        (None, None, None, "this user can see no process of an agent"),
     ],
 )
 def test_the_managers_word_goes_before_the_list_of_processes(
-    unit: UnitFacts | None, processes: tuple[int, ...] | None, is_running: bool | None, says: str
+    unit: UnitFacts | None,
+    processes: tuple[int, ...] | None,
+    is_running: bool | None,
+    expected_text: str,
 ) -> None:
     status = judge_public_status(unit, processes)
     assert status.is_running is is_running
-    assert in_words(status) == says
+    assert describe(status) == expected_text
 
 
-def check(name: str, finding: Finding, *needs: str, looks_from_outside: bool = False) -> Check:
-    return Check(name, "the agent", lambda _: finding, needs, looks_from_outside=looks_from_outside)
+def check(name: str, finding: Outcome, *needs: str, uses_public_facts: bool = False) -> Check:
+    return Check(name, "the agent", lambda _: finding, needs, uses_public_facts=uses_public_facts)
 
 
 def statuses(*checks: Check) -> tuple[dict[str, str], tuple[CheckResult, ...]]:
@@ -45,26 +48,26 @@ def statuses(*checks: Check) -> tuple[dict[str, str], tuple[CheckResult, ...]]:
     return {result.name: result.status for result in results}, results
 
 
-def test_what_rests_on_the_unseen_is_unseen_unless_it_looks_from_outside() -> None:
-    found, results = statuses(
+def test_what_rests_on_the_invisible_is_invisible_unless_it_uses_public_facts() -> None:
+    actual, results = statuses(
         check("state", unseen("it is closed")),
         check("journal", ok("whole"), "state"),
         check("rows", ok("many"), "journal"),
-        check("disk", ok("roomy"), "state", looks_from_outside=True),
+        check("disk", ok("roomy"), "state", uses_public_facts=True),
     )
-    assert found == {"state": "unseen", "journal": "unseen", "rows": "unseen", "disk": "ok"}
+    assert actual == {"state": "unseen", "journal": "unseen", "rows": "unseen", "disk": "ok"}
     assert [result.because for result in results] == [None, "state", "state", None]
     assert none_failed(results)
     assert not all_visible(results)
 
 
 def test_what_failed_is_named_before_what_was_not_seen() -> None:
-    found, results = statuses(
+    actual, results = statuses(
         check("daemon", fail("it does not run", "start it")),
         check("state", unseen("it is closed")),
         check("outbox", ok("empty"), "state", "daemon"),
     )
-    assert found["outbox"] == "skipped"
+    assert actual["outbox"] == "skipped"
     assert results[2].because == "daemon"
 
 

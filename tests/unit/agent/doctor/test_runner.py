@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agent.doctor.check import Check, CheckResult, Finding, fail, ok, skipped, warn
+from agent.doctor.check import Check, CheckResult, Outcome, fail, ok, skipped, warn
 from agent.doctor.context import Context
 from agent.doctor.judgement import none_failed
 from agent.doctor.runner import run_checks
@@ -13,12 +13,12 @@ from agent.doctor.runner import run_checks
 
 def check(
     name: str,
-    found: Finding | Callable[[Context], Finding],
+    actual: Outcome | Callable[[Context], Outcome],
     depends_on: tuple[str, ...] = (),
     after: tuple[str, ...] = (),
     deadline_s: float = 60.0,
 ) -> Check:
-    run = (lambda _: found) if isinstance(found, Finding) else found
+    run = (lambda _: actual) if isinstance(actual, Outcome) else actual
     return Check(name, "network", run, depends_on, after, fix="look closer", deadline_s=deadline_s)
 
 
@@ -37,115 +37,115 @@ def release() -> Iterator[threading.Event]:
 
 
 def test_a_check_whose_dependency_failed_is_skipped_in_the_name_of_the_first_cause() -> None:
-    found = examined(
+    actual = examined(
         check("a", fail("broken", "mend it")),
         check("b", ok("never asked"), ("a",)),
         check("c", ok("never asked"), ("b",)),
-        check("d", ok("asked")),
+        check("d", ok("queried")),
     )
-    assert [found[name].status for name in "abcd"] == ["fail", "skipped", "skipped", "ok"]
-    assert (found["b"].because, found["c"].because) == ("a", "a")
+    assert [actual[name].status for name in "abcd"] == ["fail", "skipped", "skipped", "ok"]
+    assert (actual["b"].because, actual["c"].because) == ("a", "a")
 
 
 def test_what_is_not_applicable_or_only_a_warning_blocks_nothing() -> None:
-    found = examined(
+    actual = examined(
         check("a", skipped("not here")),
         check("b", warn("hm", "look")),
-        check("c", ok("asked"), ("a", "b")),
+        check("c", ok("queried"), ("a", "b")),
     )
-    assert found["c"].status == "ok"
+    assert actual["c"].status == "ok"
 
 
 def test_after_only_orders() -> None:
     seen: list[str] = []
 
-    def note(name: str, finding: Finding) -> Callable[[Context], Finding]:
-        def run(_: Context) -> Finding:
+    def note(name: str, finding: Outcome) -> Callable[[Context], Outcome]:
+        def run(_: Context) -> Outcome:
             seen.append(name)
             return finding
 
         return run
 
-    found = examined(
+    actual = examined(
         check("a", note("a", fail("broken", "mend it"))),
-        check("b", note("b", ok("asked")), after=("a",)),
+        check("b", note("b", ok("queried")), after=("a",)),
     )
     assert seen == ["a", "b"]
-    assert found["b"].status == "ok"
+    assert actual["b"].status == "ok"
 
 
 def test_a_finding_that_another_explains_is_taken_back_with_all_that_followed() -> None:
-    found = examined(
+    actual = examined(
         check("gateway", warn("none", "plug it in", may_cause=True)),
         check("name", fail("no name", "check DNS", explained_by=("gateway",))),
         check("connection", ok("never asked"), ("name",)),
     )
-    assert found["gateway"].status == "fail"
-    assert found["name"].because == found["connection"].because == "gateway"
-    assert found["name"].fix == ""
+    assert actual["gateway"].status == "fail"
+    assert actual["name"].because == actual["connection"].because == "gateway"
+    assert actual["name"].fix == ""
 
 
 def test_a_harmless_warning_explains_nothing() -> None:
-    found = examined(
+    actual = examined(
         check("a", warn("unlovely", "tidy up")),
         check("b", fail("broken", "mend it", explained_by=("a",))),
     )
-    assert [found[name].status for name in "ab"] == ["warn", "fail"]
+    assert [actual[name].status for name in "ab"] == ["warn", "fail"]
 
 
 def test_a_cause_that_is_itself_explained_passes_the_blame_on() -> None:
-    found = examined(
+    actual = examined(
         check("interfaces", warn("none", "cable", may_cause=True)),
         check("gateway", warn("none", "DHCP", explained_by=("interfaces",), may_cause=True)),
         check("name", fail("no name", "DNS", explained_by=("gateway", "interfaces"))),
     )
-    assert found["name"].because == "interfaces"
-    assert found["interfaces"].status == "fail"
+    assert actual["name"].because == "interfaces"
+    assert actual["interfaces"].status == "fail"
 
 
-def test_a_check_that_hangs_is_given_up_and_its_own_fix_told(release: threading.Event) -> None:
-    def hang(_: Context) -> Finding:
+def test_a_check_that_hangs_is_given_up_and_its_own_fix_reported(release: threading.Event) -> None:
+    def hang(_: Context) -> Outcome:
         release.wait()
         return ok("too late")
 
-    found = examined(check("a", hang, deadline_s=0.1), check("b", ok("asked")))
-    assert found["a"].status == "fail"
-    assert found["a"].fix == "look closer"
-    assert found["b"].status == "ok"
+    actual = examined(check("a", hang, deadline_s=0.1), check("b", ok("queried")))
+    assert actual["a"].status == "fail"
+    assert actual["a"].fix == "look closer"
+    assert actual["b"].status == "ok"
 
 
 def test_the_whole_ends_in_time_when_everything_hangs(release: threading.Event) -> None:
-    def hang(_: Context) -> Finding:
+    def hang(_: Context) -> Outcome:
         release.wait()
         return ok("too late")
 
     checks = [check(f"c{n}", hang, (f"c{n - 1}",) if n % 3 else ()) for n in range(30)]
-    found = examined(*checks, total_s=0.3)
-    assert {o.status for o in found.values()} == {"fail", "skipped"}
+    actual = examined(*checks, total_s=0.3)
+    assert {o.status for o in actual.values()} == {"fail", "skipped"}
 
 
 def test_independent_checks_run_beside_each_other() -> None:
     barrier = threading.Barrier(4, timeout=60)
 
-    def meet(_: Context) -> Finding:
+    def meet(_: Context) -> Outcome:
         barrier.wait()
         return ok("met")
 
-    found = examined(*(check(f"c{n}", meet) for n in range(4)))
-    assert all(o.status == "ok" for o in found.values())
+    actual = examined(*(check(f"c{n}", meet) for n in range(4)))
+    assert all(o.status == "ok" for o in actual.values())
 
 
 def test_a_check_that_breaks_is_a_finding() -> None:
-    def broken(_: Context) -> Finding:
+    def broken(_: Context) -> Outcome:
         raise RuntimeError("oops")
 
-    found = examined(check("a", broken))["a"]
-    assert (found.status, found.fix) == ("fail", "look closer")
-    assert "RuntimeError: oops" in found.detail
+    actual = examined(check("a", broken))["a"]
+    assert (actual.status, actual.fix) == ("fail", "look closer")
+    assert "RuntimeError: oops" in actual.detail
 
 
 @pytest.mark.parametrize(
     ("finding", "well"), [(ok(""), True), (warn("", "f"), True), (fail("", "f"), False)]
 )
-def test_only_a_failure_is_unwell(finding: Finding, well: bool) -> None:
+def test_only_a_failure_is_unwell(finding: Outcome, well: bool) -> None:
     assert none_failed(examined(check("a", finding)).values()) is well

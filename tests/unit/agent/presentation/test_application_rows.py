@@ -35,16 +35,16 @@ def test_a_thing_with_one_fact_is_one_row() -> None:
     assert kitchen.title == "kitchen"
 
 
-def test_every_available_field_is_shown_once() -> None:
+def test_every_available_field_is_displayed_once() -> None:
     payload = application_snapshot()
     available = [field for field in payload.snapshot.fields if field.status == "available"]
-    shown = [
+    displayed = [
         row
         for group in snapshot_groups(payload)
         for section in group.sections
         for row in section.rows
     ]
-    assert len(shown) == len(available)
+    assert len(displayed) == len(available)
 
 
 def test_a_mount_point_with_dots_keeps_them() -> None:
@@ -55,7 +55,7 @@ def test_a_mount_point_with_dots_keeps_them() -> None:
     assert group.sections[0].rows[0].label == "/mnt/v1.2: size"
 
 
-def test_missing_facts_are_gathered_by_reason_what_broke_first() -> None:
+def test_missing_facts_are_grouped_by_reason_what_broke_first() -> None:
     payload = application_snapshot()
     absent = SnapshotField(
         key="hardware.batteryCharging",
@@ -84,7 +84,7 @@ def test_interfaces_peripherals_and_browser() -> None:
     assert ("Memory, about", "8 GiB") in [(row.label, row.value) for row in browser.rows]
 
 
-def test_a_cut_snapshot_says_so() -> None:
+def test_a_cut_snapshot_expected_so() -> None:
     payload = application_snapshot()
     snapshot = payload.snapshot.model_copy(update={"truncated": True})
     lines = snapshot_limitation_lines(payload.model_copy(update={"snapshot": snapshot}))

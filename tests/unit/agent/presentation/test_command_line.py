@@ -25,7 +25,7 @@ VERBS = [(AGENT, "venue-agent", verb) for verb in ("", *agent_main.VERBS)] + [
 
 
 @pytest.mark.parametrize(("main", "name", "verb"), VERBS)
-def test_every_verb_tells_the_version(
+def test_every_verb_shows_the_version(
     main: Main, name: str, verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -53,7 +53,7 @@ def test_every_verb_tells_the_version(
         (AGENT, "status --xyzzy", None),
     ],
 )
-def test_what_was_meant_is_said(
+def test_what_was_meant_is_changes(
     main: Main, words: str, meant: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -65,7 +65,7 @@ def test_what_was_meant_is_said(
         assert errors.endswith(f"; did you mean {meant!r}?\n")
 
 
-def test_a_verbs_mistake_is_told_with_its_usage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_verbs_mistake_is_reported_with_its_usage(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         AGENT(["history", "--limti", "3"])
     assert capsys.readouterr().err.startswith("usage: venue-agent history ")
@@ -81,5 +81,5 @@ def test_the_words_of_every_python_are_read(known: str) -> None:
 def test_whatever_was_typed_a_suggestion_is_one_of_ours(words: str, help_text: str) -> None:
     choice = f"invalid choice: {words!r} (choose from 'run', 'status')"
     for message in (f"unrecognized arguments: {words}", choice):
-        said = did_you_mean(message, help_text)
-        assert not said or said.startswith("; did you mean '")
+        summary = did_you_mean(message, help_text)
+        assert not summary or summary.startswith("; did you mean '")

@@ -18,7 +18,7 @@ def test_a_network_report_in_one_glance() -> None:
     assert headline.outcome == "Complete: every source succeeded and nothing was cut."
     facts = {fact.label: fact.value for fact in headline.facts}
     assert facts["Location"] == "loc-0001"
-    assert facts["Took"] == "3.36 s"
+    assert facts["Duration"] == "3.36 s"
     assert facts["Scope"] == "this machine's local networks"
     assert facts["Printers"] == "3 printers: 1 unreachable, 1 moved, 1 reachable"
     assert facts["Contents"] == "12 hosts, 9 endpoints"
@@ -41,7 +41,7 @@ def test_a_number_is_no_title() -> None:
 def test_printers_that_are_seen_are_named_where_none_is_set_up() -> None:
     payload = small_venue().model_copy(update={"printers": ()})
     assert headline_of(payload).verdict == (
-        "No printer is configured on this machine; 2 seen on the network: EPSON TM-T20III at "
+        "No printer is configured on this machine; 2 discovered on the network: EPSON TM-T20III at "
         "192.168.1.52, EPSON TM-m30II at .61."
     )
     nothing = payload.model_copy(update={"network_map": None, "endpoints": ()})
@@ -55,7 +55,7 @@ def test_failed_steps_are_counted_in_the_outcome() -> None:
     assert "Found" not in {fact.label for fact in headline.facts}
 
 
-def test_omitted_endpoints_were_found_too() -> None:
+def test_omitted_endpoints_were_result_too() -> None:
     facts = {fact.label: fact.value for fact in headline_of(large_venue(60)).facts}
     payload = large_venue(60)
     assert facts["Contents"] == f"60 hosts, {len(payload.endpoints) + 37} endpoints"
@@ -88,7 +88,7 @@ def test_what_is_only_to_be_known_is_no_verdict_on_printers() -> None:
     assert headline.verdict == "The printer is in an unknown state."
 
 
-def test_a_snapshot_without_findings_says_so() -> None:
+def test_a_snapshot_without_findings_expected_so() -> None:
     payload = application_snapshot()
     few = payload.snapshot.model_copy(update={"fields": payload.snapshot.fields[:3]})
     headline = headline_of(payload.model_copy(update={"snapshot": few}))
@@ -102,6 +102,6 @@ def test_a_snapshot_without_findings_says_so() -> None:
     assert headline_of(nothing).verdict == "Nothing could be read."
 
 
-def test_an_unknown_scope_is_shown_as_it_is() -> None:
+def test_an_unknown_scope_is_displayed_as_it_is() -> None:
     facts = {fact.label: fact.value for fact in headline_of(hostile_network()).facts}
     assert facts["Scope"] == "<script>alert(1)</script>"

@@ -23,7 +23,7 @@ NUMBERS = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infini
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "label", "shown"),
+    ("key", "value", "label", "displayed"),
     [
         ("memory.totalBytes", 8_187_342_848, "Total", "7.6 GiB"),
         ("disk./.freeBytes", 0, "Free", "0 bytes"),
@@ -50,12 +50,12 @@ NUMBERS = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infini
         ("a.bytes", 5, "Bytes", "5"),
     ],
 )
-def test_fields(key: str, value: Value, label: str, shown: str) -> None:
-    assert (label_of(key), format_value(key, value)) == (label, shown)
+def test_fields(key: str, value: Value, label: str, displayed: str) -> None:
+    assert (label_of(key), format_value(key, value)) == (label, displayed)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"),
+    ("seconds", "displayed"),
     [
         (0, "0 s"),
         (0.35, "0.35 s"),
@@ -67,19 +67,20 @@ def test_fields(key: str, value: Value, label: str, shown: str) -> None:
         (-75, "-1 min 15 s"),
     ],
 )
-def test_durations(seconds: float, shown: str) -> None:
-    assert format_seconds(seconds) == shown
+def test_durations(seconds: float, displayed: str) -> None:
+    assert format_seconds(seconds) == displayed
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"), [(0, "0 s"), (59, "59 s"), (60, "1 min"), (7200, "2 h"), (90000, "1 d")]
+    ("seconds", "displayed"),
+    [(0, "0 s"), (59, "59 s"), (60, "1 min"), (7200, "2 h"), (90000, "1 d")],
 )
-def test_durations_by_their_greatest_unit(seconds: int, shown: str) -> None:
-    assert format_seconds(seconds, units=1) == shown
-    assert ago((NOW - timedelta(seconds=seconds)).isoformat(), NOW) == f"{shown} ago"
+def test_durations_by_their_greatest_unit(seconds: int, displayed: str) -> None:
+    assert format_seconds(seconds, units=1) == displayed
+    assert ago((NOW - timedelta(seconds=seconds)).isoformat(), NOW) == f"{displayed} ago"
 
 
-def test_moments_that_cannot_be() -> None:
+def test_times_that_cannot_be() -> None:
     assert ago(None) == "never"
     assert ago("soon") == "at an unreadable time"
     assert ago("2999-01-01T00:00:00+00:00").endswith("ahead of this machine's clock")
@@ -117,9 +118,9 @@ def test_an_offset_is_respected_between_times() -> None:
     NUMBERS | st.booleans() | st.text(max_size=60) | st.lists(st.text(max_size=9)).map(tuple),
 )
 def test_any_value_is_short_plain_words(key: str, value: Value) -> None:
-    shown = format_value(key, value)
-    assert shown == plain(shown)
-    assert shown
+    displayed = format_value(key, value)
+    assert displayed == plain(displayed)
+    assert displayed
     assert label_of(key) == plain(label_of(key))
     if not isinstance(value, str | tuple):
-        assert len(shown) < 32
+        assert len(displayed) < 32

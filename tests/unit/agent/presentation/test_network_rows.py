@@ -19,8 +19,8 @@ def test_printers_that_need_attention_come_first() -> None:
         ("Kitchen printer", "moved"),
         ("Bar receipts", "reachable"),
     ]
-    assert rows[1].found_at == "192.168.1.61:9100"
-    assert rows[2].found_at == ""
+    assert rows[1].discovered_at == "192.168.1.61:9100"
+    assert rows[2].discovered_at == ""
 
 
 def test_a_reason_is_never_cut() -> None:
@@ -31,7 +31,7 @@ def test_a_reason_is_never_cut() -> None:
     assert row.reason == long.strip()
 
 
-def test_limitations_say_everything_once() -> None:
+def test_limitations_report_everything_once() -> None:
     lines = limitation_lines(large_venue())
     assert "37 more endpoints are not listed." in lines
     assert "The network map is incomplete: it was cancelled." in lines
@@ -53,7 +53,7 @@ def test_sources_and_their_reasons() -> None:
     ]
 
 
-def test_without_a_map_the_discovery_is_shown() -> None:
+def test_without_a_map_the_discovery_is_displayed() -> None:
     payload = small_venue().model_copy(update={"network_map": None})
     assert [row.name for row in source_rows(payload)] == ["mDNS", "Scan"]
     assert source_rows(bare_report()) == ()

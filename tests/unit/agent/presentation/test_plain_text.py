@@ -13,7 +13,7 @@ NASTY_TEXT = st.text(st.sampled_from(f"a \x1b\u200d\ufe0f\u0301{BIDI}"))
 
 
 @pytest.mark.parametrize(
-    ("given_text", "shown"),
+    ("given_text", "displayed"),
     [
         ("Kitchen printer", "Kitchen printer"),
         ("\x1b[31mred\x1b[0m", f"{REPLACEMENT}[31mred{REPLACEMENT}[0m"),
@@ -29,19 +29,19 @@ NASTY_TEXT = st.text(st.sampled_from(f"a \x1b\u200d\ufe0f\u0301{BIDI}"))
         ("", ""),
     ],
 )
-def test_what_is_shown(given_text: str, shown: str) -> None:
-    assert plain(given_text) == shown
+def test_what_is_displayed(given_text: str, displayed: str) -> None:
+    assert plain(given_text) == displayed
 
 
 @given(
     ANY_TEXT | st.sampled_from(HOSTILE_STRINGS) | st.text(st.sampled_from(f"a \x1b{BIDI}\u0301"))
 )
 def test_nothing_obeyed_is_left(text: str) -> None:
-    shown = plain(text)
-    assert not {unicodedata.category(c) for c in shown} & {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
-    assert not set(shown) & set(BIDI)
-    assert shown == shown.strip()
-    assert plain(shown) == shown
+    displayed = plain(text)
+    assert not {unicodedata.category(c) for c in displayed} & {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+    assert not set(displayed) & set(BIDI)
+    assert displayed == displayed.strip()
+    assert plain(displayed) == displayed
 
 
 @given(st.integers(0, 50))

@@ -25,7 +25,7 @@ MOVED = printer("unreachable", "10.0.0.1:9100", "10.0.0.9:9100")
 UNKNOWN = printer("unknown", "/dev/usb/lp0")
 
 
-def test_a_printer_found_elsewhere_has_moved() -> None:
+def test_a_printer_result_elsewhere_has_moved() -> None:
     assert [status_of(p) for p in (REACHABLE, UNREACHABLE, MOVED, UNKNOWN)] == [
         "reachable",
         "unreachable",
@@ -39,7 +39,7 @@ def test_another_port_of_the_same_host_is_no_move() -> None:
 
 
 @pytest.mark.parametrize("address", ["bar.local:9100", "[fe80::1]:9100", None, "/dev/usb/lp0"])
-def test_a_move_is_only_told_by_two_addresses_of_one_family(address: str | None) -> None:
+def test_a_move_is_only_reported_by_two_addresses_of_one_family(address: str | None) -> None:
     assert status_of(printer("unreachable", address, "10.0.0.9:9100")) == "unreachable"
 
 

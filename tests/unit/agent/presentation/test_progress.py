@@ -50,7 +50,7 @@ def test_an_empty_step_is_finished_at_once() -> None:
     assert written(output) == "printers: 0 of 0 in 0 s\n"
 
 
-def test_an_interrupted_step_says_how_far_it_came() -> None:
+def test_an_interrupted_step_expected_how_far_it_came() -> None:
     output = console(is_terminal=False)
     with RunProgress(output, Clock()) as progress:
         progress.update("scan", 12, 254)
@@ -63,13 +63,13 @@ def test_on_a_terminal_a_bar_for_each_step() -> None:
         progress.update("scan", 12, 254)
         progress.update("mdns", 3)
         progress.update("scan", 254, 254)
-    last = written(output).rpartition("addresses looked at")[2]
+    last = written(output).rpartition("addresses scanned")[2]
     assert "━" in last
     assert "254 of 254" in last
-    assert "announcements heard" in last
+    assert "announcements received" in last
 
 
-def shown(progress: RunProgress, output: Console) -> list[str]:
+def displayed(progress: RunProgress, output: Console) -> list[str]:
     """Return what stands on the terminal at this moment."""
     aside = console(is_terminal=False, width=output.width)
     aside.print(progress._bars.get_renderable())
@@ -80,27 +80,27 @@ def test_something_moves_before_between_and_while_steps_wait() -> None:
     clock, output = Clock(), console(is_terminal=True)
     with RunProgress(output, clock, what="network report") as progress:
         clock.now_s = 0.7
-        (first,) = shown(progress, output)
+        (first,) = displayed(progress, output)
         progress.update("scan", 12, 254)
         clock.now_s = 1.9
-        waiting = shown(progress, output)
+        waiting = displayed(progress, output)
         progress.update("scan", 254, 254)
         clock.now_s = 4.2
-        between = shown(progress, output)
+        between = displayed(progress, output)
     assert "network report" in first
     assert first.endswith("0.7 s")
     assert waiting[0].endswith("1.9 s")
     assert waiting[1].endswith("12 of 254  1.2 s")
     assert between[0].endswith("4.2 s")
-    assert between[1].startswith("✓ addresses looked at")
+    assert between[1].startswith("✓ addresses scanned")
     assert between[1].endswith("254 of 254  1.2 s"), "what is finished counts no more"
 
 
-def test_a_long_wait_is_told_in_minutes() -> None:
+def test_a_long_wait_is_reported_in_minutes() -> None:
     clock, output = Clock(), console(is_terminal=True)
     with RunProgress(output, clock, what="network report") as progress:
         clock.now_s = 75.3
-        assert shown(progress, output)[0].endswith("1 min 15 s")
+        assert displayed(progress, output)[0].endswith("1 min 15 s")
 
 
 def test_fifty_columns_hold_what_is_done_and_for_how_long() -> None:
@@ -108,7 +108,7 @@ def test_fifty_columns_hold_what_is_done_and_for_how_long() -> None:
     with RunProgress(output, Clock(), what="network report") as progress:
         for step in ("interfaces", "scan", "mdns", "enrichment", "sources"):
             progress.update(step, 1000, 1024)
-        lines = shown(progress, output)
+        lines = displayed(progress, output)
     assert all(len(line) <= 50 for line in lines)
     assert all("1000 of 1024" in line and line.endswith("0.0 s") for line in lines[1:])
 

@@ -22,7 +22,7 @@ def read(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
-def test_a_printer_that_moved_is_told_from_one_that_is_off() -> None:
+def test_a_printer_that_moved_is_reported_from_one_that_is_off() -> None:
     rows = read(report_csv(small_venue(), "printers"))
     assert {row["name"]: (row["status"], row["isMoved"]) for row in rows} == {
         "Bar receipts": ("reachable", "false"),
@@ -31,7 +31,7 @@ def test_a_printer_that_moved_is_told_from_one_that_is_off() -> None:
     }
 
 
-def test_every_row_says_whose_it_is() -> None:
+def test_every_row_expected_whose_it_is() -> None:
     payload = small_venue()
     for table in tables_of(payload):
         rows = read(report_csv(payload, table))
@@ -48,10 +48,10 @@ def test_hosts_and_endpoints_are_all_there_with_their_numbers() -> None:
     endpoints = read(report_csv(payload, "endpoints"))
     assert [row["address"] for row in endpoints] == [each.address for each in payload.endpoints]
     assert [int(row["port"]) for row in endpoints] == [each.port for each in payload.endpoints]
-    told = {host.address: host.latency_ms for host in payload.network_map.hosts}
-    assert set(told) <= {row["address"] for row in hosts}
+    reported = {host.address: host.latency_ms for host in payload.network_map.hosts}
+    assert set(reported) <= {row["address"] for row in hosts}
     for row in hosts:
-        latency = told.get(row["address"])
+        latency = reported.get(row["address"])
         assert (float(row["latencyMs"]) if row["latencyMs"] else None) == latency
 
 
@@ -80,7 +80,7 @@ def test_what_strangers_wrote_is_one_plain_line_and_no_formula(
 
 @given(st.lists(st.lists(st.text(max_size=20), min_size=2, max_size=2), max_size=5))
 def test_any_text_is_read_back_as_one_cell(rows: list[list[str]]) -> None:
-    found = list(csv.reader(io.StringIO(csv_of(("a", "b"), rows), newline="")))
-    assert found[0] == ["a", "b"]
-    assert [len(row) for row in found[1:]] == [2] * len(rows)
-    assert not any(cell.startswith(("=", "+", "-", "@")) for row in found[1:] for cell in row)
+    actual = list(csv.reader(io.StringIO(csv_of(("a", "b"), rows), newline="")))
+    assert actual[0] == ["a", "b"]
+    assert [len(row) for row in actual[1:]] == [2] * len(rows)
+    assert not any(cell.startswith(("=", "+", "-", "@")) for row in actual[1:] for cell in row)

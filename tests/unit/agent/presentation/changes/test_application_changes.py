@@ -1,4 +1,4 @@
-"""What is said to have changed between two snapshots of a machine, and what is not."""
+"""What has changed between two snapshots of a machine, and what is not."""
 
 import pytest
 
@@ -21,12 +21,12 @@ BROKEN = Missing("collection-failed", "it took too long")
 ABSENT = Missing("not-applicable", "there is none")
 
 
-def told(before: ApplicationPayload, after: ApplicationPayload) -> list[tuple[str, str]]:
+def reported(before: ApplicationPayload, after: ApplicationPayload) -> list[tuple[str, str]]:
     return [(c.severity, c.sentence) for c in changes_between(before, after).changes]
 
 
-def said(before: Changes, after: Changes) -> list[tuple[str, str]]:
-    return told(changed(before), changed(after))
+def summary(before: Changes, after: Changes) -> list[tuple[str, str]]:
+    return reported(changed(before), changed(after))
 
 
 NOISE: Changes = {
@@ -45,7 +45,7 @@ def test_what_is_measured_wobbles() -> None:
         key: value for key, value in NOISE.items() if key.split(" ")[-1] in names or " " in key
     }
     assert len(noise) > 8
-    assert told(healthy("linux-till"), changed(noise)) == []
+    assert reported(healthy("linux-till"), changed(noise)) == []
 
 
 @pytest.mark.parametrize(
@@ -71,16 +71,16 @@ def test_what_the_machine_runs(
     key: str, before: str | bool, after: str | bool, sentence: str, severity: str
 ) -> None:
     names = {"service.timeSync.name": "systemd-timesyncd"} if "timeSync" in key else {}
-    assert said({key: before, **names}, {key: after, **names}) == [(severity, sentence)]
+    assert summary({key: before, **names}, {key: after, **names}) == [(severity, sentence)]
 
 
-def test_the_browser_is_told_by_its_own_name() -> None:
+def test_the_browser_is_reported_by_its_own_name() -> None:
     def agent(words: str) -> Changes:
         return {"browser.userAgent": f"Mozilla/5.0 (X11) AppleWebKit/537.36 {words}"}
 
-    assert said(agent("Chrome/142.0.0.0 Edg/142.0.1"), agent("Chrome/143.0.0.0 Edg/143.0.2")) == [
-        ("muted", "The browser of the kiosk is Edg 143.0.2; it was Edg 142.0.1.")
-    ]
+    assert summary(
+        agent("Chrome/142.0.0.0 Edg/142.0.1"), agent("Chrome/143.0.0.0 Edg/143.0.2")
+    ) == [("muted", "The browser of the kiosk is Edg 143.0.2; it was Edg 142.0.1.")]
 
 
 # ---------------------------------------------------------------------------- starts
@@ -92,10 +92,10 @@ def program(running: bool, started: str = "2026-11-16T04:01:00Z") -> Changes:
 
 
 def test_a_program_stops_and_starts() -> None:
-    assert said(program(True), program(False)) == [
+    assert summary(program(True), program(False)) == [
         ("bad", "The program bar is not running; it was running.")
     ]
-    assert said(program(False), program(True)) == [
+    assert summary(program(False), program(True)) == [
         ("good", "The program bar is running; it was not running.")
     ]
 
@@ -105,8 +105,8 @@ def after_s(seconds: float) -> str:
 
 
 def test_a_program_was_restarted_from_ten_seconds_on() -> None:
-    assert said(program(True), program(True, after_s(STARTED_MOVED_S - 0.001))) == []
-    assert said(program(True), program(True, after_s(STARTED_MOVED_S))) == [
+    assert summary(program(True), program(True, after_s(STARTED_MOVED_S - 0.001))) == []
+    assert summary(program(True), program(True, after_s(STARTED_MOVED_S))) == [
         (
             "muted",
             "The program bar was restarted: it has been running since 2026-11-16 04:01:10 UTC.",
@@ -116,8 +116,8 @@ def test_a_program_was_restarted_from_ten_seconds_on() -> None:
 
 def test_the_machine_was_restarted_from_a_minute_on() -> None:
     before: Changes = {"os.bootTime": after_s(0)}
-    assert said(before, {"os.bootTime": after_s(BOOT_MOVED_S - 0.001)}) == []
-    assert said(before, {"os.bootTime": after_s(BOOT_MOVED_S)}) == [
+    assert summary(before, {"os.bootTime": after_s(BOOT_MOVED_S - 0.001)}) == []
+    assert summary(before, {"os.bootTime": after_s(BOOT_MOVED_S)}) == [
         ("muted", "The machine was restarted: it has been running since 2026-11-16 04:02:00 UTC.")
     ]
 
@@ -126,16 +126,16 @@ def test_the_agent_was_restarted_from_a_minute_on() -> None:
     def up(seconds: float) -> Changes:
         return {"agent.uptimeSeconds": seconds}
 
-    assert said(up(5000), up(5000 - BOOT_MOVED_S + 0.001)) == []
-    ((severity, sentence),) = said(up(5000), up(5000 - BOOT_MOVED_S))
+    assert summary(up(5000), up(5000 - BOOT_MOVED_S + 0.001)) == []
+    ((severity, sentence),) = summary(up(5000), up(5000 - BOOT_MOVED_S))
     assert severity == "muted"
     assert sentence.startswith("The agent was restarted: it has been running since")
 
 
-def test_a_restart_of_the_machine_is_not_told_twice() -> None:
+def test_a_restart_of_the_machine_is_not_reported_twice() -> None:
     before: Changes = {"os.bootTime": after_s(0), "agent.uptimeSeconds": 5000}
     after: Changes = {"os.bootTime": after_s(900), "agent.uptimeSeconds": 50}
-    assert len(said(before, after)) == 1
+    assert len(summary(before, after)) == 1
 
 
 # ---------------------------------------------------------------------------- figures
@@ -148,25 +148,27 @@ def disk(used: float, free: int = 500 * GIB) -> Changes:
 @pytest.mark.parametrize("level", DISK_LEVELS)
 def test_a_disk_passes_a_level(level: float) -> None:
     below = level - DISK_MOVED
-    shown = f"{level * 100:.0f} %", f"{below * 100:.0f} %"
-    assert said(disk(below), disk(level)) == [
-        ("warn", f"The disk / is {shown[0]} full; it was {shown[1]}.")
+    displayed = f"{level * 100:.0f} %", f"{below * 100:.0f} %"
+    assert summary(disk(below), disk(level)) == [
+        ("warn", f"The disk / is {displayed[0]} full; it was {displayed[1]}.")
     ]
-    assert said(disk(level), disk(below)) == [
-        ("good", f"The disk / is {shown[1]} full; it was {shown[0]}.")
+    assert summary(disk(level), disk(below)) == [
+        ("good", f"The disk / is {displayed[1]} full; it was {displayed[0]}.")
     ]
-    assert said(disk(below - 0.005), disk(level - 0.001)) == []
-    assert said(disk(below + 0.001), disk(level)) == []
+    assert summary(disk(below - 0.005), disk(level - 0.001)) == []
+    assert summary(disk(below + 0.001), disk(level)) == []
 
 
-def test_a_disk_that_is_full_is_told_once() -> None:
+def test_a_disk_that_is_full_is_reported_once() -> None:
     nearly, full = disk(0.92, 8 * GIB), disk(0.98, GIB)
-    assert said(disk(0.5), full) == [("bad", "New: The disk / is full: 1 GiB of 931.3 GiB free.")]
-    assert said(nearly, full) == [("bad", "Worse: The disk / is full: 1 GiB of 931.3 GiB free.")]
-    assert said(full, nearly) == [
+    assert summary(disk(0.5), full) == [
+        ("bad", "New: The disk / is full: 1 GiB of 931.3 GiB free.")
+    ]
+    assert summary(nearly, full) == [("bad", "Worse: The disk / is full: 1 GiB of 931.3 GiB free.")]
+    assert summary(full, nearly) == [
         ("good", "Better: The disk / is nearly full: 8 GiB of 931.3 GiB free.")
     ]
-    assert said(full, disk(0.985, GIB // 2)) == []
+    assert summary(full, disk(0.985, GIB // 2)) == []
 
 
 def test_memory_was_taken_out_from_a_tenth_on() -> None:
@@ -174,20 +176,20 @@ def test_memory_was_taken_out_from_a_tenth_on() -> None:
         return {"hardware.memoryBytes": int(size)}
 
     size = 8 * GIB
-    assert said(fitted(size), fitted(size * (1 - MEMORY_MOVED) + GIB // 1000)) == []
-    assert said(fitted(size), fitted(size * (1 - MEMORY_MOVED))) == [
+    assert summary(fitted(size), fitted(size * (1 - MEMORY_MOVED) + GIB // 1000)) == []
+    assert summary(fitted(size), fitted(size * (1 - MEMORY_MOVED))) == [
         ("warn", "The installed memory is 7.2 GiB; it was 8 GiB.")
     ]
-    assert said(fitted(size), fitted(2 * size)) == [
+    assert summary(fitted(size), fitted(2 * size)) == [
         ("muted", "The installed memory is 16 GiB; it was 8 GiB.")
     ]
 
 
 def test_a_certificate_was_renewed_from_a_day_on() -> None:
     key = "network.service.tlsExpiresAt"
-    assert said({key: "2027-11-20T00:00:01Z"}, {key: "2027-11-21T00:00:00Z"}) == []
+    assert summary({key: "2027-11-20T00:00:01Z"}, {key: "2027-11-21T00:00:00Z"}) == []
     assert RENEWED_S == 86400
-    assert said({key: "2027-11-20T00:00:00Z"}, {key: "2027-11-21T00:00:00Z"}) == [
+    assert summary({key: "2027-11-20T00:00:00Z"}, {key: "2027-11-21T00:00:00Z"}) == [
         ("muted", "The service's certificate is valid until 2027-11-21 00:00:00 UTC.")
     ]
 
@@ -198,16 +200,16 @@ def test_a_certificate_was_renewed_from_a_day_on() -> None:
 def test_queues_and_name_servers_come_and_go() -> None:
     before: Changes = {"network.dnsServers": ("192.168.1.1", "9.9.9.9")}
     after: Changes = {"network.dnsServers": ("8.8.8.8", "192.168.1.1")}
-    assert said(before, after) == [
+    assert summary(before, after) == [
         ("warn", "The name server 9.9.9.9 was removed."),
         ("muted", "The name server 8.8.8.8 is new."),
     ]
-    assert said({"printqueue.queues": ("bar",)}, {"printqueue.queues": ABSENT}) == [
+    assert summary({"printqueue.queues": ("bar",)}, {"printqueue.queues": ABSENT}) == [
         ("warn", "The print queue bar was removed.")
     ]
 
 
-def test_what_could_not_be_read_was_not_looked_at() -> None:
+def test_what_could_not_be_read_was_not_checked() -> None:
     changes = changes_between(
         changed({"printqueue.queues": ("bar",)}), changed({"printqueue.queues": BROKEN})
     )
@@ -228,18 +230,18 @@ def test_a_finding_about_what_could_not_be_read_is_not_over() -> None:
 
 def test_links() -> None:
     wifi: Changes = {"enp1s0 interface.type": "wifi", "enp1s0 interface.wifiSsid": "Venue"}
-    assert said(wifi, {**wifi, "enp1s0 interface.wifiSsid": "Guests"}) == [
+    assert summary(wifi, {**wifi, "enp1s0 interface.wifiSsid": "Guests"}) == [
         ("warn", "The interface enp1s0 is on the Wi-Fi Guests; it was on Venue.")
     ]
     speed = "enp1s0 interface.speedMegabitsPerSecond"
-    slower = said({speed: 1000}, {speed: 100})
+    slower = summary({speed: 1000}, {speed: 100})
     assert ("warn", "The interface enp1s0 runs at 100 Mbit/s; it was 1000 Mbit/s.") in slower
-    assert ("warn", "The interface enp1s0 is no longer connected.") in said(
+    assert ("warn", "The interface enp1s0 is no longer connected.") in summary(
         {"enp1s0 interface.up": True}, {"enp1s0 interface.up": False}
     )
 
 
-def test_a_till_printer_that_was_unplugged_is_said() -> None:
+def test_a_till_printer_that_was_unplugged_is_changes() -> None:
     whole = healthy("linux-till")
     things = whole.snapshot.peripherals
     printer = next(t for t in things if any(f.value == "printer" for f in t.fields))
@@ -247,11 +249,11 @@ def test_a_till_printer_that_was_unplugged_is_said() -> None:
         update={"peripherals": tuple(each for each in things if each is not printer)}
     )
     less = whole.model_copy(update={"snapshot": snapshot})
-    ((severity, sentence),) = told(whole, less)
+    ((severity, sentence),) = reported(whole, less)
     assert (severity, sentence.split(" ")[-1]) == ("warn", "removed.")
     moved = printer.model_copy(update={"id": "usb-9-9"})
     replugged = snapshot.model_copy(update={"peripherals": (*snapshot.peripherals, moved)})
-    assert told(whole, whole.model_copy(update={"snapshot": replugged})) == []
+    assert reported(whole, whole.model_copy(update={"snapshot": replugged})) == []
 
 
 def test_a_snapshot_that_was_cut_makes_nothing_go() -> None:

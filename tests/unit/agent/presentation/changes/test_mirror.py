@@ -37,21 +37,21 @@ HOSTS = st.builds(
     reachability=st.sampled_from(("reachable", "unknown")),
     sources=st.sampled_from((("tcp",), ("mdns",), ("gateway", "tcp"), ("local",))),
 )
-PLACES = st.sampled_from(("192.168.1.52:9100", "192.168.1.61:9100", "[fd00::52]:631", "x", None))
+ENDPOINTS = st.sampled_from(("192.168.1.52:9100", "192.168.1.61:9100", "[fd00::52]:631", "x", None))
 PRINTERS = st.builds(
     printer,
     status=st.sampled_from(("reachable", "unreachable", "unknown")),
     reason=st.sampled_from(("fine", "Up; the printer reports: out of paper", None)),
     name=st.sampled_from(("bar", "door", "<b>")),
-    address=PLACES,
-    matched_endpoint=PLACES,
+    address=ENDPOINTS,
+    matched_endpoint=ENDPOINTS,
 )
 COMPLETENESS = st.sampled_from(("complete", "limited", "partial"))
 
 
 @st.composite
 def networks(draw: st.DrawFn) -> NetworkPayload:
-    found = network_map(tuple(draw(st.lists(HOSTS, max_size=6))))
+    actual = network_map(tuple(draw(st.lists(HOSTS, max_size=6))))
     links = draw(
         st.lists(
             st.builds(
@@ -63,7 +63,7 @@ def networks(draw: st.DrawFn) -> NetworkPayload:
             max_size=2,
         )
     )
-    sources = found.sources
+    sources = actual.sources
     if draw(st.booleans()):
         sources = sources.model_copy(update={"scan": SourceFailed(reason="cut")})
     by_id = {each.id: each for each in draw(st.lists(PRINTERS, max_size=3))}
@@ -72,7 +72,7 @@ def networks(draw: st.DrawFn) -> NetworkPayload:
     }  # fmt: skip
     return healthy_network(tuple(by_id.values())).model_copy(
         update={
-            "network_map": draw(st.sampled_from((found.model_copy(update=of_map), None))),
+            "network_map": draw(st.sampled_from((actual.model_copy(update=of_map), None))),
             "endpoints": (),
             "completeness": draw(COMPLETENESS),
             "limitations": draw(st.sampled_from(((), ("one",), ("one", "two")))),

@@ -1,4 +1,4 @@
-"""What is said to have changed between two network reports, and what is not."""
+"""What has changed between two network reports, and what is not."""
 
 from collections.abc import Callable
 
@@ -27,14 +27,14 @@ GONE_TO = {"status": "unreachable", "matched_endpoint": "192.168.1.61:9100"}
 def venue(**of_map: object) -> NetworkPayload:
     payload = healthy_network()
     assert payload.network_map
-    found = payload.network_map.model_copy(update=of_map)
-    return payload.model_copy(update={"network_map": found, "endpoints": ()})
+    actual = payload.network_map.model_copy(update=of_map)
+    return payload.model_copy(update={"network_map": actual, "endpoints": ()})
 
 
 def hosts() -> tuple[MapHost, ...]:
-    found = small_venue().network_map
-    assert found
-    return found.hosts
+    actual = small_venue().network_map
+    assert actual
+    return actual.hosts
 
 
 def without(tail: int) -> tuple[MapHost, ...]:
@@ -52,12 +52,12 @@ def sentences(before: NetworkPayload, after: NetworkPayload) -> list[str]:
     return [each.sentence for each in changes_between(before, after).changes]
 
 
-def told(before: NetworkPayload, after: NetworkPayload) -> Changes:
+def reported(before: NetworkPayload, after: NetworkPayload) -> Changes:
     return changes_between(before, after)
 
 
 def test_nothing_changed_between_a_report_and_itself() -> None:
-    changes = told(small_venue(), small_venue())
+    changes = reported(small_venue(), small_venue())
     assert (changes.changes, changes.not_compared) == ((), ())
     assert (changes.verdict, changes.severity) == ("Nothing changed.", "muted")
     assert changes.since == "2026-11-20T19:04:12.120Z"
@@ -121,7 +121,7 @@ def test_two_kinds_are_not_compared() -> None:
 def test_a_printer_is_otherwise(
     before: Printer, after: Printer, sentence: str, severity: str
 ) -> None:
-    (change,) = told(healthy_network((before,)), healthy_network((after,))).changes
+    (change,) = reported(healthy_network((before,)), healthy_network((after,))).changes
     assert (change.sentence, change.severity) == (sentence, severity)
 
 
@@ -143,26 +143,28 @@ def test_printers_come_and_go() -> None:
     assert sentences(both, one) == ["The printer door is no longer configured."]
 
 
-def test_a_printer_that_a_partial_report_lacks_was_not_looked_at() -> None:
+def test_a_printer_that_a_partial_report_lacks_was_not_checked() -> None:
     both = healthy_network((printer(), printer(name="door")))
     one = healthy_network((printer(),)).model_copy(update={"completeness": "partial"})
-    (change,) = told(both, one).changes
+    (change,) = reported(both, one).changes
     assert change.after == NOT_CHECKED
     assert change.sentence == "The printer door was not checked this time."
     none = healthy_network().model_copy(update={"printers": None})
-    assert told(healthy_network(), none).not_compared == ("Printers were not checked this time.",)
-    assert told(none, healthy_network()).not_compared == (
+    assert reported(healthy_network(), none).not_compared == (
+        "Printers were not checked this time.",
+    )
+    assert reported(none, healthy_network()).not_compared == (
         "Printers were not checked in the earlier report.",
     )
 
 
 def test_what_a_printer_complains_of_is_a_finding() -> None:
-    says = printer(reason="Reachable on port 631; the printer reports: out of paper")
+    expected_text = printer(reason="Reachable on port 631; the printer reports: out of paper")
     new = "New: The printer bar needs attention: out of paper."
     gone = "Resolved: The printer bar needs attention: out of paper."
-    calm, wanting = healthy_network((printer(),)), healthy_network((says,))
-    assert (sentences(calm, wanting), sentences(wanting, calm)) == ([new], [gone])
-    assert [c.severity for c in told(wanting, calm).changes] == ["good"]
+    normal, wanting = healthy_network((printer(),)), healthy_network((expected_text,))
+    assert (sentences(normal, wanting), sentences(wanting, normal)) == ([new], [gone])
+    assert [c.severity for c in reported(wanting, normal).changes] == ["good"]
 
 
 # ---------------------------------------------------------------------------- hosts
@@ -209,8 +211,8 @@ def test_another_device_at_an_address_is_not_the_same_host() -> None:
     ]
 
 
-def test_another_router_at_the_gateways_address_is_said() -> None:
-    (change,) = told(venue(), venue(hosts=instead(1, mac_address="00:26:ab:99:99:99"))).changes
+def test_another_router_at_the_gateways_address_is_changes() -> None:
+    (change,) = reported(venue(), venue(hosts=instead(1, mac_address="00:26:ab:99:99:99"))).changes
     assert change.severity == "warn"
     assert change.sentence == (
         "Another router answers at 192.168.1.1: 00:26:ab:99:99:99, before 00:26:ab:00:00:01."
@@ -221,58 +223,58 @@ def services(*ports: int) -> tuple[MapService, ...]:
     return tuple(MapService(port=port, source="tcp", reachable=True) for port in ports)
 
 
-def test_an_open_port_is_said() -> None:
+def test_an_open_port_is_changes() -> None:
     opened = venue(hosts=instead(41, services=services(22, 80, 443)))
-    (change,) = told(venue(), opened).changes
+    (change,) = reported(venue(), opened).changes
     assert change.severity == "warn"
     assert change.sentence == "till-2 (192.168.1.41) has opened ports 80, 443."
-    (change,) = told(opened, venue()).changes
+    (change,) = reported(opened, venue()).changes
     assert change.severity == "muted"
     assert change.sentence == "till-2 (192.168.1.41) no longer answers on ports 80, 443."
 
 
-def test_a_port_that_was_not_asked_before_is_not_newly_open() -> None:
-    found = venue().network_map
-    assert found
-    fewer = found.bounds.model_copy(update={"ports": (22,)})
+def test_a_port_that_was_not_queried_before_is_not_newly_open() -> None:
+    actual = venue().network_map
+    assert actual
+    fewer = actual.bounds.model_copy(update={"ports": (22,)})
     opened = instead(41, services=services(22, 80))
     assert sentences(venue(bounds=fewer), venue(hosts=opened)) == []
 
 
 def test_latency_and_what_announces_are_no_changes() -> None:
-    calm = instead(40, latency_ms=250.0, sources=("tcp", "mdns"))
-    assert sentences(venue(), venue(hosts=calm)) == []
+    normal = instead(40, latency_ms=250.0, sources=("tcp", "mdns"))
+    assert sentences(venue(), venue(hosts=normal)) == []
 
 
 FAILED = SourceFailed(reason="the scan was stopped")
 
 
-def _scan_failed(found: NetworkMap) -> dict[str, object]:
-    return {"sources": found.sources.model_copy(update={"scan": FAILED})}
+def _scan_failed(actual: NetworkMap) -> dict[str, object]:
+    return {"sources": actual.sources.model_copy(update={"scan": FAILED})}
 
 
 @pytest.mark.parametrize(
     "cut",
     [
-        lambda found: {"truncated": True},
-        lambda found: {"state": "cancelled"},
+        lambda actual: {"truncated": True},
+        lambda actual: {"state": "cancelled"},
         _scan_failed,
-        lambda found: {"interfaces": (link("eth0", "192.168.1.20"), link("eth1", "10.9.9.9"))[:1]},
+        lambda actual: {"interfaces": (link("eth0", "192.168.1.20"), link("eth1", "10.9.9.9"))[:1]},
     ],
 )
-def test_hosts_are_not_gone_where_nobody_looked(
+def test_hosts_are_not_gone_where_nobody_checked(
     cut: Callable[[NetworkMap], dict[str, object]],
 ) -> None:
-    found = venue().network_map
-    assert found
+    actual = venue().network_map
+    assert actual
     outside = host(7, "camera.lan", 554, network="10.9.9")
     links = (link("eth0", "192.168.1.20"), link("eth1", "10.9.9.9"))
     before = venue(hosts=(*hosts(), outside), interfaces=links)
-    after = venue(**{"hosts": hosts(), "interfaces": links, **cut(found)})
-    changes = told(before, after)
+    after = venue(**{"hosts": hosts(), "interfaces": links, **cut(actual)})
+    changes = reported(before, after)
     assert not [each for each in changes.changes if each.code == "host"]
     assert changes.not_compared == ("1 host of the earlier report was not checked this time.",)
-    back = told(after, before)
+    back = reported(after, before)
     assert not [each for each in back.changes if each.code == "host"]
     assert back.not_compared == ("1 host was not checked in the earlier report.",)
 
@@ -284,13 +286,13 @@ def test_a_report_that_is_less_than_complete_makes_nothing_go(completeness: str)
         "limitations": ("only half of the network was asked",),
         "failures": (Failure(step="scan", reason="cut"),) if completeness == "partial" else (),
     }
-    changes = told(venue(), venue(hosts=without(40)).model_copy(update=cut))
+    changes = reported(venue(), venue(hosts=without(40)).model_copy(update=cut))
     assert changes.changes == ()
     assert changes.verdict == "No change in what was compared."
     assert changes.not_compared == ("1 host of the earlier report was not checked this time.",)
 
 
-def test_a_machine_that_is_always_limited_can_tell_what_went() -> None:
+def test_a_machine_that_is_always_limited_can_report_what_went() -> None:
     def limited(payload: NetworkPayload, count: int) -> NetworkPayload:
         lines = (f"{count} addresses are excluded by the configuration",)
         return payload.model_copy(update={"completeness": "limited", "limitations": lines})
@@ -300,15 +302,15 @@ def test_a_machine_that_is_always_limited_can_tell_what_went() -> None:
     ]
 
 
-def test_what_is_announced_only_is_missed_where_nobody_listened() -> None:
-    found = venue().network_map
-    assert found
+def test_what_is_announced_only_is_missed_where_nobody_received() -> None:
+    actual = venue().network_map
+    assert actual
     speaker = host(90, "Bar speaker", 7000, mdns="_raop._tcp", sources=("mdns",))
     speaker = speaker.model_copy(update={"services": speaker.services[1:]})
-    deaf = found.sources.model_copy(update={"mdns": FAILED})
+    deaf = actual.sources.model_copy(update={"mdns": FAILED})
     assert not [
         each
-        for each in told(venue(hosts=(*hosts(), speaker)), venue(sources=deaf)).changes
+        for each in reported(venue(hosts=(*hosts(), speaker)), venue(sources=deaf)).changes
         if each.code == "host"
     ]
     assert sentences(venue(hosts=(*hosts(), speaker)), venue()) == [
@@ -323,11 +325,11 @@ def eth0(*addresses: str, gateways: tuple[str, ...] = ("192.168.1.1",)) -> Netwo
     return venue(interfaces=(link("eth0", *addresses, gateways=gateways),))
 
 
-def test_gateway_and_own_address_are_said() -> None:
+def test_gateway_and_own_address_are_changes() -> None:
     assert sentences(eth0("192.168.1.20"), eth0("192.168.1.44")) == [
         "This machine has the address 192.168.1.44 on eth0; it was 192.168.1.20."
     ]
-    changes = told(eth0("192.168.1.20"), eth0("192.168.1.20", gateways=("192.168.1.254",)))
+    changes = reported(eth0("192.168.1.20"), eth0("192.168.1.20", gateways=("192.168.1.254",)))
     assert [(c.sentence, c.severity) for c in changes.changes] == [
         ("The gateway on eth0 is 192.168.1.254; it was 192.168.1.1.", "warn")
     ]
@@ -347,7 +349,7 @@ def test_a_gateway_that_could_not_be_read_is_not_gone() -> None:
 
 def test_on_another_network_hosts_are_not_compared() -> None:
     away = venue(interfaces=(link("eth0", "10.0.0.20", gateways=("192.168.1.1",)),), hosts=())
-    changes = told(venue(interfaces=(link("eth0", "192.168.1.20"),)), away)
+    changes = reported(venue(interfaces=(link("eth0", "192.168.1.20"),)), away)
     network = next(each for each in changes.changes if each.code == "network")
     assert network.sentence == (
         "The machine is on another network: 10.0.0.0/24; it was on 192.168.1.0/24."
@@ -357,10 +359,10 @@ def test_on_another_network_hosts_are_not_compared() -> None:
 
 
 def test_a_source_that_works_again_is_good_news() -> None:
-    found = venue().network_map
-    assert found
-    failed = venue(sources=found.sources.model_copy(update={"mdns": FAILED}))
-    fine = venue(sources=found.sources.model_copy(update={"mdns": SourceSucceeded()}))
-    (change,) = told(failed, fine).changes
+    actual = venue().network_map
+    assert actual
+    failed = venue(sources=actual.sources.model_copy(update={"mdns": FAILED}))
+    fine = venue(sources=actual.sources.model_copy(update={"mdns": SourceSucceeded()}))
+    (change,) = reported(failed, fine).changes
     assert change.severity == "good"
     assert change.sentence.startswith("Resolved: Receiving announcements (mDNS) failed")

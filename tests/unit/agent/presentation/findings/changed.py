@@ -30,12 +30,12 @@ def changed(changes: Changes, name: str = "linux-till") -> ApplicationPayload:
 
     def taken(owner: str, fields: tuple[SnapshotField, ...]) -> tuple[SnapshotField, ...]:
         before = f"{owner} " if owner else ""
-        found = {field.key: field for field in fields}
+        actual = {field.key: field for field in fields}
         for key in [key for key in left if key.startswith(before)]:
             own = key.removeprefix(before)
             if owner or not key.startswith((*(f"{each} " for each in owners), "browser.")):
-                found[own] = field_of(own, left.pop(key))
-        return tuple(found.values())
+                actual[own] = field_of(own, left.pop(key))
+        return tuple(actual.values())
 
     def in_browser(field: BrowserField) -> BrowserField:
         if field.key not in left:
@@ -66,5 +66,5 @@ def field_of(key: str, value: Value | Missing) -> SnapshotField:
 def as_plain(key: str, value: Value | Missing) -> dict[str, object]:
     if isinstance(value, Missing):
         return {"key": key, "source": "x", "status": value.status, "reason": value.reason}
-    told = list(value) if isinstance(value, tuple) else value
-    return {"key": key, "source": "x", "status": "available", "value": told}
+    reported = list(value) if isinstance(value, tuple) else value
+    return {"key": key, "source": "x", "status": "available", "value": reported}

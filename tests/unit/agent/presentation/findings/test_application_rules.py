@@ -531,7 +531,7 @@ def test_the_worst_comes_first_and_many_things_of_a_rule_are_counted() -> None:
     assert [finding.severity for finding in findings] == ["bad", "bad", "muted"]
 
 
-def test_what_another_finding_explains_is_not_said() -> None:
+def test_what_another_finding_explains_is_not_changes() -> None:
     offline: Changes = {
         "enp1s0 interface.up": False,
         "wlo1 interface.addresses": ("169.254.8.1/16",),

@@ -14,7 +14,7 @@ PLATFORMS = {"linux-till": "linux", "mac": "darwin", "windows-back-office": "win
 
 
 @pytest.mark.parametrize("name", HEALTHY)
-def test_nothing_is_found_at_a_healthy_machine(name: str) -> None:
+def test_nothing_is_result_at_a_healthy_machine(name: str) -> None:
     assert findings_of(healthy(name)) == ()
     headline = headline_of(healthy(name))
     assert (headline.verdict, headline.severity) == ("No problem was found.", "good")
@@ -23,25 +23,25 @@ def test_nothing_is_found_at_a_healthy_machine(name: str) -> None:
 @pytest.mark.parametrize("name", HEALTHY)
 def test_the_snapshots_are_whole(name: str) -> None:
     payload = healthy(name)
-    told = {field.key for field in payload.snapshot.fields}
+    reported = {field.key for field in payload.snapshot.fields}
     sources = sources_for(PLATFORMS[name], ApplicationJob(5))
-    assert {key for each in sources if not each.in_browser for key in each.keys} <= told
+    assert {key for each in sources if not each.in_browser for key in each.keys} <= reported
     assert len(payload.browser_fields) == 34
     assert sum(field.status == "available" for field in payload.snapshot.fields) > 90
 
 
 @pytest.mark.parametrize("payload", [healthy_network(), healthy_network(printers=())])
-def test_nothing_is_found_in_a_healthy_network(payload: NetworkPayload) -> None:
+def test_nothing_is_result_in_a_healthy_network(payload: NetworkPayload) -> None:
     assert findings_of(payload) == ()
 
 
-def test_a_network_that_was_not_looked_at_is_not_judged() -> None:
-    """Network reports switched off, or of this machine alone: nobody looked for others."""
+def test_a_network_that_was_not_checked_is_not_judged() -> None:
+    """Network reports switched off, or of this machine alone: nobody checked others."""
     payload = healthy_network()
-    found = payload.network_map
-    assert found
-    own: tuple[MapHost, ...] = tuple(h for h in found.hosts if "local" in h.sources)
-    alone = found.model_copy(update={"hosts": own})
+    actual = payload.network_map
+    assert actual
+    own: tuple[MapHost, ...] = tuple(h for h in actual.hosts if "local" in h.sources)
+    alone = actual.model_copy(update={"hosts": own})
     device = {"scope": "device", "network_map": alone, "endpoints": (), "printers": None}
     assert findings_of(payload.model_copy(update=device)) == ()
     off = {**device, "network_map": None}

@@ -211,8 +211,10 @@ def test_strangers_words_stay_plain() -> None:
 
 
 @given(st.text(max_size=60), st.text(max_size=40))
-def test_any_reason_is_read(before: str, says: str) -> None:
-    findings = findings_of(with_printer("reachable", f"{before}; the printer reports: {says}"))
+def test_any_reason_is_read(before: str, expected_text: str) -> None:
+    findings = findings_of(
+        with_printer("reachable", f"{before}; the printer reports: {expected_text}")
+    )
     assert {finding.code for finding in findings} <= {"printer-needs-attention"}
     assert all(plain(s) == s for finding in findings for s in finding.sentences)
 
@@ -221,6 +223,6 @@ def test_any_reason_is_read(before: str, says: str) -> None:
 def test_each_word_of_a_printer_is_one_complaint_or_none(words: str) -> None:
     """The collector's own words: none falls apart, and what is low does not call anybody."""
     findings = findings_of(with_printer("reachable", f"Reachable; the printer reports: {words}"))
-    said = [sentence for finding in findings for sentence in finding.sentences]
+    summary = [sentence for finding in findings for sentence in finding.sentences]
     is_harmless = words.startswith(("low on", "asked to", "holds")) or "nearly" in words
-    assert said == ([] if is_harmless else [f"The printer bar needs attention: {words}."])
+    assert summary == ([] if is_harmless else [f"The printer bar needs attention: {words}."])

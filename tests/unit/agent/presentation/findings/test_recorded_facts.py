@@ -42,22 +42,22 @@ def test_a_queue_of_cups_that_is_stopped_with_jobs() -> None:
 
 
 def test_a_windows_till_with_a_worn_disk_and_an_empty_printer() -> None:
-    told = script.parse_sections(fixture("windows/machine.json"))
-    found = judged(
-        read_groups(machine.GROUPS, told),
+    reported = script.parse_sections(fixture("windows/machine.json"))
+    actual = judged(
+        read_groups(machine.GROUPS, reported),
         read_groups(devices.GROUPS, script.parse_sections(fixture("windows/devices.json"))),
     )
-    assert found["drive-doubtful"] == (
+    assert actual["drive-doubtful"] == (
         "The drive 0 (KINGSTON SA400S37120G) reports a warning (SMART).",
     )
-    (sentence,) = found["print-queue-stuck"]
+    (sentence,) = actual["print-queue-stuck"]
     assert sentence == (
         "The print queue EPSON TM-T20II Receipt is stuck: 1 job waits; the printer reports: out of"
         " paper."
     )
-    assert found["print-queue-stopped"] == ("The print queue Kitchen is offline.",)
-    assert "restart-pending" in found
-    assert "spooler-stopped" not in found
+    assert actual["print-queue-stopped"] == ("The print queue Kitchen is offline.",)
+    assert "restart-pending" in actual
+    assert "spooler-stopped" not in actual
 
 
 def test_a_windows_clock_that_follows_itself() -> None:
@@ -74,8 +74,8 @@ def test_drives_by_udisks_and_by_their_own_wear(tmp_path: Path) -> None:
         "sys/block/mmcblk0/device/life_time": "0x01 0x0b\n",
     }
     objects = parse_objects(fixture("linux/udisks.json"))
-    found = judged(drives.read_drives(NOW, plant(tmp_path, planted), lambda _: objects))
-    assert found == {
+    actual = judged(drives.read_drives(NOW, plant(tmp_path, planted), lambda _: objects))
+    assert actual == {
         "drive-failing": (
             "The drive sda (KINGSTON SA400S3) is failing according to its self-diagnosis (SMART).",
         ),
@@ -131,11 +131,11 @@ def test_an_update_that_waits_and_a_watchdog_that_bit(tmp_path: Path) -> None:
         {"run/reboot-required": "", "sys/class/watchdog/watchdog0/bootstatus": "32\n"},
     )
     fields = (operating_system.pending_reboot(root), operating_system.boot_reason(root))
-    found = judged(Reading((*fields, available("os.uptimeSeconds", "test", 7200))))
-    assert found["unclean-start"] == (
+    actual = judged(Reading((*fields, available("os.uptimeSeconds", "test", 7200))))
+    assert actual["unclean-start"] == (
         "The machine started 2 h ago after a reset by the watchdog, because it hung.",
     )
-    assert "restart-pending" in found
+    assert "restart-pending" in actual
 
 
 def test_a_hot_sensor_is_named(tmp_path: Path) -> None:
@@ -176,12 +176,12 @@ def test_a_watched_program_that_is_not_there() -> None:
 
 
 def test_a_weak_signal_of_the_kernel() -> None:
-    told = decode(fixture("linux/proc-net-wireless.txt")).replace("-56.", "-82.")
-    (signal,) = links.parse_signals(told).values()
+    reported = decode(fixture("linux/proc-net-wireless.txt")).replace("-56.", "-82.")
+    (signal,) = links.parse_signals(reported).values()
     fields = wireless_fields(Wireless("Venue", signal))
     up = available("interface.up", "test", True)
-    found = judged(Reading(interfaces=(InterfaceFields("wlan0", (up, *fields)),)))
-    assert found == {"wifi-weak": ("The Wi-Fi signal at wlan0 is weak: -82 dBm.",)}
+    actual = judged(Reading(interfaces=(InterfaceFields("wlan0", (up, *fields)),)))
+    assert actual == {"wifi-weak": ("The Wi-Fi signal at wlan0 is weak: -82 dBm.",)}
 
 
 def test_a_service_that_is_down() -> None:
@@ -249,7 +249,7 @@ def test_a_white_page_that_may_reach_nothing() -> None:
         ]
 
 
-def test_what_a_printer_complains_of_is_said_in_the_collectors_words() -> None:
+def test_what_a_printer_complains_of_is_changes_in_the_collectors_words() -> None:
     """The queue's rule and the network report's call the same complaint by the same words."""
     for reason in ("media-empty", "media-jam", "cover-open", "toner-empty", "output-area-full"):
         queue = Reading((available("printqueue.bar.reasons", "CUPS", (f"{reason}-error",)),))

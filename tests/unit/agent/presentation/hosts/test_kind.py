@@ -32,11 +32,11 @@ from tests.fixtures.payloads import host
 def test_evidence(
     name: str | None, ports: tuple[int, ...], announced: str | None, kind: HostKind
 ) -> None:
-    found = host(7, name, *ports, mdns=announced)
-    assert kind_of(found, is_matched=False, is_gateway=False) == kind
+    actual = host(7, name, *ports, mdns=announced)
+    assert kind_of(actual, is_matched=False, is_gateway=False) == kind
 
 
-def test_what_is_known_beats_what_is_guessed() -> None:
+def test_what_is_known_outranks_what_is_guessed() -> None:
     printer_like = host(7, "x", 9100)
     assert kind_of(printer_like, is_matched=False, is_gateway=True) == "router"
     local = host(7, "x", 9100, sources=("local", "tcp"))
@@ -45,9 +45,9 @@ def test_what_is_known_beats_what_is_guessed() -> None:
 
 
 def test_a_port_that_refused_is_no_evidence() -> None:
-    found = host(7, None, 9100)
-    refused = found.services[0].model_copy(update={"reachable": False})
-    silent = found.model_copy(update={"services": (refused,)})
+    actual = host(7, None, 9100)
+    refused = actual.services[0].model_copy(update={"reachable": False})
+    silent = actual.model_copy(update={"services": (refused,)})
     assert kind_of(silent, is_matched=False, is_gateway=False) == "unknown"
 
 
@@ -116,8 +116,8 @@ def test_who_shares_a_queue_is_no_printer() -> None:
     ],
 )
 def test_roles_and_models(announced: str, model: str | None, kind: HostKind) -> None:
-    found = host(7, "Android.local", 5000, mdns=announced)
-    assert judged(found, endpoint(5000, model=model, by=("mdns",))) == kind
+    actual = host(7, "Android.local", 5000, mdns=announced)
+    assert judged(actual, endpoint(5000, model=model, by=("mdns",))) == kind
 
 
 @pytest.mark.parametrize(
@@ -137,12 +137,12 @@ def test_pages(label: str, kind: HostKind) -> None:
     assert judged(host(7, None, 80), endpoint(80, label)) == kind
 
 
-def test_a_name_that_a_person_announces_is_no_page() -> None:
-    found = host(7, None, 80, mdns="_http._tcp")
-    assert judged(found, endpoint(80, "Camera and printer shop", by=("mdns", "scan"))) == "unknown"
+def test_a_name_that_a_user_announces_is_no_page() -> None:
+    actual = host(7, None, 80, mdns="_http._tcp")
+    assert judged(actual, endpoint(80, "Camera and printer shop", by=("mdns", "scan"))) == "unknown"
 
 
-def test_every_role_that_decides_is_one_that_collectors_tell() -> None:
+def test_every_role_that_decides_is_one_that_collectors_report() -> None:
     assert set(ROLES) <= COLLECTED_ROLES
     assert SHARED_QUEUE in COLLECTED_ROLES
 
@@ -157,6 +157,6 @@ def test_every_kind_has_words_an_icon_and_a_colour() -> None:
 
 
 def judged(
-    found: MapHost, *endpoints: Endpoint, is_matched: bool = False, is_gateway: bool = False
+    actual: MapHost, *endpoints: Endpoint, is_matched: bool = False, is_gateway: bool = False
 ) -> HostKind:
-    return kind_of(found, endpoints, is_matched=is_matched, is_gateway=is_gateway)
+    return kind_of(actual, endpoints, is_matched=is_matched, is_gateway=is_gateway)

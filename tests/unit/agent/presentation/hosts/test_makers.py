@@ -44,13 +44,13 @@ def test_makers(mac: str, maker: str) -> None:
     assert maker_of(mac) == maker
 
 
-def test_the_list_says_of_which_day_it_is() -> None:
+def test_the_list_expected_of_which_day_it_is() -> None:
     assert datetime.date.fromisoformat(registry().date) >= DATE
 
 
 @given(st.dictionaries(DIGITS, NAMES, max_size=40), st.sampled_from((6, 7, 9)))
 @settings(max_examples=examples(60))
-def test_every_block_is_found_from_its_first_address_to_its_last(
+def test_every_block_is_result_from_its_first_address_to_its_last(
     makers: dict[str, str], length: int
 ) -> None:
     blocks = {digits[:length]: name for digits, name in makers.items()}
@@ -65,10 +65,10 @@ def test_every_block_is_found_from_its_first_address_to_its_last(
 def test_any_file_is_read_or_refused(rest: bytes, count: int, mac: bytes) -> None:
     for packed in (rest, HEADER.pack(MAGIC, b"2026-10-24", count % 20) + rest):
         try:
-            found = Registry(packed)
+            actual = Registry(packed)
         except ValueError:
             continue
-        assert isinstance(found.maker_of(mac), str)
+        assert isinstance(actual.maker_of(mac), str)
 
 
 @given(st.text(max_size=40))

@@ -11,13 +11,13 @@ def test_printers_that_are_seen_are_named() -> None:
         return with_mac(host(tail, name, 9100), None), endpoint(9100, "x", model, ("scan",), tail)
 
     def seen(*printers: tuple[MapHost, Endpoint]) -> str:
-        found = venue(*(p[0] for p in printers), endpoints=tuple(p[1] for p in printers))
-        return printers_verdict(found)[0]
+        actual = venue(*(p[0] for p in printers), endpoints=tuple(p[1] for p in printers))
+        return printers_verdict(actual)[0]
 
     kitchen, bar = printer(50, "TM-T88VI"), printer(51, None, "bar")
     none, one = (
         "No printer is configured on this machine",
-        "seen on the network: TM-T88VI at 192.168.1.50",
+        "discovered on the network: TM-T88VI at 192.168.1.50",
     )
     assert seen() == f"{none}."
     assert seen(kitchen) == f"{none}; 1 {one}."
@@ -39,5 +39,5 @@ def test_an_address_is_only_shortened_in_its_own_network(elsewhere: str) -> None
 def test_what_is_set_up_is_what_counts() -> None:
     payload = small_venue()
     assert printers_verdict(payload)[0] == "3 printers: 1 unreachable, 1 moved, 1 reachable."
-    not_looked = payload.model_copy(update={"printers": None})
-    assert printers_verdict(not_looked)[0] == "Printers were not checked."
+    not_checked = payload.model_copy(update={"printers": None})
+    assert printers_verdict(not_checked)[0] == "Printers were not checked."

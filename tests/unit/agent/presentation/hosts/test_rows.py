@@ -32,13 +32,13 @@ def venue(*hosts: MapHost, endpoints: tuple[Endpoint, ...] = ()) -> NetworkPaylo
     return small_venue().model_copy(update=seen)
 
 
-def row_of(found: MapHost, *endpoints: Endpoint) -> HostRow:
-    (row,) = host_rows(venue(found, endpoints=endpoints))
+def row_of(actual: MapHost, *endpoints: Endpoint) -> HostRow:
+    (row,) = host_rows(venue(actual, endpoints=endpoints))
     return row
 
 
-def with_mac(found: MapHost, mac: str | None) -> MapHost:
-    return found.model_copy(update={"mac_address": mac})
+def with_mac(actual: MapHost, mac: str | None) -> MapHost:
+    return actual.model_copy(update={"mac_address": mac})
 
 
 def test_hosts_know_their_printers_matched_or_expected() -> None:
@@ -49,8 +49,8 @@ def test_hosts_know_their_printers_matched_or_expected() -> None:
 
 
 def test_a_host_is_called_what_people_call_it() -> None:
-    found = host(7, "fuchsia-1a2b.local", 8009, mdns="_googlecast._tcp.local.")
-    row = row_of(found, endpoint(8009, "Menu board", "Chromecast (screen)"))
+    actual = host(7, "fuchsia-1a2b.local", 8009, mdns="_googlecast._tcp.local.")
+    row = row_of(actual, endpoint(8009, "Menu board", "Chromecast (screen)"))
     assert (row.name, row.hostname) == ("Menu board", "fuchsia-1a2b")
     assert row.what == ("screen or kiosk", "Chromecast", "Seiko Epson")
     assert row.where == ("192.168.1.7", "fuchsia-1a2b", "00:26:ab:00:00:07")
@@ -80,18 +80,18 @@ def test_a_computer_is_not_called_by_what_it_shares() -> None:
     assert (row.name, row.model, row.kind) == ("till", "", "server")
 
 
-def test_a_role_is_told_once() -> None:
-    found = host(7, "x", 5000)
-    assert row_of(found, endpoint(5000, "Mini", "Google Home Mini (speaker)")).what[:2] == (
+def test_a_role_is_reported_once() -> None:
+    actual = host(7, "x", 5000)
+    assert row_of(actual, endpoint(5000, "Mini", "Google Home Mini (speaker)")).what[:2] == (
         "speaker", "Google Home Mini",
     )  # fmt: skip
     assert (
-        row_of(found, endpoint(5000, "Plug", "Eve Energy (outlet)")).model == "Eve Energy (outlet)"
+        row_of(actual, endpoint(5000, "Plug", "Eve Energy (outlet)")).model == "Eve Energy (outlet)"
     )
-    assert row_of(found, endpoint(5000, "Plug", "thermostat")).model == "thermostat"
+    assert row_of(actual, endpoint(5000, "Plug", "thermostat")).model == "thermostat"
 
 
-def test_a_page_that_tells_what_a_host_is_stands_for_its_model() -> None:
+def test_a_page_that_shows_what_a_host_is_is_for_its_model() -> None:
     row = row_of(host(7, None, 80), endpoint(80, "NETGEAR R7000P", by=("scan",)))
     assert row.what == ("network device", "NETGEAR R7000P", "Seiko Epson")
     assert row.services == ("web page (80)",)
@@ -107,22 +107,22 @@ def test_a_maker_that_the_model_names_is_not_repeated() -> None:
     assert (row.maker, row.what) == ("Seiko Epson", ("printer", "EPSON TM-T20III"))
 
 
-def test_how_old_the_list_of_makers_is_is_said_where_it_tells_one() -> None:
+def test_how_old_the_list_of_makers_is_is_changes_where_it_shows_one() -> None:
     assert registry().date in makers_note(host_rows(small_venue()))
     assert makers_note(host_rows(venue(with_mac(host(7, "x"), "02:00:00:00:00:01")))) == ""
 
 
-def test_what_tells_a_person_which_device_it_is() -> None:
-    def is_told(name: str | None, mac: str | None) -> bool:
+def test_what_shows_a_user_which_device_it_is() -> None:
+    def is_reported(name: str | None, mac: str | None) -> bool:
         return row_of(with_mac(host(7, name), mac)).is_recognisable
 
-    assert is_told("till", None)
-    assert is_told(None, "00:26:ab:00:00:01")
-    assert not is_told(None, "02:26:ab:00:00:01"), "randomised"
-    assert not is_told("3c2af4112233", None)
-    assert not is_told("BRN3C2AF4112233", None)
-    assert is_told("AXIS M1065-L - 3C2AF4112233", None)
-    assert not is_told(None, None)
+    assert is_reported("till", None)
+    assert is_reported(None, "00:26:ab:00:00:01")
+    assert not is_reported(None, "02:26:ab:00:00:01"), "randomised"
+    assert not is_reported("3c2af4112233", None)
+    assert not is_reported("BRN3C2AF4112233", None)
+    assert is_reported("AXIS M1065-L - 3C2AF4112233", None)
+    assert not is_reported(None, None)
     own = row_of(with_mac(host(7, None, sources=("local",)), "52:54:00:00:00:01"))
     assert (own.what, own.is_recognisable) == (("this machine",), True)
 
@@ -138,7 +138,7 @@ def test_this_machine_is_called_as_its_installation_is(install_id: str, name: st
     assert [row.name for row in rows] == [name, ""]
 
 
-def test_what_a_reader_looks_for_comes_first() -> None:
+def test_what_a_reader_needs_comes_first() -> None:
     unknown = (with_mac(host(n, None), None) for n in range(100, 140))
     made, named = host(60, None), host(50, "till")
     hosts = [*unknown, made, named, host(51, None, 9100), host(52, "x", sources=("local",))]

@@ -1,6 +1,6 @@
 import pytest
 
-from agent.presentation.hosts.services import SERVICES_SHOWN_MAX, describe_services
+from agent.presentation.hosts.services import SERVICES_LISTED_MAX, describe_services
 from agent.wire.payloads.network import Endpoint, MapService
 from collectors.network.mdns.browse import SERVICE_TYPES
 from collectors.network.scan import port_names
@@ -36,11 +36,11 @@ def endpoint(port: int, label: str) -> Endpoint:
         ((announced("_smb._tcp", 445, reached=None),), "shares files (445, announced only)"),
     ],
 )
-def test_services_in_words(services: tuple[MapService, ...], words: str) -> None:
+def test_services_with_descriptions(services: tuple[MapService, ...], words: str) -> None:
     assert ", ".join(describe_services(services)) == words
 
 
-def test_what_a_port_is_called_stands_beside_it_where_it_says_more() -> None:
+def test_what_a_port_is_called_is_beside_it_where_it_expected_more() -> None:
     web = (opened(80, "HTTP"), opened(443, "HTTPS"))
     titled = (endpoint(80, "RouterOS"), endpoint(443, "HTTPS"))
     assert describe_services(web, titled) == ("web page “RouterOS” (80)", "web page (443)")
@@ -69,12 +69,12 @@ def test_what_a_device_is_there_for_comes_first() -> None:
 
 
 def test_services_beyond_the_bound_are_counted() -> None:
-    shown = describe_services(tuple(opened(port, f"service {port}") for port in range(1, 101)))
-    assert len(shown) == SERVICES_SHOWN_MAX + 1
-    assert shown[-1] == f"and {100 - SERVICES_SHOWN_MAX} more"
+    displayed = describe_services(tuple(opened(port, f"service {port}") for port in range(1, 101)))
+    assert len(displayed) == SERVICES_LISTED_MAX + 1
+    assert displayed[-1] == f"and {100 - SERVICES_LISTED_MAX} more"
 
 
-def test_everything_that_is_asked_for_has_words() -> None:
+def test_everything_that_is_requested_has_words() -> None:
     for kind in SERVICE_TYPES:
         plain = kind.removeprefix("_").removesuffix("._tcp")
         assert describe_services((announced(kind),)) != (f"{plain} (1234)",), kind

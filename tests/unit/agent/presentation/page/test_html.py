@@ -105,12 +105,14 @@ def test_only_our_elements_and_attributes(payload: NetworkPayload | ApplicationP
 @pytest.mark.parametrize("payload", EVERY_PAYLOAD)
 def test_no_control_or_direction_character(payload: NetworkPayload | ApplicationPayload) -> None:
     page = report_page(payload)
-    found = {c for c in page if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}}
-    assert found == set()
+    actual = {c for c in page if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}}
+    assert actual == set()
 
 
 @pytest.mark.parametrize("payload", [hostile_network(), hostile_application()])
-def test_hostile_strings_are_shown_as_text(payload: NetworkPayload | ApplicationPayload) -> None:
+def test_hostile_strings_are_displayed_as_text(
+    payload: NetworkPayload | ApplicationPayload,
+) -> None:
     text = " ".join(" ".join(Page(report_page(payload)).data).split())
     for hostile in HOSTILE_STRINGS:
         assert plain(hostile) in text
@@ -145,7 +147,7 @@ def test_printers_come_first_with_their_reasons() -> None:
     assert "Moved to 192.168.1.61 (same MAC 00:26:ab:90:7e:03)" in page
 
 
-def test_what_a_reader_looks_for_is_shown_and_the_rest_is_folded() -> None:
+def test_what_a_reader_needs_is_displayed_and_the_rest_is_folded() -> None:
     page = report_page(large_venue(121))
     folded = page.partition("<h2>Hosts")[2].partition("<details>")[2]
     assert "<summary>81 further hosts</summary>" in folded
@@ -154,10 +156,10 @@ def test_what_a_reader_looks_for_is_shown_and_the_rest_is_folded() -> None:
     assert "<details>" not in report_page(small_venue())
 
 
-def test_a_host_is_shown_with_its_model_maker_and_services() -> None:
+def test_a_host_is_displayed_with_its_model_maker_and_services() -> None:
     text = " ".join(" ".join(Page(report_page(small_venue())).data).split())
-    for shown in ("screen or kiosk · Chromecast · Seiko Epson", "plays casts (8008)"):
-        assert shown in text.partition("Menu board made")[2][:100]
+    for displayed in ("screen or kiosk · Chromecast · Seiko Epson", "plays casts (8008)"):
+        assert displayed in text.partition("Menu board made")[2][:100]
 
 
 def test_the_map_is_left_out_where_there_is_none() -> None:
@@ -167,8 +169,8 @@ def test_the_map_is_left_out_where_there_is_none() -> None:
 
 def test_the_snapshot_shows_values_and_what_is_missing() -> None:
     page = report_page(application_snapshot())
-    for shown in ("58.4 GiB", "permission denied", "/dev/sda needs root", "Kiosk browser"):
-        assert shown in page
+    for displayed in ("58.4 GiB", "permission denied", "/dev/sda needs root", "Kiosk browser"):
+        assert displayed in page
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=120))

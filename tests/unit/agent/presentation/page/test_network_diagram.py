@@ -50,7 +50,7 @@ def test_printers_are_marked_and_called_by_their_own_name() -> None:
     assert nodes["till-1"].kind == "machine"
 
 
-def test_latency_is_shown() -> None:
+def test_latency_is_displayed() -> None:
     assert by_label(drawn(small_venue()))["Kitchen printer"].latency == "21 ms"
 
 
