@@ -8,9 +8,14 @@ from agent.presentation.findings.rule import Rule, Sighting
 from agent.presentation.printer_status import StatusWord, status_of
 from agent.wire.payloads.network import NetworkPayload, Printer
 
-_SAYS: Final = re.compile(r"\b[Tt]he (?:printer|spooler) reports: ([^;]+)")
+_SAYS: Final = re.compile(r"\b[Tt]he (?:printer|spooler) (?:reports|says): ([^;]+)")
+"""Older agents wrote "says"."""
 _HARMLESS: Final = re.compile(r"low on |asked to |holds new jobs|.* nearly ")
-_STOPPED: Final = ("the printer reports that it is stopped", "its queue is stopped on this machine")
+_STOPPED: Final = (
+    "the printer reports that it is stopped",
+    "the printer says that it is stopped",  # of older agents
+    "its queue is stopped on this machine",
+)
 
 
 def _with_status(payload: NetworkPayload, status: StatusWord) -> Iterator[Printer]:
