@@ -8,9 +8,14 @@ from agent.presentation.findings.rule import NoteRule, ProblemRule, Rule, Values
 from agent.presentation.printer_status import Status, described_name, status_of
 from agent.wire.payloads.network import NetworkPayload, Printer
 
-_QUOTED: Final = re.compile(r"\b[Tt]he (?:printer|spooler) reports: ([^;]+)")
+_QUOTED: Final = re.compile(r"\b[Tt]he (?:printer|spooler) (?:reports|says): ([^;]+)")
+"""Older agents wrote "says"."""
 _HARMLESS: Final = re.compile(r"low on |asked to |holds new jobs|.* nearly ")
-_STOPPED: Final = ("the printer reports that it is stopped", "its queue is stopped on this machine")
+_STOPPED: Final = (
+    "the printer reports that it is stopped",
+    "the printer says that it is stopped",  # of older agents
+    "its queue is stopped on this machine",
+)
 
 
 def _with_status(payload: NetworkPayload, status: Status) -> Iterator[Printer]:
