@@ -74,7 +74,7 @@ def failure_of(*command: str) -> str | None:
     except OSError as error:
         return f"{command[0]}: {error.strerror}"
     except subprocess.TimeoutExpired:
-        return f"{command[0]}: no result after {_WITHIN_S} s"
+        return f"{command[0]}: no end after {_WITHIN_S} s"
     if done.returncode == 0:
         return None
     said = (done.stderr or done.stdout).decode(errors="replace").split("\n")

@@ -232,7 +232,7 @@ class Player:
                 check=False, timeout=WITHIN_S, env=ENVIRONMENT,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise Failure(f"{title}: no result after {WITHIN_S} s") from None
+            raise Failure(f"{title}: no end after {WITHIN_S} s") from None
         output = done.stdout + done.stderr
         require(title, done.returncode, case.exit_code, output)
         pattern = re.sub(r"\{([a-z]\w*)\}", lambda name: self.values[name[1]], case.output)
