@@ -99,10 +99,9 @@ async def _device(page: Page, told: dict[str, Any], till: Any) -> None:
     told["said"] = []
     for status in ("received", "running"):
         await till.acknowledge(request["requestId"], status)
-        words = {"received": "taken", "running": "running"}[status]
         said = "document.getElementById('announced')"
         told["said"].append(
-            await page.until(f"{said}.textContent.includes('{words}') && {said}.textContent")
+            await page.until(f"{said}.textContent.includes('{status}') && {said}.textContent")
         )
     await till.submit(NETWORK, requestId=request["requestId"])
     told["said"].append(
