@@ -150,7 +150,7 @@ def test_a_password_is_asked_for_twice(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["add", "ada", "--role", "owner"], "no e-mail address"),
+        (["add", "ada", "--role", "owner"], "is not an e-mail address"),
         (["add", "ada@example.com", "--role", "owner"], "no terminal for a password prompt"),
         (["add", "a@b", "--role", "owner", "--password-file", "/nonexistent/x"], "cannot read"),
         (["add", "a@b", "--role", "owner", "--location", ""], "a location id has"),
