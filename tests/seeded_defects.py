@@ -102,9 +102,9 @@ class Copy:
         )
         if not done.returncode:
             return None
-        found = FIRST_FAILURE.search(done.stdout)
-        if found is not None:
-            return found[1]
+        result = FIRST_FAILURE.search(done.stdout)
+        if result is not None:
+            return result[1]
         sys.exit(f"pytest ended with {done.returncode}:\n{done.stdout}{done.stderr}")
 
 
@@ -165,24 +165,24 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    asked = _arguments()
-    rows = selected(asked.rows)
-    if asked.list:
+    request = _arguments()
+    rows = selected(request.rows)
+    if request.list:
         for number, defect in rows:
             print(f"{number:3}  {defect.kind}: {defect.what}  ({defect.file})")
         return 0
-    found: Counter[str] = Counter()
+    results: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="seeded-defects-") as folder:
         copy = Copy(Path(folder).resolve())
         for number, defect in rows:
-            outcome = search(copy, defect, only_hints=asked.hints)
-            found[outcome.size or "not caught"] += 1
+            outcome = search(copy, defect, only_hints=request.hints)
+            results[outcome.size or "not caught"] += 1
             where = "" if outcome.was_hinted or outcome.size is None else ", not in the hint"
             print(f"{number:3}  {defect.kind}: {defect.what}")
             print(f"     {outcome.size or 'NOT CAUGHT'}{where}  {outcome.test}", flush=True)
-    counts = ", ".join(f"{count} {size}" for size, count in found.items())
+    counts = ", ".join(f"{count} {size}" for size, count in results.items())
     print(f"{len(rows)} defects: {counts}")
-    return 1 if found["not caught"] else 0
+    return 1 if results["not caught"] else 0
 
 
 if __name__ == "__main__":

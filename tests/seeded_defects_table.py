@@ -303,8 +303,8 @@ DEFECTS: Final = (
     Defect(
         "rollup", "a refund is counted in the hour of its sale",
         "controlplane/merchant/contributions.py",
-        "found.add(HourRollup, given_back.hour_key, hour)",
-        "found.add(HourRollup, sold.hour_key, hour)",
+        "contributions.add(HourRollup, given_back.hour_key, hour)",
+        "contributions.add(HourRollup, sold.hour_key, hour)",
         "tests/unit/controlplane/figures/test_recount.py",
     ),
     Defect(

@@ -42,14 +42,14 @@ def run(options: argparse.Namespace) -> int:
 def _forget(file: PrinterMemory, memory: Memory, wanted: str | None) -> None:
     """Forget a printer, so that the next report accepts the device at its address."""
     ids = [each.id for each in memory.printers]
-    found = [id_ for id_ in ids if wanted in (id_, id_.partition(":")[2])]
-    if len(found) != 1:
+    results = [id_ for id_ in ids if wanted in (id_, id_.partition(":")[2])]
+    if len(results) != 1:
         known = ", ".join(ids) or "none"
         raise AgentError(f"name one printer to forget. Known printers: {known}")
-    if not file.write(memory.without(found[0])):
-        raise StateError(f"{found[0]} could not be forgotten")
+    if not file.write(memory.without(results[0])):
+        raise StateError(f"{results[0]} could not be forgotten")
     sys.stdout.write(
-        f"{found[0]} is forgotten: the next report accepts the device at its address\n"
+        f"{results[0]} is forgotten: the next report accepts the device at its address\n"
     )
 
 
@@ -70,13 +70,13 @@ def _show(screen: Screen, memory: Memory) -> None:
         ],
     )
     for waiting in memory.replacements:
-        found = waiting.printer
+        result = waiting.printer
         screen.blank()
         screen.paragraph(
-            f"{found.id}: since {_when(waiting.since)} another device answers there"
-            f" ({', '.join(filter(None, (found.model, _mark(found))))}). If it has replaced the"
+            f"{result.id}: since {_when(waiting.since)} another device answers there"
+            f" ({', '.join(filter(None, (result.model, _mark(result))))}). If it has replaced the"
             f" printer:"
-            f" `venue-agent printers forget {found.id}`",
+            f" `venue-agent printers forget {result.id}`",
             "warn",
         )
 

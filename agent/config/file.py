@@ -103,12 +103,12 @@ def review(
     from agent.config.review import review_of  # rarely needed
 
     read = _read(Config, path, environment)
-    found = review_of(read.tree)
+    result = review_of(read.tree)
     try:
         validate(read.tree, Config)
     except ValidationError as error:
-        found = chain(error.issues, found)
-    return read.problems(found)
+        result = chain(error.issues, result)
+    return read.problems(result)
 
 
 def place_of(

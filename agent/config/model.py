@@ -397,13 +397,13 @@ class Config(LocalConfig):
 
 def sections_of(model: type[Section]) -> dict[str, type[Section]]:
     """Return the tables of a model by name; for an array of tables, the model of one table."""
-    found: dict[str, type[Section]] = {}
+    results: dict[str, type[Section]] = {}
     for name, field in model.model_fields.items():
         candidates = (field.annotation, *get_args(field.annotation))
         for kind in candidates:
             if isinstance(kind, type) and issubclass(kind, Section):
-                found[name] = kind
-    return found
+                results[name] = kind
+    return results
 
 
 def is_text(annotation: object) -> bool:

@@ -43,13 +43,13 @@ def secrets_in_configuration(text: str) -> Iterator[str]:
     for line in text.split("\n"):
         # Text before the last "@" that begins like a URL contains a user.
         before, at, host = line.rpartition("@")
-        if at and (found := _PROXY.fullmatch(before) or _URL.search(before)):
-            yield from userinfo_of(f"{found[2].lstrip(_BLANKS_AND_QUOTES)}@{host}")
+        if at and (result := _PROXY.fullmatch(before) or _URL.search(before)):
+            yield from userinfo_of(f"{result[2].lstrip(_BLANKS_AND_QUOTES)}@{host}")
 
 
 def _without_proxy(line: str) -> str:
-    found = _PROXY.fullmatch(line)
-    return line if found is None else found[1] + _proxy_value(found[2])
+    match = _PROXY.fullmatch(line)
+    return line if match is None else match[1] + _proxy_value(match[2])
 
 
 def _proxy_value(value: str) -> str:

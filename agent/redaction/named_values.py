@@ -79,8 +79,8 @@ def named_values_in(text: str) -> Iterator[str]:
 
 def names_a_secret(key: str) -> bool:
     """Return whether ``key`` is the name of a secret."""
-    found = None if key in _WORKING_DIRECTORIES else _NAME.search(f"{key}=")
-    return found is not None and _is_secret(found)
+    result = None if key in _WORKING_DIRECTORIES else _NAME.search(f"{key}=")
+    return result is not None and _is_secret(result)
 
 
 def _without_assigned(text: str) -> str:
@@ -179,5 +179,5 @@ def _begins_a_line(text: str, at: int) -> bool:
 
 
 def _find(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.search(text, at)
-    return found.start() if found else len(text)
+    match = pattern.search(text, at)
+    return match.start() if match else len(text)

@@ -80,8 +80,8 @@ def updated(memory: Memory, facts: NetworkFacts, now: datetime) -> Memory:
     new = {id_: _merged(before.get(id_), each) for id_, each in seen.items()}
     waiting = _replacements(memory, facts, now)
     for each in facts.strangers:
-        if (found := waiting.get(each.id)) is not None and _has_replaced(found, now):
-            new.setdefault(each.id, replace(found.printer, replaced_at=found.since))
+        if (result := waiting.get(each.id)) is not None and _has_replaced(result, now):
+            new.setdefault(each.id, replace(result.printer, replaced_at=result.since))
     return Memory(
         tuple((before | new).values())[-PRINTERS_MAX:],
         tuple(each for id_, each in waiting.items() if id_ in before and id_ not in new),
@@ -91,12 +91,12 @@ def updated(memory: Memory, facts: NetworkFacts, now: datetime) -> Memory:
 def _replacements(memory: Memory, facts: NetworkFacts, now: datetime) -> dict[str, Replacement]:
     """Return the devices that may have replaced a printer, also those that are off now."""
     waiting = {each.printer.id: each for each in memory.replacements}
-    for id_, found in _by_id(facts.strangers).items():
+    for id_, match in _by_id(facts.strangers).items():
         was = waiting.get(id_)
-        if was is not None and _is_same(was.printer, found):
-            waiting[id_] = Replacement(_merged(was.printer, found), was.since, was.reports + 1)
+        if was is not None and _is_same(was.printer, match):
+            waiting[id_] = Replacement(_merged(was.printer, match), was.since, was.reports + 1)
         else:
-            waiting[id_] = Replacement(found, now.isoformat(timespec="seconds"))
+            waiting[id_] = Replacement(match, now.isoformat(timespec="seconds"))
     return waiting
 
 

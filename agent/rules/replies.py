@@ -82,8 +82,8 @@ def retry_after_s(value: str | None, now: datetime) -> float | None:
     text = value.strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])
-    moment = http_date(text)
-    return None if moment is None else max(0.0, (moment - now).total_seconds())
+    timestamp = http_date(text)
+    return None if timestamp is None else max(0.0, (timestamp - now).total_seconds())
 
 
 def http_date(value: str | None) -> datetime | None:
@@ -91,10 +91,10 @@ def http_date(value: str | None) -> datetime | None:
     if not value:
         return None
     try:
-        moment = email.utils.parsedate_to_datetime(value)
+        at_time = email.utils.parsedate_to_datetime(value)
     except (ValueError, OverflowError):
         return None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return at_time.replace(tzinfo=UTC) if at_time.tzinfo is None else at_time
 
 
 def _problem(body: bytes) -> Problem:

@@ -31,23 +31,23 @@ def moment_of(value: str | datetime) -> datetime:
 
 
 def _read(text: str) -> datetime:
-    found = _FORM.fullmatch(text) if len(text) <= LENGTH_MAX else None
-    if found is None:
+    result = _FORM.fullmatch(text) if len(text) <= LENGTH_MAX else None
+    if result is None:
         raise ValueError("is not an ISO 8601 date-time")
-    hour, minute, second = (int(found[name] or 0) for name in ("hour", "minute", "second"))
+    hour, minute, second = (int(result[name] or 0) for name in ("hour", "minute", "second"))
     later = timedelta()
     # 24:00 is the end of a day, :60 a leap second (ISO 8601, RFC 3339).
     if (hour, minute, second) == (24, 0, 0):
         hour, later = 0, timedelta(days=1)
     elif second == 60:
         second, later = 59, timedelta(seconds=1)
-    decimals = (found["decimals"] or "")[:MICROSECOND_DIGITS].ljust(MICROSECOND_DIGITS, "0")
+    decimals = (result["decimals"] or "")[:MICROSECOND_DIGITS].ljust(MICROSECOND_DIGITS, "0")
     try:
-        moment = datetime(
-            int(found["year"]), int(found["month"]), int(found["day"]), hour, minute, second,
-            int(decimals), _zone(found),
+        timestamp = datetime(
+            int(result["year"]), int(result["month"]), int(result["day"]), hour, minute, second,
+            int(decimals), _zone(result),
         )  # fmt: skip
-        return moment + later
+        return timestamp + later
     except (ValueError, OverflowError) as error:
         raise ValueError(f"is not a date-time that exists: {error}") from None
 

@@ -92,18 +92,18 @@ class _Collection:
 
     def _read_machine(self) -> None:
         self._run.progress("interfaces", 0, 1)
-        gathered, read = self._gathered, self._sources
-        gathered.os_version = self._guarded("os-version", read.read_os_version, lambda _: None)
-        gathered.interfaces_state = SourceState("succeeded")
-        gathered.local = self._guarded(
+        collected, read = self._gathered, self._sources
+        collected.os_version = self._guarded("os-version", read.read_os_version, lambda _: None)
+        collected.interfaces_state = SourceState("succeeded")
+        collected.local = self._guarded(
             "interfaces", read.read_local_network, self._without_interfaces
         )
-        if not gathered.local.in_use:
-            gathered.limitations.append(NO_NETWORK)
+        if not collected.local.in_use:
+            collected.limitations.append(NO_NETWORK)
         if self._job.device_only:
-            gathered.selection = select_own_addresses(gathered.local.interfaces)
+            collected.selection = select_own_addresses(collected.local.interfaces)
         else:
-            gathered.selection = self._select()
+            collected.selection = self._select()
         self._run.progress("interfaces", 1, 1)
 
     def _without_interfaces(self, reason: str) -> LocalNetwork:
@@ -123,8 +123,8 @@ class _Collection:
         )
 
     def _discover(self) -> None:
-        gathered = self._gathered
-        discoveries = Discoveries(gathered.local.own_addresses)
+        facts = self._gathered
+        discoveries = Discoveries(facts.local.own_addresses)
         scan = in_background(partial(self._scan, discoveries))
         mdns = in_background(self._browse)
         # These two take longest. The others are imported while they run.
@@ -132,16 +132,16 @@ class _Collection:
         printers = in_background(self._read_printers)
         questions = in_background(partial(self._ask, discoveries))
         self._store_printers(printers)
-        gathered.mdns = self._result("mdns", mdns, _failed_browse)
+        facts.mdns = self._result("mdns", mdns, _failed_browse)
         self._set_queues(discoveries)
         self._checkpoint()
-        gathered.scan = self._result("scan", scan, _failed_scan)
+        facts.scan = self._result("scan", scan, _failed_scan)
         self._checkpoint()
         self._contact_printers(discoveries)
         snmp = in_background(self._ask_snmp)
         self._retry_print_ports(discoveries)
         discoveries.complete()
-        gathered.macs = self._neighbours()
+        facts.macs = self._neighbours()
         self._store_answers(questions, snmp)
 
     def _store_printers(self, printers: "Future[KnownPrinters]") -> None:
@@ -181,8 +181,8 @@ class _Collection:
         )
         gathered.limitations += limitations
         if targets:
-            found = self._connect_to(targets, discoveries, lambda _: ScanFindings())
-            gathered.scan = merge(gathered.scan, found, targets)
+            result = self._connect_to(targets, discoveries, lambda _: ScanFindings())
+            gathered.scan = merge(gathered.scan, result, targets)
 
     def _retry_print_ports(self, discoveries: Discoveries) -> None:
         """Try printers' ports again that did not answer: another till may hold them."""
@@ -196,9 +196,9 @@ class _Collection:
             if self._run.cancelled:
                 break
             before = {host.address: host for host in gathered.scan.hosts}
-            found = self._connect_to(targets, discoveries, _failed_scan, tries=1)
-            gathered.scan = merge(gathered.scan, found)
-            gathered.add_attempt(targets, before, found)
+            match = self._connect_to(targets, discoveries, _failed_scan, tries=1)
+            gathered.scan = merge(gathered.scan, match)
+            gathered.add_attempt(targets, before, match)
 
     def _connect_to(
         self,

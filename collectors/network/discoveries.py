@@ -67,17 +67,17 @@ class Discoveries:
         """Add an open port, to which a connection was made at ``contacted_s`` (monotonic).
 
         ``connection`` is that connection. It is closed here unless the port is asked at once."""
-        found = OpenPort(address, port, contacted_s=contacted_s, connection=connection)
+        result = OpenPort(address, port, contacted_s=contacted_s, connection=connection)
         with self._lock:
             if (address, port) in self._seen or (port == IPP_PORT and address in self.own):
-                found.close()
+                result.close()
                 return
             self._seen.add((address, port))
             waits = port == IPP_PORT and self._queues is None
             if waits or not self._is_asking:
-                found.close()
-                found = replace(found, connection=None)
-            (self._waiting if waits else self._ports).append(found)
+                result.close()
+                result = replace(result, connection=None)
+            (self._waiting if waits else self._ports).append(result)
 
     def set_queues(self, queues: Mapping[tuple[str, int], Queues]) -> None:
         """Release the IPP ports, with these queues."""
@@ -122,10 +122,10 @@ class Discoveries:
         """Return the ports that are new since the last time."""
         with self._lock:
             taken, self._ports = self._ports, []
-        found = ((each, (self._queues or {}).get((each.address, each.port))) for each in taken)
+        results = ((each, (self._queues or {}).get((each.address, each.port))) for each in taken)
         return tuple(
             replace(each, queues=known.announced, own_queues=known.own) if known else each
-            for each, known in found
+            for each, known in results
         )
 
     def take_waiting(self) -> tuple[OpenPort, ...]:

@@ -151,7 +151,7 @@ def _is_truncated(gathered: Gathered) -> bool:
 def _limitations(
     gathered: Gathered, announced: Announced, hosts: tuple[Host, ...], job: NetworkJob
 ) -> tuple[str, ...]:
-    said = [
+    texts = [
         *gathered.limitations,
         *gathered.selection.limitations,
         *gathered.scan.limitations,
@@ -161,5 +161,7 @@ def _limitations(
     ]
     if len(hosts) > job.max_hosts:
         left_out = len(hosts) - job.max_hosts
-        said.append(f"{left_out} of {len(hosts)} hosts were left out: max_hosts is {job.max_hosts}")
-    return tuple(dict.fromkeys(said))
+        texts.append(
+            f"{left_out} of {len(hosts)} hosts were left out: max_hosts is {job.max_hosts}"
+        )
+    return tuple(dict.fromkeys(texts))

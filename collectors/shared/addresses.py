@@ -103,13 +103,13 @@ def is_beyond(address: str, networks: Sequence[Network]) -> bool:
 
 def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
     """Return the networks and single addresses among ``texts``, whatever else is left out."""
-    found: list[Network] = []
+    results: list[Network] = []
     for text in texts:
         try:
-            found.append(ipaddress.ip_network(text, strict=False))
+            results.append(ipaddress.ip_network(text, strict=False))
         except ValueError:
             continue
-    return tuple(found)
+    return tuple(results)
 
 
 def _port(text: str) -> int | None:

@@ -65,10 +65,10 @@ def _wait_s(session: Session, subject: str, now: datetime) -> int:
         .order_by(SignInFailure.failed_at.desc())
         .limit(FAILURES_MAX)
     )
-    found = session.scalars(query).all()
-    if len(found) < FAILURES_MAX:
+    results = session.scalars(query).all()
+    if len(results) < FAILURES_MAX:
         return 0
-    return max(1, math.ceil((found[-1] + WINDOW - now).total_seconds()))
+    return max(1, math.ceil((results[-1] + WINDOW - now).total_seconds()))
 
 
 def _delete(session: Session, positions: Sequence[int]) -> None:
@@ -82,11 +82,11 @@ def _subject(kind: str, value: str) -> str:
 def network_of(address: str) -> str:
     """Return the network of one client: an IPv4 address, or a /64 of IPv6."""
     try:
-        found = ipaddress.ip_address(address)
+        result = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if found.version == 4:
-        return str(found)
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(ipaddress.ip_network((found, 64), strict=False))
+    if result.version == 4:
+        return str(result)
+    if result.ipv4_mapped is not None:
+        return str(result.ipv4_mapped)
+    return str(ipaddress.ip_network((result, 64), strict=False))

@@ -114,18 +114,20 @@ def _devices(session: Session, states: store.StoredStates) -> dict[At, list[Devi
     is_broken = (Device.severity == "bad") & (Device.priority != Priority.REVOKED)
     conditions: list[ColumnElement[bool]] = [Device.priority.in_(OFFLINE) | is_broken]
     conditions += [Device.instance_id.in_(step) for step in in_steps(instances)]
-    found: dict[int, Device] = {}
+    results: dict[int, Device] = {}
     for condition in conditions:
-        found |= {each.position: each for each in session.scalars(select(Device).where(condition))}
+        results |= {
+            each.position: each for each in session.scalars(select(Device).where(condition))
+        }
     by_location: defaultdict[At, list[Device]] = defaultdict(list)
-    for each in found.values():
+    for each in results.values():
         by_location[each.organization_id, each.location_id].append(each)
     return by_location
 
 
 def _counts(session: Session, at: Collection[At]) -> dict[At, tuple[int, int]]:
     """Return how many devices are bound at these locations, and how many of them are online."""
-    found: dict[At, tuple[int, int]] = {}
+    matches: dict[At, tuple[int, int]] = {}
     location = (Device.organization_id, Device.location_id)
     for step in in_steps(sorted(at)):
         query = (
@@ -134,10 +136,10 @@ def _counts(session: Session, at: Collection[At]) -> dict[At, tuple[int, int]]:
             .group_by(*location, Device.priority)
         )
         for organization_id, location_id, priority, count in session.execute(query):
-            total, online = found.get((organization_id, location_id), (0, 0))
+            total, online = matches.get((organization_id, location_id), (0, 0))
             online += count if priority in ONLINE else 0
-            found[organization_id, location_id] = (total + count, online)
-    return found
+            matches[organization_id, location_id] = (total + count, online)
+    return matches
 
 
 def _describe(

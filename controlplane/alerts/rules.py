@@ -134,8 +134,8 @@ def evaluate(
 
     def step(key: Key, value: Value, *, may_fire: bool = True) -> ConditionState:
         before = states.get(key, NO_STATE)
-        state, found = advance(key, before, value, now, rules, may_fire=may_fire)
-        transitions.extend(found)
+        state, result = advance(key, before, value, now, rules, may_fire=may_fire)
+        transitions.extend(result)
         if not state.is_disposable(now):
             kept[key] = state
         return state

@@ -22,15 +22,15 @@ STATE_COLUMNS = frozenset(each.name for each in fields(ConditionState)) - {"chan
 
 def read_states(session: Session) -> StoredStates:
     """Return the states of all conditions, by location."""
-    found: StoredStates = {}
+    results: StoredStates = {}
     for row in session.scalars(select(AlertState)):
         condition: Condition = row.condition  # type: ignore[assignment]
         key = Key(UUID(row.instance) if row.instance else None, condition)
         values = {name: getattr(row, name) for name in STATE_COLUMNS}
         changes = tuple(datetime.fromisoformat(each) for each in row.changes)
-        states = found.setdefault((row.organization_id, row.location_id), {})
+        states = results.setdefault((row.organization_id, row.location_id), {})
         states[key] = ConditionState(**values, changes=changes)
-    return found
+    return results
 
 
 def write_states(

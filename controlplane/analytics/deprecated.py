@@ -11,16 +11,16 @@ from controlplane.operation.context import RequestContext
 
 def chart(context: RequestContext, body: messages.FiguresQuery) -> messages.Chart:
     """Return the hours of a period."""
-    asked = question(context, body)
-    return messages.Chart.model_construct(windows=asked.windows, currencies=buckets_part(asked))
+    request = question(context, body)
+    return messages.Chart.model_construct(windows=request.windows, currencies=buckets_part(request))
 
 
 def sales(context: RequestContext, body: messages.NarrowedQuery) -> messages.Sales:
     """Return the figures of a period, and the net of the period before."""
-    asked = question(context, body)
-    before = {each.currency: each.figures.net_cents for each in figures_part(asked.previous)}
+    query = question(context, body)
+    before = {each.currency: each.figures.net_cents for each in figures_part(query.previous)}
     return messages.Sales(
-        windows=asked.windows,
+        windows=query.windows,
         currencies=tuple(
             messages.CurrencySales(
                 currency=each.currency,
@@ -28,7 +28,7 @@ def sales(context: RequestContext, body: messages.NarrowedQuery) -> messages.Sal
                 previous_net_cents=(previous := before.get(each.currency, 0)),
                 delta_percent=percent(each.figures.net_cents - previous, previous),
             )
-            for each in figures_part(asked)
+            for each in figures_part(query)
         ),
     )
 
@@ -75,13 +75,13 @@ def venues(context: RequestContext, body: messages.NarrowedQuery) -> messages.Ve
 
 def venue_pulse(context: RequestContext, body: messages.LocationQuery) -> messages.Pulse:
     """Return the number of orders by weekday and hour."""
-    found = pulse(pulse_facts(context, place(context, body.location_id)))
+    result = pulse(pulse_facts(context, place(context, body.location_id)))
     return messages.Pulse(
         venues=(
             messages.VenueActivity(
-                location_id=found.location_id,
-                activity_complete=found.activity_complete,
-                activity=found.activity,
+                location_id=result.location_id,
+                activity_complete=result.activity_complete,
+                activity=result.activity,
             ),
         )
     )

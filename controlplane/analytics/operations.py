@@ -9,13 +9,13 @@ from controlplane.operation.context import RequestContext
 
 def dashboard(context: RequestContext, body: messages.FiguresQuery) -> messages.Dashboard:
     """Return figures of a period and of the period before, with items, trading days and hours."""
-    asked = question(context, body)
-    current = parts.period(asked)
+    request = question(context, body)
+    current = parts.period(request)
     return messages.Dashboard.model_construct(
-        financial=messages.Financial(current=current, previous=parts.period(asked.previous)),
-        financial_items=parts.items_part(asked),
-        financial_trading=parts.trading_part(asked),
-        buckets=parts.buckets_part(asked),
+        financial=messages.Financial(current=current, previous=parts.period(request.previous)),
+        financial_items=parts.items_part(request),
+        financial_trading=parts.trading_part(request),
+        buckets=parts.buckets_part(request),
         windows=current.windows,
         coverage=tuple(
             messages.CurrencyCoverage(currency=each.currency, coverage=each.figures.coverage)
@@ -28,9 +28,9 @@ def financial_summary(
     context: RequestContext, body: messages.FiguresQuery
 ) -> messages.FinancialSummary:
     """Return figures, methods, locations and hours of a period and of the period before."""
-    asked = question(context, body)
+    query = question(context, body)
     return messages.FinancialSummary(
-        current=parts.summary_period(asked), previous=parts.summary_period(asked.previous)
+        current=parts.summary_period(query), previous=parts.summary_period(query.previous)
     )
 
 

@@ -19,13 +19,13 @@ def period(question: Question) -> messages.FiguresPeriod:
 
 
 def summary_period(question: Question) -> messages.SummaryPeriod:
-    found = buckets(question.places, question.reader.hours(question.stretches))
+    result = buckets(question.places, question.reader.hours(question.stretches))
     return messages.SummaryPeriod(
         windows=question.windows,
         currencies=tuple(
             CurrencySummary.model_construct(
                 **{name: getattr(each, name) for name in CurrencyFigures.model_fields},
-                buckets=tuple(found.get(each.currency, ())),
+                buckets=tuple(result.get(each.currency, ())),
             )
             for each in figures_part(question)
         ),
@@ -33,20 +33,20 @@ def summary_period(question: Question) -> messages.SummaryPeriod:
 
 
 def buckets_part(question: Question) -> tuple[messages.CurrencyBuckets, ...]:
-    found = buckets(question.places, question.reader.hours(question.stretches))
+    match = buckets(question.places, question.reader.hours(question.stretches))
     # Without validation: there may be tens of thousands.
     return tuple(
         messages.CurrencyBuckets.model_construct(
-            currency=currency, buckets=tuple(found.get(currency, ()))
+            currency=currency, buckets=tuple(match.get(currency, ()))
         )
-        for currency in sorted({place.currency for place in question.places} | set(found))
+        for currency in sorted({place.currency for place in question.places} | set(match))
     )
 
 
 def items_part(question: Question) -> tuple[messages.CurrencyItems, ...]:
     sums = question.reader.items(question.stretches)
     articles = question.reader.articles({each for part in sums.values() for each in part})
-    found = {currency: items(part.items(), articles) for currency, part in sums.items()}
+    results = {currency: items(part.items(), articles) for currency, part in sums.items()}
     return tuple(
         messages.CurrencyItems(
             currency=currency,
@@ -54,17 +54,17 @@ def items_part(question: Question) -> tuple[messages.CurrencyItems, ...]:
             omitted_count=each.omitted,
             omitted_net_cents=each.omitted_net,
         )
-        for currency, each in sorted(found.items())
+        for currency, each in sorted(results.items())
     )
 
 
 def trading_part(question: Question) -> tuple[messages.CurrencyTrading, ...]:
-    found = trading(question.reader.trading(question.stretches))
+    value = trading(question.reader.trading(question.stretches))
     return tuple(
         messages.CurrencyTrading(
             currency=currency,
             trading_revenue_cents=sum(day.trading_revenue_cents for day in days),
             days=tuple(days),
         )
-        for currency, days in sorted(found.items())
+        for currency, days in sorted(value.items())
     )

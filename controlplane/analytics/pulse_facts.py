@@ -62,7 +62,7 @@ def _net(
     context: RequestContext, place: Place, hour: int, counts: Callable[[datetime], bool]
 ) -> dict[str, int]:
     """Return the net of a local hour by currency, limited to times that ``counts`` accepts."""
-    found: defaultdict[str, int] = defaultdict(int)
+    results: defaultdict[str, int] = defaultdict(int)
     day = hour // HOURS
     for start, end in intervals(place.clock.zone, day, day):
         sold = select(Sale.currency, Sale.initiated_at, Sale.total).where(
@@ -79,7 +79,7 @@ def _net(
             Refund.local_hour == hour,
         )
         for query in (sold, given_back):
-            for currency, moment, amount in context.session.execute(query):
-                if moment is not None and counts(moment):
-                    found[currency] += amount
-    return dict(found)
+            for currency, timestamp, amount in context.session.execute(query):
+                if timestamp is not None and counts(timestamp):
+                    results[currency] += amount
+    return dict(results)

@@ -43,10 +43,10 @@ class Question:
 
 def question(context: RequestContext, body: FiguresQuery) -> Question:
     """Return the query. Raises a refusal for a foreign location or invalid dates."""
-    asked = PeriodAsked(body.period, body.first, body.last)
+    request = PeriodAsked(body.period, body.first, body.last)
     own = place(context, body.location_id)
     places = [own] if body.location_mode == "single" else visible_places(context)
-    days = days_of(context, places, asked)
+    days = days_of(context, places, request)
     types: Collection[str] | None = None
     if isinstance(body, NarrowedQuery) and body.payment_types is not None:
         types = frozenset(body.payment_types)

@@ -41,10 +41,10 @@ class Stretch:
 
 
 def stretches(days: Mapping[Place, Days]) -> list[Stretch]:
-    found: defaultdict[Days, list[int]] = defaultdict(list)
-    for place, asked in days.items():
-        found[asked].append(place.position)
-    return [Stretch(asked, tuple(locations)) for asked, locations in found.items()]
+    results: defaultdict[Days, list[int]] = defaultdict(list)
+    for place, request in days.items():
+        results[request].append(place.position)
+    return [Stretch(request, tuple(locations)) for request, locations in results.items()]
 
 
 class Reader:
@@ -56,22 +56,22 @@ class Reader:
         self._types = types
 
     def ledger(self, asked: Iterable[Stretch]) -> dict[tuple[int, str], Movements]:
-        found: defaultdict[tuple[int, str], Movements] = defaultdict(Movements)
+        matches: defaultdict[tuple[int, str], Movements] = defaultdict(Movements)
         names = self._method_names()
         for stretch in asked:
             key: tuple[str, ...] = ("location", "currency", "payment_type", "payment_method")
             for location, currency, kind, method, *sums in self._sum(
                 rollup_tables.DayRollup, key, stretch
             ):
-                movements = found[location, currency].by_method
+                movements = matches[location, currency].by_method
                 name = MethodKey(kind, names.get(method))
                 movements[name] = plus(movements.get(name, DaySums()), DaySums(*sums))
             key = ("location", "currency", "unit")
             for location, currency, unit, *sold in self._sum(
                 rollup_tables.UnitRollup, key, stretch
             ):
-                found[location, currency].units[unit] = UnitSums(*sold)
-        return dict(found)
+                matches[location, currency].units[unit] = UnitSums(*sold)
+        return dict(matches)
 
     def hours(self, asked: Iterable[Stretch]) -> Iterator[HourRow]:
         """Yield the hours with movements, of all types of payment, by location and hour."""
@@ -87,26 +87,26 @@ class Reader:
 
     def trading(self, asked: Iterable[Stretch]) -> list[DayRow]:
         """Return the days of all locations together, in order."""
-        found: defaultdict[tuple[int, str], HourSums] = defaultdict(HourSums)
+        result: defaultdict[tuple[int, str], HourSums] = defaultdict(HourSums)
         for stretch in asked:
             for day, currency, *sums in self._sum(
                 rollup_tables.DayRollup, ("day", "currency"), stretch, TRADED
             ):
                 part = HourSums(**dict(zip(TRADED, sums, strict=True)))
-                found[day, currency] = plus(found[day, currency], part)
-        return [(*key, *sums) for key, sums in sorted(found.items())]
+                result[day, currency] = plus(result[day, currency], part)
+        return [(*key, *sums) for key, sums in sorted(result.items())]
 
     def items(self, asked: Iterable[Stretch]) -> dict[str, dict[int, ItemSums]]:
         """Return the sums of each snapshot, by currency."""
-        found: defaultdict[str, dict[int, ItemSums]] = defaultdict(dict)
+        match: defaultdict[str, dict[int, ItemSums]] = defaultdict(dict)
         for stretch in asked:
             for rollup, days in self._pieces(stretch.days):
                 some = Stretch(days, stretch.locations)
                 key = ("currency", "snapshot")
                 for currency, snapshot, *sums in self._sum(rollup, key, some):
-                    known = found[currency].get(snapshot, ItemSums())
-                    found[currency][snapshot] = plus(known, ItemSums(*sums))
-        return dict(found)
+                    known = match[currency].get(snapshot, ItemSums())
+                    match[currency][snapshot] = plus(known, ItemSums(*sums))
+        return dict(match)
 
     def days(
         self, asked: Iterable[Stretch], columns: Sequence[str]

@@ -36,17 +36,17 @@ def entries(
 
 
 def _conditions(filters: AuditFilters) -> list[ColumnElement[bool]]:
-    found: list[ColumnElement[bool]] = []
+    results: list[ColumnElement[bool]] = []
     if filters.by:
         name = func.lower(AuditEntry.actor_name).contains(filters.by.lower(), autoescape=True)
-        found.append(or_(name, AuditEntry.credential_hint == filters.by.removeprefix("…")))
+        results.append(or_(name, AuditEntry.credential_hint == filters.by.removeprefix("…")))
     if filters.area:
-        found.append(AuditEntry.operation.startswith(f"{filters.area}.", autoescape=True))
+        results.append(AuditEntry.operation.startswith(f"{filters.area}.", autoescape=True))
     if filters.since is not None:
-        found.append(AuditEntry.at >= filters.since)
+        results.append(AuditEntry.at >= filters.since)
     if filters.before is not None:
-        found.append(AuditEntry.position < filters.before)
-    return found
+        results.append(AuditEntry.position < filters.before)
+    return results
 
 
 def _cut(query: Select[AuditEntry], limit: int | None) -> Select[AuditEntry]:

@@ -18,14 +18,14 @@ CSV_COLUMNS: Final = tuple(AuditRecord.__pydantic_fields__)
 
 
 def show(options: argparse.Namespace) -> int:
-    found = in_database(options, lambda session: _records(session, options))
+    result = in_database(options, lambda session: _records(session, options))
     if options.json:
-        print_json(found)
+        print_json(result)
     elif options.csv:
-        write_exactly(csv_of(CSV_COLUMNS, [tuple(to_plain(each).values()) for each in found]))
+        write_exactly(csv_of(CSV_COLUMNS, [tuple(to_plain(each).values()) for each in result]))
     else:
         print_records(
-            found,
+            result,
             {
                 "when (UTC)": lambda entry: f"{entry.at:%Y-%m-%d %H:%M:%S}",
                 "who": _actor,

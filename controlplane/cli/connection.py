@@ -50,14 +50,14 @@ def device_of(client: OperationsClient, text: str) -> UUID:
 def device_named(text: str, devices: Sequence[Device]) -> Device:
     """Return the only device with this name or start of an id. Raises CommandError."""
     word = text.casefold()
-    found = {
+    results = {
         device.instance_id: device
         for device in devices
         if device.legacy_install_id.casefold() == word
         or (word and str(device.instance_id).startswith(word))
     }
     hint = "`venue-control devices --search TEXT` searches names, locations and ids."
-    return only_match(text, found, "device", hint)
+    return only_match(text, results, "device", hint)
 
 
 def report_of(client: OperationsClient, text: str) -> UUID:
@@ -76,15 +76,15 @@ def report_of(client: OperationsClient, text: str) -> UUID:
                 f" {ID_START_MIN} characters",
                 "`venue-control reports` lists the reports.",
             ) from error
-    found: dict[UUID, UUID] = {}
+    matches: dict[UUID, UUID] = {}
     with Progress() as progress:
         devices = client.devices()[0]
         for number, device in enumerate(devices, 1):
             progress.show(f"searching report {start}: {number} of {len(devices)} devices")
             newest = client.device(DeviceDetailRequest(instance_id=device.instance_id)).reports
             ids = (each.report_id for each in newest)
-            found |= {each: each for each in ids if str(each).startswith(start)}
-    return only_match(text, found, "report", "Use the whole id for a report that is not recent.")
+            matches |= {each: each for each in ids if str(each).startswith(start)}
+    return only_match(text, matches, "report", "Use the whole id for a report that is not recent.")
 
 
 def reports_since(

@@ -137,10 +137,12 @@ def _add(
 def _moment(text: str, zone: str) -> datetime:
     """Read ISO 8601. Without an offset, it is in the location's time zone."""
     try:
-        moment = datetime.fromisoformat(text)
+        timestamp = datetime.fromisoformat(text)
     except ValueError as error:
         raise UsageError(f"{text!r} is not a date and time such as 2026-12-01T06:00") from error
-    return (moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(zone))).astimezone(UTC)
+    return (timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=ZoneInfo(zone))).astimezone(
+        UTC
+    )
 
 
 def _described(session: Session, organization_id: str, now: datetime) -> list[str]:

@@ -166,10 +166,10 @@ def _user(session: Session, options: argparse.Namespace) -> User:
 
 
 def _member(session: Session, options: argparse.Namespace) -> Membership:
-    found = session.get(Membership, (_user(session, options).id, options.organization))
-    if found is None:
+    result = session.get(Membership, (_user(session, options).id, options.organization))
+    if result is None:
         raise CommandError(f"{options.email} is not a member of {options.organization}")
-    return found
+    return result
 
 
 def _new_password(options: argparse.Namespace) -> str:

@@ -71,8 +71,8 @@ def seconds_of(retry_after: str | None, now: datetime | None = None) -> float | 
     if text.isascii() and text.isdecimal():
         return float(text)
     try:
-        moment = parsedate_to_datetime(text)
+        timestamp = parsedate_to_datetime(text)
     except (ValueError, TypeError):
         return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
+    timestamp = timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
+    return max(0.0, (timestamp - (now or datetime.now(UTC))).total_seconds())

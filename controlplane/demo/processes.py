@@ -90,7 +90,7 @@ def wait_for(poll: Callable[[], Found | None], process: Process, failure: str) -
     """Poll until there is a result. Raises CommandError with ``failure`` if the process ends."""
     deadline = time.monotonic() + START_WITHIN_S
     while time.monotonic() < deadline and process.poll() is None:
-        if (found := poll()) is not None:
-            return found
+        if (result := poll()) is not None:
+            return result
         time.sleep(POLL_S)
     raise CommandError(failure)

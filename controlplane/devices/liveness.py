@@ -106,7 +106,7 @@ def _misplaced(
         .where(Device.priority.in_(NOT_ONLINE))
         .distinct()
     )
-    found: dict[int, DeviceRow] = {}
+    results: dict[int, DeviceRow] = {}
     never_seen = datetime.min.replace(tzinfo=now.tzinfo)
     for organization_id, location_id, priority in groups:
         schedule = by_location[organization_id, location_id]
@@ -121,8 +121,8 @@ def _misplaced(
             if not with_windows:
                 continue
             query = query.where(Device.instance_id.in_(with_windows))
-        found |= {row.position: row for row in session.execute(query)}
-    return found.values()
+        results |= {row.position: row for row in session.execute(query)}
+    return results.values()
 
 
 def _priority(device: DeviceRow, schedule: Schedule, now: datetime, window: timedelta) -> int:

@@ -23,13 +23,13 @@ def buckets(places: Iterable[Place], rows: Iterable[HourRow]) -> dict[str, list[
     """Return the buckets of each currency, in the order of ``rows``."""
     ids = {place.position: place.location_id for place in places}
     dates: dict[int, str] = {}
-    found: defaultdict[str, list[Bucket]] = defaultdict(list)
+    results: defaultdict[str, list[Bucket]] = defaultdict(list)
     for location, hour, currency, gross, discount, sales, refund, refunds, undone in rows:
         day = hour // HOURS
         if (local_date := dates.get(day)) is None:
             local_date = dates[day] = date_of(day).isoformat()
         sale = gross - discount
-        found[currency].append(
+        results[currency].append(
             {
                 "locationId": ids[location],
                 "localDate": local_date,
@@ -43,20 +43,20 @@ def buckets(places: Iterable[Place], rows: Iterable[HourRow]) -> dict[str, list[
                 "refundCount": refunds,
             }
         )
-    return found
+    return results
 
 
 def trading(rows: Iterable[DayRow]) -> dict[str, list[TradingDay]]:
     """Return the days with sales, by currency, in the order of ``rows``."""
-    found: defaultdict[str, list[TradingDay]] = defaultdict(list)
+    matches: defaultdict[str, list[TradingDay]] = defaultdict(list)
     for day, currency, *columns in rows:
         sums = HourSums(*columns)
         if sums.sale_count:
-            found[currency].append(
+            matches[currency].append(
                 TradingDay(
                     local_date=date_of(day).isoformat(),
                     trading_revenue_cents=sums.gross - sums.discount - sums.undone,
                     sale_count=sums.sale_count,
                 )
             )
-    return found
+    return matches

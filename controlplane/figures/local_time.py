@@ -62,19 +62,19 @@ def hour_of(moment: datetime, zone: tzinfo) -> int:
 def intervals(zone: tzinfo, from_day: int, to_day: int) -> tuple[Interval, ...]:
     """Return the moments at which clocks show one of these days, in order; none for a day that
     was left out."""
-    found: list[Interval] = []
+    results: list[Interval] = []
     began: datetime | None = None
     opens, ends = _turns(zone, from_day), _turns(zone, to_day + 1)
     is_open = is_over = False
-    for moment in sorted({*opens, *ends}):
-        is_open ^= moment in opens
-        is_over ^= moment in ends
+    for timestamp in sorted({*opens, *ends}):
+        is_open ^= timestamp in opens
+        is_over ^= timestamp in ends
         if is_open and not is_over:
-            began = began or moment
+            began = began or timestamp
         elif began is not None:
-            found.append((began, moment))
+            results.append((began, timestamp))
             began = None
-    return tuple(found)
+    return tuple(results)
 
 
 def offsets(
@@ -108,13 +108,13 @@ def _turns(zone: tzinfo, day: int) -> frozenset[datetime]:
 
 def _changes(zone: tzinfo, start: datetime, end: datetime) -> list[datetime]:
     """Return the timestamps in between at which the offset changes."""
-    found = []
+    matches = []
     while start < end:
         step = min(start + STEP, end)
         if _offset(zone, start) != _offset(zone, step):
-            found.append(_first_with(zone, start, step))
+            matches.append(_first_with(zone, start, step))
         start = step
-    return [change for change in found if change < end]
+    return [change for change in matches if change < end]
 
 
 def _first_with(zone: tzinfo, before: datetime, after: datetime) -> datetime:

@@ -100,9 +100,9 @@ class RefundFacts:
 
 def of_sale(place: Place, sale: SaleFacts, articles: Mapping[int, SoldArticle]) -> Contributions:
     """Return what a completed sale adds. ``articles`` are by snapshot."""
-    found, money = Contributions(), sale.money
+    result, money = Contributions(), sale.money
     discount = money.gross - money.total
-    found.add(HourRollup, place.hour_key, HourSums(money.gross, discount, 1))
+    result.add(HourRollup, place.hour_key, HourSums(money.gross, discount, 1))
     is_missing = sale.lines is None
     sums = DaySums(
         gross=money.gross,
@@ -116,39 +116,39 @@ def of_sale(place: Place, sale: SaleFacts, articles: Mapping[int, SoldArticle]) 
         missing_count=int(is_missing),
         missing_amount=money.total if is_missing else 0,
     )
-    found.add(DayRollup, place.day_key, sums)
+    result.add(DayRollup, place.day_key, sums)
     if sale.lines is None:
-        found.add_item(place, NO_SNAPSHOT, ItemSums(gross=money.gross, discount=discount))
+        result.add_item(place, NO_SNAPSHOT, ItemSums(gross=money.gross, discount=discount))
     for line in sale.lines or ():
         article = articles[line.snapshot]
         quantity = milli(line.quantity, article.exponent)
         unit_key = (*place.place_of_day, place.payment_type, article.unit or NO_UNIT)
-        found.add(UnitRollup, unit_key, UnitSums(quantity, 1))
+        result.add(UnitRollup, unit_key, UnitSums(quantity, 1))
         item = ItemSums(quantity, 1, line.gross, line.discount + line.share)
-        found.add_item(place, line.snapshot, item)
-    return found
+        result.add_item(place, line.snapshot, item)
+    return result
 
 
 def of_unresolved(place: Place, amount: int) -> Contributions:
     """Return what an unresolved order adds. It is counted, but not part of any figure."""
-    found = Contributions()
+    match = Contributions()
     sums = DaySums(unresolved_count=1, unresolved_amount=amount)
-    found.add(DayRollup, place.day_key, sums)
-    return found
+    match.add(DayRollup, place.day_key, sums)
+    return match
 
 
 def of_refund(sold: Place, given_back: Place | None, refund: RefundFacts) -> Contributions:
     """Return what a refund adds. ``given_back`` None means that its date is unknown."""
-    found = Contributions()
-    found.add(HourRollup, sold.hour_key, HourSums(undone=refund.goods))
-    found.add(DayRollup, sold.day_key, DaySums(undone=refund.goods))
+    contributions = Contributions()
+    contributions.add(HourRollup, sold.hour_key, HourSums(undone=refund.goods))
+    contributions.add(DayRollup, sold.day_key, DaySums(undone=refund.goods))
     if given_back is None:
         amount = refund.goods + refund.fee + refund.tip
         undated = DaySums(undated_count=1, undated_amount=amount)
-        found.add(DayRollup, sold.day_key, undated)
-        return found
+        contributions.add(DayRollup, sold.day_key, undated)
+        return contributions
     hour = HourSums(refund=refund.goods, refund_count=1)
-    found.add(HourRollup, given_back.hour_key, hour)
+    contributions.add(HourRollup, given_back.hour_key, hour)
     sums = DaySums(
         refund=refund.goods,
         refund_count=1,
@@ -158,7 +158,9 @@ def of_refund(sold: Place, given_back: Place | None, refund: RefundFacts) -> Con
         refund_unknown_tax=int(refund.tax is None),
         refund_unknown_components=int(not refund.has_components),
     )
-    found.add(DayRollup, given_back.day_key, sums)
+    contributions.add(DayRollup, given_back.day_key, sums)
     for snapshot, quantity, amount in refund.lines or ((NO_SNAPSHOT, 0, refund.goods),):
-        found.add_item(given_back, snapshot, ItemSums(refunded_milli=quantity, refund=amount))
-    return found
+        contributions.add_item(
+            given_back, snapshot, ItemSums(refunded_milli=quantity, refund=amount)
+        )
+    return contributions

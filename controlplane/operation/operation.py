@@ -119,11 +119,11 @@ class Operation:
         if self.is_public:
             possible -= {"foreign_origin"}
         impossible = _OF_BODIES if self.method == "GET" else {} if self.body else _OF_FIELDS
-        found = {
+        results = {
             status: sorted(possible.intersection(codes) - impossible.get(status, set()))
             for status, codes in CODES.items()
         }
-        return {status: codes for status, codes in found.items() if codes}
+        return {status: codes for status, codes in results.items() if codes}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

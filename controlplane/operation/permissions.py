@@ -34,17 +34,17 @@ def hash_key(key: str) -> str:
 
 def callers(session: Session, ids: Collection[UUID], now: datetime) -> dict[UUID, Caller]:
     """Return the callers of credentials by id, without credentials that have ended."""
-    found: dict[UUID, Caller] = {}
+    results: dict[UUID, Caller] = {}
     for step in _steps(ids):
         keys = map(_of_key, session.execute(_keys().where(ApiKey.id.in_(step))))
-        found.update({each.key_id: each for each in keys if each is not None})
-        others = [each for each in step if each not in found]
+        results.update({each.key_id: each for each in keys if each is not None})
+        others = [each for each in step if each not in results]
         if others:
             for row in session.execute(_sessions(now).where(SignInSession.id.in_(others))):
-                found[row.id] = _of_session(row)
+                results[row.id] = _of_session(row)
             for row in session.execute(_grants(now).where(OAuthGrant.id.in_(others))):
-                found[row.id] = _of_grant(row)
-    return found
+                results[row.id] = _of_grant(row)
+    return results
 
 
 def of_key(session: Session, key: str) -> Caller | None:
@@ -94,11 +94,11 @@ def of_asker(
 
 def versions(session: Session, owners: Collection[UUID]) -> Mapping[UUID, int]:
     """Return the versions of the permissions of users. Deleted users are missing."""
-    found: dict[UUID, int] = {}
+    matches: dict[UUID, int] = {}
     for step in _steps(owners):
         query = select(User.id, User.permissions_version).where(User.id.in_(step))
-        found.update({row.id: row.permissions_version for row in session.execute(query)})
-    return found
+        matches.update({row.id: row.permissions_version for row in session.execute(query)})
+    return matches
 
 
 def _steps(ids: Collection[UUID]) -> Iterator[Sequence[UUID]]:

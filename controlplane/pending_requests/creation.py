@@ -116,7 +116,7 @@ def _event(devices: Sequence[Device], body: records.CreatePendingRequest) -> Eve
 def _existing(
     session: Session, devices: Sequence[Device], kind: Kind
 ) -> dict[object, PendingRequest]:
-    found: dict[object, PendingRequest] = {}
+    results: dict[object, PendingRequest] = {}
     for step in in_steps(devices):
         query = select(PendingRequest).where(
             PendingRequest.organization_id == step[0].organization_id,
@@ -124,8 +124,8 @@ def _existing(
             PendingRequest.kind == kind,
             PendingRequest.state.in_(OPEN),
         )
-        found |= {(row.organization_id, row.instance_id): row for row in session.scalars(query)}
-    return found
+        results |= {(row.organization_id, row.instance_id): row for row in session.scalars(query)}
+    return results
 
 
 def _refuse_too_many(context: RequestContext, more: int) -> None:

@@ -39,7 +39,7 @@ def page_by_name(
     shown = 0 if cursor is None else context.cursors.read(listing, cursor).position
     query = select(table).where(keyed.organization_id == context.organization_id)
     query = query.order_by(keyed.name, keyed.id).offset(shown).limit(PAGE_SIZE + 1)
-    found = list(context.session.scalars(query))
-    if len(found) <= PAGE_SIZE:
-        return found, None
-    return found[:PAGE_SIZE], context.cursors.write(listing, Place(0, shown + PAGE_SIZE))
+    results = list(context.session.scalars(query))
+    if len(results) <= PAGE_SIZE:
+        return results, None
+    return results[:PAGE_SIZE], context.cursors.write(listing, Place(0, shown + PAGE_SIZE))

@@ -43,10 +43,10 @@ def stored_generator(session: Session, plan: Plan) -> tuple[DayGenerator, list[V
 def last_sale_at(session: Session, organization_id: str) -> datetime:
     """Return when the newest sale was made. Raises NoSandboxError."""
     query = select(func.max(Sale.initiated_at)).where(Sale.organization_id == organization_id)
-    found = session.execute(query).scalar_one()
-    if found is None:
+    result = session.execute(query).scalar_one()
+    if result is None:
         raise NoSandboxError(f"organization {organization_id} has no sales to continue from")
-    return found
+    return result
 
 
 def continue_sales(

@@ -54,9 +54,9 @@ class DayGenerator:
     def transactions(self, venue: Venue, day: int) -> Iterator[Transaction]:
         """Yield the day's transactions in the order of their time."""
         rng = self.plan.random_for("day", venue.number, day)
-        moments = sorted(_moments(rng, self.plan.sales_per_day, venue, day))
-        for number, moment in enumerate(moments, 1):
-            yield self._transaction(rng, venue, day, number, moment)
+        timestamps = sorted(_moments(rng, self.plan.sales_per_day, venue, day))
+        for number, timestamp in enumerate(timestamps, 1):
+            yield self._transaction(rng, venue, day, number, timestamp)
 
     def _transaction(
         self, rng: random.Random, venue: Venue, day: int, number: int, moment: datetime

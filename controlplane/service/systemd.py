@@ -146,15 +146,15 @@ class SystemdService:
 
     def state(self) -> ServiceState:
         output = self._checked("systemctl", "show", UNIT, f"--property={_PROPERTIES}")
-        found = dict(line.partition("=")[::2] for line in output.stdout.splitlines())
-        activity = _ACTIVITIES.get(found.get("ActiveState", ""), "stopped")
+        results = dict(line.partition("=")[::2] for line in output.stdout.splitlines())
+        activity = _ACTIVITIES.get(results.get("ActiveState", ""), "stopped")
         return ServiceState(
-            is_installed=found.get("LoadState") == "loaded",
-            starts_at_boot=found.get("UnitFileState") == "enabled",
+            is_installed=results.get("LoadState") == "loaded",
+            starts_at_boot=results.get("UnitFileState") == "enabled",
             activity=activity,
-            pid=int(found.get("MainPID") or 0),
-            detail=found.get("StatusText", "") if activity == "running" else "",
-            restarts=int(found.get("NRestarts") or 0),
+            pid=int(results.get("MainPID") or 0),
+            detail=results.get("StatusText", "") if activity == "running" else "",
+            restarts=int(results.get("NRestarts") or 0),
         )
 
     def _require_consistent_units(self) -> None:

@@ -92,9 +92,9 @@ def restore(backup: BinaryIO, database: Path, now: datetime) -> Path | None:
 
 def _require_our_database(source: sqlite3.Connection) -> None:
     try:
-        (found,) = source.execute("PRAGMA integrity_check(1)").fetchone()
-        if found != "ok":
-            raise BackupError(f"the backup is damaged: {found}", "Use an older one.")
+        (result,) = source.execute("PRAGMA integrity_check(1)").fetchone()
+        if result != "ok":
+            raise BackupError(f"the backup is damaged: {result}", "Use an older one.")
         row = source.execute("SELECT version_num FROM alembic_version").fetchone()
     except sqlite3.DatabaseError as error:
         raise BackupError(

@@ -140,16 +140,16 @@ async def poll_changes(core: Core) -> None:
             has_due(session, now, settings),
         )
 
-    found = await core.read(work)
-    core.keys.forget(found.revoked, found.versions, polled_at_s)
-    changed = core.streams.changed(found.versions)
-    core.feeds.notify((*found.revoked, *changed, *found.requested, *core.feeds.cut))
+    match = await core.read(work)
+    core.keys.forget(match.revoked, match.versions, polled_at_s)
+    changed = core.streams.changed(match.versions)
+    core.feeds.notify((*match.revoked, *changed, *match.requested, *core.feeds.cut))
     if changed:
         core.console_feeds.poll_again()
     uses = core.keys.take_uses()
     if uses:
         await core.write(lambda session: note_uses(session, uses))
-    if found.has_pending:
+    if match.has_pending:
         await dispatch_pending_requests(core)
 
 

@@ -192,8 +192,8 @@ def preferred_page_size(headers: Sequence[str]) -> int | None:
     preferences that they do not know (RFC 7240).
     """
     for each in ",".join(headers).split(","):
-        if found := _MAX_PAGE_SIZE.fullmatch(each.partition(";")[0].strip()):
-            return min(int(found[1]), PAGE_MAX)
+        if match := _MAX_PAGE_SIZE.fullmatch(each.partition(";")[0].strip()):
+            return min(int(match[1]), PAGE_MAX)
     return None
 
 

@@ -95,10 +95,10 @@ Priority: optional
 
 def source_version() -> str:
     """Return the version the agent itself tells."""
-    found = re.search(r'__version__ = "([^"]+)"', (ROOT / "agent/__init__.py").read_text())
-    if found is None:
+    result = re.search(r'__version__ = "([^"]+)"', (ROOT / "agent/__init__.py").read_text())
+    if result is None:
         raise SystemExit("agent/__init__.py names no version")
-    return found[1]
+    return result[1]
 
 
 def stage(

@@ -16,11 +16,13 @@ _OLDEST = 315_532_800  # a zip knows no time before 1980
 def pack(onedir: Path, target: Path) -> None:
     """Write every file of ``onedir`` below the folder ``venue-agent``."""
     epoch = max(int(os.environ.get("SOURCE_DATE_EPOCH", "0")), _OLDEST)
-    moment = time.gmtime(epoch)[:6]
+    timestamp = time.gmtime(epoch)[:6]
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for file in sorted(path for path in onedir.rglob("*") if path.is_file()):
             name = (Path("venue-agent") / file.relative_to(onedir)).as_posix()
-            archive.writestr(zipfile.ZipInfo(name, moment), file.read_bytes(), zipfile.ZIP_DEFLATED)
+            archive.writestr(
+                zipfile.ZipInfo(name, timestamp), file.read_bytes(), zipfile.ZIP_DEFLATED
+            )
 
 
 def main() -> int:

@@ -88,16 +88,16 @@ def run_nmap(plan: LanPlan, options: tuple[str, ...]) -> Outcome:
     done = subprocess.run(command, capture_output=True, check=True)
     took_s = time.monotonic() - began
     macs: dict[str, str] = {}
-    found: set[tuple[str, int]] = set()
+    results: set[tuple[str, int]] = set()
     for host in ElementTree.fromstring(done.stdout).iter("host"):
         kinds = {a.get("addrtype"): a.get("addr", "") for a in host.iter("address")}
         states = {int(p.get("portid", 0)): p.find("state") for p in host.iter("port")}
-        told = {port: s.get("state") for port, s in states.items() if s is not None}
+        outputs = {port: s.get("state") for port, s in states.items() if s is not None}
         address = kinds.get("ipv4", "")
-        if "mac" in kinds or any(state in ("open", "closed") for state in told.values()):
+        if "mac" in kinds or any(state in ("open", "closed") for state in outputs.values()):
             macs[address] = kinds.get("mac", "").lower()
-        found |= {(address, port) for port, state in told.items() if state == "open"}
-    return Outcome(took_s, macs, frozenset(found))
+        results |= {(address, port) for port, state in outputs.items() if state == "open"}
+    return Outcome(took_s, macs, frozenset(results))
 
 
 def peak_rss_kib(pid: int) -> int:

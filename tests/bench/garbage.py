@@ -109,11 +109,11 @@ async def measure(name: str, home: Path, seconds: float) -> Cost:
             spent = _cpu_s(agent.process.pid) - before
             beats = service.heartbeats - beats
             assert await agent.stop() == 0
-        asked = [operation for _, operation in service.called_at]
+        requests = [operation for _, operation in service.called_at]
         return Cost(
             lines=len(agent.log.splitlines()),
             log_bytes=len(agent.log.encode()),
-            connections=asked.count("onCommands"),
+            connections=requests.count("onCommands"),
             cpu_percent=100 * spent / (seconds - SETTLE_S),
             heartbeats=beats,
             counters=agent.status()["counters"],

@@ -77,11 +77,11 @@ async def ask(
     """Ask for ``count`` reports, fewer where they take long, a random pause before each."""
     rng = random.Random(1)
     until_s = time.monotonic() + ASKED_WITHIN_S
-    found: list[dict[str, Any]] = []
-    while len(found) < count and time.monotonic() < until_s:
+    results: list[dict[str, Any]] = []
+    while len(results) < count and time.monotonic() < until_s:
         await asyncio.sleep(rng.uniform(*pause_s))
-        found.append(asdict(await service.moments_of_a_request()))
-    return found
+        results.append(asdict(await service.moments_of_a_request()))
+    return results
 
 
 async def main(requests: int, rare: int) -> None:

@@ -71,16 +71,16 @@ class Row:
 
 
 def contestants(plan: LanPlan, *, every: bool) -> dict[str, Callable[[], Outcome]]:
-    found: dict[str, Callable[[], Outcome]] = {OURS: partial(run_collector, plan)}
+    results: dict[str, Callable[[], Outcome]] = {OURS: partial(run_collector, plan)}
     if shutil.which("nmap") and os.geteuid() == 0:
-        found[NMAP] = partial(run_nmap, plan, ("-sS",))
+        results[NMAP] = partial(run_nmap, plan, ("-sS",))
     if every:
-        found["scan alone"] = partial(run_scan_step, plan)
-        found["nmap -sT"] = partial(run_nmap, plan, ("--unprivileged", "-sT"))
-        found["nmap -sT -Pn"] = partial(run_nmap, plan, ("--unprivileged", "-sT", "-Pn"))
+        results["scan alone"] = partial(run_scan_step, plan)
+        results["nmap -sT"] = partial(run_nmap, plan, ("--unprivileged", "-sT"))
+        results["nmap -sT -Pn"] = partial(run_nmap, plan, ("--unprivileged", "-sT", "-Pn"))
         if shutil.which("avahi-browse") and os.geteuid() == 0:
-            found["avahi-browse"] = partial(run_avahi_browse, plan)
-    return found
+            results["avahi-browse"] = partial(run_avahi_browse, plan)
+    return results
 
 
 def run_all(plan: LanPlan, lan: Lan, runs: int, *, every: bool) -> list[Row]:

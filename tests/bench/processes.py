@@ -53,8 +53,8 @@ def family_of(pid: int) -> tuple[int, ...]:
 
 
 def _kib(rollup: str, name: str) -> int:
-    found = re.search(rf"^{name}:\s+(\d+) kB", rollup, re.MULTILINE)
-    return int(found[1]) if found else 0
+    result = re.search(rf"^{name}:\s+(\d+) kB", rollup, re.MULTILINE)
+    return int(result[1]) if result else 0
 
 
 def _cpu_s(pid: int) -> float:
@@ -66,6 +66,6 @@ def _cpu_s(pid: int) -> float:
 def _wakeups(pid: int) -> int:
     total = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
-        found = re.search(r"^voluntary_ctxt_switches:\s+(\d+)", (task / "status").read_text(), re.M)
-        total += int(found[1]) if found else 0
+        match = re.search(r"^voluntary_ctxt_switches:\s+(\d+)", (task / "status").read_text(), re.M)
+        total += int(match[1]) if match else 0
     return total

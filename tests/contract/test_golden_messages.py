@@ -94,9 +94,9 @@ def test_a_model_built_by_hand_is_written_as_the_golden_message(name: str) -> No
 
 
 def test_everything_the_agent_says_was_built_by_hand() -> None:
-    said = {name for name in MODELS if "/request" in name or name.startswith("payloads/")}
+    texts = {name for name in MODELS if "/request" in name or name.startswith("payloads/")}
 
-    assert SAID.keys() == said
+    assert SAID.keys() == texts
 
 
 @pytest.mark.parametrize(("later", "today"), LATER.items())

@@ -278,11 +278,11 @@ _Validator = extend(Draft202012Validator, {"maxLength": _max_length})
 
 
 def validator(schema: Schema, formats: FormatChecker) -> Draft202012Validator:
-    found: Draft202012Validator = _Validator(schema, format_checker=formats)
-    return found
+    result: Draft202012Validator = _Validator(schema, format_checker=formats)
+    return result
 
 
 def violations(schema: Schema, document: Any) -> list[str]:
     """Return a line for each way in which ``document`` breaks ``schema``."""
-    found = validator(schema, FormatChecker()).iter_errors(document)
-    return [f"{error.json_path}: {error.message[:200]}" for error in found]
+    match = validator(schema, FormatChecker()).iter_errors(document)
+    return [f"{error.json_path}: {error.message[:200]}" for error in match]

@@ -154,12 +154,12 @@ def require_fitting(reply: httpx2.Response) -> None:
 
     How a call is refused the document does not show. Raises NotFittingError.
     """
-    asked = reply.request
-    if asked.url.path.removeprefix(PREFIX) not in OPERATIONS or reply.status_code >= 400:
+    request = reply.request
+    if request.url.path.removeprefix(PREFIX) not in OPERATIONS or reply.status_code >= 400:
         return
-    name = asked.url.path.removeprefix(PREFIX)
-    if (asked.method, reply.status_code) != ("POST", 200):
-        raise NotFittingError(f"{asked.method} {name} answered {reply.status_code}")
+    name = request.url.path.removeprefix(PREFIX)
+    if (request.method, reply.status_code) != ("POST", 200):
+        raise NotFittingError(f"{request.method} {name} answered {reply.status_code}")
     kind = reply.headers["content-type"]
     if kind != "application/json":
         raise NotFittingError(f"{name} is {kind}")

@@ -79,8 +79,8 @@ def document(content: object) -> Fault:
 
 def retry_after_date(code: int, seconds: float) -> Fault:
     async def fault(x: Exchange) -> None:
-        moment = x.now + timedelta(seconds=seconds)
-        await x.reply(code, Retry_After=format_datetime(moment, usegmt=True))
+        timestamp = x.now + timedelta(seconds=seconds)
+        await x.reply(code, Retry_After=format_datetime(timestamp, usegmt=True))
 
     return fault
 

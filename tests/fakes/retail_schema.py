@@ -236,14 +236,14 @@ def _require_problem(reply: httpx2.Response) -> None:
     kind = reply.headers["content-type"]
     _require(reply, kind == "application/problem+json", f"is {kind}")
     _validate(reply, None)
-    said = reply.json()
-    code = said.get("code")
-    _require(reply, said["status"] == reply.status_code, "tells another status")
+    message = reply.json()
+    code = message.get("code")
+    _require(reply, message["status"] == reply.status_code, "tells another status")
     allowed = CODES_BY_STATUS.get(reply.status_code, (code,))
     _require(reply, code in allowed, f"has the code {code}")
-    has_errors = bool(said.get("errors"))
+    has_errors = bool(message.get("errors"))
     _require(reply, has_errors == (code == "validation_error"), "errors go with validation_error")
-    has_reason = said.get("reason") == "duplicate_external_data_id"
+    has_reason = message.get("reason") == "duplicate_external_data_id"
     _require(reply, has_reason == (reply.status_code == 409), "a reason goes with 409")
     if reply.status_code == 429:
         _require(reply, reply.headers["retry-after"].isdecimal(), "tells no time to wait")
@@ -264,5 +264,5 @@ def _validator(operation: tuple[str, str] | None) -> Draft202012Validator:
 
 def _require(reply: httpx2.Response, is_right: bool, otherwise: str) -> None:
     if not is_right:
-        asked = reply.request
-        raise NotFittingError(f"{asked.method} {asked.url}, {reply.status_code}: {otherwise}")
+        request = reply.request
+        raise NotFittingError(f"{request.method} {request.url}, {reply.status_code}: {otherwise}")

@@ -153,19 +153,19 @@ class StrictService:
     async def _on_enroll(self, body: Json) -> Reply:
         if wrong := contract.violations(contract.ENROLL, body):
             return self._refuse(*wrong)
-        nonce, asked = self._challenges.pop(body["challengeId"], ("", {}))
-        key = load_der_public_key(bytes.fromhex(asked["publicKey"]))
+        nonce, query = self._challenges.pop(body["challengeId"], ("", {}))
+        key = load_der_public_key(bytes.fromhex(query["publicKey"]))
         assert isinstance(key, Ed25519PublicKey)
         try:
             key.verify(bytes.fromhex(body["signature"]), nonce.encode())
         except InvalidSignature:
             return self._refuse("the signature does not fit the nonce")
         self.device = {
-            "instanceId": asked["instanceId"],
-            "locationId": asked["locationId"],
-            "legacyInstallId": asked["legacyInstallId"],
-            "appVersion": asked.get("appVersion"),
-            "capabilities": asked["capabilities"],
+            "instanceId": query["instanceId"],
+            "locationId": query["locationId"],
+            "legacyInstallId": query["legacyInstallId"],
+            "appVersion": query.get("appVersion"),
+            "capabilities": query["capabilities"],
             "bindingId": self.binding_id,
             "organizationId": "organization-1",
             "somethingOfALaterVersion": {"nested": True},
@@ -239,14 +239,14 @@ class StrictService:
 
         What is not acknowledged as received is delivered again on the next connection.
         """
-        told: set[str] = set()
+        outputs: set[str] = set()
         if self.reading is not Reading.NDJSON:
             yield b": hello\r\n\r\n"
         while True:
             async with self._changed:
-                await self._changed.wait_for(lambda: bool(self._waiting.keys() - told))
-            commands = [c for i, c in self._waiting.items() if i not in told]
-            told.update(self._waiting)
+                await self._changed.wait_for(lambda: bool(self._waiting.keys() - outputs))
+            commands = [c for i, c in self._waiting.items() if i not in outputs]
+            outputs.update(self._waiting)
             if self.reading is Reading.SSE_ARRAY:
                 yield _event(commands)
             for command in commands:

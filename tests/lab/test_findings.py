@@ -67,16 +67,16 @@ def test_what_is_wrong_with_a_real_machine_is_found() -> None:
             "kiosk_debug_url": "http://127.0.0.1:2",
             "full_disk": str(disk),
         }
-        found = judged_facts(collected(lan, machine, spooler, job))
-    (stuck,) = found["print-queue-stuck"]
+        result = judged_facts(collected(lan, machine, spooler, job))
+    (stuck,) = result["print-queue-stuck"]
     assert stuck.startswith("The print queue kitchen is stuck: 1 job waits, the oldest for ")
-    assert found["program-missing"] == ("The program no-such-till is not running.",)
-    assert found["service-unreachable"] == ("The service cannot be reached: Connection refused.",)
-    assert found["kiosk-silent"] == (
+    assert result["program-missing"] == ("The program no-such-till is not running.",)
+    assert result["service-unreachable"] == ("The service cannot be reached: Connection refused.",)
+    assert result["kiosk-silent"] == (
         "The kiosk's browser does not answer: no kiosk browser listens there.",
     )
-    assert f"The disk {disk} is full: 0 bytes of 4 MiB free." in found["disk-full"]
-    assert "no-network" not in found
+    assert f"The disk {disk} is full: 0 bytes of 4 MiB free." in result["disk-full"]
+    assert "no-network" not in result
 
 
 @pytest.mark.needs("network-namespace")

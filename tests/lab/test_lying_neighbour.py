@@ -117,7 +117,7 @@ def test_honest_printers_are_reported_as_without_the_liar(tmp_path: Path, rate: 
     assert beside.facts["failures"] == []
     for source in ("interfaces_source", "mdns_source", "scan_source"):
         assert beside.facts[source]["state"] == "succeeded"
-    assert any(LIAR in said for said in beside.facts["limitations"])
+    assert any(LIAR in text for text in beside.facts["limitations"])
     assert beside.peak_mib <= PEAK_MAX_MIB
     payload = payload_of(beside.facts, {**JOB, "printers": ()})
     assert payload.completeness == "limited"

@@ -206,8 +206,8 @@ def truth(venue: Venue) -> dict[str, Any]:
 
 
 def printer(facts: dict[str, Any], printer_id: str) -> dict[str, Any]:
-    (found,) = (each for each in facts["printers"] if each["id"] == printer_id)
-    return dict(found)
+    (result,) = (each for each in facts["printers"] if each["id"] == printer_id)
+    return dict(result)
 
 
 def test_every_source_succeeded(facts: dict[str, Any]):
@@ -221,10 +221,10 @@ def test_every_source_succeeded(facts: dict[str, Any]):
 def test_a_queue_is_matched_to_its_printer_by_uuid(
     facts: dict[str, Any], truth: dict[str, Any], name: str
 ):
-    found = printer(facts, f"cups:{name.lower()}")
-    assert found["status"] == "reachable"
-    assert found["matched_endpoint"] == f"{truth[name]['address']}:631"
-    assert found["reason"].startswith("Reachable on port 631, matched by UUID")
+    match = printer(facts, f"cups:{name.lower()}")
+    assert match["status"] == "reachable"
+    assert match["matched_endpoint"] == f"{truth[name]['address']}:631"
+    assert match["reason"].startswith("Reachable on port 631, matched by UUID")
 
 
 def test_a_queue_without_identity_is_matched_by_its_address(facts: dict[str, Any]):
@@ -271,16 +271,16 @@ def test_a_printer_that_got_another_address_has_moved(facts: dict[str, Any], tru
 
 
 def test_what_is_wrong_is_found(facts: dict[str, Any]):
-    found = {f.code: f for f in headline_of(payload_of(facts, JOB)).findings}
-    assert "no-gateway" in found
-    (moved,) = found["printer-moved"].sentences
+    results = {f.code: f for f in headline_of(payload_of(facts, JOB)).findings}
+    assert "no-gateway" in results
+    (moved,) = results["printer-moved"].sentences
     assert moved == "The printer cellar has moved from 10.66.0.13:631 to 10.66.0.43:631."
-    unreachable = found["printer-unreachable"]
-    said = " ".join(unreachable.sentences)
-    assert "The printer office at " in said
+    unreachable = results["printer-unreachable"]
+    message = " ".join(unreachable.sentences)
+    assert "The printer office at " in message
     assert unreachable.count == sum(
         each["status"] == "unreachable" for each in facts["printers"]
-    ) - len(found["printer-moved"].sentences)
+    ) - len(results["printer-moved"].sentences)
 
 
 def test_a_stopped_printer_refuses(facts: dict[str, Any]):

@@ -64,7 +64,7 @@ def check_harmless(result: LabResult) -> None:
 
 
 def payload_of(facts: dict[str, Any], job: dict[str, Any]) -> NetworkPayload:
-    found = validate(facts, NetworkFacts)
+    match = validate(facts, NetworkFacts)
     context = ReportContext(
         "r1",
         "2026-01-01T00:00:00.000Z",
@@ -79,7 +79,7 @@ def payload_of(facts: dict[str, Any], job: dict[str, Any]) -> NetworkPayload:
         ),
     )
     values = {name: tuple(v) if isinstance(v, list) else v for name, v in job.items()}
-    return network_report(found, NetworkJob(**values), context)
+    return network_report(match, NetworkJob(**values), context)
 
 
 def test_a_venue_with_wifi_firewalls_and_losses_is_seen_whole(tmp_path: Path) -> None:
@@ -190,8 +190,8 @@ def test_a_printer_found_after_all_announcements_is_asked_over_its_one_connectio
     (run,) = result.runs
     assert result.counters.syns_by_port[631] == 1
     check_harmless(result)
-    (told,) = run.facts["printers"]
-    assert (told["status"], told["matched_endpoint"]) == ("reachable", "10.77.0.50:631")
+    (output,) = run.facts["printers"]
+    assert (output["status"], output["matched_endpoint"]) == ("reachable", "10.77.0.50:631")
     models = {(e["address"], e["port"]): e["model"] for e in run.facts["endpoints"]}
     assert models["10.77.0.50", 631] == "Lab Printer 1"
 

@@ -64,11 +64,11 @@ def agent(*words: str, expect: int | None = 0) -> str:
 
 def service_status(expect: int = 0) -> str:
     """Return what `service status` says, which is kept beside the reports for people to look at."""
-    said = agent("service", "status", expect=expect)
+    message = agent("service", "status", expect=expect)
     with (RESULTS / "service-status.txt").open("a") as file:
-        file.write(f"{said}--\n")
-    assert all(len(line) <= COLUMNS for line in said.splitlines()), said
-    return said
+        file.write(f"{message}--\n")
+    assert all(len(line) <= COLUMNS for line in message.splitlines()), message
+    return message
 
 
 def say(text: str) -> None:
@@ -123,8 +123,8 @@ class Verification:
     # ------------------------------------------------------------------ steps, in their order
 
     def no_python(self) -> None:
-        found = [shutil.which(name) for name in ("python", "python3", "python3.11")]
-        assert found == [None, None, None], found
+        results = [shutil.which(name) for name in ("python", "python3", "python3.11")]
+        assert results == [None, None, None], results
         say("there is no Python on the path")
 
     def install_the_package(self) -> None:
@@ -247,9 +247,9 @@ class Verification:
         )
         assert shown("ActiveState") == "failed"
         assert shown("NRestarts") == "0"
-        said = service_status(expect=1)
-        assert "a wrong configuration" in said, said
-        assert "find out why" in said, said
+        output = service_status(expect=1)
+        assert "a wrong configuration" in output, output
+        assert "find out why" in output, output
         CONFIG.write_text(right)
         agent("service", "start")
         self.wait_for_life()

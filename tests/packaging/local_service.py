@@ -66,9 +66,9 @@ def until(
     """Look again and again until there is something. Raises TimeoutError."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
-        found = look()
-        if found:
-            return found
+        result = look()
+        if result:
+            return result
         time.sleep(every_s)
     raise TimeoutError(f"nothing within {within_s:g} s")
 
@@ -94,8 +94,8 @@ def local_service(home: Path) -> Iterator[LocalService]:
 
 
 def _address(output: str) -> str | None:
-    _, found, rest = output.partition("listening on ")
-    return rest.split()[0] if found and "\n" in rest else None
+    _, match, rest = output.partition("listening on ")
+    return rest.split()[0] if match and "\n" in rest else None
 
 
 def _make_key(database: str) -> str:

@@ -72,8 +72,8 @@ def _libraries() -> list[Path]:
     """Return the libraries that the programs may expect of the machine: of libc6, on which their
     packages depend, and of zlib1g, on which dpkg depends."""
     listed = _run("dpkg-query", "--listfiles", "libc6", "zlib1g").splitlines()
-    found = [Path(line) for line in listed if ".so" in line and "/gconv/" not in line]
-    return [path for path in found if path.is_file()]
+    results = [Path(line) for line in listed if ".so" in line and "/gconv/" not in line]
+    return [path for path in results if path.is_file()]
 
 
 def _bind_read_only(source: Path, target: Path) -> None:
@@ -83,9 +83,9 @@ def _bind_read_only(source: Path, target: Path) -> None:
 
 
 def _require_no_python(root: Path) -> None:
-    found = [path for path in root.rglob("*") if "python" in path.name.lower()]
-    if found:
-        raise RuntimeError(f"there is a Python in the root: {found[0]}")
+    matches = [path for path in root.rglob("*") if "python" in path.name.lower()]
+    if matches:
+        raise RuntimeError(f"there is a Python in the root: {matches[0]}")
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -274,8 +274,8 @@ def report(situation: Situation, code: int, output: str, took_s: float) -> bool:
     """Print the skipped tests with their reasons, or the failure; return whether all passed."""
     summaries = SUMMARY.findall(output)
     is_good = code == 0 and summaries != []
-    shown = [line for line in output.splitlines() if line.startswith("SKIPPED")]
-    sys.stdout.write("\n".join(shown) + "\n" if is_good else output[-8000:])
+    views = [line for line in output.splitlines() if line.startswith("SKIPPED")]
+    sys.stdout.write("\n".join(views) + "\n" if is_good else output[-8000:])
     result = "; ".join(summaries) or "no summary of the tests"
     verdict = "ok " if is_good else f"exit {code} "
     sys.stdout.write(f"{verdict} {situation.name}: {result} ({took_s:.0f} s)\n")
@@ -287,8 +287,8 @@ def run(*words: str | Path) -> None:
     """Run a program. Raises SystemExit if it fails."""
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if done.returncode != 0:
-        said = done.stdout.decode(errors="replace")[-4000:]
-        raise SystemExit(f"{words[0]} ended with {done.returncode}:\n{said}")
+        text = done.stdout.decode(errors="replace")[-4000:]
+        raise SystemExit(f"{words[0]} ended with {done.returncode}:\n{text}")
 
 
 def main() -> int:

@@ -236,10 +236,10 @@ class Player:
         output = done.stdout + done.stderr
         require(title, done.returncode, case.exit_code, output)
         pattern = re.sub(r"\{([a-z]\w*)\}", lambda name: self.values[name[1]], case.output)
-        found = re.search(pattern, output)
-        if found is None:
+        match = re.search(pattern, output)
+        if match is None:
             raise Failure(f"{title}: no match of {pattern!r}\n{output[-SHOWN:]}")
-        self.values.update(found.groupdict())
+        self.values.update(match.groupdict())
         if case.into:
             self._write(case.into, done.stdout)
         if case.writes and not (self.home / case.writes).stat().st_size:
@@ -292,7 +292,7 @@ def verify(onedirs: dict[str, Path], stories: tuple[Story, ...], place: Path) ->
         share(root, Path(url.partition("?host=")[2]))
         players = [Player(story, root, hooks, {"postgresql": url}) for story in stories]
         with ThreadPoolExecutor(len(players)) as threads:
-            return [line for found in threads.map(Player.play, players) for line in found]
+            return [line for result in threads.map(Player.play, players) for line in result]
 
 
 def main() -> int:

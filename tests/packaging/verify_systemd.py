@@ -126,10 +126,10 @@ def boot(
 
 
 def copy_package(results: Path, packages: str = "dist/venue-agent_*.deb") -> None:
-    found = sorted(ROOT.glob(packages))
-    if len(found) != 1:
+    matches = sorted(ROOT.glob(packages))
+    if len(matches) != 1:
         raise SystemExit(f"exactly one {packages} is wanted: run `make deb` or `make service-deb`")
-    shutil.copy(found[0], results / "first.deb")
+    shutil.copy(matches[0], results / "first.deb")
 
 
 def make_upgrade(results: Path) -> None:
@@ -154,9 +154,9 @@ def main() -> int:
     options = parser.parse_args()
     if os.geteuid() != 0:
         raise SystemExit("a container needs root: run it with sudo")
-    found = exposure()
-    sys.stdout.write(f"exposure {found} (at most {EXPOSURE_MAX})\n")
-    if found > EXPOSURE_MAX:
+    result = exposure()
+    sys.stdout.write(f"exposure {result} (at most {EXPOSURE_MAX})\n")
+    if result > EXPOSURE_MAX:
         return 1
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="venue-agent-systemd-") as directory:

@@ -109,10 +109,10 @@ def has_every_file(wheel: Path) -> None:
 
 def speaks_like_the_source(programs: Path, place: Path) -> None:
     for words in AS_IN_THE_SOURCE:
-        said = run(*ALONE, programs / "venue-agent", *words, cwd=place)
+        message = run(*ALONE, programs / "venue-agent", *words, cwd=place)
         meant = run(sys.executable, "-m", "agent", *words, cwd=ROOT)
-        if said != meant:
-            raise SystemExit(f"venue-agent {' '.join(words)} says something else:\n{said}")
+        if message != meant:
+            raise SystemExit(f"venue-agent {' '.join(words)} says something else:\n{message}")
     say(f"{len(AS_IN_THE_SOURCE)} commands print what they print in the source tree")
 
 
@@ -135,9 +135,9 @@ def says_what_is_not_there(programs: Path, place: Path) -> None:
     empty = place / "empty"
     empty.mkdir()
     for verb in ("demo", "serve"):
-        said = run(programs / "venue-control", verb, cwd=empty, expect=1)
-        if "venue-agent[controlplane]" not in said or len(said.splitlines()) > 2:
-            raise SystemExit(f"{verb}: {said}")
+        output = run(programs / "venue-control", verb, cwd=empty, expect=1)
+        if "venue-agent[controlplane]" not in output or len(output.splitlines()) > 2:
+            raise SystemExit(f"{verb}: {output}")
     if list(empty.iterdir()):
         raise SystemExit(f"the demo left {list(empty.iterdir())}")
     run(programs / "venue-control", "devices", "--help", cwd=empty)

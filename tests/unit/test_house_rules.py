@@ -59,13 +59,13 @@ def outcomes(folder: Path, *words: str) -> tuple[int, str]:
 def test_what_is_left_behind_fails_the_test_that_left_it(tmp_path: Path) -> None:
     (tmp_path / "test_first.py").write_text(BAD_TESTS)
     (tmp_path / "test_last.py").write_text(LAST_BAD_TEST)
-    code, said = outcomes(tmp_path, "-n1")
-    assert code == 1, said
-    assert set(re.findall(r"^(?:FAILED|ERROR) \S+::(\w+)", said, re.MULTILINE)) == {
+    code, text = outcomes(tmp_path, "-n1")
+    assert code == 1, text
+    assert set(re.findall(r"^(?:FAILED|ERROR) \S+::(\w+)", text, re.MULTILINE)) == {
         "test_warns", "test_leaves_a_thread", "test_leaves_a_file_open", "test_forgets_to_await",
         "test_calls_a_stranger", "test_leaves_a_file_to_the_garbage_collector",
     }  # fmt: skip
-    assert re.fullmatch(r"3 failed, 4 passed, 3 errors in .*s", said.splitlines()[-1]), said
+    assert re.fullmatch(r"3 failed, 4 passed, 3 errors in .*s", text.splitlines()[-1]), text
 
 
 FREEZES = """
@@ -81,5 +81,5 @@ def test_starts_anew():
 
 def test_a_frozen_garbage_collector_is_no_affair_of_the_next_test(tmp_path: Path) -> None:
     (tmp_path / "test_freezes.py").write_text(FREEZES)
-    code, said = outcomes(tmp_path)
-    assert code == 0, said
+    code, message = outcomes(tmp_path)
+    assert code == 0, message

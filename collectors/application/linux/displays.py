@@ -18,14 +18,16 @@ _CONNECTOR = re.compile(r"card\d+-(.{1,40})")
 @source("displays", SOURCE, "display.count", "display.connectors")
 def read_displays(_: Deadline, root: Path) -> Reading:
     directory = root / "sys/class/drm"
-    found = [(m[1], p) for p in children(directory) if (m := _CONNECTOR.fullmatch(p.name))]
-    if not found:
+    results = [(m[1], p) for p in children(directory) if (m := _CONNECTOR.fullmatch(p.name))]
+    if not results:
         reason = "this machine has no graphics output"
         return Reading(all_absent(read_displays.keys, SOURCE, "not-applicable", reason))
-    connected = [(name, path) for name, path in found if read_line(path / "status") == "connected"]
+    connected = [
+        (name, path) for name, path in results if read_line(path / "status") == "connected"
+    ]
     fields = [
         available("display.count", SOURCE, len(connected)),
-        available("display.connectors", SOURCE, tuple(name for name, _ in found)),
+        available("display.connectors", SOURCE, tuple(name for name, _ in results)),
     ]
     for name, path in connected[:DISPLAYS_MAX]:
         fields += _screen(f"display.{name}", path)

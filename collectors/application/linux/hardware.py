@@ -91,15 +91,17 @@ def read_processor(_: Deadline, root: Path) -> Fields:
 
 def parse_cpu_model(cpuinfo: str) -> str | None:
     """Return the processor's name; on ARM, that of its part. ``Model`` there is the board."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for line in cpuinfo.splitlines()[:4000]:
         name, _, value = line.partition(":")
-        found.setdefault(name.strip().lower(), value.strip())
-    part = (found.get("cpu implementer", ""), found.get("cpu part", "").lower())
+        results.setdefault(name.strip().lower(), value.strip())
+    part = (results.get("cpu implementer", ""), results.get("cpu part", "").lower())
     # Where "processor" counts, its value is a number; old kernels for ARM name it there.
-    names = (found.get(key, "") for key in ("model name", "cpu model", "cpu", "uarch", "processor"))
+    names = (
+        results.get(key, "") for key in ("model name", "cpu model", "cpu", "uarch", "processor")
+    )
     processor = next((name for name in names if name and not name.isdigit()), None)
-    return processor or _ARM_PARTS.get(part) or found.get("hardware") or None
+    return processor or _ARM_PARTS.get(part) or results.get("hardware") or None
 
 
 @source("temperatures", HWMON, "hardware.temperatureCelsius", "hardware.temperatures")
@@ -118,24 +120,24 @@ def read_temperatures(_: Deadline, root: Path) -> Fields:
 
 
 def _hwmon(root: Path) -> list[tuple[str, float]]:
-    found = []
+    matches = []
     for chip in children(root / "sys/class/hwmon"):
         for file in sorted(chip.glob("temp*_input"))[:_SENSORS_MAX]:
             label = read_line(file.with_name(file.name.replace("_input", "_label")))
             name = " ".join(filter(None, (read_line(chip / "name"), label)))
-            found += _sensor(name or chip.name, read_number(file))
-    return found
+            matches += _sensor(name or chip.name, read_number(file))
+    return matches
 
 
 def _thermal_zones(root: Path, shown: Collection[str]) -> list[tuple[str, float]]:
-    found = []
+    values = []
     for zone in children(root / "sys/class/thermal"):
         name = read_line(zone / "type") or zone.name
         # The kernel names the hwmon device of a zone so (drivers/thermal/thermal_hwmon.c).
         chip = _ZONE_CHIPS.get(name) or name.replace("-", "_")
         if zone.name.startswith("thermal_zone") and chip not in shown:
-            found += _sensor(name, read_number(zone / "temp"))
-    return found
+            values += _sensor(name, read_number(zone / "temp"))
+    return values
 
 
 def _sensor(name: str, millidegrees: int | None) -> list[tuple[str, float]]:

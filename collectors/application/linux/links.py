@@ -62,13 +62,13 @@ def read_wireless(
     network_manager: ReadNetworkManager | None = None,
 ) -> Mapping[str, Wireless]:
     signals = parse_signals(_proc_wireless(root))
-    found = {name: (ssid or ssid_by_ioctl)(name) for name in names}
-    if any(value is None for value in found.values()):
-        found = {
+    results = {name: (ssid or ssid_by_ioctl)(name) for name in names}
+    if any(value is None for value in results.values()):
+        results = {
             **_names_by_manager(network_manager or ask_network_manager, deadline),
-            **{name: value for name, value in found.items() if value is not None},
+            **{name: value for name, value in results.items() if value is not None},
         }
-    return {name: Wireless(found.get(name), signals.get(name)) for name in names}
+    return {name: Wireless(results.get(name), signals.get(name)) for name in names}
 
 
 def parse_signals(text: str) -> dict[str, int]:
@@ -78,14 +78,14 @@ def parse_signals(text: str) -> dict[str, int]:
 
 def parse_network_manager(objects: Objects) -> dict[str, str]:
     """The SSID each Wi-Fi device is on, from NetworkManager's objects."""
-    found = {}
+    matches = {}
     for interfaces in objects.values():
         device = interfaces.get(f"{_NM}.Device", {}).get("Interface")
         point = interfaces.get(f"{_NM}.Device.Wireless", {}).get("ActiveAccessPoint")
         ssid = objects.get(str(point), {}).get(f"{_NM}.AccessPoint", {}).get("Ssid")
         if isinstance(device, str) and (text := _ssid_text(ssid)):
-            found[device] = text
-    return found
+            matches[device] = text
+    return matches
 
 
 def ask_network_manager(deadline: Deadline) -> Objects:

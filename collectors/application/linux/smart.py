@@ -67,17 +67,17 @@ def parse_health(data: bytes) -> str:
 
 def _why(answer: Object) -> Unreadable:
     """Why there is no verdict, by the messages and the exit status of smartctl(8)."""
-    said = " ".join(_messages(answer))
-    if _DENIED.search(said):
+    output = " ".join(_messages(answer))
+    if _DENIED.search(output):
         reason = "the system does not let this account ask the drive"
         return Unreadable("permission-denied", reason)
-    if _AT_REST.search(said):
+    if _AT_REST.search(output):
         return Unreadable("not-applicable", "the drive is at rest and was not woken")
-    if "Unknown USB bridge" in said:
+    if "Unknown USB bridge" in output:
         reason = "the drive cannot be opened: smartctl does not know its USB bridge"
         return Unreadable("unsupported", reason)
     statuses = (number(run, "exit_status") for run in objects(answer.get("smartctl")))
-    if any((status or 0) & _NOT_OPENED for status in statuses) or "open device" in said:
+    if any((status or 0) & _NOT_OPENED for status in statuses) or "open device" in output:
         return Unreadable("collection-failed", "the drive cannot be opened")
     return Unreadable("unsupported", "the drive has no SMART verdict")
 

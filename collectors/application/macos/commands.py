@@ -37,13 +37,13 @@ def parse_sw_vers(text: str) -> dict[str, str]:
 
 def parse_name_servers(text: str) -> tuple[str, ...]:
     """The name servers in `scutil --dns`, in the order of their resolvers, each once."""
-    found = []
+    results = []
     for written in _NAME_SERVER.findall(text):
         try:
-            found.append(str(ipaddress.ip_address(written.partition("%")[0])))
+            results.append(str(ipaddress.ip_address(written.partition("%")[0])))
         except ValueError:
             continue
-    return tuple(dict.fromkeys(found))[:SERVERS_MAX]
+    return tuple(dict.fromkeys(results))[:SERVERS_MAX]
 
 
 def parse_hardware_ports(text: str) -> dict[str, str]:
@@ -53,12 +53,12 @@ def parse_hardware_ports(text: str) -> dict[str, str]:
 
 def parse_launchctl(text: str) -> dict[str, bool]:
     """Which jobs of `launchctl list` run now: lines of PID or ``-``, status, label."""
-    found = {}
+    matches = {}
     for line in text.splitlines()[:4096]:
         words = line.split("\t") if "\t" in line else line.split()
         if len(words) == 3 and words[0] != "PID":  # three columns
-            found[words[2].strip()] = words[0].strip().isdigit()
-    return found
+            matches[words[2].strip()] = words[0].strip().isdigit()
+    return matches
 
 
 def _type(port: str) -> str:

@@ -78,15 +78,15 @@ def walk(entries: object, depth: int = 0) -> Iterator[Object]:
 
 def parse_usb(data: bytes) -> tuple[UsbDevice, ...]:
     """SPUSBDataType up to macOS 15, SPUSBHostDataType from macOS 26 on."""
-    found: list[UsbDevice] = []
+    results: list[UsbDevice] = []
     for listed in walk(entries_of(data, "SPUSBDataType", "SPUSBHostDataType")):
         # The oldest systems sort the keys by a letter before each: b_vendor_id.
         entry = {_LETTER.sub("", key): value for key, value in listed.items()}
         vendor = text(entry, "vendor_id", "USBDeviceKeyVendorID")
-        if vendor is None or len(found) >= ENTRIES_MAX:
+        if vendor is None or len(results) >= ENTRIES_MAX:
             continue
-        found.append(_usb_device(entry, vendor))
-    return tuple(found)
+        results.append(_usb_device(entry, vendor))
+    return tuple(results)
 
 
 def parse_bluetooth(data: bytes) -> tuple[bool | None, tuple[BluetoothDevice, ...]]:
@@ -95,7 +95,7 @@ def parse_bluetooth(data: bytes) -> tuple[bool | None, tuple[BluetoothDevice, ..
     Up to macOS 11 they are in ``device_title``, under other names.
     """
     powered: bool | None = None
-    found: list[BluetoothDevice] = []
+    matches: list[BluetoothDevice] = []
     for entry in entries_of(data, "SPBluetoothDataType"):
         for controller in objects(entry.get("controller_properties")):
             powered = text(controller, "controller_state") == "attrib_on"
@@ -103,12 +103,12 @@ def parse_bluetooth(data: bytes) -> tuple[bool | None, tuple[BluetoothDevice, ..
             powered = text(controller, "general_power") == "attrib_On"
         for name, connected in (("device_connected", True), ("device_not_connected", False)):
             for title, properties in _named(entry.get(name)):
-                found.append(_bluetooth_device(title, properties, connected=connected))
+                matches.append(_bluetooth_device(title, properties, connected=connected))
         for title, properties in _named(entry.get("device_title")):
             if text(properties, "device_ispaired") != "attrib_No":
                 connected = text(properties, "device_isconnected") == "attrib_Yes"
-                found.append(_bluetooth_device(title, properties, connected=connected))
-    return powered, tuple(found[:ENTRIES_MAX])
+                matches.append(_bluetooth_device(title, properties, connected=connected))
+    return powered, tuple(matches[:ENTRIES_MAX])
 
 
 def parse_hardware(data: bytes) -> Object:
@@ -142,25 +142,25 @@ def parse_airport(data: bytes) -> dict[str, Wireless]:
 
     From macOS 14 on the name is redacted for programs without location services.
     """
-    found = {}
+    values = {}
     for entry in entries_of(data, "SPAirPortDataType"):
         for interface in objects(entry.get("spairport_airport_interfaces", [])):
             name = text(interface, "_name")
             network = next(objects(interface.get("spairport_current_network_information")), {})
             if name is not None:
-                found[name] = _wireless(network)
-    return found
+                values[name] = _wireless(network)
+    return values
 
 
 def parse_drives(data: bytes, data_type: str) -> tuple[Object, ...]:
     """Model, size and SMART status of each drive in SPNVMeDataType or SPSerialATADataType."""
-    found = []
+    result = []
     for entry in walk(entries_of(data, data_type)):
         name = text(entry, "bsd_name")
         if name is not None and re.fullmatch(r"disk\d{1,3}", name):
             kept = ("device_model", "smart_status", "size_in_bytes")
-            found.append({"bsd_name": name, **{key: entry.get(key) for key in kept}})
-    return tuple(found[:16])
+            result.append({"bsd_name": name, **{key: entry.get(key) for key in kept}})
+    return tuple(result[:16])
 
 
 def _known(entry: Object, *names: str) -> str | None:

@@ -69,9 +69,9 @@ def read_system(deadline: Deadline) -> Fields:
 )
 def read_boot(_: Deadline) -> Fields:
     booted = psutil.boot_time()
-    moment = datetime.fromtimestamp(booted, UTC).isoformat(timespec="seconds")
+    timestamp = datetime.fromtimestamp(booted, UTC).isoformat(timespec="seconds")
     return (
-        available("os.bootTime", "kern.boottime", moment),
+        available("os.bootTime", "kern.boottime", timestamp),
         available("os.uptimeSeconds", "kern.boottime", max(0, int(time.time() - booted))),
         unsupported("os.lastBootReason", "macOS", _UNTOLD),
         unsupported("os.pendingReboot", "macOS", _UNTOLD),
@@ -139,11 +139,11 @@ def read_displays(deadline: Deadline, profile: Profile = profiler.read_profile) 
 @source("drives", profiler.SOURCE, "disk.drives", deadline_s=PROFILE_S)
 def read_drives(deadline: Deadline, profile: Profile = profiler.read_profile) -> Fields:
     kinds = ("SPNVMeDataType", "SPSerialATADataType")
-    found = [
+    results = [
         drive for kind in kinds for drive in profiler.parse_drives(profile(kind, deadline), kind)
     ]
-    fields = [available("disk.drives", profiler.SOURCE, tuple(str(d["bsd_name"]) for d in found))]
-    for drive in found:
+    fields = [available("disk.drives", profiler.SOURCE, tuple(str(d["bsd_name"]) for d in results))]
+    for drive in results:
         prefix = f"disk.drive.{drive['bsd_name']}"
         fields += [
             either(f"{prefix}.model", profiler.SOURCE, text(drive, "device_model"), _UNTOLD),

@@ -60,7 +60,7 @@ def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
     addresses = psutil.net_if_addrs()
     counters = psutil.net_io_counters(pernic=True)
     names = tuple(sorted(stats))[:INTERFACES_MAX]
-    cut = sum(max(0, len(found) - ADDRESSES_MAX - 1) for found in addresses.values())
+    cut = sum(max(0, len(result) - ADDRESSES_MAX - 1) for result in addresses.values())
     known = links(names, deadline)
     entries = tuple(
         InterfaceFields(

@@ -52,14 +52,14 @@ def read_interfaces(deadline: Deadline) -> Reading:
 
 def parse_link_types(sections: Sections) -> dict[str, str]:
     """The type of each adapter by its name."""
-    found = {}
+    results = {}
     for row in section(sections, "adapters").rows:
         name, medium = text(row, "Name"), (text(row, "Medium") or "").lower()
         if name is not None:
             # The adapters of VPNs mostly call themselves real, but drive no hardware.
             virtual = flag(row, "Virtual") is True or flag(row, "HardwareInterface") is False
-            found[name] = _link_type(medium, is_virtual=virtual)
-    return found
+            results[name] = _link_type(medium, is_virtual=virtual)
+    return results
 
 
 def _read_links(_names: tuple[str, ...], deadline: Deadline) -> Links:
@@ -219,7 +219,7 @@ def _service(names: tuple[str, ...], service: str, row: Object | None) -> list[F
 
 @field_group("network.dnsServers")
 def _name_servers(sections: Sections) -> tuple[Field, ...]:
-    found = []
+    matches = []
     for row in section(sections, "nameServers").rows:
         try:
             address = ipaddress.ip_address((text(row, "Address") or "").partition("%")[0])
@@ -227,8 +227,8 @@ def _name_servers(sections: Sections) -> tuple[Field, ...]:
             continue
         # fec0:0:0:ffff::1 to ::3 stand for "none was set" (RFC 3879 retired them)
         if not (isinstance(address, ipaddress.IPv6Address) and address.is_site_local):
-            found.append(str(address))
-    servers = tuple(dict.fromkeys(found))[:SERVERS_MAX]
+            matches.append(str(address))
+    servers = tuple(dict.fromkeys(matches))[:SERVERS_MAX]
     reason = "no name server is set"
     return (either("network.dnsServers", SOURCE, servers or None, reason, "not-applicable"),)
 

@@ -81,22 +81,22 @@ def read_sections(script: str, deadline: Deadline) -> Sections:
 def parse_sections(data: bytes) -> Sections:
     """Read what a script printed. Raises ValueError when it is no JSON object."""
     answer = load_object(data.removeprefix(b"\xef\xbb\xbf"), "PowerShell")
-    found = {}
+    results = {}
     for name, section in answer.items():
         if not isinstance(section, dict):
             continue
         rows = tuple(objects(section.get("ok", [])))[:ROWS_MAX]
-        found[name] = Section(rows, text(section, "error"))
-    return found
+        results[name] = Section(rows, text(section, "error"))
+    return results
 
 
 def section(sections: Sections, name: str) -> Section:
     """One section. Raises Unreadable when Windows refused it or did not write it."""
-    found = sections.get(name)
-    if found is None:
+    result = sections.get(name)
+    if result is None:
         raise Unreadable("collection-failed", "PowerShell did not write this section")
-    if found.error is not None:
-        denied = "Unauthorized" in found.error or "AccessDenied" in found.error
+    if result.error is not None:
+        denied = "Unauthorized" in result.error or "AccessDenied" in result.error
         status: FieldStatus = "permission-denied" if denied else "collection-failed"
-        raise Unreadable(status, f"Windows answered with {found.error}")
-    return found
+        raise Unreadable(status, f"Windows answered with {result.error}")
+    return result

@@ -20,7 +20,7 @@ def read_interfaces() -> LocalNetwork:
     except OSError as error:
         unread = Unavailable(gateway=f"the routing table cannot be read: {error.strerror}")
         return LocalNetwork(assemble(links, addresses, ()), unread)
-    return LocalNetwork(assemble(links, addresses, [each for found in routes for each in found]))
+    return LocalNetwork(assemble(links, addresses, [each for result in routes for each in result]))
 
 
 def assemble(

@@ -35,14 +35,14 @@ def read_neighbour_table(platform: str = sys.platform) -> tuple[LinkNeighbour, .
 
 def parse_proc_arp(text: str) -> tuple[LinkNeighbour, ...]:
     """Parse /proc/net/arp (``proc(5)``): address, hardware type, flags, MAC, mask, device."""
-    found: list[LinkNeighbour] = []
+    results: list[LinkNeighbour] = []
     for line in text.splitlines()[1:]:
         columns = line.split()
         if len(columns) < _PROC_COLUMNS or not columns[2].startswith("0x"):
             continue
         is_complete = _hexadecimal(columns[2]) & _ARP_FLAG_COMPLETE
-        found += _entry(columns[0], columns[3] if is_complete else "")
-    return tuple(found)
+        results += _entry(columns[0], columns[3] if is_complete else "")
+    return tuple(results)
 
 
 def parse_arp(text: str) -> tuple[LinkNeighbour, ...]:
@@ -50,23 +50,23 @@ def parse_arp(text: str) -> tuple[LinkNeighbour, ...]:
 
     Its MACs drop leading zeros; ``(incomplete)`` stands for none.
     """
-    found: list[LinkNeighbour] = []
+    matches: list[LinkNeighbour] = []
     for line in text.splitlines():
         _, opened, rest = line.partition("(")
         address, closed, rest = rest.partition(") at ")
         if opened and closed:
-            found += _entry(address, rest.split(" ", 1)[0])
-    return tuple(found)
+            matches += _entry(address, rest.split(" ", 1)[0])
+    return tuple(matches)
 
 
 def parse_ndp(text: str) -> tuple[LinkNeighbour, ...]:
     """Parse ``ndp -an`` of macOS: neighbour, link-layer address, interface, expire, state."""
-    found: list[LinkNeighbour] = []
+    values: list[LinkNeighbour] = []
     for line in text.splitlines()[1:]:
         columns = line.split()
         if len(columns) >= _NDP_COLUMNS:
-            found += _entry(columns[0].split("%")[0], columns[1])
-    return tuple(found)
+            values += _entry(columns[0].split("%")[0], columns[1])
+    return tuple(values)
 
 
 def _entry(address: str, mac_text: str) -> Iterator[LinkNeighbour]:

@@ -197,8 +197,8 @@ def _learned(
     """Return what was learned of a printer that is set up by its address: one that is set up by a
     name is printed to under this name, wherever the device is that had it."""
     learned = printer.learned if printer.addresses else None
-    found: str | None = getattr(learned, mark, None)
-    return (found,) if found else ()
+    result: str | None = getattr(learned, mark, None)
+    return (result,) if result else ()
 
 
 _DEVICE_KEYS: tuple[tuple[By, Callable[[Device], Iterable[str]]], ...] = (
@@ -237,14 +237,14 @@ class _Marks:
 def _first_addresses(marks: dict[str, _Marks]) -> dict[str, str]:
     """Map an IPv4 address to the first one with its host name and a UUID of its."""
     heads: dict[tuple[str, str], str] = {}
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for address, own in marks.items():
         if not _is_ipv6(address):
             keys = [(name.lower(), uuid) for name in own.hostnames for uuid in own.uuids]
-            found[address] = next((heads[key] for key in keys if key in heads), address)
+            results[address] = next((heads[key] for key in keys if key in heads), address)
             for key in keys:
-                heads.setdefault(key, found[address])
-    return found
+                heads.setdefault(key, results[address])
+    return results
 
 
 def _owners(marks: dict[str, _Marks]) -> dict[str, str]:
@@ -258,7 +258,7 @@ def _owners(marks: dict[str, _Marks]) -> dict[str, str]:
     for address, own in marks.items():
         if _is_ipv6(address):
             candidates = (by_mark.get(mark, []) for mark in _mark_keys(own))
-            only = next((found[0] for found in candidates if len(found) == 1), None)
+            only = next((match[0] for match in candidates if len(match) == 1), None)
             if only is not None:
                 owners[address] = only
     return owners

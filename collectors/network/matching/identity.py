@@ -18,10 +18,10 @@ _LOCAL_BIT = 0x02
 
 def normal_uuid(text: str | None) -> str | None:
     """Return the UUID in ``text`` (``urn:uuid:…`` too) in lower case; None without a real one."""
-    found = _UUID.search(text or "")
-    if found is None or len({*found[0].replace("-", "").lower()}) < _REAL_DIGITS:
+    result = _UUID.search(text or "")
+    if result is None or len({*result[0].replace("-", "").lower()}) < _REAL_DIGITS:
         return None
-    return found[0].lower()
+    return result[0].lower()
 
 
 def real_serial(text: str | None) -> str | None:
@@ -57,14 +57,14 @@ def mac_in_uuid(uuid: str | None) -> str | None:
 
 def mac_in_hostname(hostname: str | None) -> str | None:
     """Return the MAC in a default host name like ``BRN001BA9123456``; None without one."""
-    found = _NAMED_MAC.match(_first_label(hostname))
-    return normal_mac(found[1]) if found else None
+    match = _NAMED_MAC.match(_first_label(hostname))
+    return normal_mac(match[1]) if match else None
 
 
 def mac_tail_in_hostname(hostname: str | None) -> str | None:
     """Return the last three bytes, ``12:34:56``, in a default host name like ``NPI123456``."""
-    found = _NAMED_TAIL.match(_first_label(hostname))
-    digits = found[1].lower() if found else ""
+    value = _NAMED_TAIL.match(_first_label(hostname))
+    digits = value[1].lower() if value else ""
     return ":".join(digits[i : i + 2] for i in range(0, 6, 2)) if digits else None
 
 

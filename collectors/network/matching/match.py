@@ -59,7 +59,7 @@ def match(
     strangers = ((p, v.taken_by, v.taken_by.address) for p, _, v in judged if v.taken_by)
     return PrinterMatches(
         printers=tuple(_printer(printer, verdict, hints) for printer, _, verdict in judged),
-        printer_ids={key: tuple(found) for key, found in ids.items()},
+        printer_ids={key: tuple(result) for key, result in ids.items()},
         learned=tuple(learn(answering, matcher.index.devices)),
         strangers=tuple(learn(strangers, matcher.index.devices)),
     )
@@ -77,10 +77,10 @@ class _Matcher:
         self._reach = Reach(observed)
         self.index = DeviceIndex(group_devices(observed))
         self.located = locate_printers(known, self.index)
-        found = [(printer, at) for printer, at in self.located if at is not None]
+        results = [(printer, at) for printer, at in self.located if at is not None]
         moved = {
             at.device.address: (printer, at.by)
-            for printer, at in found
+            for printer, at in results
             if at.device is not None and at.left is not None
         }
         self._arrived = {
@@ -88,7 +88,7 @@ class _Matcher:
             for address, (printer, by) in moved.items()
             if by == "MAC" or not self._is_still_there(printer, printer.addresses[0], moved)
         }
-        self._held = {d.address for _, at in found for d in (at.device, *at.rivals) if d}
+        self._held = {d.address for _, at in results for d in (at.device, *at.rivals) if d}
         # A device elsewhere with a printer's identity may relay to it, or have the same by mistake.
         self._held |= {
             device.address

@@ -105,9 +105,9 @@ def difference(
             f"it is of the model {next(iter(models), '')}, not {printer.make_model}",
         ),
     )
-    said = next((said for is_so, said in differences if is_so), None)
-    said = f"{said}, so that it may be another device" if said else None
-    return unlike_learned(printer.learned, device) or said
+    text = next((text for is_so, text in differences if is_so), None)
+    text = f"{text}, so that it may be another device" if text else None
+    return unlike_learned(printer.learned, device) or text
 
 
 def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None:
@@ -173,8 +173,8 @@ def what_is_there(device: Device) -> str | None:
 
 def is_queue_missing(printer: KnownPrinter, seen: PortObservation | None) -> bool:
     """Return whether a server answered that it has no such queue."""
-    asked = [e for e in (seen.queue_states if seen else ()) if e.queue == printer.queue]
-    return bool(asked) and asked[-1].is_missing
+    requests = [e for e in (seen.queue_states if seen else ()) if e.queue == printer.queue]
+    return bool(requests) and requests[-1].is_missing
 
 
 def with_own_state(told: Symptoms, seen: PortObservation | None, device: Device) -> Symptoms:

@@ -56,21 +56,21 @@ def ask_directly(
         if run.cancelled or time.monotonic() >= deadline_s:
             break
         with ExitStack() as sockets, selectors.DefaultSelector() as selector:
-            asked: list[_Query] = []
+            requests: list[_Query] = []
             for address in hosts[start : start + HOSTS_AT_ONCE]:
                 with suppress(OSError):  # too many files are open, or there is no route
-                    asked.append(_Query(address, port, sockets, selector))
-            for each in asked:
+                    requests.append(_Query(address, port, sockets, selector))
+            for each in requests:
                 each.send(questions)
-            _listen(selector, records, asked, min(deadline_s, time.monotonic() + _AGAIN_S), run)
-            for each in asked:
+            _listen(selector, records, requests, min(deadline_s, time.monotonic() + _AGAIN_S), run)
+            for each in requests:
                 each.send(() if each.answers else questions)
             until_s = time.monotonic() + FIRST_ANSWER_S - _AGAIN_S
-            _listen(selector, records, asked, min(deadline_s, until_s), run)
-            for each in asked:
+            _listen(selector, records, requests, min(deadline_s, until_s), run)
+            for each in requests:
                 each.send(lacking(records, each.address) if each.answers else ())
             _listen(selector, records, (), deadline_s, run)
-            answered += sum(each.answers > 0 for each in asked)
+            answered += sum(each.answers > 0 for each in requests)
     return answered
 
 

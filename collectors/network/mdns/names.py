@@ -81,8 +81,8 @@ class _Names:
                     _drain(key, self._answers)
 
     def found(self) -> tuple[HostName, ...]:
-        found = ((a, self._answers.name(reverse)) for reverse, a in self._answers.wanted.items())
-        return tuple(HostName(address, name) for address, name in found if name)
+        results = ((a, self._answers.name(reverse)) for reverse, a in self._answers.wanted.items())
+        return tuple(HostName(address, name) for address, name in results if name)
 
     def _want(self, addresses: Sequence[str]) -> None:
         for address in addresses[self._taken : ADDRESSES_MAX]:

@@ -147,8 +147,8 @@ def _by_lpstat(reason: str, deadline_s: float) -> KnownPrinters:
     if queues is None:
         return KnownPrinters(failures=(Failure(STEP, f"CUPS does not answer: {reason}"),))
     printers = (queue_printer(name, "", uri, None) for name, uri in queues.items())
-    said = f"CUPS does not answer over IPP ({reason}); its queues are from lpstat"
-    return _bounded(tuple(printer for printer in printers if printer is not None), said)
+    text = f"CUPS does not answer over IPP ({reason}); its queues are from lpstat"
+    return _bounded(tuple(printer for printer in printers if printer is not None), text)
 
 
 def _bounded(printers: tuple[KnownPrinter, ...], *limitations: str) -> KnownPrinters:

@@ -64,10 +64,10 @@ def read_windows_printers(
         why = error.strerror or error
         reason = f"the print spooler does not answer ({why}): start the service Print Spooler"
         return KnownPrinters(failures=(Failure(STEP, reason),))
-    found = (_printer(each, registry) for each in listed[:PRINTERS_MAX])
+    results = (_printer(each, registry) for each in listed[:PRINTERS_MAX])
     left_out = len(listed) - PRINTERS_MAX
     return KnownPrinters(
-        printers=tuple(each for each in found if each is not None),
+        printers=tuple(each for each in results if each is not None),
         limitations=(f"{left_out} printers of the spooler were left out",) if left_out > 0 else (),
     )
 
@@ -92,14 +92,14 @@ def _printer(listed: SpoolerPrinter, registry: Registry) -> KnownPrinter | None:
 
 
 def _with_place(printer: KnownPrinter, port_name: str, registry: Registry) -> KnownPrinter | None:
-    said = f"{printer.name} {printer.make_model}"
-    if _USB.match(port_name) or (_EPSON.match(port_name) and not _NO_USB.search(said)):
+    text = f"{printer.name} {printer.make_model}"
+    if _USB.match(port_name) or (_EPSON.match(port_name) and not _NO_USB.search(text)):
         return replace(printer, transport="usb", address=clean_text(port_name))
     if _EPSON.match(port_name):
         return replace(printer, transport="serial", address=clean_text(port_name))
-    if found := _SERIAL.match(port_name):
+    if result := _SERIAL.match(port_name):
         is_com = port_name.upper().startswith("COM")
-        path = f"COM{found[1]}" if is_com else clean_text(port_name)
+        path = f"COM{result[1]}" if is_com else clean_text(port_name)
         present = _has_serial_port(registry, path) if is_com else None
         return replace(printer, transport="serial", address=path, present=present)
     if port_name.startswith("\\\\"):
@@ -144,8 +144,8 @@ def _internet_printer(printer: KnownPrinter, url: str) -> KnownPrinter:
 
 def _literal_address(port_name: str) -> tuple[str | None, int]:
     """Read a port named after its address: ``IP_192.168.1.50``, ``192.168.1.50:9100``."""
-    found = _IP_PORT.match(port_name)
-    host, number = split_host_port(found[1]) if found else (None, None)
+    match = _IP_PORT.match(port_name)
+    host, number = split_host_port(match[1]) if match else (None, None)
     try:
         return str(ipaddress.IPv4Address(host or "")), number or _RAW_PORT
     except ValueError:
@@ -158,7 +158,7 @@ def _has_serial_port(registry: Registry, path: str) -> bool | None:
 
 
 def _reasons(listed: SpoolerPrinter) -> tuple[str, ...]:
-    found = [word for bit, word in _STATUS_REASONS if listed.status & bit]
+    matches = [word for bit, word in _STATUS_REASONS if listed.status & bit]
     if listed.attributes & _WORK_OFFLINE:
-        found.append("offline-report")
-    return tuple(dict.fromkeys(found))
+        matches.append("offline-report")
+    return tuple(dict.fromkeys(matches))

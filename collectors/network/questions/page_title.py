@@ -46,18 +46,18 @@ _TELLS_NOTHING = re.compile(
 
 def parse_title(reply: HttpReply) -> str | None:
     """Return the title of a page, its entities resolved; None without one. Never raises."""
-    found = _TITLE.search(_NOT_MARKUP.sub(b" ", reply.body))
-    if found is None:
+    result = _TITLE.search(_NOT_MARKUP.sub(b" ", reply.body))
+    if result is None:
         return None
     declared = _CHARSET.search((reply.header("content-type") or "").encode("latin-1", "replace"))
     declared = declared or _CHARSET.search(reply.body, 0, _META_WITHIN)
-    return _meaningful(html.unescape(_decode(found[1], declared[1].decode() if declared else "")))
+    return _meaningful(html.unescape(_decode(result[1], declared[1].decode() if declared else "")))
 
 
 def parse_realm(reply: HttpReply) -> str | None:
     """Return what a login is called (RFC 9110, section 11.5); None without one. Never raises."""
-    found = _REALM.search(reply.header("www-authenticate") or "")
-    return _meaningful(next(filter(None, found.groups()), "")) if found else None
+    match = _REALM.search(reply.header("www-authenticate") or "")
+    return _meaningful(next(filter(None, match.groups()), "")) if match else None
 
 
 def _meaningful(text: str) -> str | None:

@@ -181,11 +181,11 @@ async def _ask(open_port: OpenPort, question: Question) -> tuple[Evidence, ...]:
 
 
 def _limitations(too_many: int, unasked: int, hosts: int) -> tuple[str, ...]:
-    said = []
+    texts = []
     if too_many:
-        said.append(f"{too_many} ports were not asked what they are: too many")
+        texts.append(f"{too_many} ports were not asked what they are: too many")
     if unasked:
-        said.append(f"{unasked} ports were not asked what they are: the time was up")
+        texts.append(f"{unasked} ports were not asked what they are: the time was up")
     if hosts > NAMES_MAX:
-        said.append(f"{hosts - NAMES_MAX} hosts were not asked for their names: too many")
-    return tuple(said)
+        texts.append(f"{hosts - NAMES_MAX} hosts were not asked for their names: too many")
+    return tuple(texts)

@@ -111,8 +111,8 @@ class ArpWindow:
         return next(reversed(self._asked.values())) + SETTLE_S if self._asked else 0.0
 
     def is_settled(self, now: float) -> bool:
-        moment = self.settles_at()
-        return moment is not None and now >= moment
+        timestamp = self.settles_at()
+        return timestamp is not None and now >= timestamp
 
     def done_count(self, now: float) -> int:
         """Return how many addresses are resolved, failed or past their settle time."""

@@ -102,11 +102,11 @@ class HostProbes:
 
     @property
     def next_due(self) -> float | None:
-        moments = [probe.due for probe in self._flying.values()]
+        timestamps = [probe.due for probe in self._flying.values()]
         if not self._prints():
             printing = self._next_printing()
-            moments += (self._next_print_s[p] for p in printing if p in self._next_print_s)
-        return min(moments, default=None)
+            timestamps += (self._next_print_s[p] for p in printing if p in self._next_print_s)
+        return min(timestamps, default=None)
 
     def connects(self, now: float, room: int) -> list[Step]:
         """Return up to ``room`` connections to start now; they count as started."""

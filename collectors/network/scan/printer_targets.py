@@ -70,15 +70,15 @@ def snmp_targets(
 
     Their answers stand for the port that is printed to, or for another open print port."""
     opened = {host.address: host.open_ports for host in hosts if host.address not in own}
-    found: dict[str, SnmpTarget] = {}
+    results: dict[str, SnmpTarget] = {}
     for printer in known:
         for address in printer.addresses if printer.transport == "network" else ():
             ports = opened.get(address, ())
             port = next((p for p in (printer.port, *PRINT_PORTS) if p in ports), None)
             if port is not None:
                 queue = printer.queue if port == printer.port else None
-                found.setdefault(address, SnmpTarget(address, port, queue))
-    return tuple(islice(found.values(), PRINTERS_MAX))
+                results.setdefault(address, SnmpTarget(address, port, queue))
+    return tuple(islice(results.values(), PRINTERS_MAX))
 
 
 def _untried(

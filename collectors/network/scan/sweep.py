@@ -131,19 +131,19 @@ class Sweep:
 
     def _pause_s(self, now: float) -> float:
         """Return how long nothing can be done but wait for the network."""
-        moments = [now + _TICK_S]
+        timestamps = [now + _TICK_S]
         settles_at = self._window.settles_at()
         if settles_at is None and self._window.next_to_ask(1):
-            moments.append(now + self._paces.datagrams.next_s())
+            timestamps.append(now + self._paces.datagrams.next_s())
         elif settles_at is not None and settles_at > now:
-            moments.append(settles_at)
+            timestamps.append(settles_at)
         for host in self._active:
             # What is due already waits for room or pace.
             if (due := host.probes.next_due) is not None and due > now:
-                moments.append(due)
+                timestamps.append(due)
         if self._waits_for_pace:
-            moments.append(now + self._paces.connections.next_s())
-        return max(0.0, min(moments) - now)
+            timestamps.append(now + self._paces.connections.next_s())
+        return max(0.0, min(timestamps) - now)
 
     @property
     def _waits_for_pace(self) -> bool:

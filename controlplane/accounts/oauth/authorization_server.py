@@ -121,8 +121,8 @@ class Request(OAuth2Request):  # type: ignore[misc]
 
     @property
     def args(self) -> Mapping[str, str]:
-        found: Mapping[str, str] = self.payload.data
-        return found
+        results: Mapping[str, str] = self.payload.data
+        return results
 
     @property
     def form(self) -> Mapping[str, str]:
@@ -242,8 +242,8 @@ class RefreshGrant(RefreshTokenGrant):  # type: ignore[misc]
 
     def authenticate_refresh_token(self, refresh_token: str) -> Token | None:
         session, now = self.server.session, self.server.now
-        found = grants.take_refresh_token(session, refresh_token, now)
-        return None if found is None else Token(*found)
+        result = grants.take_refresh_token(session, refresh_token, now)
+        return None if result is None else Token(*result)
 
     def authenticate_user(self, token: Token) -> ConsentingUser:
         person = _member(self.server.session, token.grant.user_id, token.grant.organization_id)
@@ -286,8 +286,8 @@ class Revocation(RevocationEndpoint):  # type: ignore[misc]
     CLIENT_AUTH_METHODS = PUBLIC
 
     def query_token(self, token: str, _hint: str | None) -> Token | None:
-        found = grants.find_token(self.server.session, token)
-        return None if found is None else Token(*found)
+        match = grants.find_token(self.server.session, token)
+        return None if match is None else Token(*match)
 
     def revoke_token(self, token: Token, _request: Request) -> None:
         grants.end(self.server.session, token.grant)

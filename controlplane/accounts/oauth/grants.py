@@ -68,21 +68,21 @@ def take_code(session: Session, code: str, client_id: str, now: datetime) -> OAu
     if not is_secret(code, CODE):
         return None
     code_hash = hash_secret(code)
-    found = session.get(OAuthCode, code_hash)
-    if found is not None:
-        lock_user(session, found.user_id)
-        found = session.scalars(
+    result = session.get(OAuthCode, code_hash)
+    if result is not None:
+        lock_user(session, result.user_id)
+        result = session.scalars(
             select(OAuthCode)
             .where(OAuthCode.code_hash == code_hash)
             .execution_options(populate_existing=True)
         ).first()
-    if found is None:
+    if result is None:
         query = select(OAuthGrant).where(OAuthGrant.code_hash == code_hash)
         grant = session.scalars(query).first()
         if grant is not None:
             end_by_id(session, grant.id, grant.user_id)
         return None
-    return found if found.client_id == client_id and found.expires_at > now else None
+    return result if result.client_id == client_id and result.expires_at > now else None
 
 
 def open_grant(session: Session, code: OAuthCode, now: datetime) -> OAuthGrant:
@@ -136,10 +136,10 @@ def take_refresh_token(
 
     A token that was already exchanged ends the grant (RFC 9700, 4.14.2): it may have been stolen.
     """
-    found = find_token(session, token)
-    if found is None or found[0].kind != "refresh" or found[0].expires_at <= now:
+    match = find_token(session, token)
+    if match is None or match[0].kind != "refresh" or match[0].expires_at <= now:
         return None
-    row, grant = found
+    row, grant = match
     if row.used_at is not None:
         end(session, grant)
         return None
@@ -156,10 +156,10 @@ def find_token(session: Session, token: str) -> tuple[OAuthToken, OAuthGrant] | 
         .where(OAuthToken.token_hash == hash_secret(token))
         .execution_options(populate_existing=True)
     )
-    found = session.execute(query).first()
-    if found is None:
+    value = session.execute(query).first()
+    if value is None:
         return None
-    lock_user(session, found[1].user_id)
+    lock_user(session, value[1].user_id)
     again = session.execute(query).first()
     return None if again is None else (again[0], again[1])
 

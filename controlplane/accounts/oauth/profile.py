@@ -59,8 +59,8 @@ def grant_operations(prefix: str) -> tuple[Procedure, ...]:
 
 def list_grants(context: RequestContext, _body: GrantsRequest) -> GrantsReply:
     """Return the grants of the user, in all organizations."""
-    found = grants.of_user(context.session, _user_id(context), context.now)
-    return GrantsReply(grants=tuple(_record(*each) for each in found))
+    result = grants.of_user(context.session, _user_id(context), context.now)
+    return GrantsReply(grants=tuple(_record(*each) for each in result))
 
 
 def end_grant(context: RequestContext, body: GrantEndRequest) -> GrantEndReply:

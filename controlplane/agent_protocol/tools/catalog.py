@@ -110,15 +110,15 @@ def _categories(context: ToolContext, named: str) -> list[UUID]:
         Category.organization_id == context.caller.organization_id
     )
     names: Mapping[UUID, str] = _texts(context.session, query.order_by(Category.name))
-    found = [
+    results = [
         key
         for key, name in names.items()
         if str(key) == named.lower() or name.casefold() == named.casefold()
     ]
-    if not found:
+    if not results:
         some = ", ".join(list(names.values())[:NAMED_MAX])
         raise ToolError(f"There is no category {named!r}. Categories: {some or 'none'}.")
-    return found
+    return results
 
 
 def _rows_of(context: ToolContext, rows: Sequence[Good]) -> Iterator[GoodRow]:
@@ -150,13 +150,13 @@ def _texts(session: Any, query: Any) -> Mapping[Any, str]:
 
 def _variations(context: ToolContext, goods: Sequence[UUID]) -> Mapping[UUID, list[VariationRow]]:
     query = select(GoodVariation).where(GoodVariation.good_id.in_(goods))
-    found = list(context.session.scalars(query.order_by(GoodVariation.number)))
+    matches = list(context.session.scalars(query.order_by(GoodVariation.number)))
     codes: defaultdict[UUID, list[CodeRow]] = defaultdict(list)
-    of = select(GoodCode).where(GoodCode.variation_id.in_([each.id for each in found]))
+    of = select(GoodCode).where(GoodCode.variation_id.in_([each.id for each in matches]))
     for code in context.session.scalars(of.order_by(GoodCode.number)):
         codes[code.variation_id].append(CodeRow(type=code.type, value=code.value))
     rows: defaultdict[UUID, list[VariationRow]] = defaultdict(list)
-    for each in found:
+    for each in matches:
         rows[each.good_id].append(
             VariationRow(
                 variation_id=each.id,

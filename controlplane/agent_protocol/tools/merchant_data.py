@@ -153,9 +153,9 @@ def _records(dataset: Dataset) -> Callable[[ToolContext], list[Any]]:
         cursor = None
         while len(rows) <= ROWS_MAX:
             arguments = ReadBusinessRecordsArguments(dataset=dataset, cursor=cursor, limit=100)
-            _, found = read_business_records(context, arguments)
-            rows += found.rows
-            if (cursor := found.next_cursor) is None:
+            _, result = read_business_records(context, arguments)
+            rows += result.rows
+            if (cursor := result.next_cursor) is None:
                 break
         return rows
 

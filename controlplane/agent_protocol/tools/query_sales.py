@@ -91,8 +91,8 @@ def query_sales(context: ToolContext, arguments: QuerySalesArguments) -> tuple[s
     groups = tuple(dict.fromkeys(arguments.group_by or ()))
     metrics = _metrics(groups, arguments.metrics)
     question = _question(context, arguments)
-    found = sales_groups.groups_of(question, context, groups)
-    rows = sorted(found, key=partial(_place, groups))
+    result = sales_groups.groups_of(question, context, groups)
+    rows = sorted(result, key=partial(_place, groups))
     shown = [_row(each, groups, metrics) for each in rows[: arguments.limit]]
     answer = SalesAnswer(
         rows=tuple(shown),

@@ -115,8 +115,8 @@ class Names:
     of: dict[str, dict[Any, str]] = field(default_factory=dict)
 
     def label(self, key: Mapping[str, Any]) -> str | None:
-        found = [self.of[name][key[name]] for name in key if key[name] in self.of.get(name, {})]
-        return ", ".join(found) or None
+        matches = [self.of[name][key[name]] for name in key if key[name] in self.of.get(name, {})]
+        return ", ".join(matches) or None
 
 
 def base_of(groups: Sequence[GroupBy]) -> Base:
@@ -135,15 +135,15 @@ def groups_of(question: Question, context: ToolContext, groups: Sequence[GroupBy
     """Return the groups with sales or refunds, in no order."""
     ids = {place.position: place.location_id for place in question.places}
     if "hour" in groups:
-        found = _by_hour(question, groups)
+        result = _by_hour(question, groups)
     elif any(each in BY_ARTICLE for each in groups):
-        found = _by_article(question, context, groups, ids)
+        result = _by_article(question, context, groups, ids)
     else:
-        found = _by_day(question, context, groups, ids)
+        result = _by_day(question, context, groups, ids)
     names = _names(context, groups)
-    for group in found:
+    for group in result:
         group.label = group.label or names.label(group.key)
-    return found
+    return result
 
 
 # ---------------------------------------------------------------------------- days, employees
@@ -200,8 +200,8 @@ def _value(group: GroupBy, values: Mapping[str, Any], ids: Mapping[int, str]) ->
 
 def _by_hour(question: Question, groups: Sequence[GroupBy]) -> list[Group]:
     sums: dict[tuple[Any, ...], dict[str, Any]] = {}
-    found = buckets(question.places, question.reader.hours(question.stretches))
-    for currency, rows in found.items():
+    match = buckets(question.places, question.reader.hours(question.stretches))
+    for currency, rows in match.items():
         for bucket in rows:
             key = (currency, *(_of_bucket(each, bucket) for each in groups))
             known = sums.setdefault(key, dict.fromkeys(_SUMMED, 0))
@@ -249,7 +249,7 @@ def _by_article(
     snapshots = {each for part in sums.values() for each in part}
     categories = question.reader.categories(snapshots) if "category" in groups else {}
     articles = question.reader.articles(snapshots) if "item" in groups else {}
-    found, plain = list[Group](), [each for each in groups if each not in BY_ARTICLE]
+    value, plain = list[Group](), [each for each in groups if each not in BY_ARTICLE]
     for (currency, *others), part in sums.items():
         for category, of in _split(part, categories, is_split="category" in groups):
             for ranked in rank(of.items(), articles):
@@ -257,8 +257,8 @@ def _by_article(
                 key = dict(zip(plain, others, strict=True))
                 key |= {"category": category, "item": article.variation_id or article.name}
                 label = article.name if "item" in groups else None
-                found.append(Group(currency, key, ranked.net, partial(_item, ranked), label))
-    return found
+                value.append(Group(currency, key, ranked.net, partial(_item, ranked), label))
+    return value
 
 
 def _item(ranked: Ranked) -> Mapping[str, Any]:
@@ -271,10 +271,10 @@ def _split(
     """Return the sums of each category, or all of them."""
     if not is_split:
         return [(None, part)]
-    found: defaultdict[str | None, dict[int, ItemSums]] = defaultdict(dict)
+    results: defaultdict[str | None, dict[int, ItemSums]] = defaultdict(dict)
     for snapshot, sums in part.items():
-        found[categories.get(snapshot)][snapshot] = sums
-    return found.items()
+        results[categories.get(snapshot)][snapshot] = sums
+    return results.items()
 
 
 # ---------------------------------------------------------------------------- names

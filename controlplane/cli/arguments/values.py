@@ -65,8 +65,8 @@ def duration(units: str = "mhd", days_max: int = DAYS_MAX) -> Callable[[str], fl
     """Return a function that reads a duration such as ``12h``, in seconds."""
 
     def read(text: str) -> float:
-        found = _DURATION.fullmatch(text)
-        duration_s = int(found[1]) * _UNITS_S[found[2]] if found and found[2] in units else 0
+        match = _DURATION.fullmatch(text)
+        duration_s = int(match[1]) * _UNITS_S[match[2]] if match and match[2] in units else 0
         if not 0 < duration_s <= days_max * 86_400:
             examples = ", ".join(each for each in ("90m", "12h", "7d") if each[-1] in units)
             raise argparse.ArgumentTypeError(f"must be such as {examples}, at most {days_max}d")
@@ -109,11 +109,11 @@ def moment(text: str) -> Moment:
 
 def full_date(text: str, year_min: int = YEARS[0]) -> date:
     try:
-        found = date.fromisoformat(text) if _DATE.fullmatch(text) else date.min
+        result = date.fromisoformat(text) if _DATE.fullmatch(text) else date.min
     except ValueError:
-        found = date.min
-    if not year_min <= found.year <= YEARS[-1]:
+        result = date.min
+    if not year_min <= result.year <= YEARS[-1]:
         raise argparse.ArgumentTypeError(
             f"must be a date such as 2026-11-20, from {year_min} to {YEARS[-1]}"
         )
-    return found
+    return result

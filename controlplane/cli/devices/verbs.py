@@ -143,14 +143,14 @@ def device_facts(device: Device) -> Iterable[tuple[str, Cell]]:
     yield "organization", device.organization_name or device.organization_id
     yield "platform", f"{device.platform}, agent {device.app_version or 'of unknown version'}"
     yield "capabilities", ", ".join(device.capabilities) or "none"
-    moments = (
+    timestamps = (
         ("last seen", device.last_seen_at),
         ("enrolled", device.created_at),
         ("revoked", device.revoked_at),
     )
-    for name, moment in moments:
-        if moment is not None:
-            yield name, f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+    for name, timestamp in timestamps:
+        if timestamp is not None:
+            yield name, f"{timestamp:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _confirm(client: OperationsClient, body: RevokeRequest) -> None:

@@ -22,15 +22,15 @@ def show(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         if options.location and not options.all:
             bodies = [_body(options, period, each, is_all=False) for each in options.location]
-            found = [client.financial_summary(body) for body in bodies]
+            results = [client.financial_summary(body) for body in bodies]
         else:
-            found = [_of_all(client, options, period)]
+            results = [_of_all(client, options, period)]
     if options.json:
-        print_json(found)
+        print_json(results)
         return 0
     from controlplane.cli.figures.listings import print_summary  # rich only where shown
 
-    for number, summary in enumerate(found):
+    for number, summary in enumerate(results):
         print_summary(summary, is_first=number == 0)
     return 0
 

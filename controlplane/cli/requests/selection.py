@@ -77,10 +77,10 @@ def meant_by(options: argparse.Namespace, every: Sequence[Device]) -> list[Devic
 
 
 def _filtered(filters: Filters, every: Sequence[Device]) -> list[Device]:
-    found = filters.of(every)
-    if not found:
+    result = filters.of(every)
+    if not result:
         raise CommandError(f"none of {len(every)} devices matches")
-    return found
+    return result
 
 
 def _reason_against(device: Device, kind: Kind) -> Reason | None:

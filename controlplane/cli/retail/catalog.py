@@ -107,9 +107,9 @@ def categories(options: argparse.Namespace) -> int:
     names: dict[UUID, str] = {}
 
     def fetch(client: RetailClient) -> Iterable[Category]:
-        found = list(client.categories())
-        names.update((each.id, each.name) for each in found)
-        return found
+        values = list(client.categories())
+        names.update((each.id, each.name) for each in values)
+        return values
 
     columns: Columns[Category] = {
         "category": lambda category: category.id,
@@ -131,16 +131,16 @@ def fees(options: argparse.Namespace) -> int:
 
 def good(options: argparse.Namespace) -> int:
     with retail_client_of(options) as client:
-        found = _good_of(client, options.id)
-        category = "" if options.json else _category_of(client, found)
+        result = _good_of(client, options.id)
+        category = "" if options.json else _category_of(client, result)
     if options.json:
-        print(encode_indented(found))
+        print(encode_indented(result))
         return 0
     from controlplane.cli.screen.tables import console, print_facts  # rich only where shown
 
-    print_facts(_facts(found, category))
+    print_facts(_facts(result, category))
     console().print()
-    print_records(found.variations, VARIATIONS, "It has no variations.", "Variations")
+    print_records(result.variations, VARIATIONS, "It has no variations.", "Variations")
     return 0
 
 
@@ -152,9 +152,9 @@ def _list(
     empty: str,
 ) -> int:
     with retail_client_of(options) as client:
-        found = list(fetch(client))
-    if not print_as(options, found, csv_columns):
-        print_records(found, columns, empty)
+        results = list(fetch(client))
+    if not print_as(options, results, csv_columns):
+        print_records(results, columns, empty)
     return 0
 
 
@@ -167,8 +167,8 @@ def _good_of(client: RetailClient, text: str) -> Good:
         raise CommandError(f"there is no good {text}", hint) from error
     except ValueError:
         start = text.casefold()
-    found = (each for each in client.goods() if start and str(each.id).startswith(start))
-    return only_match(text, {each.id: each for each in found}, "good", hint)
+    matches = (each for each in client.goods() if start and str(each.id).startswith(start))
+    return only_match(text, {each.id: each for each in matches}, "good", hint)
 
 
 def _category_of(client: RetailClient, good: Good) -> str:

@@ -35,10 +35,10 @@ def create_link(options: argparse.Namespace) -> int:
 
 
 def list_links(options: argparse.Namespace) -> int:
-    found = _links(options)
-    if not print_as(options, found):
+    result = _links(options)
+    if not print_as(options, result):
         print_records(
-            found,
+            result,
             {
                 "id": lambda link: link.id,
                 "channel": lambda link: link.channel,
@@ -54,11 +54,11 @@ def list_links(options: argparse.Namespace) -> int:
 
 def disconnect(options: argparse.Namespace) -> int:
     start = options.id.casefold()
-    found = {
+    results = {
         each.id: each.id for each in _links(options) if start and str(each.id).startswith(start)
     }
     hint = "`venue-control support list` lists the links."
-    link_id = only_match(options.id, found, "link", hint, UsageError)
+    link_id = only_match(options.id, results, "link", hint, UsageError)
     if not in_database(options, lambda session: end_link(session, link_id, system_clock())):
         raise CommandError(f"the link {link_id} has ended already")
     print(f"disconnected {link_id}")

@@ -18,10 +18,10 @@ _TAGS = {
 def ipp_answer(printers: Sequence[IppPrinter], request: bytes) -> bytes:
     """Return the HTTP reply to a request: the printer at its path, or that there is none."""
     path = request.split(b" ", 2)[1].decode("latin-1")
-    found = next((each for each in printers if each.path == path), None)
-    if found is None:
+    result = next((each for each in printers if each.path == path), None)
+    if result is None:
         return ipp.http_response(status=ipp.NOT_FOUND)
-    return ipp.http_response((ipp.PRINTER_GROUP, _attributes(found.attributes)))
+    return ipp.http_response((ipp.PRINTER_GROUP, _attributes(result.attributes)))
 
 
 def _attributes(written: Iterable[str]) -> Iterator[ipp.Attribute]:

@@ -164,9 +164,9 @@ class TapLan:
             return frames.Tcp(port, client, 0, ack, frames.RST | frames.ACK)
         if segment.payload:
             ack = segment.sequence + len(segment.payload)
-            said = _reply_of(host, port, segment.payload)
-            flags = frames.ACK | frames.PSH | frames.FIN if said else frames.ACK
-            return frames.Tcp(port, client, segment.acknowledgement, ack, flags, said)
+            text = _reply_of(host, port, segment.payload)
+            flags = frames.ACK | frames.PSH | frames.FIN if text else frames.ACK
+            return frames.Tcp(port, client, segment.acknowledgement, ack, flags, text)
         if segment.flags & frames.FIN:
             ack = segment.sequence + 1
             return frames.Tcp(port, client, segment.acknowledgement, ack, frames.ACK)

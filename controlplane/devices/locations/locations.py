@@ -33,10 +33,10 @@ def schedules(session: Session, now: datetime, at: Collection[At] | None = None)
     """Return the schedules of these locations; None means all."""
     if at is None:
         return _schedules(session, now, None)
-    found = Schedules()
+    result = Schedules()
     for step in in_steps(sorted(set(at)), 200):
-        found.update(_schedules(session, now, step))
-    return found
+        result.update(_schedules(session, now, step))
+    return result
 
 
 def set_location(
@@ -70,7 +70,7 @@ def add_maintenance(session: Session, at: At, window: Maintenance, reason: str) 
 
 def end_maintenance(session: Session, at: At, instance_id: UUID | None, now: datetime) -> int:
     """End the current windows and cancel the planned ones. Returns how many windows."""
-    found = session.scalars(
+    results = session.scalars(
         select(MaintenanceWindow).where(
             MaintenanceWindow.organization_id == at[0],
             MaintenanceWindow.location_id == at[1],
@@ -78,16 +78,16 @@ def end_maintenance(session: Session, at: At, instance_id: UUID | None, now: dat
             MaintenanceWindow.until > now,
         )
     ).all()
-    for row in found:
+    for row in results:
         row.since, row.until = min(row.since, now), now
-    return len(found)
+    return len(results)
 
 
 def zones(session: Session, at: Collection[At]) -> Mapping[At, str]:
     """Return the time zones of the locations that have a valid one."""
     columns = (Location.organization_id, Location.id, Location.zone)
-    found = session.execute(select(*columns).where(tuple_(*columns[:2]).in_(at)))
-    return {(row[0], row[1]): zone for row in found if (zone := valid_zone(row[2]))}
+    match = session.execute(select(*columns).where(tuple_(*columns[:2]).in_(at)))
+    return {(row[0], row[1]): zone for row in match if (zone := valid_zone(row[2]))}
 
 
 def _schedules(session: Session, now: datetime, at: Collection[At] | None) -> Schedules:

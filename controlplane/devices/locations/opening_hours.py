@@ -50,13 +50,13 @@ class OpeningHours:
         zone = ZoneInfo(self.zone)
         day = since.astimezone(zone).date() - timedelta(days=1)
         last = until.astimezone(zone).date()
-        found = []
+        results = []
         while day <= last:
             for each in self.intervals:
                 if each.weekday == day.weekday():
-                    found.append(_span(each, day, zone))
+                    results.append(_span(each, day, zone))
             day += timedelta(days=1)
-        return merge_spans(found, since, until)
+        return merge_spans(results, since, until)
 
     def opened_at(self, now: datetime) -> datetime | None:
         """Return since when the location is open, at most 8 days ago; None while it is closed."""
@@ -112,13 +112,13 @@ def merge_spans(spans: Iterable[Span], since: datetime, until: datetime) -> list
 
 
 def _intervals(line: str) -> list[Interval]:
-    found = _LINE.fullmatch(line.strip())
-    if found is None:
+    result = _LINE.fullmatch(line.strip())
+    if result is None:
         raise ValueError(f'{line!r} does not have the form "Mon-Fri 08:00-22:00"')
-    first = _weekday(found["first"])
-    last = _weekday(found["last"] or found["first"])
-    start = _minutes(found["h1"], found["m1"])
-    end = _minutes(found["h2"], found["m2"])
+    first = _weekday(result["first"])
+    last = _weekday(result["last"] or result["first"])
+    start = _minutes(result["h1"], result["m1"])
+    end = _minutes(result["h2"], result["m2"])
     if start in {DAY_MINUTES, end}:
         raise ValueError(f"{line!r} opens and closes at the same time. A whole day is 00:00-24:00")
     count = (last - first) % 7 + 1
@@ -132,10 +132,10 @@ def _weekday(word: str) -> int:
 
 
 def _minutes(hours: str, minutes: str) -> int:
-    found = int(hours) * 60 + int(minutes)
-    if int(minutes) > 59 or found > DAY_MINUTES:
+    match = int(hours) * 60 + int(minutes)
+    if int(minutes) > 59 or match > DAY_MINUTES:
         raise ValueError(f"{hours}:{minutes} is not a time of day")
-    return found
+    return match
 
 
 def _clock(minutes: int) -> str:

@@ -73,10 +73,12 @@ def _states(context: RequestContext, groups: list[_Group]) -> dict[str, int]:
 
 
 def _counts(values: Iterable[tuple[str | None, int]]) -> tuple[records.Count, ...]:
-    found: Counter[str | None] = Counter()
+    results: Counter[str | None] = Counter()
     for value, count in values:
-        found[value] += count
-    return tuple(records.Count(value=value, count=n) for value, n in found.most_common(VALUES_MAX))
+        results[value] += count
+    return tuple(
+        records.Count(value=value, count=n) for value, n in results.most_common(VALUES_MAX)
+    )
 
 
 def _locations(context: RequestContext) -> tuple[records.Count, ...]:

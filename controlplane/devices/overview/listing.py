@@ -84,19 +84,19 @@ def visible(context: RequestContext) -> ColumnElement[bool]:
 
 
 def conditions(filters: Filters, now: datetime) -> list[ColumnElement[bool]]:
-    found = [state_is(filters.state, now)] if filters.state else []
+    result = [state_is(filters.state, now)] if filters.state else []
     if filters.location is not None:
-        found.append(Device.location_id == filters.location)
+        result.append(Device.location_id == filters.location)
     if filters.platform is not None:
-        found.append(Device.platform == filters.platform)
+        result.append(Device.platform == filters.platform)
     if filters.version is not None:
-        found.append(
+        result.append(
             Device.app_version == filters.version
             if filters.version
             else Device.app_version.is_(None)
         )
     words = (filters.search or "").split()[:WORDS_MAX]
-    return [*found, *(_contains(word) for word in words)]
+    return [*result, *(_contains(word) for word in words)]
 
 
 def state_is(state: str, now: datetime) -> ColumnElement[bool]:
@@ -216,12 +216,12 @@ def _open_requests(
     )
     requests = session.scalars(query).all()
     requesters = names_of_requesters(session, {each.requested_by_id for each in requests})
-    found: dict[UUID, list[OpenRequest]] = defaultdict(list)
+    results: dict[UUID, list[OpenRequest]] = defaultdict(list)
     for each in requests:
-        found[each.binding_id].append(
+        results[each.binding_id].append(
             record_of(OpenRequest, each, requested_by=requesters.get(each.requested_by_id))
         )
-    return found
+    return results
 
 
 def _contains(word: str) -> ColumnElement[bool]:

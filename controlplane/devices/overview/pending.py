@@ -31,9 +31,9 @@ def pending_requests_of(
         )
         .order_by(PendingRequest.position)
     )
-    found: dict[tuple[str, UUID], tuple[PendingRequestRecord, ...]] = {}
+    results: dict[tuple[str, UUID], tuple[PendingRequestRecord, ...]] = {}
     for row, name in session.execute(query):
         record = record_of(PendingRequestRecord, row, requested_by=name)
         key = (row.organization_id, row.instance_id)
-        found[key] = (*found.get(key, ()), record)
-    return found
+        results[key] = (*results.get(key, ()), record)
+    return results

@@ -50,12 +50,12 @@ class ConsolePoller:
         return Snapshot(self._rows(session, now, [*fresh, *stale]), viewers(session, key_ids, now))
 
     def _rows(self, session: Session, now: datetime, positions: list[int]) -> dict[int, EncodedRow]:
-        found: dict[int, EncodedRow] = {}
+        matches: dict[int, EncodedRow] = {}
         for part in in_steps(positions):
             for at, row in rows_at(session, part, now, self._settings).items():
                 place = row.device.organization_id, row.device.location_id
-                found[at] = EncodedRow(*place, encode(row))
-        return found
+                matches[at] = EncodedRow(*place, encode(row))
+        return matches
 
     def _fingerprinted(
         self, session: Session, now: datetime, positions: Collection[int]
@@ -98,7 +98,7 @@ def _open_requests(
         )
         .order_by(Request.position)
     )
-    found: dict[UUID, list[tuple[UUID, str]]] = defaultdict(list)
+    results: dict[UUID, list[tuple[UUID, str]]] = defaultdict(list)
     for row in session.execute(query):
-        found[row.binding_id].append((row.id, row.status))
-    return found
+        results[row.binding_id].append((row.id, row.status))
+    return results

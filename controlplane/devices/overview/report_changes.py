@@ -44,8 +44,8 @@ class ReportChangeCache:
         if context.caller.locations:
             query = query.where(Report.location_id.in_(context.caller.locations))
         reports = context.session.scalars(query).all()
-        found = (self._of_report(context, report) for report in reports)
-        return tuple(each for each in found if each is not None)
+        results = (self._of_report(context, report) for report in reports)
+        return tuple(each for each in results if each is not None)
 
     def _of_report(self, context: RequestContext, report: Report) -> ReportChanges | None:
         earlier = earlier_than(context, report)
@@ -56,12 +56,12 @@ class ReportChangeCache:
             if pair in self._known:
                 self._known.move_to_end(pair)
                 return self._known[pair]
-        found = _record(earlier, report)
+        result = _record(earlier, report)
         with self._lock:
-            self._known[pair] = found
+            self._known[pair] = result
             while len(self._known) > CACHED_MAX:
                 self._known.popitem(last=False)
-        return found
+        return result
 
 
 def earlier_than(context: RequestContext, report: Report) -> Report | None:

@@ -76,4 +76,4 @@ def _by_day(
         .order_by(table.position.desc())
         .limit(EVENTS_MAX)
     )
-    return Counter(moment.astimezone(clock).date() for moment in session.scalars(query))
+    return Counter(timestamp.astimezone(clock).date() for timestamp in session.scalars(query))

@@ -16,12 +16,12 @@ def upgrade(connection: Connection) -> str | None:
 
     Raises DatabaseVersionError where the layout is not known here.
     """
-    found = layout(connection)
-    if found == HEAD:
-        return found
+    result = layout(connection)
+    if result == HEAD:
+        return result
     keeps_account = _has(connection, "alembic_version")
-    if not keeps_account and found not in {None, FIRST}:
-        raise DatabaseVersionError(f"the database has layout {found}, this program knows {HEAD}")
+    if not keeps_account and result not in {None, FIRST}:
+        raise DatabaseVersionError(f"the database has layout {result}, this program knows {HEAD}")
     # Only now: it takes as long to import as all the rest of a command.
     from alembic import command
     from alembic.config import Config
@@ -31,14 +31,14 @@ def upgrade(connection: Connection) -> str | None:
     config.set_main_option("script_location", str(Path(__file__).parent))
     config.attributes["connection"] = connection
     try:
-        if found == FIRST and not keeps_account:
+        if result == FIRST and not keeps_account:
             command.stamp(config, FIRST)
         command.upgrade(config, HEAD)
     except CommandError as error:
         raise DatabaseVersionError(
-            f"the database has layout {found}, this program knows {HEAD}: {error}"
+            f"the database has layout {result}, this program knows {HEAD}: {error}"
         ) from error
-    return found
+    return result
 
 
 def layout(connection: Connection) -> str | None:

@@ -90,10 +90,10 @@ async def sign_out(core: Core, request: Request) -> Response:
         address = address_of(core, request)
 
         def work(session: Session) -> None:
-            found = permissions.of_session(session, sessions.hash_token(token), now)
-            if found is not None:
-                event = Event("session.sign_out", Subject("session", str(found[0].key_id)))
-                note_call(session, found[0], event, address=address, now=now)
+            result = permissions.of_session(session, sessions.hash_token(token), now)
+            if result is not None:
+                event = Event("session.sign_out", Subject("session", str(result[0].key_id)))
+                note_call(session, result[0], event, address=address, now=now)
             sessions.end_by_token(session, token)
 
         await core.write(work)
@@ -203,9 +203,9 @@ class SignIn:
             user = find_user(session, email)
             unknown = Actor("unknown", None, "", address=address)
             actor = unknown if user is None else person(user, address=address)
-            found = memberships(session, uuid4() if user is None else user.id)
+            match = memberships(session, uuid4() if user is None else user.id)
             event = Event("session.sign_in", Subject("session", ""), reason, "refused")
-            organization_id = found[0].organization_id if found else None
+            organization_id = match[0].organization_id if match else None
             note(session, actor, event, organization_id=organization_id, now=now)
 
         await self.core.write(work)
@@ -289,11 +289,11 @@ def _finish(session: Session, caller: Caller, attempt: Try) -> int:
     others = select(SignInSession.id).where(
         SignInSession.user_id == caller.owner_id, SignInSession.id != caller.key_id
     )
-    found = session.scalars(others).all()
-    for each in found:
+    results = session.scalars(others).all()
+    for each in results:
         sessions.end(session, each, caller.owner_id)
     note_change(session, caller.owner_id)
-    return len(found)
+    return len(results)
 
 
 def require_new(password: str, field: str) -> None:

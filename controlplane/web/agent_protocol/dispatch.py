@@ -191,10 +191,10 @@ def read_arguments(tool: Tool, arguments: Json) -> Any:
 
 def _renewed(session: Session, caller: Caller, now: datetime) -> Caller:
     """Return what the caller may do now. Raises the refusal of a credential that has ended."""
-    found = callers(session, (caller.key_id,), now).get(caller.key_id)
-    if found is None:
+    match = callers(session, (caller.key_id,), now).get(caller.key_id)
+    if match is None:
         raise unauthenticated()
-    return found
+    return match
 
 
 def _rpc_error(refusal: Refusal) -> Exception:

@@ -132,10 +132,10 @@ def _read(value: Json) -> RpcRequest:
 
 def _id_of(value: Json) -> Id | None:
     try:
-        found = codec.validate(value, Named).id
+        match = codec.validate(value, Named).id
     except ValidationError:
         return None
-    return found if _is_text(found) else None
+    return match if _is_text(match) else None
 
 
 def _require_shallow(params: Json) -> None:

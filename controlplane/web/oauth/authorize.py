@@ -73,13 +73,13 @@ async def authorize(limit: RateLimit, core: Core, request: Request) -> Response:
 
 
 async def _show(core: Core, request: Request, issuer: str) -> Response:
-    asked = _asked("GET", issuer, request.url.query)
-    found = await find_view(core, asked, cookies.token_of(core, request))
-    if isinstance(found, OAuthReply):
-        return to_client(found)
-    if found.consent is None:
-        return sign_in_page(asked.query, client=found.client)
-    return consent_page(found.consent)
+    question = _asked("GET", issuer, request.url.query)
+    result = await find_view(core, question, cookies.token_of(core, request))
+    if isinstance(result, OAuthReply):
+        return to_client(result)
+    if result.consent is None:
+        return sign_in_page(question.query, client=result.client)
+    return consent_page(result.consent)
 
 
 async def _decide(core: Core, request: Request, issuer: str) -> Response:
@@ -117,12 +117,12 @@ async def sign_in(core: Core, request: Request) -> Response:
         body = {"email": email, "password": fields.get("password", "")}
         token, _ = await SignIn(core, request).sign_in(parse_part(SignInRequest, body))
     except Refusal as refusal:
-        found = await find_view(core, asked, None)
-        if isinstance(found, OAuthReply):
-            return to_client(found)
+        match = await find_view(core, asked, None)
+        if isinstance(match, OAuthReply):
+            return to_client(match)
         return sign_in_page(
             asked.query,
-            client=found.client,
+            client=match.client,
             email=email,
             problem=_PROBLEMS.get(refusal.code, refusal.detail),
             status=refusal.status,
@@ -167,8 +167,8 @@ def proof(token: str, query: str) -> bytes:
 
 async def _signed_in(core: Core, token: str) -> Caller | None:
     now, token_hash = core.clock(), sessions.hash_token(token)
-    found = await core.read(lambda session: permissions.of_session(session, token_hash, now))
-    return None if found is None else found[0]
+    value = await core.read(lambda session: permissions.of_session(session, token_hash, now))
+    return None if value is None else value[0]
 
 
 async def _answer(

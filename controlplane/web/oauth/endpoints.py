@@ -73,7 +73,7 @@ async def metadata(
 async def register(limit: RateLimit, core: Core, request: Request) -> Response:
     """Register a client by its own description (RFC 7591). No credential is required."""
     require_method(request, "POST")
-    asked = OAuthRequest("POST", issuer_of(core, request), request.url.path, {})
+    query = OAuthRequest("POST", issuer_of(core, request), request.url.path, {})
     count(core, request, limit)
     require_json(request.headers)
     body = parse_json(await read_body(core, request, REGISTRATION_MAX_BYTES))
@@ -81,17 +81,17 @@ async def register(limit: RateLimit, core: Core, request: Request) -> Response:
     def work(server: Any) -> OAuthReply:
         from controlplane.accounts.oauth.registration import registration_request
 
-        request = registration_request(asked, body)
+        request = registration_request(query, body)
         reply: OAuthReply = server.create_endpoint_response("client_registration", request)
         return reply
 
-    return await _call(core, asked, work)
+    return await _call(core, query, work)
 
 
 async def issue_token(limit: RateLimit, core: Core, request: Request) -> Response:
     """Return tokens for a code or a refresh token."""
-    asked = await _read(core, request, limit)
-    return await _call(core, asked, lambda server: server.create_token_response(asked))
+    question = await _read(core, request, limit)
+    return await _call(core, question, lambda server: server.create_token_response(question))
 
 
 async def revoke(limit: RateLimit, core: Core, request: Request) -> Response:

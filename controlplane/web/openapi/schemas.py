@@ -29,11 +29,11 @@ def json_schemas(wanted: Iterable[SchemaOf]) -> tuple[dict[Key, Json], Json]:
         (each.key, "serialization" if each.is_reply else "validation", TypeAdapter(each.kind))
         for each in wanted
     ]
-    found, extra = TypeAdapter.json_schemas(
+    result, extra = TypeAdapter.json_schemas(
         inputs, by_alias=True, ref_template=REFERENCES, schema_generator=_Schemas
     )
     components: Json = extra["$defs"]
-    return {key: schema for (key, _), schema in found.items()}, components
+    return {key: schema for (key, _), schema in result.items()}, components
 
 
 def readable(value: Any) -> Any:

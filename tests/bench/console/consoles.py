@@ -70,11 +70,11 @@ async def measure(core: Core, key: str, name: str, of: list[list[uuid.UUID]]) ->
         nonlocal counted
         counted += 1
 
-    told = [0]
-    tasks = [asyncio.create_task(console(core, key, shown, told)) for shown in of]
+    outputs = [0]
+    tasks = [asyncio.create_task(console(core, key, output, outputs)) for output in of]
     await asyncio.sleep(SETTLED_S)
-    if told[0] < len(of) * SHOWN:
-        raise SystemExit(f"only {told[0]} rows were told")
+    if outputs[0] < len(of) * SHOWN:
+        raise SystemExit(f"only {outputs[0]} rows were told")
     event.listen(Engine, "before_cursor_execute", count)
     began_s, cpu_s = time.monotonic(), time.process_time()
     await asyncio.sleep(FOR_S)

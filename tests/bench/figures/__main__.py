@@ -74,22 +74,22 @@ def _dashboards(database: Database, file: Path, calls: int) -> int:
         "   SQLite raw  DuckDB    bytes"
     )
     failures = 0
-    for asked in questions():
-        reply = dashboard(database, asked.body)
-        found = json.loads(reply)
-        windows = windows_of(file, found)
-        kept = shown(found["financial"]["current"]["currencies"])
-        assert kept == sums(ask_sqlite(file, windows)), asked.name
-        assert kept == sums(ask_duckdb(duck, statement(windows))), asked.name
-        times, worked = times_ms(partial(dashboard, database, asked.body), calls)
+    for request in questions():
+        reply = dashboard(database, request.body)
+        result = json.loads(reply)
+        windows = windows_of(file, result)
+        kept = shown(result["financial"]["current"]["currencies"])
+        assert kept == sums(ask_sqlite(file, windows)), request.name
+        assert kept == sums(ask_duckdb(duck, statement(windows))), request.name
+        times, worked = times_ms(partial(dashboard, database, request.body), calls)
         raw = statistics.median(times_ms(partial(ask_sqlite, file, windows), 3)[0])
         query = statement(windows)
         other = statistics.median(times_ms(partial(ask_duckdb, duck, query), 3)[0])
         slow = percentile_95(times)
-        failures += slow > asked.goal_ms
+        failures += slow > request.goal_ms
         print(
-            f"{asked.name:22} {statistics.median(times):8.1f} {slow:6.1f}"
-            f" {percentile_95(worked):17.1f} {asked.goal_ms:6}"
+            f"{request.name:22} {statistics.median(times):8.1f} {slow:6.1f}"
+            f" {percentile_95(worked):17.1f} {request.goal_ms:6}"
             f" {raw:12.1f} {other:7.1f} {len(reply):8}",
             flush=True,
         )
@@ -98,15 +98,15 @@ def _dashboards(database: Database, file: Path, calls: int) -> int:
 
 
 def _sales(database: Database) -> int:
-    found: list[tuple[float, float]] = []
+    results: list[tuple[float, float]] = []
 
     def work(session: object) -> None:
-        found.append(rollups_ms(session, DEALS))  # type: ignore[arg-type]
+        results.append(rollups_ms(session, DEALS))  # type: ignore[arg-type]
         raise Undo
 
     with suppress(Undo):
         database.write(work)
-    whole, rollups = found[0]
+    whole, rollups = results[0]
     print(
         f"a sale: {whole:.2f} ms of a processor, of it rollups {rollups:.2f} ms,"
         f" goal {SALE_GOAL_MS} ms"

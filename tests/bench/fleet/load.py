@@ -57,8 +57,8 @@ class Exchange(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
-        head, found, rest = self._buffer.partition(HEAD_END)
-        if not found:
+        head, result, rest = self._buffer.partition(HEAD_END)
+        if not result:
             return
         lowered = head.lower()
         at = lowered.index(b"content-length:") + 15

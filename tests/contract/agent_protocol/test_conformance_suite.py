@@ -73,24 +73,24 @@ async def suite(*words: str) -> str:
         stderr=asyncio.subprocess.STDOUT,
     )
     try:
-        said, _ = await asyncio.wait_for(process.communicate(), WITHIN_S)
+        text, _ = await asyncio.wait_for(process.communicate(), WITHIN_S)
     except TimeoutError:
         process.kill()
         await process.wait()
         raise
-    return said.decode()
+    return text.decode()
 
 
 async def test_each_scenario_is_permitted_or_forbidden() -> None:
-    said = await suite("list", "--server")
-    listed = {line.split()[1] for line in said.splitlines() if line.startswith("  - ")}
+    message = await suite("list", "--server")
+    listed = {line.split()[1] for line in message.splitlines() if line.startswith("  - ")}
     assert listed == PERMITTED | FORBIDDEN.keys()
     assert not PERMITTED & FORBIDDEN.keys()
 
 
 async def test_what_is_permitted_passes_and_nothing_else(served: Served) -> None:
-    said = await suite("server", "--url", served.url, "--suite", "all")
-    counts = {name: (int(good), int(bad)) for name, good, bad in _SUMMARY.findall(said)}
-    assert counts.keys() == PERMITTED | FORBIDDEN.keys(), said[-3000:]
+    output = await suite("server", "--url", served.url, "--suite", "all")
+    counts = {name: (int(good), int(bad)) for name, good, bad in _SUMMARY.findall(output)}
+    assert counts.keys() == PERMITTED | FORBIDDEN.keys(), output[-3000:]
     passed = {name for name, (good, bad) in counts.items() if good and not bad}
-    assert passed == PERMITTED, said[-3000:]
+    assert passed == PERMITTED, output[-3000:]

@@ -65,19 +65,19 @@ class Person:
         self.asked += 1
         page = await self.browser.get(address)
         if 'type="password"' in page.text:
-            told = hidden(page) | {"email": EMAIL, "password": PASSWORD}
-            back = await self.browser.post("/api/auth/oauth2/sign-in", data=told)
+            output = hidden(page) | {"email": EMAIL, "password": PASSWORD}
+            back = await self.browser.post("/api/auth/oauth2/sign-in", data=output)
             page = await self.browser.get(back.headers["location"])
         assert "Harness" in page.text
-        told = hidden(page) | {"decision": "allow"}
-        decided = await self.browser.post("/api/auth/oauth2/authorize", data=told)
+        output = hidden(page) | {"decision": "allow"}
+        decided = await self.browser.post("/api/auth/oauth2/authorize", data=output)
         self._answer = decided.headers["location"]
         assert self._answer.startswith(REDIRECT)
 
     async def come_back(self) -> AuthorizationCodeResult:
-        told = parse_qs(urlsplit(self._answer).query)
+        message = parse_qs(urlsplit(self._answer).query)
         return AuthorizationCodeResult(
-            code=told["code"][0], state=told["state"][0], iss=told["iss"][0]
+            code=message["code"][0], state=message["state"][0], iss=message["iss"][0]
         )
 
     async def end_every_grant(self) -> None:

@@ -30,10 +30,10 @@ _DOCUMENTS: Final = {"facade": document, "retail": retail_document}
 
 def check(response: httpx2.Response) -> None:
     """Raise AssertionError where the documents do not permit a reply whose content was read."""
-    found = _operation(response.request.method.lower(), response.request.url.path)
-    if found is None:
+    result = _operation(response.request.method.lower(), response.request.url.path)
+    if result is None:
         return
-    whole, path, operation = found
+    whole, path, operation = result
     status, name = str(response.status_code), f"{response.request.method} {path}"
     assert status in operation["responses"], f"{name} answered {status}: {response.text[:200]}"
     documented = operation["responses"][status]
@@ -75,7 +75,7 @@ def _forms(name: str) -> list[tuple[str, re.Pattern[str]]]:
 def _validator(
     whole: str, method: str, path: str, status: str
 ) -> jsonschema_rs.Draft202012Validator:
-    found = _DOCUMENTS[whole]()
-    reply = found["paths"][path][method]["responses"][status]["content"]
+    match = _DOCUMENTS[whole]()
+    reply = match["paths"][path][method]["responses"][status]["content"]
     (schema,) = [each["schema"] for kind, each in reply.items() if kind.endswith("json")]
-    return jsonschema_rs.Draft202012Validator({"components": found["components"], **schema})
+    return jsonschema_rs.Draft202012Validator({"components": match["components"], **schema})

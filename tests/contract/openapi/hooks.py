@@ -97,17 +97,17 @@ def _existing(name: str, body: dict[str, Any]) -> dict[str, Any]:
     if name == "enroll":
         return _answer(_challenges.popleft() if _challenges else _challenged())
     if name == "acknowledge" or (name == "submitResult" and "requestId" in body):
-        asked = _asked(body.get("kind"))
-        named = {each: asked[each] for each in ("requestId", "bindingId")}
+        request = _asked(body.get("kind"))
+        named = {each: request[each] for each in ("requestId", "bindingId")}
         # A report that is another one each time: of the same id it would be refused.
         return named if name == "acknowledge" else named | {"reportId": str(uuid.uuid4())}
     if name == "reportDetail":
         return {"reportId": _reported()}
-    found: dict[str, Any] = {} if name != "submitResult" else {"reportId": str(uuid.uuid4())}
-    found |= {each: _device()[each] for each in ("instanceId", "bindingId") if each in body}
+    results: dict[str, Any] = {} if name != "submitResult" else {"reportId": str(uuid.uuid4())}
+    results |= {each: _device()[each] for each in ("instanceId", "bindingId") if each in body}
     if "cursor" in body and name in _cursors:
-        found["cursor"] = _cursors[name]
-    return found
+        results["cursor"] = _cursors[name]
+    return results
 
 
 def _is_about_figures(body: dict[str, Any], name: str) -> bool:
@@ -117,12 +117,12 @@ def _is_about_figures(body: dict[str, Any], name: str) -> bool:
 def _asked_of_figures(body: dict[str, Any]) -> dict[str, Any]:
     """Return a location that has sales, and a period: dates and custom belong together, which no
     schema says without naming everything else twice."""
-    found: dict[str, Any] = {"locationId": "loc-0001"}
+    matches: dict[str, Any] = {"locationId": "loc-0001"}
     if "from" in body or "to" in body:
-        found |= {"period": "custom", "from": "2026-11-01", "to": "2026-11-20"}
+        matches |= {"period": "custom", "from": "2026-11-01", "to": "2026-11-20"}
     elif body.get("period") == "custom":
-        found["period"] = "last7"
-    return found
+        matches["period"] = "last7"
+    return matches
 
 
 def _asked_of_support(name: str, _body: dict[str, Any]) -> dict[str, Any]:
@@ -168,9 +168,9 @@ def _device() -> dict[str, Any]:
 
 def _asked(kind: str | None) -> dict[str, Any]:
     """Return a request that is open, of this kind."""
-    for asked in _requests:
-        if kind in {None, asked["kind"]}:
-            return asked
+    for query in _requests:
+        if kind in {None, query["kind"]}:
+            return query
     return _post("createRequest", instanceId=_device()["instanceId"], kind=kind or "network")
 
 

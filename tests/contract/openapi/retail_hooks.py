@@ -90,11 +90,11 @@ def after_call(context: HookContext, case: Case, response: Response) -> None:
 def filter_failure(context: HookContext, failure: Failure, case: Case, response: Response) -> bool:
     if type(failure).__name__ != "RejectedPositiveData":
         return True
-    said = json.loads(response.content)
-    if said.get("code") == "invalid_cursor":
+    text = json.loads(response.content)
+    if text.get("code") == "invalid_cursor":
         return False
     # Each of the mistakes named is one that no schema can tell.
-    named = [f"{name}: {each}" for name, all_of in said["errors"].items() for each in all_of]
+    named = [f"{name}: {each}" for name, all_of in text["errors"].items() for each in all_of]
     return not all(any(known in each for known in NOT_IN_A_SCHEMA) for each in named)
 
 
@@ -110,14 +110,14 @@ def _existing(path: str, body: dict[str, Any], turn: int) -> dict[str, Any]:
         return {"api_key": os.environ["SCHEMATHESIS_API_KEY"]}
     if path == routes.REFRESH:
         return {"refresh_token": _refresh_tokens.pop() if _refresh_tokens else _granted()}
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "uom_id": _ids["uom_id"][turn % len(_ids["uom_id"])],
         "vat": {"fee_item_id": _vat[turn % len(_vat)]},
         "variations": [_with_barcodes(each) for each in body["variations"]],
     }
     if body.get("category_id") is not None:
-        found["category_id"] = _ids["category_id"][turn % len(_ids["category_id"])]
-    return found
+        results["category_id"] = _ids["category_id"][turn % len(_ids["category_id"])]
+    return results
 
 
 def _granted() -> str:

@@ -63,8 +63,8 @@ def validator(schema: dict[str, Any]) -> Draft202012Validator:
 def body_schema(name: str) -> dict[str, Any]:
     (path,) = [path for path in PATHS if path.endswith(f"/{name}")]
     operation = document()["paths"][path]["post"]
-    found: dict[str, Any] = operation["requestBody"]["content"]["application/json"]["schema"]
-    return found
+    results: dict[str, Any] = operation["requestBody"]["content"]["application/json"]["schema"]
+    return results
 
 
 def test_it_has_the_operations_of_the_contract() -> None:
@@ -108,10 +108,10 @@ def test_every_schema_is_one_and_every_reference_leads_somewhere() -> None:
     for schema in document()["components"]["schemas"].values():
         Draft202012Validator.check_schema(schema)
     for reference in set(re.findall(r'"\$ref":"#/([^"]+)"', text)):
-        found: Any = document()
+        result: Any = document()
         for part in reference.split("/"):
-            found = found[part]
-        assert found
+            result = result[part]
+        assert result
 
 
 @pytest.mark.parametrize(

@@ -29,16 +29,16 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
 
 
 def test_it_tells_what_the_service_says(service: Recorder) -> None:
-    told = written(service.texts)
+    output = written(service.texts)
     differing = [
         f"line {number}: the service says {new!r}, the document {old!r}"
         for number, (new, old) in enumerate(
-            zip(told.splitlines(), PATH.read_text("utf-8").splitlines(), strict=False), start=1
+            zip(output.splitlines(), PATH.read_text("utf-8").splitlines(), strict=False), start=1
         )
         if new != old
     ]
     assert differing[:3] == [], "make service-doc"
-    assert told == PATH.read_text("utf-8"), "make service-doc"
+    assert output == PATH.read_text("utf-8"), "make service-doc"
 
 
 def test_every_operation_has_an_example(service: Recorder) -> None:
@@ -88,11 +88,11 @@ def of_facade(service: Recorder) -> Iterator[httpx2.Response]:
 
 
 def test_success_is_200_with_json(service: Recorder) -> None:
-    found = {
+    results = {
         (each.status_code, each.headers["content-type"].partition(";")[0])
         for each in of_facade(service)
     }
-    assert found == {(200, "application/json")}
+    assert results == {(200, "application/json")}
     called = {each.request.url.path for each in of_facade(service)}
     assert called == {each.path for each in OPERATIONS}
 

@@ -45,8 +45,8 @@ def main() -> int:
         browser(chosen.chromium, Path(home) / "profile") as tab,
     ):
         page = Page(tab, chosen.width, axe, chosen.pictures)
-        told = asyncio.run(_act(chosen.act, page, Path(home)))
-    sys.stdout.write(json.dumps({**told, "seen": page.seen}))
+        output = asyncio.run(_act(chosen.act, page, Path(home)))
+    sys.stdout.write(json.dumps({**output, "seen": page.seen}))
     return 0
 
 

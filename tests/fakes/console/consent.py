@@ -39,7 +39,7 @@ def person(file: str) -> None:
 
 
 async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
     # Nobody listens there: what matters is that the browser goes, and with what.
     loopback = "http://127.0.0.1:9/callback"
     program = await _register(http, "Sales assistant", loopback)
@@ -51,35 +51,35 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
     await page.type("not this one, no")
     await page.press("Enter")
     await page.arrive("document.querySelector('.problem')")
-    told["refused"] = await page.run("document.querySelector('.problem').textContent")
-    told["kept"] = await page.run("document.querySelector('#email').value")
+    outputs["refused"] = await page.run("document.querySelector('.problem').textContent")
+    outputs["kept"] = await page.run("document.querySelector('#email').value")
     await page.look("sign-in")
     await page.tab_to("#password")
     await page.type(PASSWORD)
     await page.press("Enter")
     await page.arrive("document.querySelector('h1 .told')")
-    told["asked"] = await page.run("document.querySelector('h1 .told').textContent")
+    outputs["asked"] = await page.run("document.querySelector('h1 .told').textContent")
     await page.look("consent")
     await page.tab_to("button.primary")
     await page.press("Enter")
-    told["answer"] = await _answer(page)
-    tokens = await _exchange(http, program, loopback, told["answer"].get("code", ""))
-    told["token"] = sorted(tokens)
-    told["before"] = await _reads(http, tokens.get("access_token", ""))
-    await _stop(page, told, url)
-    told["after"] = await _reads(http, tokens.get("access_token", ""))
+    outputs["answer"] = await _answer(page)
+    tokens = await _exchange(http, program, loopback, outputs["answer"].get("code", ""))
+    outputs["token"] = sorted(tokens)
+    outputs["before"] = await _reads(http, tokens.get("access_token", ""))
+    await _stop(page, outputs, url)
+    outputs["after"] = await _reads(http, tokens.get("access_token", ""))
     far = await _register(http, LONG, REDIRECT)
     await page.open(_address(url, far, REDIRECT))
     await page.until("document.querySelector('h1 .told')")
-    told["host"] = await page.run("document.querySelector('form p strong').textContent")
+    outputs["host"] = await page.run("document.querySelector('form p strong').textContent")
     await page.look("consent-long")
     await page.click("button[value=deny]")
-    told["denied"] = await _answer(page)
+    outputs["denied"] = await _answer(page)
     await page.open(_address(url, program, "https://evil.example/"))
-    told["wrong address"] = await page.until("document.querySelector('.problem')?.textContent")
+    outputs["wrong address"] = await page.until("document.querySelector('.problem')?.textContent")
     await page.look("refused")
-    told["framed"] = await _framed(page, url, _address(url, program, loopback))
-    return told
+    outputs["framed"] = await _framed(page, url, _address(url, program, loopback))
+    return outputs
 
 
 async def _stop(page: Page, told: dict[str, Any], url: str) -> None:
@@ -125,7 +125,7 @@ async def _exchange(
 
 
 def _address(url: str, client_id: str, redirect_uri: str) -> str:
-    asked = {
+    requests = {
         "response_type": "code",
         "client_id": client_id,
         "redirect_uri": redirect_uri,
@@ -133,7 +133,7 @@ def _address(url: str, client_id: str, redirect_uri: str) -> str:
         "code_challenge": challenge(),
         "code_challenge_method": "S256",
     }
-    return f"{url}{BASE}/authorize?{urlencode(asked)}"
+    return f"{url}{BASE}/authorize?{urlencode(requests)}"
 
 
 async def _answer(page: Page) -> dict[str, str]:
@@ -142,16 +142,16 @@ async def _answer(page: Page) -> dict[str, str]:
     history = await page.tell("Page.getNavigationHistory")
     went = history["entries"][history["currentIndex"]]["url"]
     parts = urlsplit(went)
-    told = {name: values[0] for name, values in parse_qs(parts.query).items()}
-    return told | {"at": f"{parts.scheme}://{parts.netloc}{parts.path}"}
+    messages = {name: values[0] for name, values in parse_qs(parts.query).items()}
+    return messages | {"at": f"{parts.scheme}://{parts.netloc}{parts.path}"}
 
 
 async def _framed(page: Page, url: str, address: str) -> bool:
     """Whether a frame gets to show the page, on a page of the same origin, whose policy is none."""
     await page.open(f"{url}/healthz")
-    shown: bool = await page.run(
+    output: bool = await page.run(
         "new Promise((found) => { const frame = document.createElement('iframe'); "
         "frame.onload = () => found(Boolean(frame.contentDocument?.querySelector('form'))); "
         f"frame.src = {json.dumps(address)}; document.body.append(frame); }})"
     )
-    return shown
+    return output

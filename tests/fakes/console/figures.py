@@ -56,27 +56,27 @@ def merchant(file: str, days: int = DAYS, sales_per_day: int = 20) -> None:
 async def figures(
     page: Page, http: httpx2.AsyncClient, url: str, key: str, outsider: str
 ) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
     await page.open(url)
     await page.take_key()
-    await _without_a_merchant(page, told, outsider)
+    await _without_a_merchant(page, outputs, outsider)
     await page.type(key)
     await page.press("Enter")
     await page.until("!document.querySelector('#nav-figures').hidden")
     await page.tab_to("#nav-figures")
     await page.press("Enter")
-    told["cards"] = await page.until(f"({CARDS}).length === 3 && {CARDS}")
+    outputs["cards"] = await page.until(f"({CARDS}).length === 3 && {CARDS}")
     await page.look("figures")
     await page.tab_to(".venues a.name")
     await page.press("Enter")
-    told["place"] = await page.until("document.querySelector('#venue h1')?.textContent")
-    await _yesterday(page, told, http, key)
+    outputs["place"] = await page.until("document.querySelector('#venue h1')?.textContent")
+    await _yesterday(page, outputs, http, key)
     await page.run("document.querySelector(\"a[href$='period=last7']\").click()")
     await _settled(page, "last7")
-    told["kept open"] = await page.run("document.querySelector('[id^=hours-]').open")
-    told["touching"] = await page.run(TOUCHING)
-    told["letters"] = await page.run(SMALLEST)
-    told["charts"] = await page.run(
+    outputs["kept open"] = await page.run("document.querySelector('[id^=hours-]').open")
+    outputs["touching"] = await page.run(TOUCHING)
+    outputs["letters"] = await page.run(SMALLEST)
+    outputs["charts"] = await page.run(
         "[...document.querySelectorAll('svg.chart')].map((each) => "
         "[each.role || each.getAttribute('role'), each.querySelector('title').textContent])"
     )
@@ -85,12 +85,12 @@ async def figures(
         ".forEach((each) => { each.open = true; })"
     )
     await page.look("figures-week")
-    told["scrolls"] = await _scrolls(page)
-    await _away(page, told)
+    outputs["scrolls"] = await _scrolls(page)
+    await _away(page, outputs)
     await page.go("#/figures/nowhere")
-    told["nowhere"] = await page.until("document.querySelector('#view .problem')?.textContent")
-    told["wrong"] = await page.run("window.wrong")
-    return told
+    outputs["nowhere"] = await page.until("document.querySelector('#view .problem')?.textContent")
+    outputs["wrong"] = await page.run("window.wrong")
+    return outputs
 
 
 async def _without_a_merchant(page: Page, told: dict[str, Any], outsider: str) -> None:

@@ -9,7 +9,7 @@ from tests.fakes.console.play import BARE, NAMES, NETWORK, TILES, enrolled
 
 
 async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
     till = await enrolled(http, key, "till-bar", "harbour-street")
     await enrolled(http, key, "till-kitchen", "harbour-street")
     await till.submit(BARE)
@@ -18,16 +18,16 @@ async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> 
     await page.type(key)
     await page.press("Enter")
     await page.until(TILES)
-    await _skip(page, told)
-    await _list(page, told)
-    await _ask(page, told)
-    await _device(page, told, till)
-    await _report(page, told)
-    await _revoke(page, told)
+    await _skip(page, outputs)
+    await _list(page, outputs)
+    await _ask(page, outputs)
+    await _device(page, outputs, till)
+    await _report(page, outputs)
+    await _revoke(page, outputs)
     await page.tab_to("#sign-out")
     await page.press("Enter")
-    told["signed out"] = await page.until("document.activeElement.id === 'key'")
-    return told
+    outputs["signed out"] = await page.until("document.activeElement.id === 'key'")
+    return outputs
 
 
 async def _skip(page: Page, told: dict[str, Any]) -> None:
@@ -99,15 +99,15 @@ async def _device(page: Page, told: dict[str, Any], till: Any) -> None:
     told["said"] = []
     for status in ("received", "running"):
         await till.acknowledge(request["requestId"], status)
-        said = "document.getElementById('announced')"
+        text = "document.getElementById('announced')"
         told["said"].append(
-            await page.until(f"{said}.textContent.includes('{status}') && {said}.textContent")
+            await page.until(f"{text}.textContent.includes('{status}') && {text}.textContent")
         )
     await till.submit(NETWORK, requestId=request["requestId"])
     told["said"].append(
-        await page.until(f"{said}.textContent.includes('A new network') && {said}.textContent")
+        await page.until(f"{text}.textContent.includes('A new network') && {text}.textContent")
     )
-    told["role"] = await page.run(f"{said}.getAttribute('role')")
+    told["role"] = await page.run(f"{text}.getAttribute('role')")
     told["kept"] = await page.run("document.activeElement.id")
 
 

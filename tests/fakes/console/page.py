@@ -63,12 +63,12 @@ class Page:
         await self.run(f"location.hash = {json.dumps(path)}")
 
     async def run(self, expression: str) -> Any:
-        found = await self.tell(
+        result = await self.tell(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
-        if "exceptionDetails" in found:
-            raise RuntimeError(f"{expression}: {json.dumps(found)[:600]}")
-        return found["result"].get("value")
+        if "exceptionDetails" in result:
+            raise RuntimeError(f"{expression}: {json.dumps(result)[:600]}")
+        return result["result"].get("value")
 
     async def until(self, expression: str) -> Any:
         """Return the first value of the expression that is true."""
@@ -88,9 +88,9 @@ class Page:
         await asyncio.to_thread(self._tab.wait, expression)
 
     async def click(self, selector: str) -> None:
-        found = f"document.querySelector({json.dumps(selector)})"
-        await self.until(f"{found} && !{found}.disabled && {found}.ariaDisabled !== 'true'")
-        await self.run(f"{found}.click()")
+        match = f"document.querySelector({json.dumps(selector)})"
+        await self.until(f"{match} && !{match}.disabled && {match}.ariaDisabled !== 'true'")
+        await self.run(f"{match}.click()")
 
     async def take_key(self) -> None:
         """Get to the field of the API key: an address and a password are asked for first."""

@@ -54,21 +54,21 @@ async def people(
     page: Page, http: httpx2.AsyncClient, url: str, key: str, database: str
 ) -> dict[str, Any]:
     make_ada(database)
-    told: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
     till = await enrolled(http, key, "till-bar", "harbour-street")
-    await _sign_in(page, told, url)
+    await _sign_in(page, outputs, url)
     await _ask(page, till.instance_id)
-    await _profile(page, told, http)
-    link = await _invite(page, told)
-    await _join(page, told, link)
-    await _members(page, told)
-    await _audit(page, told)
-    await _narrowed(page, told)
-    await _support(page, told, database)
-    await _ended(page, told, database)
-    await _too_often(page, told, http)
-    told["wrong"] = await page.run("window.wrong")
-    return told
+    await _profile(page, outputs, http)
+    link = await _invite(page, outputs)
+    await _join(page, outputs, link)
+    await _members(page, outputs)
+    await _audit(page, outputs)
+    await _narrowed(page, outputs)
+    await _support(page, outputs, database)
+    await _ended(page, outputs, database)
+    await _too_often(page, outputs, http)
+    outputs["wrong"] = await page.run("window.wrong")
+    return outputs
 
 
 async def _support(page: Page, told: dict[str, Any], file: str) -> None:
@@ -105,9 +105,9 @@ async def _by_token(page: Page, button: str, token: str) -> None:
 
 async def fill(page: Page, **values: str) -> None:
     for name, value in values.items():
-        found = f"document.getElementById({json.dumps(name.replace('_', '-'))})"
-        await page.until(f"{found} && !{found}.disabled")
-        await page.run(f"{found}.value = {json.dumps(value)}")
+        result = f"document.getElementById({json.dumps(name.replace('_', '-'))})"
+        await page.until(f"{result} && !{result}.disabled")
+        await page.run(f"{result}.value = {json.dumps(value)}")
 
 
 async def sign_in(page: Page, email: str, password: str) -> None:

@@ -86,17 +86,17 @@ class NotFittingError(AssertionError):
 
 def require_fitting(reply: httpx2.Response) -> None:
     """Raises NotFittingError for a reply of support's operations that is not as described."""
-    asked = reply.request
-    name = asked.url.path.removeprefix(PREFIX)
-    if not asked.url.path.startswith(PREFIX) or name not in OPERATIONS:
+    request = reply.request
+    name = request.url.path.removeprefix(PREFIX)
+    if not request.url.path.startswith(PREFIX) or name not in OPERATIONS:
         return
     if reply.status_code >= 400:
         code = reply.json().get("code")
         if REFUSALS.get(code, reply.status_code) != reply.status_code:
             raise NotFittingError(f"{name} answered {code} with {reply.status_code}")
         return
-    if (asked.method, reply.status_code) != ("POST", 200):
-        raise NotFittingError(f"{asked.method} {name} answered {reply.status_code}")
+    if (request.method, reply.status_code) != ("POST", 200):
+        raise NotFittingError(f"{request.method} {name} answered {reply.status_code}")
     if reply.headers["content-type"] != "application/json":
         raise NotFittingError(f"{name} is {reply.headers['content-type']}")
     for mistake in mistakes(name, reply.json()):

@@ -102,8 +102,8 @@ def printer(
 ) -> LanHost:
     """Return a printer that announces a name; ``number`` is the end of its address or all of it."""
     address = number if isinstance(number, str) else f"{NET}.{number}"
-    told = (f"UUID={uuid}",) if uuid else ()
-    service = LanService(name, "_ipp._tcp", 631, ("rp=ipp/print", *told, *txt))
+    output = (f"UUID={uuid}",) if uuid else ()
+    service = LanService(name, "_ipp._tcp", 631, ("rp=ipp/print", *output, *txt))
     mac = mac or mac_of(address)
     return LanHost(address, mac, ports, hostname=host, services=(service,), ipp=ipp)
 

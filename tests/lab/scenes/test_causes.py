@@ -244,6 +244,6 @@ def test_what_is_the_networks_is_told_once_and_with_its_printers(
     number: int, words: str, reports: list[Report]
 ) -> None:
     assert sum(words in each for each in reports[number]["limitations"]) == 1
-    said = [each["reason"] for each in reports[number]["printers"]]
-    assert any(words in each for each in said), said
+    texts = [each["reason"] for each in reports[number]["printers"]]
+    assert any(words in each for each in texts), texts
     assert words not in str(reports[3])

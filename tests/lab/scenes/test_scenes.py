@@ -41,10 +41,10 @@ def test_the_reports_are_whole(reports: list[Report]) -> None:
 def check(part: Part, report: Report) -> None:
     printers = {each["id"]: each for each in report["printers"]}
     for name, right in part.verdicts.items():
-        told = printers.get(f"cups:{name}") or printers[name]
-        seen = (told["status"], told["matchedEndpoint"], told["transport"])
-        assert seen == (right.status, right.endpoint, right.transport), told
+        output = printers.get(f"cups:{name}") or printers[name]
+        seen = (output["status"], output["matchedEndpoint"], output["transport"])
+        assert seen == (right.status, right.endpoint, right.transport), output
         for words in right.says:
-            assert words in told["reason"], told
+            assert words in output["reason"], output
         for words in right.hides:
-            assert words not in told["reason"], told
+            assert words not in output["reason"], output

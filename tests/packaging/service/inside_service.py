@@ -155,14 +155,14 @@ class Verification:
             LocalService(URL, "vck_wrong").devices()
         refused.value.close()
         words = ("journalctl", "-u", UNIT, "-o", "cat", "--no-pager")
-        told = until(
+        output = until(
             lambda: [line for line in run(*words).stdout.splitlines() if "listDevices 401" in line],
             WITHIN_S,
         )
         text = run(*words).stdout
         assert f"listening on {URL}" in text
         assert self.service.api_key not in text
-        say(f"the journal has what is refused and no key, as: {told[-1][24:110]!r}")
+        say(f"the journal has what is refused and no key, as: {output[-1][24:110]!r}")
 
     def survive_a_kill(self) -> None:
         os.kill(int(shown("MainPID")), signal.SIGKILL)
@@ -210,8 +210,8 @@ class Verification:
         OPTIONS.write_text(right)
         run("systemctl", "stop", UNIT)
         control("service", "start")
-        said = done.stderr.splitlines()[0]
-        say(f"a wrong option: {said!r}")
+        message = done.stderr.splitlines()[0]
+        say(f"a wrong option: {message!r}")
 
     def back_up_and_restore(self) -> None:
         before = {row["reportId"] for row in self.reports()}

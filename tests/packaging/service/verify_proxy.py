@@ -68,8 +68,8 @@ def running_front(kind: str, folder: Path, module: str = "controlplane") -> Iter
 def front(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Front]:
-    with running_front(request.param, tmp_path_factory.mktemp("front")) as found:
-        yield found
+    with running_front(request.param, tmp_path_factory.mktemp("front")) as result:
+        yield result
 
 
 @asynccontextmanager
@@ -91,11 +91,11 @@ async def call(front: Front, http: httpx2.AsyncClient, operation: str, **body: A
 
 async def answered(front: Front, http: httpx2.AsyncClient, instance_id: str) -> None:
     """Ask the agent for a report and wait for it."""
-    asked = await call(front, http, "createRequest", instanceId=instance_id, kind="application")
+    query = await call(front, http, "createRequest", instanceId=instance_id, kind="application")
     async with asyncio.timeout(WITHIN_S):
         while True:
             detail = await call(front, http, "deviceDetail", instanceId=instance_id)
-            row = next(row for row in detail["requests"] if row["id"] == asked["requestId"])
+            row = next(row for row in detail["requests"] if row["id"] == query["requestId"])
             if row["status"] in {"completed", "partial"}:
                 return
             assert row["status"] in {"queued", "received", "running"}, row
@@ -138,13 +138,13 @@ async def test_a_command_is_not_held_back(front: Front) -> None:
         device = await SimulatedDevice(http, front.service.api_key).enrolled()
         async with stream_of_commands(front, http) as lines:
             assert (await anext(lines)).startswith("retry:")
-            asked = await call(
+            question = await call(
                 front, operator, "createRequest", instanceId=device.instance_id, kind="network"
             )
             async for line in lines:
                 if line.startswith("data: "):
                     break
-        assert json.loads(line.removeprefix("data: "))["requestId"] == asked["requestId"]
+        assert json.loads(line.removeprefix("data: "))["requestId"] == question["requestId"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -216,10 +216,10 @@ async def test_callers_without_a_key_are_limited_and_others_are_not(front: Front
 @pytest.mark.parametrize("kind", KINDS)
 async def test_an_address_that_the_caller_wrote_is_not_passed_on(kind: str, tmp_path: Path) -> None:
     """The service believes X-Forwarded-For of a trusted proxy."""
-    heard: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    received: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.set_result((await reader.readuntil(b"\r\n\r\n")).decode("latin-1"))
+        received.set_result((await reader.readuntil(b"\r\n\r\n")).decode("latin-1"))
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
         await writer.drain()
         writer.close()
@@ -229,8 +229,8 @@ async def test_an_address_that_the_caller_wrote_is_not_passed_on(kind: str, tmp_
         with running_proxy(kind, tmp_path, port) as proxy:
             async with httpx2.AsyncClient(verify=proxy.context, timeout=WITHIN_S) as http:
                 await http.get(proxy.base_url, headers={"X-Forwarded-For": "203.0.113.9"})
-    said = [line for line in (await heard).lower().splitlines() if "forwarded-for" in line]
-    assert said == ["x-forwarded-for: 127.0.0.1"]
+    texts = [line for line in (await received).lower().splitlines() if "forwarded-for" in line]
+    assert texts == ["x-forwarded-for: 127.0.0.1"]
 
 
 if __name__ == "__main__":

@@ -249,19 +249,19 @@ class PackageChecks(Checks):
 
     def know_that_it_is_not_there(self) -> None:
         assert "not installed" in self.agent("service", "status", expect=1).stdout
-        said = self.agent("service", "start", expect=1).stderr
-        assert said.count("\n") == 1, said
-        assert "service install" in said, said
+        message = self.agent("service", "start", expect=1).stderr
+        assert message.count("\n") == 1, message
+        assert "service install" in message, message
         self.agent("service", "stop")
-        say(f"before it is installed: {said.strip()!r}")
+        say(f"before it is installed: {message.strip()!r}")
 
     def install_without_a_configuration(self) -> None:
-        said = self.agent("service", "install").stdout
-        assert "not started: " in said, said
-        assert "config.toml does not exist" in said, said
-        shown = self.agent("service", "status", expect=1).stdout
-        assert "installed, starts at boot" in shown, shown
-        assert "stopped" in shown, shown
+        output = self.agent("service", "install").stdout
+        assert "not started: " in output, output
+        assert "config.toml does not exist" in output, output
+        view = self.agent("service", "status", expect=1).stdout
+        assert "installed, starts at boot" in view, view
+        assert "stopped" in view, view
         line = self.wine.run("reg", "query", SERVICE_KEY, "/v", "ImagePath").stdout
         assert f'"{EXECUTABLE}" windows-service' in line, line
         self.wine.run("reg", "query", EVENT_KEY, "/v", "EventMessageFile")
@@ -273,8 +273,8 @@ class PackageChecks(Checks):
         said = self.agent("service", "start", expect=1).stderr
         assert "ended at once with exit code 2" in said, said
         assert "unknown key 'wrong'" in (self.home / "agent.log").read_text()
-        shown = self.agent("service", "status", expect=1).stdout
-        assert "last exit code 2" in shown, shown
+        visible = self.agent("service", "status", expect=1).stdout
+        assert "last exit code 2" in visible, visible
         config.unlink()
         say(f"with a wrong configuration: {said.strip()!r}")
 
@@ -324,12 +324,12 @@ class PackageChecks(Checks):
     def processes(self) -> list[int]:
         """Return the processes of the package, by this machine's numbers."""
         own = EXECUTABLE.encode()
-        found = []
+        results = []
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
                 if entry.name.isdigit() and own in (entry / "cmdline").read_bytes():
-                    found.append(int(entry.name))
-        return found
+                    results.append(int(entry.name))
+        return results
 
     def be_replaced_by_a_newer_one(self) -> None:
         self.agent("service", "stop")

@@ -59,8 +59,8 @@ def act(name: str, width: str) -> dict[str, Any]:
         (*namespaces.entering(), *command), cwd=ROOT, capture_output=True, timeout=600, check=False
     )
     assert finished.returncode == 0, finished.stderr.decode()[-3000:]
-    told: dict[str, Any] = json.loads(finished.stdout)
-    return told
+    outputs: dict[str, Any] = json.loads(finished.stdout)
+    return outputs
 
 
 @pytest.fixture
@@ -234,9 +234,9 @@ def test_a_locations_figures_are_those_of_the_facade(counted: dict[str, Any]) ->
     previous = counted["facade"]["previous"]["currencies"][0]
     currency, figures = current["currency"], current["figures"]
     for name, key in (("net", "netCents"), ("gross", "grossCents"), ("refund", "refundCents")):
-        said = counted["totals"][f"{name}-{currency}"]
-        assert said.split("\n")[1] == shown(figures[key], currency)
-        assert shown(previous["figures"][key], currency) in said
+        text = counted["totals"][f"{name}-{currency}"]
+        assert text.split("\n")[1] == shown(figures[key], currency)
+        assert shown(previous["figures"][key], currency) in text
     assert counted["totals"][f"sales-{currency}"].split("\n")[1] == str(figures["saleCount"])
     vat = figures["vatCents"]
     known = "not known" if vat is None else shown(vat, currency)
@@ -399,21 +399,21 @@ def test_no_frame_shows_the_page_and_no_address_writes_on_it(consented: dict[str
     sizes.large_except(IN_MEDIUM.__contains__, itertools.product([*STATES, "pages"], VIEWPORTS)),
 )
 def test_every_state_fits_and_is_accessible(name: str, width: str) -> None:
-    told = act(name, width)
-    seen = told["seen"]
+    output = act(name, width)
+    seen = output["seen"]
     states = {state.rpartition(" ")[0] for state in seen}
     if name == "pages":
-        assert len(states) == told["pages"]
+        assert len(states) == output["pages"]
     else:
         assert states == STATES[name]
     assert set(seen) == {f"{state} {scheme}" for state in states for scheme in SCHEMES}
     assert {state: each["layout"] for state, each in seen.items() if each["layout"] != "fits"} == {}
     # It looked: some rules apply to every page.
     assert all(each["axe"]["passes"] >= 5 for each in seen.values())
-    found = {
+    results = {
         (state, rule["rule"], *rule["at"])
         for state, each in seen.items()
         for rule in each["axe"]["violations"]
         if rule["impact"] in GRAVE
     }
-    assert found == set()
+    assert results == set()

@@ -34,8 +34,8 @@ def stage() -> dict[str, Any]:
         check=False,
     )
     assert finished.returncode == 0, finished.stderr.decode()[-3000:]
-    told: dict[str, Any] = json.loads(finished.stdout)
-    return told
+    outputs: dict[str, Any] = json.loads(finished.stdout)
+    return outputs
 
 
 def test_the_browser_fields_are_what_the_page_says(stage: dict[str, Any]) -> None:
@@ -72,10 +72,10 @@ def test_the_page_is_not_touched(stage: dict[str, Any]) -> None:
 
 
 def test_nothing_of_the_pages_content_or_address_is_told(stage: dict[str, Any]) -> None:
-    told = json.dumps(stage["facts"])
+    output = json.dumps(stage["facts"])
     secrets = ("title-secret", "content-secret", "page-secret", "/orders", "127.0.0.1")
     for planted in (*secrets, "page-lie"):
-        assert planted not in told
+        assert planted not in output
 
 
 WELL: dict[str, object] = {
@@ -133,8 +133,8 @@ def test_what_befalls_the_page_is_found(
 ) -> None:
     fields = TypeAdapter(tuple[Field, ...]).validate_python(list(stage["scenes"][scene].values()))
     # Whether anybody decided on the local network is another matter, and the browser's age's.
-    found = judged(Reading(fields)).keys() - {"kiosk-local-network-undecided"}
-    assert found == ({finding} if finding else set())
+    result = judged(Reading(fields)).keys() - {"kiosk-local-network-undecided"}
+    assert result == ({finding} if finding else set())
 
 
 def test_an_error_page_tells_no_permission_and_no_address(stage: dict[str, Any]) -> None:

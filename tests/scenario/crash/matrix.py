@@ -134,9 +134,9 @@ NOT_IN_A_REQUEST = {
 def cases() -> list[Case]:
     """Return a case for each side of each moment that a request passes, for each of its kinds."""
     return [
-        Case(scene, kind, f"{moment}:{side}:{number}")
+        Case(scene, kind, f"{timestamp}:{side}:{number}")
         for scene in SCENES
-        for moment, times in scene.moments.items()
+        for timestamp, times in scene.moments.items()
         for side in ("before", "after")
         for number in range(1, times + 1)
         for kind in scene.kinds

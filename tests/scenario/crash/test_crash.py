@@ -46,10 +46,10 @@ def _played() -> list[Case]:
 
 def _class_of(case: Case) -> tuple[str, str]:
     """Return the class of a case's moment: a transaction is one of its own."""
-    moment = case.plan.partition(":")[0]
+    timestamp = case.plan.partition(":")[0]
     classes = {"written": "file", "called": "call"}
-    first, last = moment.split("-")[0], moment.split("-")[-1]
-    return case.scene.name, first if first == "child" else classes.get(last, moment)
+    first, last = timestamp.split("-")[0], timestamp.split("-")[-1]
+    return case.scene.name, first if first == "child" else classes.get(last, timestamp)
 
 
 def _last_of_each_class(played: list[Case]) -> list[Case]:

@@ -72,26 +72,26 @@ def test_it_shows_a_moved_printer_and_a_kept_one_loses_nothing(tmp_path: Path) -
     home, mark = tmp_path / "demo", tmp_path / "kill"
     with running((*ORPHANS, "SIGKILL", str(mark), *DEMO, str(home), "--keep")) as process:
         assert process.stdout is not None
-        said = []
+        texts = []
         while "/#/sign-in/" not in (line := process.stdout.readline()):
-            assert line, said
-            said.append(line)
-        check_what_is_said([*said, line], home)
+            assert line, texts
+            texts.append(line)
+        check_what_is_said([*texts, line], home)
         check_the_link(line.strip())
         another = subprocess.run((*DEMO, str(home)), capture_output=True, text=True, check=False)
         assert another.returncode == 1
         assert f"another demo uses {home}" in another.stderr
         mark.write_text("now")
-        told = json.loads(process.stdout.read())
-    assert told["was_running"]
-    assert told["had_namespace"]
-    assert told["orphans"] >= 4
-    check_nothing_is_left(told, home)
+        output = json.loads(process.stdout.read())
+    assert output["was_running"]
+    assert output["had_namespace"]
+    assert output["orphans"] >= 4
+    check_nothing_is_left(output, home)
     for name in ("service.db", "state/agent.db"):
         check_is_whole(home / name)
     with closing(sqlite3.connect(home / "service.db")) as connection:
         assert connection.execute("SELECT count(*) FROM reports").fetchone() == (2,)
-    print(f"its {told['orphans']} processes ended in {told['gone_s']} s")
+    print(f"its {output['orphans']} processes ended in {output['gone_s']} s")
 
 
 def check_what_is_said(lines: Sequence[str], home: Path) -> None:
@@ -124,9 +124,9 @@ def test_killed_it_leaves_nothing(tmp_path: Path, moment: str) -> None:
         mark = moment and str(home / moment)
         words = (*ORPHANS, name, mark, *DEMO, str(home))
         done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT)
-        told = json.loads(done.stdout.splitlines()[-1])
-        assert told["was_running"], done.stdout
-        check_nothing_is_left(told, home)
+        message = json.loads(done.stdout.splitlines()[-1])
+        assert message["was_running"], done.stdout
+        check_nothing_is_left(message, home)
         for database in home.glob("**/*.db"):
             check_is_whole(database)
 

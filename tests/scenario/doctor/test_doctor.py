@@ -58,10 +58,10 @@ def test_names_the_cause_and_nothing_else(name: str, answers: Mapping[str, Any])
     expected = {} if situation.named is None else {situation.named: situation.status}
     assert bad == expected, {n: results[n]["detail"] for n in {*bad, *expected}}
     if situation.named is not None:
-        found = results[situation.named]
-        assert situation.says in found["detail"]
-        assert situation.fix in found["fix"]
-        assert found["fix"], "every finding says what to do"
+        result = results[situation.named]
+        assert situation.says in result["detail"]
+        assert situation.fix in result["fix"]
+        assert result["fix"], "every finding says what to do"
 
 
 @pytest.mark.parametrize("name", CASES)

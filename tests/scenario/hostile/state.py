@@ -194,27 +194,27 @@ def picture(directory: Path) -> dict[str, tuple[object, ...]]:
 
 def play(words: tuple[str, ...], world: World, *, as_owner: bool) -> tuple[int | None, str]:
     """Run a verb in a fork; return its exit code, None where it hung, and what it said."""
-    said = world.home / "said"
-    said.write_bytes(b"")
+    text = world.home / "said"
+    text.write_bytes(b"")
     pid = os.fork()
     if pid == 0:
-        _be_the_verb(words, world, said, as_owner=as_owner)
-    ends_at, asked = time.monotonic() + DEADLINE_S, False
+        _be_the_verb(words, world, text, as_owner=as_owner)
+    ends_at, request = time.monotonic() + DEADLINE_S, False
     watch = os.pidfd_open(pid)
     try:
         while time.monotonic() < ends_at:
             importlib.import_module("select").select([watch], [], [], 0.02)
             ended, code = os.waitpid(pid, os.WNOHANG)
             if ended:
-                return os.waitstatus_to_exitcode(code), said.read_text(errors="replace")
-            if words == ("run",) and not asked and _is_running(world, said):
+                return os.waitstatus_to_exitcode(code), text.read_text(errors="replace")
+            if words == ("run",) and not request and _is_running(world, text):
                 os.kill(pid, signal.SIGTERM)
-                asked = True
+                request = True
     finally:
         os.close(watch)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    return None, said.read_text(errors="replace")
+    return None, text.read_text(errors="replace")
 
 
 def _is_running(world: World, said: Path) -> bool:
@@ -276,24 +276,24 @@ def complaints(verb: str, name: str, how: Plant, world: World, *, as_owner: bool
     bundle = world.home / "desk/bundle.zip"
     bundle.unlink(missing_ok=True)
     before = picture(world.outside)
-    code, said = play(VERBS[verb], world, as_owner=as_owner)
+    code, message = play(VERBS[verb], world, as_owner=as_owner)
     if code is None:
         yield "it hung"
     elif code not in {0, 1, 2}:
         yield f"exit code {code}"
     for word in ("Traceback", "unexpected", "the check broke"):
-        if word in said:
+        if word in message:
             yield f"it said {word!r}"
     is_harmless = (name, how) == ("quarantine", directory)
     if (
         not is_harmless
         and name in READS.get(verb, ())
-        and f"/state/{name} " not in said.replace("\n  ", " ")
+        and f"/state/{name} " not in message.replace("\n  ", " ")
     ):
         yield "it said nothing of the file"
     if picture(world.outside) != before:
         yield "it touched what lies outside"
-    if SECRET in said:
+    if SECRET in message:
         yield "it told what lies outside"
     yield from (f"in the bundle: {member}" for member in _members_that_tell(bundle))
     yield from _left_behind(world, name)

@@ -118,8 +118,8 @@ async def test_only_a_trusted_and_present_tls_hears_the_key(  # noqa: PLR0917 - 
             problem = await _said(agent, code)
             assert await agent.stop() == 0
     assert problem["fix"] == CONDITIONS[code].fix
-    heard = any(b"Bearer" in request for request in came)
-    assert heard is (code == "server-error"), "the key was told to somebody it is not for"
+    received = any(b"Bearer" in request for request in came)
+    assert received is (code == "server-error"), "the key was told to somebody it is not for"
 
 
 FAULTS: dict[str, tuple[Fault, str]] = {

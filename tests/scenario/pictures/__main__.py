@@ -101,8 +101,8 @@ def take_terminal(
     texts: dict[int, str] = {}
     for folder, theme, columns in shots.forms(80, 50):
         if columns not in texts:
-            said = on_a_terminal(command, columns, here.environment, with_errors=with_errors)
-            texts[columns] = here.as_installed(said)
+            message = on_a_terminal(command, columns, here.environment, with_errors=with_errors)
+            texts[columns] = here.as_installed(message)
         most = lines_max if folder == shots.to else 0
         drawn = picture(texts[columns], f"venue-agent {shown}", columns, THEMES[theme], most)
         file_of(folder, name, theme, "svg").write_text(drawn)

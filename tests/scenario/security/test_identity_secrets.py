@@ -22,7 +22,7 @@ async def run_verb(config: Path, *words: str) -> tuple[int, str, str]:
 
 
 async def test_no_output_holds_a_secret(tmp_path: Path) -> None:
-    said: dict[str, bytes] = {}
+    texts: dict[str, bytes] = {}
     async with StrictService() as service:
         config = write_config(tmp_path, service.base_url, logging='level = "debug"')
         key = tmp_path / "api-key"
@@ -37,25 +37,25 @@ async def test_no_output_holds_a_secret(tmp_path: Path) -> None:
             key.write_text(API_KEY + "\n")
             for words in COMMANDS:
                 _, output, errors = await run_verb(config, *words)
-                said[" ".join(words)] = (output + errors).encode()
+                texts[" ".join(words)] = (output + errors).encode()
             bundle = tmp_path / "bundle.zip"
             _, output, errors = await run_verb(config, "doctor", "--bundle", str(bundle))
-            said["doctor"] = (output + errors).encode()
+            texts["doctor"] = (output + errors).encode()
             assert await agent.stop() == 0
-        said["log"] = agent.log.encode()
-        said["reports"] = b"".join(service.bodies)
+        texts["log"] = agent.log.encode()
+        texts["reports"] = b"".join(service.bodies)
     with zipfile.ZipFile(bundle) as archive:
-        said |= {f"bundle: {name}": archive.read(name) for name in archive.namelist()}
+        texts |= {f"bundle: {name}": archive.read(name) for name in archive.namelist()}
     for path in (tmp_path / "state").rglob("*"):
         if path.is_file() and path.name != "identity.pem":
-            said[f"state: {path.name}"] = path.read_bytes()
-    assert len(said["log"]) > 1000
-    assert len(said) > len(COMMANDS) + 5
+            texts[f"state: {path.name}"] = path.read_bytes()
+    assert len(texts["log"]) > 1000
+    assert len(texts) > len(COMMANDS) + 5
     pem = (tmp_path / "state" / "identity.pem").read_text()
     encoded = "".join(pem.splitlines()[1:-1])
     secret = base64.b64decode(encoded)[-32:]  # RFC 8410, section 7: the seed ends the structure
     secrets = (API_KEY.encode(), encoded.encode(), secret, secret.hex().encode())
-    for place, content in said.items():
+    for place, content in texts.items():
         for planted in secrets:
             assert planted not in content, f"a secret is in {place}"
 

@@ -90,8 +90,8 @@ def test_the_trap_works(trap: Trap) -> None:
     """Else the others would prove nothing."""
     env = trap.environment(PYTHONPATH=str(trap.folder))
     subprocess.run(["/bin/sh", "-c", "lpstat"], env=env, cwd=trap.folder, check=True)
-    look = [sys.executable, "-c", "import psutil"]
-    subprocess.run(look, env=trap.environment(), cwd=trap.folder, check=True)
+    poll = [sys.executable, "-c", "import psutil"]
+    subprocess.run(poll, env=trap.environment(), cwd=trap.folder, check=True)
     assert trap.sprung == ["lpstat-program", "psutil"]
     subprocess.run([sys.executable, "-m", "collectors"], env=env, cwd="/", check=True)
     assert {"collectors", "sitecustomize"} <= set(trap.sprung)
@@ -135,12 +135,12 @@ def _run(trap: Trap, command: list[str], env: dict[str, str]) -> None:
         finally:
             process.kill()
             process.wait()
-    said = output.read_text()
-    assert said
+    text = output.read_text()
+    assert text
     # Without a service the others may have their complaints.
-    assert code in ({0} if {"demo", "collect", "run"} & set(words) else {0, 1, 2, 3}), said
-    assert "Traceback" not in said
-    assert "unexpected" not in said
+    assert code in ({0} if {"demo", "collect", "run"} & set(words) else {0, 1, 2, 3}), text
+    assert "Traceback" not in text
+    assert "unexpected" not in text
 
 
 def _until(path: Path, process: subprocess.Popen[bytes], within_s: float = 120) -> None:

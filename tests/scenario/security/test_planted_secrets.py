@@ -169,10 +169,10 @@ async def _search_a_daemon(search: Search, home: Path, module: str) -> None:
                     search.add_children(agent.process.pid)
                     assert agent.process.returncode is None, agent.log
                     await asyncio.sleep(0.005)
-            for text, said in ((BROKEN, "not reloaded"), (WRONG, "must be a subnet")):
+            for text, message in ((BROKEN, "not reloaded"), (WRONG, "must be a subnet")):
                 config.write_text(text)
                 agent.process.send_signal(signal.SIGHUP)
-                await agent.until_logged(said)
+                await agent.until_logged(message)
                 await search.run("beside a daemon", config, "status", "--json")
             config.write_text(good)
             words = f'{{"detail": "no key {API_KEY}, or http://u:{SECRETS["service"]}@h"}}'
@@ -228,12 +228,12 @@ async def test_no_planted_secret_is_found_anywhere(tmp_path: Path, till_program:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 async def test_without_redaction_they_are_found(tmp_path: Path, till_program: None) -> None:
-    found = await _everything(UNREDACTED, tmp_path)
-    places = {place for _, place in found}
+    result = await _everything(UNREDACTED, tmp_path)
+    places = {place for _, place in result}
     assert {"log", "reports", "environment of a child", "state: status.json"} <= places
     assert {"broken: bundle", "wrong: bundle", "running: bundle"} <= places
     assert {"wrong: config check", "running: config show"} <= places
-    seen = {name for name, _ in found}
+    seen = {name for name, _ in result}
     assert set(SECRETS) - seen <= {
         "argument",
         "proxy of the environment, decoded",

@@ -109,9 +109,9 @@ async def cells(situation: str, wanted: set[tuple[str, ...]]) -> list[Cell]:
     def chosen(user: str, *verbs: str) -> list[tuple[str, str]]:
         return [(user, verb) for verb in verbs if (user, base_of(verb)) in wanted]
 
-    looks = [pair for user in USERS for pair in chosen(user, *LOOKING)]
+    polls = [pair for user in USERS for pair in chosen(user, *LOOKING)]
     acts = [*chosen("user", *ONLY_AS_USER, *ACTING), *chosen("root", *ACTING)]
-    looked = await asyncio.gather(*(look(*pair) for pair in looks))
+    looked = await asyncio.gather(*(look(*pair) for pair in polls))
     return [*looked, *[await cell(situation, *pair) for pair in acts]]
 
 

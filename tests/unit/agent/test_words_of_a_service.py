@@ -37,9 +37,9 @@ def test_the_service_manager_is_told_one_plain_line(tmp_path: Path) -> None:
         reader.bind(str(tmp_path / "notify"))
         reader.settimeout(5)
         Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify")}).status(HOSTILE)
-        said = reader.recv(65536).decode()
-    assert said.startswith("STATUS=")
-    assert not set(said) & OBEYED
+        text = reader.recv(65536).decode()
+    assert text.startswith("STATUS=")
+    assert not set(text) & OBEYED
 
 
 @pytest.mark.parametrize("error", [ServiceError(HOSTILE), ServiceUnavailable("proxy", HOSTILE)])

@@ -73,36 +73,36 @@ def test_only_the_device_that_has_most_is_cut_and_that_is_said() -> None:
         endpoints=(*lies, wanted, *HONEST.endpoints),
     )
     for event in (Checkpoint(facts), Result(facts)):
-        told = facts_of(line_of(event, LIMIT))
-        addresses = [each["address"] for each in told["endpoints"]]
+        output = facts_of(line_of(event, LIMIT))
+        addresses = [each["address"] for each in output["endpoints"]]
         assert all(addresses.count(f"10.0.0.{n}") == 1 for n in range(10))
-        assert all(len(each["services"]) == 3 for each in told["hosts"][:10])
-        assert [e["port"] for e in told["endpoints"] if e["matched_printer_ids"]] == [9100]
-        assert told["endpoints"][0]["port"] == 0  # the best come first
-        assert len(told["printers"]) == 1
-        assert told["truncated"]
-        (said,) = told["limitations"]
-        assert said.startswith(f"{LIAR} (MAC {LIAR_MAC}): ")
-        assert "of 3,001 services and ports are listed" in said
+        assert all(len(each["services"]) == 3 for each in output["hosts"][:10])
+        assert [e["port"] for e in output["endpoints"] if e["matched_printer_ids"]] == [9100]
+        assert output["endpoints"][0]["port"] == 0  # the best come first
+        assert len(output["printers"]) == 1
+        assert output["truncated"]
+        (text,) = output["limitations"]
+        assert text.startswith(f"{LIAR} (MAC {LIAR_MAC}): ")
+        assert "of 3,001 services and ports are listed" in text
 
 
 def test_thousands_of_devices_are_cut_alike() -> None:
     facts = network(hosts=tuple(a_host(f"10.0.{n // 250}.{n % 250}", 40, None) for n in range(50)))
-    told = facts_of(line_of(Result(facts), LIMIT))
-    counts = {len(each["services"]) for each in told["hosts"]}
-    assert len(told["hosts"]) == 50
+    message = facts_of(line_of(Result(facts), LIMIT))
+    counts = {len(each["services"]) for each in message["hosts"]}
+    assert len(message["hosts"]) == 50
     assert max(counts) - min(counts) <= 1
-    assert len(told["limitations"]) == 17
-    assert told["limitations"][-1] == "the lists of 34 more devices are cut as well"
+    assert len(message["limitations"]) == 17
+    assert message["limitations"][-1] == "the lists of 34 more devices are cut as well"
 
 
 def test_what_no_device_made_too_long_is_left_out_too() -> None:
     lines = tuple(f"{n} " + "x" * 1000 for n in range(200))
     facts = replace(HONEST, limitations=lines, failures=(Failure("a", "b" * 1000),) * 200)
-    told = facts_of(line_of(Result(facts), LIMIT))
-    assert len(told["printers"]) == 1
-    assert len(told["endpoints"]) == 10
-    assert told["limitations"][-1].startswith("368 more failures and limitations are left out")
+    report = facts_of(line_of(Result(facts), LIMIT))
+    assert len(report["printers"]) == 1
+    assert len(report["endpoints"]) == 10
+    assert report["limitations"][-1].startswith("368 more failures and limitations are left out")
 
 
 def test_more_hosts_than_can_be_told_cost_the_hosts_only() -> None:

@@ -83,9 +83,9 @@ class RunningService:
         )[1]
 
     def caller(self, api_key: str) -> Caller:
-        found = self.database.read(lambda session: key_store.recognise(session, api_key))
-        assert found is not None
-        return found
+        result = self.database.read(lambda session: key_store.recognise(session, api_key))
+        assert result is not None
+        return result
 
     def device(self, api_key: str | None = None, **changes: Any) -> SimulatedDevice:
         return SimulatedDevice(self.http, api_key or self.write_key, **changes)

@@ -48,9 +48,9 @@ class SimulatedDevice:
         return await self.call(routes.CHALLENGE, **(body | changes))
 
     async def answer(self, challenge: httpx2.Response) -> httpx2.Response:
-        asked = challenge.json()
+        request = challenge.json()
         return await self.call(
-            routes.ENROLL, challengeId=asked["challengeId"], signature=self.sign(asked["nonce"])
+            routes.ENROLL, challengeId=request["challengeId"], signature=self.sign(request["nonce"])
         )
 
     async def enroll(self, **changes: Any) -> httpx2.Response:
@@ -68,8 +68,8 @@ class SimulatedDevice:
     async def commands(self) -> list[dict[str, Any]]:
         response = await self.call(routes.ON_COMMANDS)
         assert response.status_code == 200, response.text
-        found: list[dict[str, Any]] = response.json()["commands"]
-        return found
+        results: list[dict[str, Any]] = response.json()["commands"]
+        return results
 
     async def asked_for(self, kind: str = "network") -> str:
         """Return the id of a new request to this device."""
@@ -98,8 +98,8 @@ class SimulatedDevice:
     async def detail(self) -> dict[str, Any]:
         response = await self.call(routes.DEVICE_DETAIL, instanceId=self.instance_id)
         assert response.status_code == 200, response.text
-        found: dict[str, Any] = response.json()
-        return found
+        matches: dict[str, Any] = response.json()
+        return matches
 
     async def status_of(self, request_id: str) -> str:
         requests = (await self.detail())["requests"]

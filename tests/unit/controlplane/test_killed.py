@@ -106,7 +106,7 @@ class Reports:
         assert sorted(listed) == sorted(self.bodies)
 
     async def listed(self) -> list[str]:
-        found: list[str] = []
+        results: list[str] = []
         cursor: dict[str, str] = {}
         for _ in range(SUBMISSIONS):
             page = (
@@ -114,11 +114,11 @@ class Reports:
                     routes.DEVICE_DETAIL, instanceId=self.device.instance_id, **cursor
                 )
             ).json()
-            found += [report["reportId"] for report in page["reports"]]
+            results += [report["reportId"] for report in page["reports"]]
             if page["nextCursor"] is None:
                 break
             cursor = {"cursor": page["nextCursor"]}
-        return found
+        return results
 
 
 def busiest(workers: list[int]) -> int:

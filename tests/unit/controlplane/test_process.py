@@ -154,11 +154,11 @@ async def test_a_request_waited_for_ends_with_its_report(
 ) -> None:
     arguments = ["request", device.instance_id, "network", "--wait"]
     async with asyncio.timeout(TIMEOUT_S):
-        found, _ = await asyncio.gather(
+        result, _ = await asyncio.gather(
             asyncio.to_thread(main, arguments), serve_one_command(device, outcome)
         )
     lines = capsys.readouterr().out.splitlines()
-    assert found == code
+    assert result == code
     assert lines[0].endswith(" queued")
     assert lines[-2].endswith(f" {outcome}")
     assert lines[-1].startswith("report ")
@@ -176,12 +176,12 @@ async def test_devices_and_reports_fit_80_columns(
         ["keys", "list"],
     ):
         assert await asyncio.to_thread(main, arguments) == 0
-        shown = capsys.readouterr().out
-        assert all(len(line) <= 80 for line in shown.splitlines()), shown
+        view = capsys.readouterr().out
+        assert all(len(line) <= 80 for line in view.splitlines()), view
         if arguments[0] in {"devices", "device"}:
-            assert device.instance_id[:8] in shown
+            assert device.instance_id[:8] in view
         if arguments[0] == "device":
-            assert f"{report_id[:8]}  application  completed  disabled" in shown
+            assert f"{report_id[:8]}  application  completed  disabled" in view
 
 
 async def test_a_report_as_json_and_as_a_page(
@@ -207,9 +207,9 @@ def test_refusals_are_plain_lines(
 ) -> None:
     monkeypatch.setenv("VENUE_CONTROL_API_KEY", "vck_wrong")
     assert main(["devices"]) == 1
-    said = capsys.readouterr().err.splitlines()
-    assert said[0].startswith("venue-control: the service answered 401 unauthenticated")
-    assert len(said) == 2
+    texts = capsys.readouterr().err.splitlines()
+    assert texts[0].startswith("venue-control: the service answered 401 unauthenticated")
+    assert len(texts) == 2
 
 
 def test_a_key_is_revoked_by_its_id(
@@ -294,7 +294,7 @@ def test_help_needs_none_of_the_large_libraries() -> None:
         "print([n for n in ('sqlalchemy','starlette','uvicorn','httpx2','rich','pydantic') "
         "if n in sys.modules])"
     )
-    shown = subprocess.run(
+    visible = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
     )
-    assert shown.stdout.splitlines()[-1] == "[]"
+    assert visible.stdout.splitlines()[-1] == "[]"

@@ -44,12 +44,12 @@ async def streamed(device: SimulatedDevice, opened: asyncio.Event) -> str:
 
 def workers_of(process: Process) -> list[int]:
     """Return the processes that serve: one that is there to tidy up is among the children too."""
-    found = []
+    results = []
     for child in psutil.Process(process.fork.pid).children():
         with contextlib.suppress(psutil.NoSuchProcess):
             if "spawn_main" in " ".join(child.cmdline()):
-                found.append(child.pid)
-    return found
+                results.append(child.pid)
+    return results
 
 
 def is_running(pid: int) -> bool:
@@ -78,8 +78,8 @@ async def test_requests_reach_the_streams_of_every_worker(database: str) -> None
                 streams = [group.create_task(streamed(device, each)) for each in opened]
                 for each in opened:
                     await each.wait()
-                asked = await device.asked_for()
-            assert {stream.result() for stream in streams} == {asked}
+                request = await device.asked_for()
+            assert {stream.result() for stream in streams} == {request}
     finally:
         assert stop(process) == 0
 

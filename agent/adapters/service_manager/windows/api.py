@@ -183,12 +183,12 @@ class Win32ServiceControl:
         api = self._security
         parts = api.OWNER_SECURITY_INFORMATION | api.DACL_SECURITY_INFORMATION
         try:
-            found = api.GetFileSecurity(str(path), parts)
+            result = api.GetFileSecurity(str(path), parts)
         except self._error as error:
             raise ServiceManagerError(f"{path}: {error.strerror}") from None
-        entries = found.GetSecurityDescriptorDacl()
+        entries = result.GetSecurityDescriptorDacl()
         return Security(
-            owner=self._sid(found.GetSecurityDescriptorOwner()),
+            owner=self._sid(result.GetSecurityDescriptorOwner()),
             entries=None
             if entries is None
             else tuple(self._entry(entries.GetAce(at)) for at in range(entries.GetAceCount())),

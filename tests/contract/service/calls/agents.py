@@ -23,10 +23,10 @@ ASKED: Final[tuple[tuple[str, Json], ...]] = (
 
 
 async def record(kept: Recorder) -> None:
-    found: Json = {}
+    results: Json = {}
     for name, arguments in ASKED:
-        found = await _call(kept, name, arguments, TOOL + name)
-    good = found["result"]["structuredContent"]["rows"][0]["goodId"]
+        results = await _call(kept, name, arguments, TOOL + name)
+    good = results["result"]["structuredContent"]["rows"][0]["goodId"]
     change = "set_catalog_availability"
     await _call(kept, change, {"goodId": good, "status": "inactive"}, TOOL + change)
     await _call(kept, "query_sales", {"period": "lastWeek"}, MISTAKE)

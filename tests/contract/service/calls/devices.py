@@ -52,8 +52,8 @@ async def _enrolment(kept: Recorder, device: SimulatedDevice) -> None:
 async def _report(kept: Recorder, device: SimulatedDevice, kind: str) -> None:
     """Play a request from its creation to its report. The last kind's calls are the examples."""
     _later(kept)
-    asked = {"instanceId": device.instance_id, "kind": kind}
-    request = (await kept.call("POST", routes.CREATE_REQUEST, asked=asked))["requestId"]
+    requests = {"instanceId": device.instance_id, "kind": kind}
+    request = (await kept.call("POST", routes.CREATE_REQUEST, asked=requests))["requestId"]
     await kept.call("POST", routes.ON_COMMANDS, asked={})
     named = {"requestId": request, "bindingId": device.binding_id}
     for status in ("received", "running"):
@@ -86,8 +86,8 @@ async def _operator(kept: Recorder, device: SimulatedDevice) -> None:
     await kept.call("POST", routes.DEVICE_DETAIL, asked={"instanceId": device.instance_id})
     for kind in ("application", "network"):
         of = f"POST {routes.REPORT_DETAIL}" + (" 1" if kind == "application" else "")
-        asked: Any = {"reportId": _payload(kind)["reportId"]}
-        await kept.call("POST", routes.REPORT_DETAIL, asked=asked, of=of)
+        queries: Any = {"reportId": _payload(kind)["reportId"]}
+        await kept.call("POST", routes.REPORT_DETAIL, asked=queries, of=of)
 
 
 async def _refusals(kept: Recorder, device: SimulatedDevice) -> None:

@@ -108,8 +108,8 @@ async def _payloads(service: RunningService) -> None:
     for number, (kind, payload) in enumerate(_drawn()):
         sent = await device.submit(payload, kind=kind, outcome=OUTCOMES[number % len(OUTCOMES)])
         assert sent.status_code == 200, sent.text
-        shown = await device.call(routes.REPORT_DETAIL, reportId=sent.json()["reportId"])
-        assert shown.json()["payload"] == payload
+        output = await device.call(routes.REPORT_DETAIL, reportId=sent.json()["reportId"])
+        assert output.json()["payload"] == payload
 
 
 def _drawn() -> Iterator[tuple[str, Any]]:

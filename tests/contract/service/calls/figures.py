@@ -27,8 +27,8 @@ PLACES: Final = ("loc-0001", "loc-0002", "loc-0003")
 
 
 async def record(kept: Recorder) -> None:
-    for path, asked in ASKED:
-        await kept.call("POST", path, asked=asked)
+    for path, request in ASKED:
+        await kept.call("POST", path, asked=request)
     await kept.call("POST", routes.DASHBOARD, asked=BACKWARDS, of="400 of a period")
     nowhere = {"locationId": "loc-none"}
     await kept.call("POST", routes.DASHBOARD, asked=nowhere, of="404 location_not_found")
@@ -41,6 +41,6 @@ async def _what_examples_lack(kept: Recorder) -> None:
     for secret in (None, key):
         for place in PLACES:
             for path in (routes.FINANCIAL_SUMMARY, routes.VENUE_FINANCIAL_PULSE):
-                asked = {"locationId": place}
-                await kept.call("POST", path, asked=asked, secret=secret, of=NOT_SHOWN)
+                requests = {"locationId": place}
+                await kept.call("POST", path, asked=requests, secret=secret, of=NOT_SHOWN)
     await kept.call("POST", routes.FINANCIAL_SUMMARY, asked=EMPTY, of=NOT_SHOWN)

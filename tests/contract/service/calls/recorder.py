@@ -75,11 +75,11 @@ class Recorder:
             method, path + query, content=content, headers=headers
         )
         self.replies.append(reply)
-        said = reply.json() if reply.content else None
+        message = reply.json() if reply.content else None
         self.texts[of or f"{method} {path}"] = self._request(method, path + query, asked) + (
-            self._reply(reply, said)
+            self._reply(reply, message)
         )
-        return said
+        return message
 
     def _request(self, method: str, target: str, asked: Any) -> str:
         body = "" if asked is None else "\n" + laid_out(self._same(asked))

@@ -24,8 +24,8 @@ async def record(kept: Recorder) -> None:
 
 async def _tokens(kept: Recorder, api_key: str, of: str = "") -> Json:
     body = {"api_key": api_key}
-    found: Json = await kept.call("POST", routes.TOKENS, asked=body, secret="", of=of)
-    return found
+    result: Json = await kept.call("POST", routes.TOKENS, asked=body, secret="", of=of)
+    return result
 
 
 async def _catalog(kept: Recorder) -> None:

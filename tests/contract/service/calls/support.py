@@ -17,14 +17,14 @@ async def record(kept: Recorder) -> None:
         ("phone", "+971 4 123 4567", "Mon-Fri 9-18"),
     ):
         _say(kept, kind, address, hours)
-    asked = {"token": _token(kept)}
-    confirmed = asked | {"organizationId": HOME}
-    await kept.call("POST", routes.INSPECT, asked=asked)
+    requests = {"token": _token(kept)}
+    confirmed = requests | {"organizationId": HOME}
+    await kept.call("POST", routes.INSPECT, asked=requests)
     await kept.call("POST", routes.CONFIRM, asked=confirmed)
     await kept.call("POST", routes.CONTACT)
     kept.service.clock.advance(60)
-    await kept.call("POST", routes.DISCONNECT, asked=asked)
-    foreign = asked | {"organizationId": OTHER}
+    await kept.call("POST", routes.DISCONNECT, asked=requests)
+    foreign = requests | {"organizationId": OTHER}
     await kept.call("POST", routes.CONFIRM, asked=foreign, of="403 manager_required")
     await kept.call("POST", routes.INSPECT, asked=UNKNOWN, of="404 token_not_found")
     await kept.call("POST", routes.CONFIRM, asked=confirmed, of="409 token_used")

@@ -143,7 +143,7 @@ def seen_in(replies: Iterable[httpx2.Response]) -> Ways:
         schema = _schema_of(reply)
         if schema is not None and reply.content:
             _look(schema, reply.json(), "", ways)
-    return {place: found for place, found in ways.items() if place[0] and place[0][0] != ":"}
+    return {place: result for place, result in ways.items() if place[0] and place[0][0] != ":"}
 
 
 def _schema_of(reply: httpx2.Response) -> Schema | None:

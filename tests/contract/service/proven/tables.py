@@ -45,12 +45,12 @@ def _fields() -> Iterator[str]:
     yield "| object | field | stands as |\n|---|---|---|"
     ways = documented()
     for name in OBJECTS:
-        for (owner, field), found in ways.items():
+        for (owner, field), result in ways.items():
             if owner == name or owner.startswith(f"{name}: "):
-                told = ", ".join(_way(owner, field, way) for way in sorted(found))
-                if len(found) > MANY:
-                    told = f"each of {len(found)} words"
-                yield f"| {owner} | `{field}` | {told} |"
+                output = ", ".join(_way(owner, field, way) for way in sorted(result))
+                if len(result) > MANY:
+                    output = f"each of {len(result)} words"
+                yield f"| {owner} | `{field}` | {output} |"
     yield ""
 
 

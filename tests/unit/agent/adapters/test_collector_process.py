@@ -316,16 +316,16 @@ async def test_no_secret_and_no_other_place_of_code_is_inherited() -> None:
 
     collected = await process("show_environment", "", environment).collect(JOB, lambda _: None)
 
-    told = facts(collected).limitations
-    assert "secret" not in " ".join(told)
-    assert "planted" not in " ".join(told)
+    output = facts(collected).limitations
+    assert "secret" not in " ".join(output)
+    assert "planted" not in " ".join(output)
     assert {
         "PATH=/usr/bin:/usr/sbin:/bin:/sbin",
         "LANG=C.UTF-8",
         "no_proxy=localhost,127.0.0.1",
-    } <= set(told)
-    assert "HTTPS_PROXY=http://proxy.example:3128" in told
-    assert "https_proxy=http://proxy.example:3128" in told
+    } <= set(output)
+    assert "HTTPS_PROXY=http://proxy.example:3128" in output
+    assert "https_proxy=http://proxy.example:3128" in output
 
 
 async def test_a_collector_that_is_not_installed_is_said() -> None:

@@ -108,13 +108,13 @@ async def test_an_operation_as_the_contract_shows_it(
 
     answer = await call(client)
 
-    (heard,) = server.heard
-    assert (heard.method, heard.path) == ("POST", f"/api/public/v1/remoteControl/{operation}")
-    assert json.loads(heard.body) == golden.document_of(request)
-    assert heard.headers["authorization"] == "Bearer key-1"
-    assert heard.headers["content-type"] == "application/json"
-    assert heard.headers["accept-encoding"] == "identity"
-    assert heard.headers["user-agent"] == f"venue-agent/{__version__}"
+    (received,) = server.heard
+    assert (received.method, received.path) == ("POST", f"/api/public/v1/remoteControl/{operation}")
+    assert json.loads(received.body) == golden.document_of(request)
+    assert received.headers["authorization"] == "Bearer key-1"
+    assert received.headers["content-type"] == "application/json"
+    assert received.headers["accept-encoding"] == "identity"
+    assert received.headers["user-agent"] == f"venue-agent/{__version__}"
     assert json.loads(encode(answer)) == golden.document_of(reply)
     assert client.last_contact_at == clock.now()
 
@@ -231,8 +231,8 @@ async def test_a_web_page_is_not_the_service(server: ScriptedServer, client: Ser
 async def test_the_service_clock_is_noted(
     server: ScriptedServer, client: ServiceClient, clock: FakeClock, shift_s: int
 ) -> None:
-    moment = clock.now() + timedelta(seconds=shift_s)
-    server.answer(b"null", Date=moment.strftime("%a, %d %b %Y %H:%M:%S GMT"))
+    timestamp = clock.now() + timedelta(seconds=shift_s)
+    server.answer(b"null", Date=timestamp.strftime("%a, %d %b %Y %H:%M:%S GMT"))
 
     await client.current()
 

@@ -108,13 +108,13 @@ def test_what_cannot_be_shown_is_said(config: Path, capsys: pytest.CaptureFixtur
     with database._connection as connection:
         connection.execute("DELETE FROM sent")
     database.close()
-    for words, said in (
+    for words, text in (
         (REPORT, f"report {REPORT} is no longer stored: the newest 10 sent reports are kept"),
         (REQUEST, "is no longer stored"),
         ("ffffffff", "no request or report begins with ffffffff"),
     ):
         assert main(["history", words, "--config", str(config)]) == 1
-        assert said in capsys.readouterr().err
+        assert text in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["till"], ["1"], ["%%%%"]])

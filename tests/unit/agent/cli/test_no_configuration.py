@@ -51,10 +51,10 @@ def test_status_gives_no_advice_that_cannot_work(
 def test_a_service_manager_makes_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VENUE_AGENT_CONFIG")
     monkeypatch.setattr(config_rights, "has_service_manager", lambda: True)
-    said = config_rights.no_configuration()
+    text = config_rights.no_configuration()
     assert (
         "venue-agent service install --base-url URL --location ID --api-key-file FILE` creates one"
-        in said
+        in text
     )
 
 

@@ -44,8 +44,8 @@ async def test_it_is_refused_in_two_plain_lines(config: Path, words: str) -> Non
 
 def test_doctor_says_it_with_the_fix(config: Path) -> None:
     state = config.parent / "state"
-    found = storage.state_directory(Context(state=StateDirectory(state)))
-    assert (found.status, found.fix) == ("fail", f"`chmod go-w {state}`")
+    result = storage.state_directory(Context(state=StateDirectory(state)))
+    assert (result.status, result.fix) == ("fail", f"`chmod go-w {state}`")
 
 
 def test_how_the_last_run_ended_is_not_read_there(config: Path) -> None:

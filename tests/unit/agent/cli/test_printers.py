@@ -41,13 +41,13 @@ def test_they_are_shown_at_80_columns(
 ) -> None:
     memory.write(Memory((KITCHEN, BAR), (FOUND,)))
     assert run(tmp_path) == 0
-    shown = capsys.readouterr().out
-    assert "cups:kitchen  2026-11-20 19:00  192.168.1.50  00:1b:a9:00:00:01\n" in shown
-    assert "only its address" in shown
-    words = " ".join(shown.split())
+    output = capsys.readouterr().out
+    assert "cups:kitchen  2026-11-20 19:00  192.168.1.50  00:1b:a9:00:00:01\n" in output
+    assert "only its address" in output
+    words = " ".join(output.split())
     assert "cups:kitchen: since 2026-11-21 08:00 another device answers there" in words
     assert "`venue-agent printers forget cups:kitchen`" in words
-    assert all(len(line) <= 80 for line in shown.splitlines())
+    assert all(len(line) <= 80 for line in output.splitlines())
 
 
 def test_programs_get_all_of_it(
@@ -55,9 +55,9 @@ def test_programs_get_all_of_it(
 ) -> None:
     memory.write(Memory((KITCHEN,), (FOUND,)))
     assert run(tmp_path, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["printers"][0]["mac_address"] == "00:1b:a9:00:00:01"
-    assert told["replacements"][0]["reports"] == 2
+    message = json.loads(capsys.readouterr().out)
+    assert message["printers"][0]["mac_address"] == "00:1b:a9:00:00:01"
+    assert message["replacements"][0]["reports"] == 2
 
 
 @pytest.mark.parametrize("word", ["cups:kitchen", "kitchen"])

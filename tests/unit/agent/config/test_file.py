@@ -169,10 +169,10 @@ def test_a_problem_is_said_with_its_place(file: Path, text: str, complaint: str)
 
 
 def test_all_problems_are_said_at_once(file: Path) -> None:
-    said = problems(file, "[service]\nbase_ur = 1\n[network]\nmax_hosts = 0\n")
+    message = problems(file, "[service]\nbase_ur = 1\n[network]\nmax_hosts = 0\n")
 
-    assert len(said) == 3, "a mistyped key is one mistake, not an unknown and a missing one"
-    assert len(set(said)) == 3
+    assert len(message) == 3, "a mistyped key is one mistake, not an unknown and a missing one"
+    assert len(set(message)) == 3
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,9 @@ NAMED = re.compile(r"\b(request|report|binding) %s")
 def record(
     msg: str, *args: object, level: int = logging.ERROR, **extra: object
 ) -> logging.LogRecord:
-    told = logging.LogRecord("agent.tasks.x", level, __file__, 1, msg, args, None)
-    told.__dict__.update(extra)
-    return told
+    output = logging.LogRecord("agent.tasks.x", level, __file__, 1, msg, args, None)
+    output.__dict__.update(extra)
+    return output
 
 
 def calls_that_name_an_id() -> Iterator[tuple[str, int]]:
@@ -57,11 +57,11 @@ def test_ids_in_messages_become_fields() -> None:
     calls = list(calls_that_name_an_id())
     assert len(calls) > 15, "the search is not what it is taken for"
     for message, count in calls:
-        told = record(message, *(f"argument-{number}" for number in range(count)))
-        RedactFilter().filter(told)
-        named = re.findall(r"\b(request|report|binding) (argument-\d)", told.getMessage())
+        report = record(message, *(f"argument-{number}" for number in range(count)))
+        RedactFilter().filter(report)
+        named = re.findall(r"\b(request|report|binding) (argument-\d)", report.getMessage())
         fields = {f"{word}_id": value for word, value in named}
-        assert {name: getattr(told, name, None) for name in fields} == fields, message
+        assert {name: getattr(report, name, None) for name in fields} == fields, message
 
 
 def test_json_lines_carry_the_ids() -> None:

@@ -67,29 +67,29 @@ def _nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _said_by_verbs(text: str) -> str:
     """Return what the verbs say of a configuration."""
-    said = io.StringIO()
+    message = io.StringIO()
     with TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
         config = Path(home) / "config.toml"
         config.write_text(text, "utf-8")
         patch.setenv("STATE_DIRECTORY", home)
-        patch.setattr(sys, "stdout", said)
-        patch.setattr(sys, "stderr", said)
+        patch.setattr(sys, "stdout", message)
+        patch.setattr(sys, "stderr", message)
         for words in (["check"], ["check", "--json"], ["show"], ["show", "--json"]):
             main(["config", *words, "--config", str(config)])
             main(["--debug", "config", *words, "--config", str(config)])
         main(["status", "--config", str(config)])
     known.forget()
-    return said.getvalue()
+    return message.getvalue()
 
 
 @pytest.mark.medium
 @settings(max_examples=examples(40))
 @given(WORDS, st.sampled_from(TEXTS))
 def test_verbs_and_any_configuration(secret: str, text: str) -> None:
-    said = _said_by_verbs(SERVICE + text.format(secret))
+    output = _said_by_verbs(SERVICE + text.format(secret))
     if text in {"{}\n", '"{}" = 1\n'}:  # no sign of a secret, but of a key that is unknown
-        said = said.replace(f"unknown key {secret!r}", "")
-    assert_none(said)
+        output = output.replace(f"unknown key {secret!r}", "")
+    assert_none(output)
 
 
 @settings(max_examples=examples(40))
@@ -173,8 +173,8 @@ def test_facts_without_a_secret_stay_the_same() -> None:
 def test_words_of_the_contract_are_no_secrets() -> None:
     """Whatever a password is: it cannot break a report."""
     network, _ = _facts("x")
-    shown = redacted(network, Redactor(["network", "device", "reachable", "scan"]).redact)
-    assert shown == network
+    view = redacted(network, Redactor(["network", "device", "reachable", "scan"]).redact)
+    assert view == network
 
 
 def test_a_collector_is_not_told_a_printers_password(tmp_path: Path) -> None:

@@ -26,8 +26,14 @@ def test_they_are_found_where_the_configuration_is_broken(tmp_path: Path) -> Non
     (tmp_path / "api-key").write_text("beside-it")
     config = tmp_path / "config.toml"
     config.write_text(BROKEN.format(key))
-    found = set(secrets_here(config, {"VENUE_AGENT_API_KEY": "of the environment"}))
-    assert {"9f8e7d6c", "beside-it", "p/ss@pl#ain", "planted value", "of the environment"} <= found
+    results = set(secrets_here(config, {"VENUE_AGENT_API_KEY": "of the environment"}))
+    assert {
+        "9f8e7d6c",
+        "beside-it",
+        "p/ss@pl#ain",
+        "planted value",
+        "of the environment",
+    } <= results
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="FIFOs are of POSIX")

@@ -184,9 +184,9 @@ def assert_none(text: str) -> None:
 @given(SECRETS, st.sampled_from(LINES))
 def test_no_line_of_a_configuration_gives_it_away(secret: str, line: str) -> None:
     text = "[service]\n" + line.format(secret) + '\nlocation_id = "x"\n'
-    shown = redact_configuration(text, Redactor())
-    assert_none(shown)
-    assert shown.startswith("[service]\n")
+    output = redact_configuration(text, Redactor())
+    assert_none(output)
+    assert output.startswith("[service]\n")
 
 
 @given(SECRETS)

@@ -68,8 +68,8 @@ def test_a_printer_that_is_gone_from_the_machine_is_forgotten() -> None:
 def test_nothing_is_forgotten_where_the_printers_were_not_all_told(
     changes: dict[str, object],
 ) -> None:
-    told = replace(facts(there=(BAR.id,)), **changes)  # type: ignore[arg-type]
-    assert after((KITCHEN, BAR), told) == (KITCHEN, BAR)
+    output = replace(facts(there=(BAR.id,)), **changes)  # type: ignore[arg-type]
+    assert after((KITCHEN, BAR), output) == (KITCHEN, BAR)
 
 
 NEW = replace(KITCHEN, mac_address="00:1b:a9:00:00:03", serial=None)

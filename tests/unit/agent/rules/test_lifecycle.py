@@ -83,20 +83,20 @@ def test_every_event_is_used() -> None:
 def test_what_a_row_found_at_start_needs(row: str) -> None:
     state, attempt, is_expired, action = row.split()
 
-    asked = lifecycle.boot_action(
+    request = lifecycle.boot_action(
         State(state), attempt=int(attempt), is_expired=is_expired == "yes"
     )
 
-    assert asked is BootAction(action)
+    assert request is BootAction(action)
 
 
 def test_every_state_has_a_boot_action_and_every_action_a_state() -> None:
-    found = {
+    results = {
         lifecycle.boot_action(state, attempt=attempt, is_expired=is_expired)
         for state in State
         for attempt in (0, 1, 2)
         for is_expired in (False, True)
     }
 
-    assert found == set(BootAction)
+    assert results == set(BootAction)
     assert {row.split()[0] for row in BOOT.strip().splitlines()} == set(State)

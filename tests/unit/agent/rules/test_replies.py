@@ -117,10 +117,10 @@ def test_what_is_no_wish(value: str | None) -> None:
 
 @given(st.text(st.characters(max_codepoint=0x2FF), max_size=60) | hostile_text)
 def test_no_header_breaks_the_reader(value: str) -> None:
-    moment = http_date(value)
+    timestamp = http_date(value)
     wish_s = retry_after_s(value, NOW)
 
-    assert moment is None or moment.tzinfo is not None
+    assert timestamp is None or timestamp.tzinfo is not None
     assert wish_s is None or wish_s >= 0
 
 

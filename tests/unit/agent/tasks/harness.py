@@ -109,9 +109,9 @@ class Harness:
         return Binding(base_url=BASE_URL, location_id="loc-0001", record=of)
 
     def entry(self, number: int = 1) -> Entry:
-        found = self.journal.get(UUID(int=number))
-        assert found is not None
-        return found
+        result = self.journal.get(UUID(int=number))
+        assert result is not None
+        return result
 
     def requested(self, *events: Event, number: int = 1) -> Entry:
         """Write a request down and move it by ``events``."""

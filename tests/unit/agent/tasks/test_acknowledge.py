@@ -61,8 +61,8 @@ async def test_a_request_that_is_not_wanted_ends(home: Harness, error: ServiceEr
         await settle()
 
     assert home.entry().detail == "gone by"
-    asked = 1 + isinstance(error, Refused)  # at the start, and rechecked
-    assert len(home.client.named("current")) == asked
+    query = 1 + isinstance(error, Refused)  # at the start, and rechecked
+    assert len(home.client.named("current")) == query
     assert home.binding_state.is_bound
 
 

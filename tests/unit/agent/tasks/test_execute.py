@@ -67,7 +67,7 @@ class ExecutorHarness:
 
 
 def workshop_in(home: Harness, settings: LocalConfig) -> ExecutorHarness:
-    collectors, work, said, sends = FakeCollectors(), asyncio.Event(), [], []
+    collectors, work, text, sends = FakeCollectors(), asyncio.Event(), [], []
 
     def collection() -> Collection:
         return Collection(
@@ -79,7 +79,7 @@ def workshop_in(home: Harness, settings: LocalConfig) -> ExecutorHarness:
             memory=PrinterMemory(home.state),
             health=home.health,
             clock=home.clock,
-            on_activity=said.append,
+            on_activity=text.append,
         )
 
     executor = Executor(
@@ -90,9 +90,9 @@ def workshop_in(home: Harness, settings: LocalConfig) -> ExecutorHarness:
         work=work,
         clock=home.clock,
         wake_submitter=lambda: sends.append(1),
-        on_activity=said.append,
+        on_activity=text.append,
     )
-    return ExecutorHarness(home, executor, work, collectors, said, sends)
+    return ExecutorHarness(home, executor, work, collectors, text, sends)
 
 
 @pytest.fixture
@@ -317,8 +317,8 @@ async def test_an_identity_longer_than_a_report_may_carry_is_clipped(tmp_path: P
         async with running(workshop.executor.run):
             await until(lambda: home.entry().state is State.REPORTED)
 
-        said = workshop.report()["report"]["identity"]["organizationId"]
-        assert said == "ü" * 1023 + "…"
+        message = workshop.report()["report"]["identity"]["organizationId"]
+        assert message == "ü" * 1023 + "…"
 
 
 async def test_a_scheduled_report_has_no_request(workshop: ExecutorHarness) -> None:
@@ -432,9 +432,9 @@ async def test_a_kind_that_is_switched_off_is_answered_so(tmp_path: Path, kind: 
 async def test_a_report_that_is_too_large_is_sealed_smaller(tmp_path: Path) -> None:
     with harness(tmp_path) as home:
         workshop = workshop_in(home, config(limits={"max_report_bytes": 10_000}))
-        found = good_facts("application")
+        match = good_facts("application")
         many = tuple(Field(f"key{n}", "source", "available", "v" * 200) for n in range(200))
-        workshop.collectors.script.append(Collected(replace(found, fields=many)))
+        workshop.collectors.script.append(Collected(replace(match, fields=many)))
         async with running(workshop.executor.run):
             await settle()
             workshop.executor.schedule("application")

@@ -185,10 +185,10 @@ async def test_a_refused_stream_is_replaced_by_asking_and_tried_again(
     async with running(home.receiver.run):
         await home.clock.is_at_limit.wait()
 
-    asked = home.client.named("onCommands")
-    assert asked[:2] == [True, False], "asked at once"
-    assert 2 <= asked.count(True) <= 4
-    assert asked.count(False) >= 80
+    request = home.client.named("onCommands")
+    assert request[:2] == [True, False], "asked at once"
+    assert 2 <= request.count(True) <= 4
+    assert request.count(False) >= 80
     assert home.receiver.now_by == "poll"
     assert home.codes() == set()
 

@@ -163,24 +163,24 @@ def test_a_status_in_words(changes: dict[str, object], words: str) -> None:
 
 
 async def test_changes_that_come_together_are_written_together(tmp_path: Path) -> None:
-    clock, looks = FakeClock(), []
+    clock, polls = FakeClock(), []
 
     def look() -> DaemonStatus:
-        looks.append(clock.elapsed_s)
+        polls.append(clock.elapsed_s)
         return STATUS
 
     file = StatusFile(StateDirectory(tmp_path))
     writer = StatusWriter(file, Notifier({}), clock, look)
     async with running(writer.run):
         await settle()
-        assert looks == []
+        assert polls == []
         for _ in range(5):
             writer.changed()
-        await until(lambda: len(looks) == 1)
+        await until(lambda: len(polls) == 1)
         await settle()
-        assert len(looks) == 1
+        assert len(polls) == 1
         writer.changed()
-        await until(lambda: len(looks) == 2)
+        await until(lambda: len(polls) == 2)
 
     assert file.read() == STATUS
 

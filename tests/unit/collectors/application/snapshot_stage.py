@@ -45,8 +45,8 @@ def main() -> int:
         child.wait(60)
     silent.close()
     peak_kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    told = {"events": events, "peak_kib": peak_kib, "exit": child.returncode}
-    sys.stdout.write(json.dumps(told))
+    outputs = {"events": events, "peak_kib": peak_kib, "exit": child.returncode}
+    sys.stdout.write(json.dumps(outputs))
     return 0
 
 

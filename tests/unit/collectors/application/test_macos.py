@@ -59,10 +59,10 @@ def test_bluetooth() -> None:
         "peripherals.bluetoothPowered": True,
     }
     keyboard, phone = reading.peripherals
-    told = values(keyboard.fields)
-    assert told["bluetooth.name"] == "Magic Keyboard"
-    assert told["bluetooth.batteryFraction"] == 0.91
-    assert told["bluetooth.signalDbm"] == -49
+    output = values(keyboard.fields)
+    assert output["bluetooth.name"] == "Magic Keyboard"
+    assert output["bluetooth.batteryFraction"] == 0.91
+    assert output["bluetooth.signalDbm"] == -49
     assert "bluetooth.name" not in values(phone.fields)
     assert "Anna" not in repr(reading)
 
@@ -78,12 +78,12 @@ def test_bluetooth_up_to_macos_11() -> None:
     }
     titles = [{"Mouse": mouse}, {"Seen": {**mouse, "device_ispaired": "attrib_No"}}]
     entry = {"local_device_title": {"general_power": "attrib_On"}, "device_title": titles}
-    is_on, (found,) = profiler.parse_bluetooth(
+    is_on, (result,) = profiler.parse_bluetooth(
         json.dumps({"SPBluetoothDataType": [entry]}).encode()
     )
     assert is_on
-    assert (found.address, found.kind, found.connected) == ("11-22-33-44-55-66", "mouse", True)
-    assert (found.battery_fraction, found.signal_dbm) == (0.8, -47)
+    assert (result.address, result.kind, result.connected) == ("11-22-33-44-55-66", "mouse", True)
+    assert (result.battery_fraction, result.signal_dbm) == (0.8, -47)
 
 
 @pytest.mark.parametrize(
@@ -98,13 +98,13 @@ def test_bluetooth_up_to_macos_11() -> None:
     ],
 )
 def test_names_of_persons_up_to_macos_11(minor: str, major: str, is_personal: bool) -> None:
-    told = {
+    outputs = {
         "device_minorClassOfDevice_string": minor,
         "device_majorClassOfDevice_string": major,
     }
-    data = {"SPBluetoothDataType": [{"device_title": [{"Anna": told}]}]}
-    _, (found,) = profiler.parse_bluetooth(json.dumps(data).encode())
-    assert found.is_personal == is_personal
+    data = {"SPBluetoothDataType": [{"device_title": [{"Anna": outputs}]}]}
+    _, (match,) = profiler.parse_bluetooth(json.dumps(data).encode())
+    assert match.is_personal == is_personal
 
 
 @pytest.mark.parametrize(
@@ -117,19 +117,20 @@ def test_names_of_persons_up_to_macos_11(minor: str, major: str, is_personal: bo
     ],
 )
 def test_bluetooth_batteries(levels: dict[str, str], fraction: float | None) -> None:
-    told = {f"device_batteryLevel{part}": level for part, level in levels.items()}
+    messages = {f"device_batteryLevel{part}": level for part, level in levels.items()}
     for place, expected in (("device_connected", fraction), ("device_not_connected", None)):
-        data = {"SPBluetoothDataType": [{place: [{"Buds": told}]}]}
+        data = {"SPBluetoothDataType": [{place: [{"Buds": messages}]}]}
         _, (found,) = profiler.parse_bluetooth(json.dumps(data).encode())
         assert found.battery_fraction == expected
 
 
 def test_what_a_usb_device_of_a_mac_does_not_tell() -> None:
-    told = {"vendor_id": "apple_vendor_id", "product_id": "0x8600", "serial_num": "Not Provided"}
-    (found,) = profiler.parse_usb(json.dumps({"SPUSBDataType": [told]}).encode())
+    reports = {"vendor_id": "apple_vendor_id", "product_id": "0x8600", "serial_num": "Not Provided"}
+    (found,) = profiler.parse_usb(json.dumps({"SPUSBDataType": [reports]}).encode())
     assert (found.vendor_id, found.product_id, found.serial) == (0x05AC, 0x8600, None)
     old = {
-        f"{letter}_{key}": value for letter, (key, value) in zip("bad", told.items(), strict=True)
+        f"{letter}_{key}": value
+        for letter, (key, value) in zip("bad", reports.items(), strict=True)
     }
     assert profiler.parse_usb(json.dumps({"SPUSBDataType": [old]}).encode()) == (found,)
 
@@ -146,18 +147,18 @@ def test_what_a_usb_device_of_a_mac_does_not_tell() -> None:
     ],
 )
 def test_forms_of_macs_and_processors_without_a_name(machine_name: str, form: str | None) -> None:
-    told = {"machine_name": machine_name, "chip_type": "Unknown"}
-    data = json.dumps({"SPHardwareDataType": [told]}).encode()
+    message = {"machine_name": machine_name, "chip_type": "Unknown"}
+    data = json.dumps({"SPHardwareDataType": [message]}).encode()
     fields = by_key(readers.read_hardware(NOW, lambda _type, _deadline: data))
     assert fields["hardware.formFactor"].value == form
     assert fields["hardware.cpuModel"].status == "unsupported"
 
 
 def test_hardware() -> None:
-    told = values(readers.read_hardware(NOW, profile).fields)
-    assert told["hardware.model"] == "Mac14,3"
-    assert told["hardware.cpuModel"] == "Apple M2"
-    assert told["hardware.formFactor"] == "mini-pc"
+    report = values(readers.read_hardware(NOW, profile).fields)
+    assert report["hardware.model"] == "Mac14,3"
+    assert report["hardware.cpuModel"] == "Apple M2"
+    assert report["hardware.formFactor"] == "mini-pc"
 
 
 def test_displays() -> None:

@@ -77,8 +77,8 @@ def test_a_password_that_is_no_valid_one_stays_too(url: str) -> None:
 
 @given(st.text())
 def test_a_proxy_of_any_text(text: str) -> None:
-    found = resolver.host_and_port(text)
-    assert found is None or "@" not in found
+    result = resolver.host_and_port(text)
+    assert result is None or "@" not in result
 
 
 def test_this_machines_loopback_interface() -> None:
@@ -87,25 +87,25 @@ def test_this_machines_loopback_interface() -> None:
 
     reading = interfaces.read_interfaces(NOW, known)
     loopback = next(entry for entry in reading.interfaces if entry.id == "lo")
-    told = values(loopback.fields)
-    assert told["interface.type"] == "loopback"
-    assert "127.0.0.1/8" in told["interface.addresses"]  # a tuple of texts
-    assert told["interface.wifiSsid"] == "Venue"
-    assert told["interface.receiveErrors"] == 0
+    output = values(loopback.fields)
+    assert output["interface.type"] == "loopback"
+    assert "127.0.0.1/8" in output["interface.addresses"]  # a tuple of texts
+    assert output["interface.wifiSsid"] == "Venue"
+    assert output["interface.receiveErrors"] == 0
     assert len({field.key for field in loopback.fields}) == len(loopback.fields)
 
 
 def test_addresses() -> None:
     entry = psutil._ntp.snicaddr
-    found = [
+    results = [
         entry(psutil.AF_LINK, "AA-BB-CC-00-11-22", None, None, None),
         entry(socket.AF_INET, "192.0.2.7", "255.255.254.0", None, None),
         entry(socket.AF_INET6, "fe80::1%eth0", "ffff:ffff:ffff:ffff::", None, None),
         entry(socket.AF_INET6, "2001:db8::1", None, None, None),
     ]
-    told = values(interfaces.address_fields(found))
-    assert told["interface.macAddress"] == "aa:bb:cc:00:11:22"
-    assert told["interface.addresses"] == ("192.0.2.7/23", "fe80::1/64", "2001:db8::1")
+    message = values(interfaces.address_fields(results))
+    assert message["interface.macAddress"] == "aa:bb:cc:00:11:22"
+    assert message["interface.addresses"] == ("192.0.2.7/23", "fe80::1/64", "2001:db8::1")
 
 
 @given(st.text(), st.none() | st.text())
@@ -143,10 +143,10 @@ def test_link_types(tmp_path: Path) -> None:
 def test_wireless_by_the_kernel_or_by_network_manager(tmp_path: Path) -> None:
     root = plant(tmp_path, {"proc/net/wireless": fixture("linux/proc-net-wireless.txt")})
     objects = parse_objects(fixture("linux/network-manager.json"))
-    found = links.read_wireless(root, ("wlan0",), NOW, lambda _: "Kernel", lambda _: objects)
-    assert found["wlan0"] == Wireless("Kernel", -56)
-    found = links.read_wireless(root, ("wlan0",), NOW, lambda _: None, lambda _: objects)
-    assert found["wlan0"] == Wireless("Café", -56)
+    match = links.read_wireless(root, ("wlan0",), NOW, lambda _: "Kernel", lambda _: objects)
+    assert match["wlan0"] == Wireless("Kernel", -56)
+    match = links.read_wireless(root, ("wlan0",), NOW, lambda _: None, lambda _: objects)
+    assert match["wlan0"] == Wireless("Café", -56)
 
 
 def test_the_kernel_names_no_network_for_loopback() -> None:
@@ -206,10 +206,10 @@ def test_certificate() -> None:
 
 def written_as_version(number: bytes) -> bytes:
     """The certificate as it would be were ``number`` its version: the default one is left out."""
-    told = bytes.fromhex("a003020102")
-    lengths = [int.from_bytes(DER[at : at + 2], "big") - len(told) + len(number) for at in (2, 6)]
+    report = bytes.fromhex("a003020102")
+    lengths = [int.from_bytes(DER[at : at + 2], "big") - len(report) + len(number) for at in (2, 6)]
     outer, inner = (b"\x30\x82" + length.to_bytes(2, "big") for length in lengths)
-    return outer + inner + DER[8:].replace(told, number, 1)
+    return outer + inner + DER[8:].replace(report, number, 1)
 
 
 ISSUER = "Nosy Middlebox Ltd, Inspecting CA \u2603"

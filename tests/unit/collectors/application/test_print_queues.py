@@ -27,24 +27,24 @@ def cups(request: bytes, _: float) -> Response:
 
 
 def test_queues_and_jobs() -> None:
-    told = values(print_queues.read_print_queues(NOW, cups).fields)
-    assert told["printqueue.queues"] == ("bar", "kitchen")
-    assert told["printqueue.waitingJobs"] == 2
-    assert told["printqueue.stuckJobs"] == 2
-    assert told["printqueue.kitchen.state"] == "stopped"
-    assert told["printqueue.kitchen.reasons"] == ("paused",)
-    assert told["printqueue.bar.waitingJobs"] == 0
+    output = values(print_queues.read_print_queues(NOW, cups).fields)
+    assert output["printqueue.queues"] == ("bar", "kitchen")
+    assert output["printqueue.waitingJobs"] == 2
+    assert output["printqueue.stuckJobs"] == 2
+    assert output["printqueue.kitchen.state"] == "stopped"
+    assert output["printqueue.kitchen.reasons"] == ("paused",)
+    assert output["printqueue.bar.waitingJobs"] == 0
 
 
 def test_no_name_or_owner_is_asked_for() -> None:
-    asked = []
+    requests = []
 
     def ask(request: bytes, deadline_s: float) -> Response:
-        asked.append(request)
+        requests.append(request)
         return cups(request, deadline_s)
 
     print_queues.read_print_queues(NOW, ask)
-    for request in asked:
+    for request in requests:
         for word in (b"job-name", b"user-name", b"all", b"info", b"location"):
             assert word not in request
 

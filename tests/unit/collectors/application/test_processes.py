@@ -56,8 +56,8 @@ def test_nothing_watched_looks_at_nothing() -> None:
 
 def test_this_process_is_found() -> None:
     name = psutil.Process().name()
-    found = processes.read_table(frozenset({processes.program_name(name)}))
-    mine = next(entry for entry in found if entry.pid == os.getpid())
+    result = processes.read_table(frozenset({processes.program_name(name)}))
+    mine = next(entry for entry in result if entry.pid == os.getpid())
     assert mine.memory_bytes > 0
 
 

@@ -64,8 +64,8 @@ def run_child(job: dict[str, Any], *namespaces: str) -> dict[str, Any]:
         check=False,
     )
     assert finished.returncode == 0, finished.stderr.decode()[-3000:]
-    told: dict[str, Any] = json.loads(finished.stdout)
-    return told
+    outputs: dict[str, Any] = json.loads(finished.stdout)
+    return outputs
 
 
 @pytest.fixture(scope="module")
@@ -139,8 +139,8 @@ def test_nothing_failed_and_checkpoints_came(told: dict[str, Any]) -> None:
 
 @pytest.mark.needs("dead-mount")
 def test_a_dead_mount_costs_its_own_space(tmp_path: Path) -> None:
-    told = run_child({"max_duration_s": 60, "dead_mount": str(tmp_path)}, "--mount")
-    facts = facts_of(told)
+    output = run_child({"max_duration_s": 60, "dead_mount": str(tmp_path)}, "--mount")
+    facts = facts_of(output)
     fields = {field["key"]: field for field in facts["fields"]}
     dead = f"disk.{tmp_path}"
     assert fields[f"{dead}.fileSystem"]["value"] == "fuse"
@@ -166,8 +166,8 @@ def test_everything_hangs_at_once(tmp_path: Path) -> None:
         "silent_kiosk": True,
         "stand_in": str(busctl),
     }
-    told = run_child(job, "--mount")
-    facts = facts_of(told)
+    message = run_child(job, "--mount")
+    facts = facts_of(message)
     fields = {field["key"]: field for field in (*facts["fields"], *facts["browser_fields"])}
     for key in (
         f"disk.{mount}.freeBytes",
@@ -189,7 +189,7 @@ def test_nothing_planted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     shutil.copy("/bin/sh", program)
     arguments = (str(program), "-c", "read line; exit 0", "--password=planted-argument")
     with subprocess.Popen(arguments, stdin=subprocess.PIPE) as victim:
-        told = run_child(
+        report = run_child(
             {
                 "max_duration_s": 60,
                 "watch_processes": ["till-program"],
@@ -198,11 +198,11 @@ def test_nothing_planted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             }
         )
         victim.communicate(b"\n")
-    fields = {field["key"]: field for field in facts_of(told)["fields"]}
+    fields = {field["key"]: field for field in facts_of(report)["fields"]}
     assert fields["process.till-program.count"]["value"] == 1
     assert fields["network.proxy"]["value"] == "127.0.0.1:3128"
     assert fields["network.service.reachable"]["value"] is False
-    assert "planted" not in json.dumps(told["events"])
+    assert "planted" not in json.dumps(report["events"])
 
 
 @pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])

@@ -113,11 +113,11 @@ class World:
     ) -> ScanFindings:
         self.scanned.append(tuple(targets))
         wanted = {target.address for target in targets}
-        found = tuple(host for host in self.hosts if host.address in wanted)
-        for host in found:
+        results = tuple(host for host in self.hosts if host.address in wanted)
+        for host in results:
             for port in host.open_ports:
                 discoveries.add_port(host.address, port, 0.0)
-        return ScanFindings(found)
+        return ScanFindings(results)
 
     def browse(
         self,
@@ -139,13 +139,13 @@ class World:
         run: Run,
     ) -> Enrichment:
         self.named += [interface.name for interface in interfaces]
-        asked: list[OpenPort] = []
+        queries: list[OpenPort] = []
         while not discoveries.is_complete and not run.cancelled and time.monotonic() < deadline_s:
             time.sleep(0.005)
-        asked += discoveries.take_ports()
-        self.asked += asked
+        queries += discoveries.take_ports()
+        self.asked += queries
         return Enrichment(
-            tuple(Evidence(p.address, p.port, make_model="Brother HL") for p in asked)
+            tuple(Evidence(p.address, p.port, make_model="Brother HL") for p in queries)
         )
 
     def sources(self, **changed: object) -> Sources:
@@ -224,9 +224,9 @@ def retries(world: World, *later: str, job: NetworkJob = JOB) -> tuple[str, list
             return world.scan(targets, *ports, **known)
         outcome = later[len(made)]
         made.extend(f"{target.address}:{target.ports}" for target in targets)
-        found = replace(PRINTER, open_ports=(), refused_ports=())
+        result = replace(PRINTER, open_ports=(), refused_ports=())
         ports = {"open": "open_ports", "refused": "refused_ports", "no-answer": "silent_ports"}
-        return ScanFindings((replace(found, **{ports[outcome]: (9100,)}),))  # type: ignore[arg-type]
+        return ScanFindings((replace(result, **{ports[outcome]: (9100,)}),))  # type: ignore[arg-type]
 
     facts = collect(world, job, scan=scan, retries_after_s=(0.0, 0.01, 0.02))
     assert facts.printers is not None
@@ -257,19 +257,19 @@ def test_no_other_port_is_looked_at_again() -> None:
 
 def test_printers_are_asked_by_snmp_where_a_community_is_configured() -> None:
     world = World(hosts=(replace(PRINTER, open_ports=(9100,), refused_ports=()),), known=(RAW,))
-    asked: list[tuple[Sequence[SnmpTarget], str]] = []
+    requests: list[tuple[Sequence[SnmpTarget], str]] = []
 
     def ask(
         targets: Sequence[SnmpTarget], community: str, deadline_s: float, run: Run
     ) -> tuple[Evidence, ...]:
-        asked.append((targets, community))
+        requests.append((targets, community))
         return (Evidence("10.0.0.9", 9100, state_reasons=("door-open",)),)
 
     for job in (JOB, replace(JOB, snmp_community="venue", enrich=False)):
         collect(world, job, ask_snmp=ask)
-    assert asked == []
+    assert requests == []
     facts = collect(world, replace(JOB, snmp_community="venue"), ask_snmp=ask)
-    assert asked == [((SnmpTarget("10.0.0.9", 9100),), "venue")]
+    assert requests == [((SnmpTarget("10.0.0.9", 9100),), "venue")]
     assert facts.printers is not None
     assert "the printer reports: door open" in (facts.printers[0].reason or "")
     assert {each.port for each in facts.endpoints} == {9100, 631}

@@ -52,7 +52,7 @@ def told(device: Device) -> tuple[str, str | None, str | None]:
 
 
 def payload_of(device: Device) -> NetworkPayload:
-    heard = [
+    received = [
         MdnsService(
             service.instance,
             service.type,
@@ -64,7 +64,7 @@ def payload_of(device: Device) -> NetworkPayload:
         )
         for service in device.services
     ]
-    listed = announced(heard, LinkLayer(), Wanted())
+    listed = announced(received, LinkLayer(), Wanted())
     observed = correlate(
         scanned=[ScannedHost(ADDRESS, open_ports=device.ports)] if device.ports else [],
         services=listed.services,
@@ -72,22 +72,22 @@ def payload_of(device: Device) -> NetworkPayload:
         announcers=listed.announcers,
     )
     hosts = [replace(host, hostname=device.hostname or None) for host in assemble_hosts(observed)]
-    found = replace(CLEAN, hosts=tuple(hosts), endpoints=assemble_endpoints(observed))
-    return network_report(found, JOB, CONTEXT)
+    result = replace(CLEAN, hosts=tuple(hosts), endpoints=assemble_endpoints(observed))
+    return network_report(result, JOB, CONTEXT)
 
 
 def _evidence(device: Device) -> list[Evidence]:
-    found: list[Evidence] = []
+    results: list[Evidence] = []
     if device.page:
         reply = HttpReply(device.page.status, device.page.headers, device.page.body)
-        found += read_web(OpenPort(ADDRESS, device.page.port), reply)
+        results += read_web(OpenPort(ADDRESS, device.page.port), reply)
     if device.ipp:
         attributes = (item(0x41, key, value.encode()) for key, value in device.ipp.items())
         evidence = parse_attributes(ADDRESS, 631, message(b"\x04", *attributes))
-        found += [evidence] if evidence else []
+        results += [evidence] if evidence else []
     if device.spooler:
-        found.append(Evidence(ADDRESS, 631, server=device.spooler))
-    return found
+        results.append(Evidence(ADDRESS, 631, server=device.spooler))
+    return results
 
 
 def _share(judge: Callable[[Device], tuple[object, object]], what: str) -> float:
@@ -95,6 +95,6 @@ def _share(judge: Callable[[Device], tuple[object, object]], what: str) -> float
     judged = [(device.maker, *judge(device)) for device in DEVICES]
     wrong = [each for each in judged if each[1] != each[2]]
     print(f"{what}: {len(judged) - len(wrong)} of {len(judged)} devices are right")
-    for maker, said, truth in wrong:
-        print(f"  {maker}: said {said!r}, is {truth!r}")
+    for maker, text, truth in wrong:
+        print(f"  {maker}: said {text!r}, is {truth!r}")
     return 1 - len(wrong) / len(judged)

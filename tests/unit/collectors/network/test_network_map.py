@@ -215,8 +215,8 @@ def test_a_host_has_the_name_it_gives_itself() -> None:
     lie = MdnsService("lie", "_ipp._tcp", "lie.local", ("10.0.0.9",), 80, is_hearsay=True)
     (host,) = assemble_hosts(correlate(services=(lie, PRINTER)))
     assert host.hostname == "kitchen.local"
-    asked = (HostName("10.0.0.9", "till.local"),)
-    (host,) = assemble_hosts(correlate(services=(lie,), hostnames=asked))
+    requests = (HostName("10.0.0.9", "till.local"),)
+    (host,) = assemble_hosts(correlate(services=(lie,), hostnames=requests))
     assert host.hostname == "till.local"
     (host,) = assemble_hosts(correlate(services=(lie,)))
     assert host.hostname == "lie.local"
@@ -259,8 +259,8 @@ def test_what_the_whole_device_is_stands_at_its_ports_without_a_model() -> None:
     for whole in (info, replace(info, addresses=(), hostname="")):
         (endpoint,) = assemble_endpoints(correlate(services=(shell, whole)))
         assert (endpoint.port, endpoint.model) == (22, "Macmini9,1")
-    told = replace(info, is_hearsay=True)
-    assert [e.model for e in assemble_endpoints(correlate(services=(shell, told)))] == [None]
+    output = replace(info, is_hearsay=True)
+    assert [e.model for e in assemble_endpoints(correlate(services=(shell, output)))] == [None]
 
 
 def test_a_shared_queue_says_so_and_is_compared_without() -> None:

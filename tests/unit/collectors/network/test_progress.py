@@ -28,21 +28,21 @@ def _service(kind: str, port: int, **txt: str) -> MdnsService:
 
 
 def _gathered(*services: MdnsService) -> Gathered:
-    gathered = Gathered(started_at="2026-11-20T12:00:00.000+00:00", os_platform="linux")
-    gathered.mdns = MdnsFindings(services=services, state=SourceState("succeeded"))
-    return gathered
+    collected = Gathered(started_at="2026-11-20T12:00:00.000+00:00", os_platform="linux")
+    collected.mdns = MdnsFindings(services=services, state=SourceState("succeeded"))
+    return collected
 
 
 def test_announced_queues_are_known_for_each_address_and_port() -> None:
-    gathered = _gathered(
+    facts = _gathered(
         _service("_ipp._tcp", 631, rp="printers/kitchen"),
         _service("_ipps._tcp", 631, rp="/printers/bar/"),
         _service("_ipp._tcp", 631, rp="printers/kitchen"),
     )
-    ports = observed_in(gathered, announced_in(gathered)).ports
+    ports = observed_in(facts, announced_in(facts)).ports
     assert ports["192.0.2.7", 631].queues == ("printers/kitchen", "printers/bar")
     assert ports["fe80::7", 631].queues == ports["192.0.2.7", 631].queues
-    assert queues_in(gathered)["192.0.2.7", 631] == Queues(("printers/kitchen", "printers/bar"))
+    assert queues_in(facts)["192.0.2.7", 631] == Queues(("printers/kitchen", "printers/bar"))
 
 
 def test_what_is_no_print_queue_is_not_taken_for_one() -> None:

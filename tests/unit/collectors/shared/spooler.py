@@ -21,7 +21,7 @@ def soon() -> float:
 @contextmanager
 def spooler(path: Path, reply: bytes, *, trickles: bool = False) -> Iterator[list[bytes]]:
     """Give one reply to one question; with ``trickles`` byte by byte, until nobody takes it."""
-    asked: list[bytes] = []
+    requests: list[bytes] = []
     left = threading.Event()
 
     def serve(server: socket.socket) -> None:
@@ -31,7 +31,7 @@ def spooler(path: Path, reply: bytes, *, trickles: bool = False) -> Iterator[lis
             return  # nobody asked
         with connection:
             try:
-                asked.append(_read_request(connection))
+                requests.append(_read_request(connection))
                 for start in range(len(reply) if trickles else 0):
                     left.wait(PAUSE_S)
                     connection.sendall(reply[start : start + 1])
@@ -45,7 +45,7 @@ def spooler(path: Path, reply: bytes, *, trickles: bool = False) -> Iterator[lis
         thread = threading.Thread(target=serve, args=(server,))
         thread.start()
         try:
-            yield asked
+            yield requests
         finally:
             left.set()
             server.shutdown(socket.SHUT_RDWR)

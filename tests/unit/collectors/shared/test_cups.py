@@ -16,8 +16,8 @@ QUESTION = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=("printer-name",)
 
 
 def answer(path: Path, reply: bytes) -> tuple[ipp.Response, list[bytes]]:
-    with spooler(path, reply) as asked:
-        return ask_cups(QUESTION, soon(), {"CUPS_SERVER": str(path)}), asked
+    with spooler(path, reply) as request:
+        return ask_cups(QUESTION, soon(), {"CUPS_SERVER": str(path)}), request
 
 
 def test_where_the_spooler_is_asked():
@@ -44,10 +44,10 @@ def test_where_the_spooler_is_asked():
     ],
 )
 def test_every_form_of_answer_is_read(tmp_path: Path, reply: bytes) -> None:
-    response, (asked,) = answer(tmp_path / "cups.sock", reply)
+    response, (query,) = answer(tmp_path / "cups.sock", reply)
     assert response == ipp.decode_response(QUEUES)
-    assert asked.startswith(b"POST / HTTP/1.1\r\n")
-    assert asked.endswith(QUESTION)
+    assert query.startswith(b"POST / HTTP/1.1\r\n")
+    assert query.endswith(QUESTION)
 
 
 def test_what_was_not_found_is_an_answer(tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ async def test_what_is_remembered_holds_five_seconds_without_a_look() -> None:
 async def test_a_heartbeat_with_a_known_key_asks_nothing_about_its_owner(
     service: RunningService,
 ) -> None:
-    asked: dict[str, list[str]] = {}
+    requests: dict[str, list[str]] = {}
     for name, key in (
         ("nobody's", service.write_key),
         ("owned", own_key(service, make_person(service))),
@@ -197,7 +197,7 @@ async def test_a_heartbeat_with_a_known_key_asks_nothing_about_its_owner(
         await poll_changes(service.core)
         device = await service.device(key).enrolled()
         await device.heartbeat()
-        statements = asked.setdefault(name, [])
+        statements = requests.setdefault(name, [])
 
         def note(_c: Any, _u: Any, statement: str, *_: Any, to: list[str] = statements) -> None:
             to.append(statement)
@@ -209,8 +209,8 @@ async def test_a_heartbeat_with_a_known_key_asks_nothing_about_its_owner(
             assert (await device.heartbeat()).status_code == 200
         finally:
             event.remove(engine, "before_cursor_execute", note)
-    assert asked["owned"] == asked["nobody's"]
-    assert not any("users" in each or "memberships" in each for each in asked["owned"])
+    assert requests["owned"] == requests["nobody's"]
+    assert not any("users" in each or "memberships" in each for each in requests["owned"])
 
 
 async def test_a_removed_member_s_session_ends_at_once(service: RunningService) -> None:
@@ -274,7 +274,7 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_look(
     browser = Browser(service)
     await browser.sign_in()
     await service.device().enrolled()
-    shown = service.database.read(lambda session: session.scalars(select(Device.position)).all())
+    output = service.database.read(lambda session: session.scalars(select(Device.position)).all())
     sessions = service.database.read(
         lambda session: permissions.of_session(session, hash_token(browser.token), service.clock())
     )
@@ -284,7 +284,7 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_look(
     feeds = service.core.console_feeds
     with (
         service.core.streams.open(caller),
-        feeds.open(caller.organization_id, caller.key_id, shown) as stream,
+        feeds.open(caller.organization_id, caller.key_id, output) as stream,
     ):
         rows, _ = await stream.next(TIMEOUT_S)
         assert len(rows) == 1
@@ -333,8 +333,8 @@ async def test_a_pending_request_outlives_the_session_and_not_the_membership(
     await poll_changes(service.core)
     await device.heartbeat()
     await poll_changes(service.core)
-    asked = (await device.detail())["requests"]
-    assert [each["requestedById"] for each in asked] == [str(person.id)]
+    request = (await device.detail())["requests"]
+    assert [each["requestedById"] for each in request] == [str(person.id)]
     remove(service, person, ORGANIZATION)
     await other.heartbeat()
     await poll_changes(service.core)

@@ -17,11 +17,13 @@ AT = ("org-0001", "loc-0001")
 async def named(service: RunningService) -> tuple[Any, Any]:
     """Return the names in a list of devices, a device's record, and the console's list: all one."""
     listed = (await service.post(routes.LIST_DEVICES)).json()["devices"][0]
-    shown = (await service.post(OVERVIEW)).json()["devices"][0]["device"]
+    output = (await service.post(OVERVIEW)).json()["devices"][0]["device"]
     body = f'{{"instanceId": "{listed["instanceId"]}"}}'
     detail = (await service.post(routes.DEVICE_DETAIL, body)).json()["device"]
-    found = {(each["locationName"], each["organizationName"]) for each in (listed, shown, detail)}
-    (names,) = found
+    results = {
+        (each["locationName"], each["organizationName"]) for each in (listed, output, detail)
+    }
+    (names,) = results
     return names
 
 
@@ -42,13 +44,13 @@ async def test_records_have_the_names_of_where_a_device_is(service: RunningServi
 def test_names_belong_to_one_organization(service: RunningService) -> None:
     now = service.clock()
     service.database.write(lambda session: name_location(session, AT, "Harbour", now))
-    found = service.database.read(
+    result = service.database.read(
         lambda session: names_of(session, [("org-0002", "loc-0001"), ("org-0002", "x"), AT])
     )
-    assert found.location(*AT) == "Harbour"
-    assert found.location("org-0002", "loc-0001") is None
-    assert found.organization("org-0001") == "org-0001"
-    assert found.organization("org-0002") is None
+    assert result.location(*AT) == "Harbour"
+    assert result.location("org-0002", "loc-0001") is None
+    assert result.organization("org-0001") == "org-0001"
+    assert result.organization("org-0002") is None
 
 
 async def test_a_location_without_sales_has_no_figures(service: RunningService) -> None:
@@ -92,8 +94,8 @@ def test_opening_hours_are_read_in_the_zone_of_the_location(service: RunningServ
             set_location(session, at, zone, ["Mon-Fri 08:00-22:00"], now)
         session.query(Location).filter_by(id="loc-0002").one().zone = "No/Such"
         session.flush()
-        found = schedules(session, now)
-        return [hours.zone for at in (AT, other) if (hours := found[at].hours)]
+        match = schedules(session, now)
+        return [hours.zone for at in (AT, other) if (hours := match[at].hours)]
 
     assert service.database.write(work) == ["Europe/Riga", "UTC"]
 

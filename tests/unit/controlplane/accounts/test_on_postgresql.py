@@ -112,5 +112,5 @@ async def test_a_link_that_is_used_twice_at_once_is_used_once(service: RunningSe
     )
     assert [each.status_code for each in replies].count(200) == 1
     assert {each.status_code for each in replies} <= {200, 403, 404, 409}
-    found = (await browser.post("/console/api/audit", {"area": "member"})).json()["entries"]
-    assert [each["operation"] for each in found] == ["member.join", "member.invite"]
+    result = (await browser.post("/console/api/audit", {"area": "member"})).json()["entries"]
+    assert [each["operation"] for each in result] == ["member.join", "member.invite"]

@@ -30,8 +30,8 @@ async def signed_in(
 async def made_key(browser: Browser, **changes: Any) -> dict[str, Any]:
     reply = await browser.post(f"{PROFILE}/create-key", NEW_KEY | changes)
     assert reply.status_code == 200, reply.text
-    found: dict[str, Any] = reply.json()
-    return found
+    results: dict[str, Any] = reply.json()
+    return results
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -57,12 +57,12 @@ async def test_a_profile_tells_who_is_signed_in_and_where(service: RunningServic
     browser = await signed_in(service)
     other = Browser(service)
     await other.sign_in(user_agent="Firefox")
-    found = (await other.post(PROFILE)).json()
-    assert found["user"]["email"] == "ada@example.com"
-    assert found["organizationId"] == "org-0001"
-    assert {each["userAgent"]: each["isThis"] for each in found["sessions"]}["Firefox"] is True
-    assert [each["isThis"] for each in found["sessions"]].count(False) == 1
-    ended = next(each["id"] for each in found["sessions"] if not each["isThis"])
+    result = (await other.post(PROFILE)).json()
+    assert result["user"]["email"] == "ada@example.com"
+    assert result["organizationId"] == "org-0001"
+    assert {each["userAgent"]: each["isThis"] for each in result["sessions"]}["Firefox"] is True
+    assert [each["isThis"] for each in result["sessions"]].count(False) == 1
+    ended = next(each["id"] for each in result["sessions"] if not each["isThis"])
     reply = await other.post(f"{PROFILE}/end-session", {"sessionId": ended})
     assert reply.json() == {"ended": True}
     assert (await browser.post(OVERVIEW)).status_code == 401
@@ -85,9 +85,9 @@ async def test_a_key_is_shown_once_and_works(service: RunningService) -> None:
     assert made["secret"].startswith("vck_")
     assert made["key"]["hint"] == made["secret"][-4:]
     assert (await service.post(OVERVIEW, b"{}", api_key=made["secret"])).status_code == 200
-    shown = (await browser.post(PROFILE)).text
-    assert made["secret"] not in shown
-    assert made["key"]["id"] in shown
+    output = (await browser.post(PROFILE)).text
+    assert made["secret"] not in output
+    assert made["key"]["id"] in output
     row = service.database.read(
         lambda session: session.get_one(ApiKey, uuid.UUID(made["key"]["id"]))
     )

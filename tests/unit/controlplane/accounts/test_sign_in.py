@@ -39,10 +39,10 @@ async def test_who_signs_in_is_known_by_the_cookie(service: RunningService) -> N
     browser = Browser(service)
     reply = await browser.sign_in(" ADA@Example.com ")
     assert reply.status_code == 200
-    said = reply.json()
-    assert said["user"] == {"id": str(person.id), "email": person.email, "name": "Ada"}
-    assert said["organizationId"] == "org-0001"
-    assert said["organizations"] == [
+    text = reply.json()
+    assert text["user"] == {"id": str(person.id), "email": person.email, "name": "Ada"}
+    assert text["organizationId"] == "org-0001"
+    assert text["organizations"] == [
         {"id": "org-0001", "name": None, "role": "owner", "locations": []}
     ]
     cookie = reply.headers["set-cookie"]

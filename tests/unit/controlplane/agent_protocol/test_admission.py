@@ -122,12 +122,12 @@ async def test_a_fault_of_ours_is_told_as_json_rpc_has_it(
 
 
 async def test_calls_at_once_do_not_meet(agent: Agent) -> None:
-    told = await asyncio.gather(
+    output = await asyncio.gather(
         *(agent.call("query_sales", groupBy=["day"], period="last7") for _ in range(8)),
         *(agent.call("business_context") for _ in range(8)),
     )
-    assert all(each == told[0] for each in told[:8])
-    assert all(each == told[8] for each in told[8:])
+    assert all(each == output[0] for each in output[:8])
+    assert all(each == output[8] for each in output[8:])
 
 
 @pytest.mark.medium

@@ -50,33 +50,33 @@ def answers(database: Database) -> list[dict[str, Any]]:
     caller = Caller(uuid.uuid4(), ORGANIZATION, can_write=True)
 
     def ask(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        asked = read_arguments(TOOLS[tool], arguments)
+        request = read_arguments(TOOLS[tool], arguments)
 
         def work(session: Any) -> dict[str, Any]:
             context = ToolContext(session, caller, NOW, Settings(), KEY)
-            found: dict[str, Any] = to_plain(TOOLS[tool].run(context, asked)[1])
-            return found
+            results: dict[str, Any] = to_plain(TOOLS[tool].run(context, request)[1])
+            return results
 
         return (database.write if TOOLS[tool].writes else database.read)(work)
 
-    found = [ask(*each) for each in CALLS]
+    matches = [ask(*each) for each in CALLS]
     good = ask("read_catalog", {"limit": 1})["rows"][0]
     change = {"goodId": good["goodId"], "variationId": good["variations"][0]["variationId"]}
     for _ in range(2):
-        found.append(ask("set_catalog_availability", change | {"status": "inactive"}))
-    return found
+        matches.append(ask("set_catalog_availability", change | {"status": "inactive"}))
+    return matches
 
 
 @pytest.mark.medium
 @pytest.mark.needs("postgresql")
 def test_both_databases_answer_alike(tmp_path: Path) -> None:
-    told = []
+    outputs = []
     with new_database() as url:
         for each in (str(tmp_path / "service.db"), url):
             with closing(Database(each)) as database:
                 database.write(lambda session: load(session, PLAN, NOW))
-                told.append(answers(database))
-    for (tool, arguments), lite, post in zip(CALLS, *told, strict=False):
+                outputs.append(answers(database))
+    for (tool, arguments), lite, post in zip(CALLS, *outputs, strict=False):
         assert post == lite, (tool, arguments)
-    assert [each["changed"] for each in told[1][-2:]] == [True, False]
-    assert any(each["rows"] for each in told[1] if "rows" in each)
+    assert [each["changed"] for each in outputs[1][-2:]] == [True, False]
+    assert any(each["rows"] for each in outputs[1] if "rows" in each)

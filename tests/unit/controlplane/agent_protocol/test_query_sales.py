@@ -38,26 +38,26 @@ async def dashboard(agent: Agent, **body: Any) -> Json:
 
 
 def added(rows: list[Json], metric: str) -> dict[str, int]:
-    found: defaultdict[str, int] = defaultdict(int)
+    results: defaultdict[str, int] = defaultdict(int)
     for row in rows:
-        found[row["currency"]] += row["metrics"][metric]
-    return dict(found)
+        results[row["currency"]] += row["metrics"][metric]
+    return dict(results)
 
 
 @pytest.mark.parametrize("period", ["today", "yesterday", "last7", "thisMonth", "custom"])
 async def test_totals_windows_and_coverage_are_the_dashboards(agent: Agent, period: str) -> None:
-    asked = MONTH if period == "custom" else {"period": period}
-    told = await agent.call("query_sales", **asked, metrics=list(base_of(()).metrics))
-    shown = await dashboard(agent, **({"period": period} | (MONTH if period == "custom" else {})))
-    assert told["windows"] == shown["windows"]
-    currencies = shown["financial"]["current"]["currencies"]
-    assert [each["currency"] for each in told["totals"]] == [e["currency"] for e in currencies]
-    for total, each in zip(told["totals"], currencies, strict=True):
+    request = MONTH if period == "custom" else {"period": period}
+    message = await agent.call("query_sales", **request, metrics=list(base_of(()).metrics))
+    output = await dashboard(agent, **({"period": period} | (MONTH if period == "custom" else {})))
+    assert message["windows"] == output["windows"]
+    currencies = output["financial"]["current"]["currencies"]
+    assert [each["currency"] for each in message["totals"]] == [e["currency"] for e in currencies]
+    for total, each in zip(message["totals"], currencies, strict=True):
         assert total["coverage"] == each["figures"]["coverage"]
         for name, value in total["metrics"].items():
             assert value == each["figures"][name], name
-    rows = {row["currency"]: row["metrics"] for row in told["rows"]}
-    for total in told["totals"]:
+    rows = {row["currency"]: row["metrics"] for row in message["rows"]}
+    for total in message["totals"]:
         if total["currency"] in rows:
             assert rows[total["currency"]] == total["metrics"]
 
@@ -71,8 +71,8 @@ async def test_groups_add_up_to_the_dashboards_figures(
     whole = await agent.call("query_sales", **MONTH, metrics=metrics)
     grouped = {"groupBy": list(groups), "metrics": metrics, "limit": 500}
     pieces = [MONTH]
-    told = await agent.call("query_sales", **MONTH, **grouped)
-    if told["omittedCount"]:
+    report = await agent.call("query_sales", **MONTH, **grouped)
+    if report["omittedCount"]:
         pieces = [
             {"from": f"2026-{day}", "to": f"2026-{day}"}
             for day in [*(f"10-{each}" for each in range(20, 32)),
@@ -83,7 +83,7 @@ async def test_groups_add_up_to_the_dashboards_figures(
         part = await agent.call("query_sales", **piece, **grouped)
         assert part["omittedCount"] == 0
         rows += part["rows"]
-    keys = [(row["currency"], *row["group"].items()) for row in told["rows"]]
+    keys = [(row["currency"], *row["group"].items()) for row in report["rows"]]
     assert len(keys) == len(set(keys))
     for metric in metrics:
         expected = {
@@ -99,40 +99,40 @@ async def test_hours_are_the_dashboards_buckets(agent: Agent) -> None:
     metrics = ["grossCents", "discountCents", "refundCents", "netCents", "tradingRevenueCents",
                "saleCount", "refundCount"]  # fmt: skip
     day = {"from": "2026-11-10", "to": "2026-11-10"}
-    asked = {"groupBy": ["location", "hour"], "metrics": metrics, "limit": 500}
-    told = await agent.call("query_sales", **day, **asked)
-    shown = (await dashboard(agent, period="custom", **day))["buckets"]
+    requests = {"groupBy": ["location", "hour"], "metrics": metrics, "limit": 500}
+    told = await agent.call("query_sales", **day, **requests)
+    view = (await dashboard(agent, period="custom", **day))["buckets"]
     expected = {
         (currency["currency"], bucket["locationId"], bucket["localHour"]): {
             name: bucket[name] for name in metrics
         }
-        for currency in shown
+        for currency in view
         for bucket in currency["buckets"]
     }
-    found = {
+    matches = {
         (row["currency"], row["group"]["location"], row["group"]["hour"]): row["metrics"]
         for row in told["rows"]
     }
-    assert found == expected != {}
+    assert matches == expected != {}
 
 
 async def test_items_are_the_dashboards_items(agent: Agent) -> None:
     metrics = ["netCents", "quantityMilli", "refundedQuantityMilli", "lineCount"]
-    asked = {"groupBy": ["item"], "metrics": metrics, "limit": 500}
-    told = await agent.call("query_sales", **MONTH, **asked)
-    shown = (await dashboard(agent, period="custom", **MONTH))["financialItems"]
+    queries = {"groupBy": ["item"], "metrics": metrics, "limit": 500}
+    told = await agent.call("query_sales", **MONTH, **queries)
+    visible = (await dashboard(agent, period="custom", **MONTH))["financialItems"]
     expected = [
         (currency["currency"], item["variationId"] or item["name"], item["name"],
          {name: item[name] for name in metrics})
-        for currency in shown
+        for currency in visible
         for item in currency["items"]
     ]  # fmt: skip
-    found = [
+    values = [
         (row["currency"], row["group"]["item"], row["label"], row["metrics"])
         for row in told["rows"]
     ]
-    assert sorted(found, key=repr) == sorted(expected, key=repr)
-    assert found
+    assert sorted(values, key=repr) == sorted(expected, key=repr)
+    assert values
 
 
 async def test_locations_are_the_dashboards_locations(agent: Agent) -> None:
@@ -147,14 +147,14 @@ async def test_locations_are_the_dashboards_locations(agent: Agent) -> None:
         for each in currency["locations"]
         if each["figures"]["saleCount"]
     }
-    found = {(row["currency"], row["group"]["location"]): row["metrics"] for row in told["rows"]}
-    assert {key: found[key] for key in expected} == expected != {}
+    result = {(row["currency"], row["group"]["location"]): row["metrics"] for row in told["rows"]}
+    assert {key: result[key] for key in expected} == expected != {}
     assert told["rows"][0]["label"]
 
 
 async def test_employees_are_those_of_the_sales(agent: Agent) -> None:
-    asked = {"groupBy": ["employee"], "metrics": ["saleCount", "saleCents"], "limit": 500}
-    told = await agent.call("query_sales", **MONTH, locations=["loc-0001"], **asked)
+    questions = {"groupBy": ["employee"], "metrics": ["saleCount", "saleCents"], "limit": 500}
+    told = await agent.call("query_sales", **MONTH, locations=["loc-0001"], **questions)
     counts: defaultdict[tuple[str, str | None], int] = defaultdict(int)
     cents: defaultdict[tuple[str, str | None], int] = defaultdict(int)
     cursor: dict[str, str] = {}
@@ -172,20 +172,20 @@ async def test_employees_are_those_of_the_sales(agent: Agent) -> None:
         if page["nextCursor"] is None:
             break
         cursor = {"cursor": page["nextCursor"]}
-    found = {
+    match = {
         (row["currency"], row["group"]["employee"]): row["metrics"]
         for row in told["rows"]
         if row["metrics"]["saleCount"]
     }
-    assert {key: each["saleCount"] for key, each in found.items()} == dict(counts)
-    assert {key: each["saleCents"] for key, each in found.items()} == dict(cents)
-    assert len(found) > 2
+    assert {key: each["saleCount"] for key, each in match.items()} == dict(counts)
+    assert {key: each["saleCents"] for key, each in match.items()} == dict(cents)
+    assert len(match) > 2
 
 
 async def test_rows_over_time_come_in_its_order_others_by_net(agent: Agent) -> None:
     days = (await agent.call("query_sales", **MONTH, groupBy=["day"], limit=500))["rows"]
-    told = [(row["currency"], row["group"]["day"]) for row in days]
-    assert told == sorted(told)
+    outputs = [(row["currency"], row["group"]["day"]) for row in days]
+    assert outputs == sorted(outputs)
     week = (await agent.call("query_sales", **MONTH, groupBy=["weekday"]))["rows"]
     assert {row["group"]["weekday"] for row in week} == set(range(1, 8))
     monday = sum(

@@ -37,20 +37,20 @@ async def test_another_organization_sees_nothing_of_it(
     agent: Agent, tool: str, arguments: dict[str, Any]
 ) -> None:
     key = agent.service.make_key(organization_id="org-0002")
-    told = await agent.call(tool, key, **arguments)
+    output = await agent.call(tool, key, **arguments)
     if tool == "describe_business_data":
         return
-    assert "loc-0001" not in json.dumps(told)
-    assert told.get("rows", []) in ([], [{"organizationId": "org-0002", "name": None}])
+    assert "loc-0001" not in json.dumps(output)
+    assert output.get("rows", []) in ([], [{"organizationId": "org-0002", "name": None}])
 
 
 @pytest.mark.parametrize(("tool", "arguments"), READ)
 async def test_an_unknown_argument_is_named(
     agent: Agent, tool: str, arguments: dict[str, Any]
 ) -> None:
-    said = await agent.mistake(tool, **arguments, colour="red")
-    assert said.startswith("colour is not known. ")
-    assert f"{tool} takes: " in said
+    text = await agent.mistake(tool, **arguments, colour="red")
+    assert text.startswith("colour is not known. ")
+    assert f"{tool} takes: " in text
 
 
 @pytest.mark.parametrize("location", ["loc-0002", "loc-none", "x"])
@@ -71,23 +71,23 @@ async def test_a_foreign_location_is_refused_whether_or_not_it_exists(
 
 
 async def test_the_context_tells_who_and_where(agent: Agent) -> None:
-    told = await agent.call("business_context", agent.service.make_key(can_write=False))
-    assert told["organization"]["organizationId"] == "org-0001"
-    assert told["credential"] == {"kind": "apiKey", "readOnly": True, "allLocations": True}
-    assert [each["locationId"] for each in told["locations"]] == [
+    message = await agent.call("business_context", agent.service.make_key(can_write=False))
+    assert message["organization"]["organizationId"] == "org-0001"
+    assert message["credential"] == {"kind": "apiKey", "readOnly": True, "allLocations": True}
+    assert [each["locationId"] for each in message["locations"]] == [
         "loc-0001", "loc-0002", "loc-0003", "loc-0004",
     ]  # fmt: skip
-    assert any(each["fellBackToUtc"] for each in told["locations"])
-    assert told["dataSpan"]["fromDate"] < told["dataSpan"]["toDate"] <= "2026-11-21"
+    assert any(each["fellBackToUtc"] for each in message["locations"])
+    assert message["dataSpan"]["fromDate"] < message["dataSpan"]["toDate"] <= "2026-11-21"
     one = await agent.call("business_context", agent.service.make_key(locations=["loc-0002"]))
     assert [each["locationId"] for each in one["locations"]] == ["loc-0002"]
     assert one["credential"] == {"kind": "apiKey", "readOnly": False, "allLocations": False}
 
 
 async def test_the_description_has_examples_that_work(agent: Agent) -> None:
-    told = await agent.call("describe_business_data")
-    assert len(told["datasets"]) == 14
-    for dataset in told["datasets"]:
+    report = await agent.call("describe_business_data")
+    assert len(report["datasets"]) == 14
+    for dataset in report["datasets"]:
         assert dataset["fields"]
         for example in dataset["examples"]:
             await agent.call(dataset["tool"], **example["arguments"])
@@ -122,8 +122,8 @@ async def test_pages_show_each_row_once(agent: Agent, dataset: str) -> None:
     texts = [json.dumps(row) for row in whole]
     assert len(texts) == len(set(texts)) > 2
     if dataset == "sales":
-        moments = [row["initiatedAt"] for row in whole]
-        assert moments == sorted(moments, reverse=True)
+        timestamps = [row["initiatedAt"] for row in whole]
+        assert timestamps == sorted(timestamps, reverse=True)
 
 
 async def test_a_cursor_is_for_the_call_it_came_from(agent: Agent) -> None:
@@ -199,8 +199,8 @@ async def test_a_good_is_taken_off_and_offered_again(agent: Agent) -> None:
     assert off["after"]["goodStatus"] == "inactive"
     again = await agent.call("set_catalog_availability", **named, status="inactive")
     assert (again["changed"], again["before"]) == (False, again["after"])
-    shown = (await agent.call("read_catalog", search=good["name"], limit=100))["rows"]
-    assert {row["status"] for row in shown if row["goodId"] == good["goodId"]} == {"inactive"}
+    view = (await agent.call("read_catalog", search=good["name"], limit=100))["rows"]
+    assert {row["status"] for row in view if row["goodId"] == good["goodId"]} == {"inactive"}
     on = await agent.call("set_catalog_availability", **named, status="active")
     assert on["changed"]
 
@@ -235,8 +235,8 @@ async def test_only_a_write_grant_for_all_locations_changes_anything(
         assert await agent.refused("set_catalog_availability", **nobodys) == FOREIGN
         stray = named | {"variationId": NOBODYS}
         assert await agent.refused("set_catalog_availability", **stray) == FOREIGN
-    shown = (await agent.call("read_catalog", status="active", limit=1))["rows"][0]
-    assert shown == good
+    visible = (await agent.call("read_catalog", status="active", limit=1))["rows"][0]
+    assert visible == good
 
 
 async def test_an_unknown_tool_is_an_error_that_names_the_known(agent: Agent) -> None:

@@ -239,12 +239,12 @@ class Story:
         """Return the changes of the last hour."""
         first = bisect_left(self.ticks, now - HOUR + 0.001)
         before = next((v for v in reversed(self.values[:first]) if v != UNKNOWN), INACTIVE)
-        found = []
+        results = []
         for at in range(first, len(self.values)):
             if self.values[at] not in {UNKNOWN, before}:
                 before = self.values[at]
-                found.append(self.ticks[at])
-        return found
+                results.append(self.ticks[at])
+        return results
 
     def _report(self, now: float, is_flapping: bool, is_resolved: bool) -> None:
         self.events.append((now, *self.who, is_flapping, is_resolved))

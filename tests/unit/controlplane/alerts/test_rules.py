@@ -25,8 +25,8 @@ OFFLINE = Key(DEVICE, "offline")
 def test_an_unknown_value_does_not_delay_the_end_of_an_alert() -> None:
     resolving = ConditionState(is_firing=True, inactive_since=NOW)
     state, _ = advance(OFFLINE, resolving, Value.UNKNOWN, NOW + MINUTE, Rules(), may_fire=True)
-    _, found = advance(OFFLINE, state, Value.INACTIVE, NOW + 5 * MINUTE, Rules(), may_fire=True)
-    assert found == [Transition(OFFLINE, False, True, NOW)]
+    _, result = advance(OFFLINE, state, Value.INACTIVE, NOW + 5 * MINUTE, Rules(), may_fire=True)
+    assert result == [Transition(OFFLINE, False, True, NOW)]
 
 
 def test_a_device_in_maintenance_counts_neither_as_bound_nor_as_online() -> None:

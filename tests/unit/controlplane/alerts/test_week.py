@@ -87,15 +87,15 @@ def _wanted(
 def test_a_week_has_exactly_the_expected_alerts(seed: int) -> None:
     week = played_week(seed)
     assert sum(len(location.devices) for location in week.locations) == DEVICES
-    found = events(week, STEP_S)
-    assert found == expected(week, STEP_S)
+    result = events(week, STEP_S)
+    assert result == expected(week, STEP_S)
     open_now: Counter[tuple[str, str, str, bool]] = Counter()
-    for _, location, device, condition, is_flapping, is_resolved in found:
+    for _, location, device, condition, is_flapping, is_resolved in result:
         what = (location, device, condition, is_flapping)
         open_now[what] += -1 if is_resolved else 1
         assert open_now[what] in {0, 1}, "no alert fires twice"
     assert not +open_now, "no alert stays open"
-    kinds = Counter((condition, is_flapping) for _, _, _, condition, is_flapping, _ in found)
+    kinds = Counter((condition, is_flapping) for _, _, _, condition, is_flapping, _ in result)
     assert set(kinds) >= {
         ("offline", False), ("offline", True), ("broken", False), ("site_outage", False),
         ("site_outage", True),

@@ -99,12 +99,12 @@ def last_before(heartbeats: list[float], at: float) -> float:
 
 def last_at_each(heartbeats: list[float], ticks: list[float]) -> list[float]:
     """Return the time of the last heartbeat at each of these times."""
-    found, index = [], 0
+    result, index = [], 0
     for at in ticks:
         while index + 1 < len(heartbeats) and heartbeats[index + 1] <= at:
             index += 1
-        found.append(heartbeats[index])
-    return found
+        result.append(heartbeats[index])
+    return result
 
 
 def played_week(seed: int) -> Week:

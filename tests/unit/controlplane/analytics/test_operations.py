@@ -165,8 +165,8 @@ async def test_a_mistake_in_the_period_is_named(
 async def test_payment_types_narrow_where_the_contract_says(
     merchant: RunningService, path: str
 ) -> None:
-    found = await ask(merchant, path, paymentTypes=["cash", "mixed"])
-    assert found.status_code == (200 if path in NARROWED else 400)
+    result = await ask(merchant, path, paymentTypes=["cash", "mixed"])
+    assert result.status_code == (200 if path in NARROWED else 400)
 
 
 @pytest.mark.parametrize("path", sorted(NARROWED))
@@ -184,11 +184,11 @@ async def test_all_means_every_location_that_the_key_may_see(
     merchant: RunningService, path: str
 ) -> None:
     def places(reply: Any) -> set[str]:
-        told = reply.json()
+        message = reply.json()
         return {
             window["locationId"]
-            for window in told.get(
-                "windows", told.get("current", {}) and told["current"]["windows"]
+            for window in message.get(
+                "windows", message.get("current", {}) and message["current"]["windows"]
             )
         }
 
@@ -213,12 +213,12 @@ async def test_a_location_without_a_zone_is_said(merchant: RunningService) -> No
 
 async def test_dashboard_and_summary_tell_the_same(merchant: RunningService) -> None:
     body = {"period": "last7", "locationMode": "all"}
-    shown = (await ask(merchant, routes.DASHBOARD, **body)).json()
+    output = (await ask(merchant, routes.DASHBOARD, **body)).json()
     summed = (await ask(merchant, routes.FINANCIAL_SUMMARY, **body)).json()
     for part in ("current", "previous"):
         for each in summed[part]["currencies"]:
             each.pop("buckets")
-        assert shown["financial"][part] == summed[part]
+        assert output["financial"][part] == summed[part]
 
 
 # ---------------------------------------------------------------------------- the console's list
@@ -232,10 +232,10 @@ async def venues(service: RunningService, api_key: str | None = None) -> list[An
 
 
 async def test_the_console_lists_the_locations_a_key_may_see(merchant: RunningService) -> None:
-    found = await venues(merchant)
-    assert [each["name"] for each in found] == sorted(each["name"] for each in found)
-    assert {each["locationId"] for each in found} == {f"loc-000{n}" for n in (1, 2, 3, 4)}
-    assert any(each["fellBackToUtc"] and each["timeZone"] == "UTC" for each in found)
+    match = await venues(merchant)
+    assert [each["name"] for each in match] == sorted(each["name"] for each in match)
+    assert {each["locationId"] for each in match} == {f"loc-000{n}" for n in (1, 2, 3, 4)}
+    assert any(each["fellBackToUtc"] and each["timeZone"] == "UTC" for each in match)
     some = await venues(merchant, merchant.make_key(locations=("loc-0002",)))
     assert [each["locationId"] for each in some] == ["loc-0002"]
 

@@ -64,9 +64,9 @@ async def test_a_key_of_a_person_is_the_person_by_that_key(service: RunningServi
     made = (await browser.post(f"{PROFILE}/create-key", body)).json()
     device = await service.device(made["secret"]).enrolled()
     await device.asked_for()
-    asked = lines(service)[-1]
-    assert (asked.actor_kind, asked.actor_name) == ("user", "ada@example.com")
-    assert str(asked.credential_id) == made["key"]["id"]
+    request = lines(service)[-1]
+    assert (request.actor_kind, request.actor_name) == ("user", "ada@example.com")
+    assert str(request.credential_id) == made["key"]["id"]
     created = lines(service)[-2]
     assert (created.operation, created.credential_kind) == ("key.create", "session")
     assert created.subject_name == f"till (…{made['secret'][-4:]})"
@@ -97,10 +97,10 @@ async def test_a_pending_request_and_its_request_are_recorded_for_the_same_user(
     (pending_id,) = (await browser.post(PENDING, body)).json()["pendingRequests"]
     await device.heartbeat()
     await dispatch_pending_requests(service.core)
-    made, asked = lines(service)[-2:]
+    made, query = lines(service)[-2:]
     assert (made.operation, made.subject_id) == ("pending_request.create", device.instance_id)
-    assert (asked.operation, asked.actor_name) == ("request.create", "ada@example.com")
-    assert (asked.credential_kind, str(asked.credential_id)) == ("pending_request", pending_id)
+    assert (query.operation, query.actor_name) == ("request.create", "ada@example.com")
+    assert (query.credential_kind, str(query.credential_id)) == ("pending_request", pending_id)
 
 
 async def test_sign_ins_and_refusals_are_in_it_but_not_what_a_stranger_typed(
@@ -143,7 +143,7 @@ async def test_no_secret_is_in_it(service: RunningService) -> None:
     await Browser(service).sign_in(password="a wrong password")
     device = await service.device(key).enrolled()
     await device.asked_for()
-    found = [
+    results = [
         str(getattr(row, column.key))
         for row in lines(service)
         for column in inspect(AuditEntry).columns
@@ -151,10 +151,10 @@ async def test_no_secret_is_in_it(service: RunningService) -> None:
     assert len(lines(service)) == 8
     planted = (key, code, new, PASSWORD, "wrong old password", "a wrong password", browser.token)
     for secret in planted:
-        assert not any(secret in value for value in found), secret
+        assert not any(secret in value for value in results), secret
     # Of a key its end is known, and no more.
-    assert not any(key[-5:] in value for value in found)
-    assert key[-4:] in found
+    assert not any(key[-5:] in value for value in results)
+    assert key[-4:] in results
 
 
 @pytest.mark.parametrize(
@@ -181,13 +181,13 @@ async def test_it_is_read_in_pages_and_by_who_and_what(service: RunningService) 
     assert [each["operation"] for each in second["entries"]] == ["session.sign_in"]
     assert second["nextCursor"] is None
     for by in ("ADA@", "ada"):
-        found = (await browser.post(AUDIT, {"by": by})).json()["entries"]
-        assert [each["actorName"] for each in found] == ["ada@example.com"]
+        result = (await browser.post(AUDIT, {"by": by})).json()["entries"]
+        assert [each["actorName"] for each in result] == ["ada@example.com"]
     hint = service.write_key[-4:]
     assert len((await browser.post(AUDIT, {"by": f"…{hint}"})).json()["entries"]) == 3
     assert (await browser.post(AUDIT, {"by": "%"})).json()["entries"] == []
-    found = (await browser.post(AUDIT, {"area": "session"})).json()["entries"]
-    assert [each["operation"] for each in found] == ["session.sign_in"]
+    result = (await browser.post(AUDIT, {"area": "session"})).json()["entries"]
+    assert [each["operation"] for each in result] == ["session.sign_in"]
 
 
 @pytest.mark.parametrize(
@@ -204,8 +204,8 @@ async def test_a_question_that_is_none_is_refused(
 async def test_another_organization_s_is_not_shown(service: RunningService) -> None:
     browser = await owner(service, organization_id="org-0002")
     await (await service.device().enrolled()).asked_for()
-    found = (await browser.post(AUDIT)).json()["entries"]
-    assert [each["operation"] for each in found] == ["session.sign_in"]
+    match = (await browser.post(AUDIT)).json()["entries"]
+    assert [each["operation"] for each in match] == ["session.sign_in"]
 
 
 async def test_old_lines_go_in_small_steps(

@@ -34,8 +34,8 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def entries(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(said(capsys, "audit", "--json", *arguments))
-    return found
+    results: list[dict[str, Any]] = json.loads(said(capsys, "audit", "--json", *arguments))
+    return results
 
 
 @pytest.mark.usefixtures("database")
@@ -63,21 +63,21 @@ def test_each_change_is_a_line_as_the_command_line_s(
     )
     for arguments in changes:
         said(capsys, *arguments)
-    found = list(reversed(entries(capsys)))
-    assert [each["operation"] for each in found] == [
+    matches = list(reversed(entries(capsys)))
+    assert [each["operation"] for each in matches] == [
         "key.create", "retail_key.create", "key.revoke", "retail_key.revoke", "member.add",
         "member.change", "password.change", "member.remove", "location.hours", "location.name",
         "organization.name", "maintenance.add", "maintenance.end",
     ]  # fmt: skip
-    assert {each["actorName"] for each in found} == {"command line"}
-    assert {each["credentialKind"] for each in found} == {"command_line"}
-    details = {each["operation"]: each["detail"] for each in found}
+    assert {each["actorName"] for each in matches} == {"command line"}
+    assert {each["credentialKind"] for each in matches} == {"command_line"}
+    details = {each["operation"]: each["detail"] for each in matches}
     assert details["key.create"] == "reads and writes, at every location"
     assert details["member.change"] == "viewer at loc-0001 → owner at every location"
     assert details["location.hours"] == "always open (Europe/Riga)"
     assert details["maintenance.add"].endswith("UTC new cables")
-    assert found[4]["subjectName"] == ada
-    text = json.dumps(found)
+    assert matches[4]["subjectName"] == ada
+    text = json.dumps(matches)
     for secret_text in (key, retail, PASSWORD):
         assert secret_text not in text
 
@@ -86,9 +86,9 @@ def test_each_change_is_a_line_as_the_command_line_s(
 def test_it_is_shown_as_a_table_as_csv_and_in_part(capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("first", "second"):
         said(capsys, "keys", "create", "--name", name)
-    shown = said(capsys, "audit")
-    assert shown.index("second") < shown.index("first")
-    assert "command line" in shown
+    output = said(capsys, "audit")
+    assert output.index("second") < output.index("first")
+    assert "command line" in output
     rows = list(csv.DictReader(io.StringIO(said(capsys, "audit", "--csv"))))
     assert [row["operation"] for row in rows] == ["key.create"] * 2
     assert len(entries(capsys, "--limit", "1")) == 1
@@ -104,5 +104,5 @@ def test_it_is_shown_as_a_table_as_csv_and_in_part(capsys: pytest.CaptureFixture
 def test_how_long_it_is_kept_is_said_in_days() -> None:
     parser = build_parser()
     assert settings_of(parser.parse_args(["serve"])).keep_audit_s == 400 * 86_400
-    told = parser.parse_args(["serve", "--keep-audit", "30d"])
-    assert settings_of(told).keep_audit_s == 30 * 86_400
+    message = parser.parse_args(["serve", "--keep-audit", "30d"])
+    assert settings_of(message).keep_audit_s == 30 * 86_400

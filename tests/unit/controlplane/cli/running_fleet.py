@@ -110,8 +110,8 @@ async def _serve(device: SimulatedDevice, command: dict[str, Any], outcome: str)
         await device.acknowledge(command["requestId"], status)
     kind = command["kind"]
     report = None if outcome == "failed" else REPORTS[kind]
-    told: dict[str, Any] = {"requestId": command["requestId"], "outcome": outcome, "kind": kind}
+    outputs: dict[str, Any] = {"requestId": command["requestId"], "outcome": outcome, "kind": kind}
     if outcome == "failed":
-        told["failureReason"] = "collection-failed"
-    done = await device.submit(report, **told)
+        outputs["failureReason"] = "collection-failed"
+    done = await device.submit(report, **outputs)
     assert done.status_code == 200, done.text

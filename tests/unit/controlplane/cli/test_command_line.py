@@ -50,8 +50,8 @@ def test_a_wrong_call_exits_with_2(arguments: list[str]) -> None:
 def test_without_the_services_libraries_the_way_to_them_is_said() -> None:
     done = run_without("sqlalchemy", "serve")
     assert done.returncode == 1
-    said, advice = done.stderr.splitlines()
-    assert said == (
+    text, advice = done.stderr.splitlines()
+    assert text == (
         "venue-control: this command requires the libraries of the service, and sqlalchemy is"
         " missing"
     )
@@ -95,10 +95,10 @@ def test_wrong_surroundings_are_said_in_plain_lines(
 ) -> None:
     monkeypatch.delenv("VENUE_CONTROL_API_KEY", raising=False)
     assert main(arguments) == 2
-    said = capsys.readouterr().err
-    assert words in said
-    assert said.startswith("venue-control: ")
-    assert len(said.splitlines()) <= 2
+    message = capsys.readouterr().err
+    assert words in message
+    assert message.startswith("venue-control: ")
+    assert len(message.splitlines()) <= 2
 
 
 def test_flags_reach_the_settings() -> None:
@@ -139,14 +139,14 @@ def client_of(answer: Callable[[httpx2.Request], httpx2.Response]) -> Operations
 
 
 def test_paths_follow_the_base_address() -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
     def answer(request: httpx2.Request) -> httpx2.Response:
-        asked.append(str(request.url))
+        requests.append(str(request.url))
         return httpx2.Response(200, json={"devices": [], "nextCursor": None, "later": 1})
 
     assert client_of(answer).devices() == ([], False)
-    assert asked == [f"https://ops.example.com/base{routes.LIST_DEVICES}"]
+    assert requests == [f"https://ops.example.com/base{routes.LIST_DEVICES}"]
 
 
 def test_a_listing_without_end_is_cut_and_said() -> None:
@@ -186,9 +186,9 @@ def test_an_unreachable_service_is_named() -> None:
 
 def test_what_a_service_says_cannot_steer_the_terminal() -> None:
     body = json.dumps({"detail": "\x1b[2Jgone\r\nforged line", "code": "x\x07"}).encode()
-    said = str(refusal(400, body))
-    assert said.isprintable()
-    assert "gone" in said
+    output = str(refusal(400, body))
+    assert output.isprintable()
+    assert "gone" in output
 
 
 @given(st.integers(100, 599), st.binary(max_size=300))

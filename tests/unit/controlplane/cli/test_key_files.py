@@ -41,9 +41,9 @@ def test_a_rollout_has_a_file_for_each_key(
     out = tmp_path / "new" / "keys"
     words = "keys create --write --count 2 --name rollout --locations-file".split()
     assert main([*words, str(venues), "--out", str(out)]) == 0
-    shown = capsys.readouterr()
-    assert shown.out == f"wrote 4 keys and manifest.csv to {out}\n"
-    assert "vck_" not in shown.out + shown.err
+    output = capsys.readouterr()
+    assert output.out == f"wrote 4 keys and manifest.csv to {out}\n"
+    assert "vck_" not in output.out + output.err
     with (out / "manifest.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["file"] for row in rows] == [

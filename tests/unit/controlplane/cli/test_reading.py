@@ -85,10 +85,10 @@ def test_reports_of_all_devices_the_newest_first(capsys: pytest.CaptureFixture[s
     records = json.loads(said(capsys, "reports", "--json"))
     assert [record["kind"] for record in records] == ["network", "application", "network"]
     assert records == sorted(records, key=lambda record: str(record["createdAt"]), reverse=True)
-    shown = said(capsys, "reports", "--kind", "application").splitlines()
-    assert shown[0].split() == ["report", "device", "location", "kind", "outcome", "received"]
-    assert shown[1].split()[:3] == [records[1]["reportId"], "bar-till", "loc-0001"]
-    assert len(shown) == 2
+    views = said(capsys, "reports", "--kind", "application").splitlines()
+    assert views[0].split() == ["report", "device", "location", "kind", "outcome", "received"]
+    assert views[1].split()[:3] == [records[1]["reportId"], "bar-till", "loc-0001"]
+    assert len(views) == 2
 
 
 def test_a_device_without_reports_is_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,13 +137,13 @@ def test_what_changed_since_the_report_before(capsys: pytest.CaptureFixture[str]
     newest, snapshot, oldest = (
         record["reportId"] for record in json.loads(said(capsys, "reports", "--json"))
     )
-    shown = said(capsys, "changes", "bar-till", "network")
-    assert "Bar receipts" in shown
-    found = json.loads(said(capsys, "changes", "bar-till", "network", "--json"))
-    assert (found["before"], found["after"]) == (oldest, newest)
-    assert found["changes"][0]["tone"] == "bad"
+    output = said(capsys, "changes", "bar-till", "network")
+    assert "Bar receipts" in output
+    result = json.loads(said(capsys, "changes", "bar-till", "network", "--json"))
+    assert (result["before"], result["after"]) == (oldest, newest)
+    assert result["changes"][0]["tone"] == "bad"
     for one, other in ((oldest, newest), (newest, oldest)):
-        assert said(capsys, "report", one[:8], "--against", other[:8]) == shown
+        assert said(capsys, "report", one[:8], "--against", other[:8]) == output
     assert main(["report", newest, "--against", snapshot]) == 2
     assert "cannot be compared" in capsys.readouterr().err
     assert main(["changes", "bar-till", "application"]) == 1
@@ -165,9 +165,9 @@ def test_every_list_fits_its_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int, words: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    shown = said(capsys, *words.split())
-    assert shown
-    assert [line for line in shown.splitlines() if len(line) > columns] == []
+    view = said(capsys, *words.split())
+    assert view
+    assert [line for line in view.splitlines() if len(line) > columns] == []
 
 
 def test_no_help_is_wider_than_80_columns(
@@ -187,8 +187,8 @@ def test_no_help_is_wider_than_80_columns(
     ):
         with pytest.raises(SystemExit):
             main([*words.split(), "--help"])
-        shown = capsys.readouterr().out
-        assert [line for line in shown.splitlines() if len(line) > 80] == []
+        visible = capsys.readouterr().out
+        assert [line for line in visible.splitlines() if len(line) > 80] == []
 
 
 async def test_a_revoke_is_asked_about(

@@ -79,14 +79,14 @@ async def test_a_venue_is_asked_and_its_headlines_are_told(
     async with answering(devices) as served:
         assert await asyncio.to_thread(main, words) == 0
     assert len(served) == 3
-    shown = capsys.readouterr()
-    lines = shown.out.splitlines()
-    assert all(len(line) <= 80 for line in lines), shown.out
+    output = capsys.readouterr()
+    lines = output.out.splitlines()
+    assert all(len(line) <= 80 for line in lines), output.out
     assert lines[0].split() == ["device", "location", "outcome", "report"]
     assert lines[1].split()[:3] == ["headlines-till-1", "headlines", "completed"]
     assert lines[2].startswith("  Kitchen printer has moved from 192.168.1.50:9100 to")
     assert lines[-1] == "3 devices: 3 completed"
-    assert "3 of 3: " in shown.err
+    assert "3 of 3: " in output.err
     files = sorted(path.name for path in Path(out).iterdir())
     first = f"headlines-till-1-{devices[0].instance_id[:8]}-network"
     assert files[:2] == [f"{first}.html", f"{first}.json"]
@@ -118,9 +118,9 @@ async def test_who_is_asked_already_is_left_out(
     await one.asked_for("network")
     words = ["request", "--location", "twice", "network"]
     assert await asyncio.to_thread(main, words) == 0
-    shown = capsys.readouterr()
-    assert "left out, has an open request of this kind: 1 (twice-till-1)" in shown.err
-    assert "twice-till-2" in shown.out
+    view = capsys.readouterr()
+    assert "left out, has an open request of this kind: 1 (twice-till-1)" in view.err
+    assert "twice-till-2" in view.out
     assert len((await one.detail())["requests"]) == len((await two.detail())["requests"]) == 1
     assert await asyncio.to_thread(main, words) == 1
 
@@ -175,8 +175,8 @@ async def test_a_wrong_choice_is_said(
 ) -> None:
     await venue(http, service, "some", 1)
     code = await asyncio.to_thread(main, words.split())
-    found = capsys.readouterr().err
-    assert f"{code}: {found.removeprefix('venue-control: ')}".startswith(said)
+    result = capsys.readouterr().err
+    assert f"{code}: {result.removeprefix('venue-control: ')}".startswith(said)
 
 
 async def test_a_device_without_such_reports_is_left_out(

@@ -53,13 +53,13 @@ def test_in_a_pipe_ids_are_whole_and_no_line_is_folded(
     monkeypatch.delenv("COLUMNS", raising=False)
     long = DEVICE.model_copy(update={"location_name": "A very long name of a street " * 4})
     print_devices([long], is_cut=False, of=3)
-    shown = capsys.readouterr()
-    headings, row = shown.out.splitlines()
+    output = capsys.readouterr()
+    headings, row = output.out.splitlines()
     assert headings.split() == ["instance", "name", "state", "location", "version", "seen"]
     assert str(INSTANCE) in row
     assert str(long.location_name).strip() in row
-    assert "\x1b" not in shown.out
-    assert shown.err == "1 of 3 devices: 1 online; versions: 0.1.0 1\n"
+    assert "\x1b" not in output.out
+    assert output.err == "1 of 3 devices: 1 online; versions: 0.1.0 1\n"
 
 
 def test_shown_ids_are_so_long_as_to_differ(monkeypatch: pytest.MonkeyPatch) -> None:

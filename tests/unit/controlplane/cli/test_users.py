@@ -47,9 +47,9 @@ def stored(
         with database.read(lambda session: session) as session:
             user = find_user(session, email)
             assert user is not None
-            found = memberships(session, user.id)
+            result = memberships(session, user.id)
             return user.password_hash, [
-                (each.organization_id, each.role, each.locations) for each in found
+                (each.organization_id, each.role, each.locations) for each in result
             ]
     finally:
         database.close()
@@ -61,9 +61,9 @@ def test_people_are_added_listed_changed_and_removed(
     assert main([*ADD, *secret]) == 0
     assert main(["users", "add", "bob@example.com", "--role", "viewer", "--location", "loc-1",
                  *secret]) == 0  # fmt: skip
-    password_hash, found = stored(database)
+    password_hash, match = stored(database)
     assert hasher(8, 1).verify(password_hash, PASSWORD)
-    assert found == [("org-0001", "owner", [])]
+    assert match == [("org-0001", "owner", [])]
     capsys.readouterr()
     assert main(["users", "list"]) == 0
     listed = capsys.readouterr().out
@@ -165,9 +165,9 @@ def test_what_is_wrong_is_said_in_a_line(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     assert main(["users", *words]) == 2
-    said = capsys.readouterr().err
-    assert says in said
-    assert len(said.splitlines()) <= 2
+    text = capsys.readouterr().err
+    assert says in text
+    assert len(text.splitlines()) <= 2
 
 
 @pytest.mark.usefixtures("database")

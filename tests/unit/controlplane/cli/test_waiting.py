@@ -30,8 +30,8 @@ class Service:
 
     def answer(self, _: httpx2.Request) -> httpx2.Response:
         self.calls += 1
-        found = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return httpx2.Response(found.status_code, headers=found.headers, content=found.content)
+        match = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return httpx2.Response(match.status_code, headers=match.headers, content=match.content)
 
     def client(self) -> OperationsClient:
         patience = Patience(
@@ -124,8 +124,8 @@ def test_retry_after_is_a_number_or_a_date(text: str | None, expected: float | N
 
 @given(st.text(max_size=40))
 def test_any_retry_after_is_bounded_or_nothing(text: str) -> None:
-    found = seconds_of(text)
-    assert found is None or found >= 0
+    result = seconds_of(text)
+    assert result is None or result >= 0
 
 
 def test_pages_of_200_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

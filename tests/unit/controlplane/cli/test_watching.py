@@ -125,10 +125,10 @@ async def test_a_device_is_wished_for_shown_and_asked(
     assert main(["request", "--all", whom, "network", "--when-back"]) == 2
     assert main(["request", whom, "network", "--when-back", "--wait"]) == 2
     assert main(["device", whom]) == 0
-    said = capsys.readouterr().out
-    (line,) = re.findall(r"^\d\d-\d\d  (.{30})  \d\d-\d\d$", said, re.MULTILINE)
+    text = capsys.readouterr().out
+    (line,) = re.findall(r"^\d\d-\d\d  (.{30})  \d\d-\d\d$", text, re.MULTILINE)
     assert line[:-1].strip() == ""
-    assert all(len(each) <= 80 for each in said.splitlines())
+    assert all(len(each) <= 80 for each in text.splitlines())
     await serve_one_command(device, "completed")
     (request,) = (await device.detail())["requests"]
     assert (request["kind"], request["status"]) == ("network", "completed")

@@ -49,8 +49,8 @@ def test_any_question_has_an_answer(question: bytes) -> None:
 def test_nobody_has_the_bars_old_address_and_somebody_its_uuid() -> None:
     assert "192.168.77.51" not in VENUE.macs()
     own = f"printer-uuid=urn:uuid:{UUIDS['Bar']}"
-    told = {host.address: each.attributes for host in VENUE.hosts for each in host.ipp}
-    assert [address for address, attributes in told.items() if own in attributes] == [
+    outputs = {host.address: each.attributes for host in VENUE.hosts for each in host.ipp}
+    assert [address for address, attributes in outputs.items() if own in attributes] == [
         "192.168.77.61"
     ]
     network = ipaddress.ip_network(VENUE.subnet)

@@ -22,12 +22,12 @@ YEARS = (datetime(2026, 1, 1), datetime(2027, 12, 31))  # noqa: DTZ001 - UTC is 
 
 @st.composite
 def hours(draw: st.DrawFn) -> OpeningHours:
-    found = set()
+    results = set()
     for _ in range(draw(st.integers(0, 4))):
         start = draw(st.integers(0, DAY_MINUTES - 1))
         end = draw(st.integers(1, DAY_MINUTES).filter(lambda each: each != start))  # noqa: B023
-        found.add(Interval(draw(st.integers(0, 6)), start, end))
-    return OpeningHours(draw(st.sampled_from(ZONES)), tuple(sorted(found)))
+        results.add(Interval(draw(st.integers(0, 6)), start, end))
+    return OpeningHours(draw(st.sampled_from(ZONES)), tuple(sorted(results)))
 
 
 def is_open_by_the_clock(opening: OpeningHours, moment: datetime) -> bool:
@@ -52,12 +52,12 @@ def is_ordinary(zone: str, moment: datetime) -> bool:
 
 @given(hours(), st.datetimes(*YEARS))
 def test_open_is_what_the_clock_on_the_wall_says(opening: OpeningHours, at: datetime) -> None:
-    moment = at.replace(second=0, microsecond=0, tzinfo=UTC)
-    if not is_ordinary(opening.zone, moment):
+    timestamp = at.replace(second=0, microsecond=0, tzinfo=UTC)
+    if not is_ordinary(opening.zone, timestamp):
         return
-    opened_at = opening.opened_at(moment)
-    assert (opened_at is not None) == is_open_by_the_clock(opening, moment)
-    if opened_at is not None and moment - opened_at < timedelta(days=1):
+    opened_at = opening.opened_at(timestamp)
+    assert (opened_at is not None) == is_open_by_the_clock(opening, timestamp)
+    if opened_at is not None and timestamp - opened_at < timedelta(days=1):
         assert is_open_by_the_clock(opening, opened_at)
         assert not is_open_by_the_clock(opening, opened_at - MINUTE)
 
@@ -69,9 +69,9 @@ def test_spans_are_disjoint_in_order_and_within(
     since = datetime.combine(day, datetime.min.time(), UTC)
     until = since + timedelta(days=days)
     spans = opening.spans(since, until)
-    flat = [moment for span in spans for moment in span]
+    flat = [at_time for span in spans for at_time in span]
     assert flat == sorted(set(flat))
-    assert all(since <= moment <= until for moment in flat)
+    assert all(since <= at_time <= until for at_time in flat)
     # Looked at in two halves they are the same.
     middle = since + (until - since) / 2
     halves = opening.spans(since, middle) + opening.spans(middle, until)

@@ -108,11 +108,11 @@ class Asked:
     types: tuple[str, ...] | None
 
     def body(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"locationId": location_id(self.location), "period": self.period,
+        results: dict[str, Any] = {"locationId": location_id(self.location), "period": self.period,
                                  "locationMode": "all" if self.is_all else "single"}  # fmt: skip
         if self.first is not None and self.last is not None:
-            found |= {"from": self.first.isoformat(), "to": self.last.isoformat()}
-        return found
+            results |= {"from": self.first.isoformat(), "to": self.last.isoformat()}
+        return results
 
 
 def location_id(number: int) -> str:
@@ -295,10 +295,10 @@ def _write_refund(
     fee, tip = (left[1], left[2]) if is_known and plan.amount_percent == 100 else (0, 0)
     for at, amount in enumerate((goods, fee, tip)):
         left[at] -= amount
-    moment = None if plan.later is None else sale.initiated_at + plan.later
+    timestamp = None if plan.later is None else sale.initiated_at + plan.later
     kind: Any = WAYS[plan.way][0]
     refund = NewRefund(
-        id=uuid.uuid4(), sale=position, refunded_at=moment, goods=goods, fee=fee, tip=tip,
+        id=uuid.uuid4(), sale=position, refunded_at=timestamp, goods=goods, fee=fee, tip=tip,
         has_components=is_known, payment=NewPayment(ways[plan.way], kind, 0), lines=tuple(lines),
     )  # fmt: skip
     add_refund(session, refund, sale.initiated_at)

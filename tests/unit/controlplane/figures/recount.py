@@ -95,7 +95,7 @@ class Recount:
     def days(
         self, ids: list[str], period: str, first: date | None, last: date | None
     ) -> dict[str, tuple[date, date]]:
-        found = {}
+        matches = {}
         for venue in self.venues:
             if venue.id not in ids:
                 continue
@@ -103,14 +103,14 @@ class Recount:
             if period == "custom":
                 assert first is not None
                 assert last is not None
-                found[venue.id] = (first, last)
+                matches[venue.id] = (first, last)
             elif period == "thisMonth":
-                found[venue.id] = (date(today.year, today.month, 1), today)
+                matches[venue.id] = (date(today.year, today.month, 1), today)
             else:
                 before, length = {"today": (0, 1), "yesterday": (1, 1), "last7": (0, 7)}[period]
                 end = today - timedelta(days=before)
-                found[venue.id] = (end - timedelta(days=length - 1), end)
-        return found
+                matches[venue.id] = (end - timedelta(days=length - 1), end)
+        return matches
 
     @staticmethod
     def previous(days: dict[str, tuple[date, date]]) -> dict[str, tuple[date, date]]:
@@ -122,20 +122,20 @@ class Recount:
     def currencies(
         self, days: dict[str, tuple[date, date]], types: list[str] | None = None
     ) -> list[Json]:
-        asked = [venue for venue in self.venues if venue.id in days]
-        moved = {venue.position: self._moved(venue, days[venue.id], types) for venue in asked}
-        names = {venue.currency for venue in asked}
+        requests = [venue for venue in self.venues if venue.id in days]
+        moved = {venue.position: self._moved(venue, days[venue.id], types) for venue in requests}
+        names = {venue.currency for venue in requests}
         names |= {currency for each in moved.values() for currency in each}
-        found = []
+        result = []
         for currency in sorted(names):
             own = [
-                venue for venue in asked
+                venue for venue in requests
                 if venue.currency == currency or currency in moved[venue.position]
             ]  # fmt: skip
             parts = {v.id: self._part(v, days[v.id], currency, types) for v in own}
             whole = merge(list(parts.values()))
             net = whole.net()
-            found.append({
+            result.append({
                 "currency": currency,
                 "figures": whole.figures(sum(v.fell_back for v in own)),
                 "methods": sorted(methods(whole, net), key=by_name),
@@ -145,7 +145,7 @@ class Recount:
                     for v in own
                 ],
             })  # fmt: skip
-        return found
+        return result
 
     def buckets(self, days: dict[str, tuple[date, date]], currency: str) -> list[Json]:
         hours: dict[tuple[str, str, int], Json] = {}
@@ -185,11 +185,11 @@ class Recount:
     def items(  # noqa: C901 - counts two things in one walk
         self, days: dict[str, tuple[date, date]], types: list[str] | None = None
     ) -> dict[str, list[Json]]:
-        found: dict[str, dict[tuple[Any, ...], Json]] = defaultdict(dict)
+        match: dict[str, dict[tuple[Any, ...], Json]] = defaultdict(dict)
 
         def item(currency: str, line: Line | None) -> Json:
             key = (None, None) if line is None else (line.variation or line.name, line.unit)
-            return found[currency].setdefault(key, {
+            return match[currency].setdefault(key, {
                 "goodId": line and dashed(line.good),
                 "variationId": line and dashed(line.variation),
                 "name": line and line.name, "quantityUnit": line and line.unit,
@@ -222,13 +222,13 @@ class Recount:
                         into["netCents"] -= amount
                         if line is not None:
                             into["refundedQuantityMilli"] += milli(quantity, line.exponent)
-        for each in found.values():
+        for each in match.values():
             net = sum(one["netCents"] for one in each.values())
             for one in each.values():
                 one["sharePercent"] = share(one["netCents"], net)
         return {
             currency: sorted(each.values(), key=lambda one: (-one["netCents"], str(one["name"])))
-            for currency, each in found.items()
+            for currency, each in match.items()
         }
 
     def trading(
@@ -263,13 +263,13 @@ class Recount:
         return at is not None and first <= at.astimezone(venue.zone).date() <= last
 
     def _moved(self, venue: Venue, days: tuple[date, date], types: list[str] | None) -> set[str]:
-        asked, found = {venue.id: days}, set()
+        request, found = {venue.id: days}, set()
         for sale in self.sales:
             if sale.location != venue.position:
                 continue
-            if self._within(sale.at, venue, asked) and wanted(sale.way, types):
+            if self._within(sale.at, venue, request) and wanted(sale.way, types):
                 found.add(sale.currency)
-            if any(self._within(refund.at, venue, asked) and wanted(refund.way, types)
+            if any(self._within(refund.at, venue, request) and wanted(refund.way, types)
                    for refund in sale.refunds):  # fmt: skip
                 found.add(sale.currency)
         return found
@@ -277,11 +277,11 @@ class Recount:
     def _part(
         self, venue: Venue, days: tuple[date, date], currency: str, types: list[str] | None
     ) -> "Part":
-        part, asked = Part(), {venue.id: days}
+        part, question = Part(), {venue.id: days}
         for sale in self.sales:
             if sale.location != venue.position or sale.currency != currency:
                 continue
-            is_sold = self._within(sale.at, venue, asked) and wanted(sale.way, types)
+            is_sold = self._within(sale.at, venue, question) and wanted(sale.way, types)
             if is_sold and sale.status == "completed":
                 part.sold.append(sale)
             elif is_sold:
@@ -289,7 +289,7 @@ class Recount:
             for refund in sale.refunds:
                 if refund.at is None and is_sold:
                     part.undated.append(refund)
-                if self._within(refund.at, venue, asked) and wanted(refund.way, types):
+                if self._within(refund.at, venue, question) and wanted(refund.way, types):
                     part.given_back.append(refund)
         return part
 
@@ -419,13 +419,13 @@ def merge(parts: list[Part]) -> Part:
 
 
 def methods(part: Part, net: int) -> list[Json]:
-    found = []
+    results = []
     ways = {s.way for s in part.sold} | {r.way for r in part.given_back}
     for way in ways:
         sale = sum(s.total for s in part.sold if s.way == way)
         back = [r for r in part.given_back if r.way == way]
         refund = sum(r.goods for r in back)
-        found.append({
+        results.append({
             "paymentType": way[0],
             "paymentMethodName": way[1],
             "saleCents": sale,
@@ -435,7 +435,7 @@ def methods(part: Part, net: int) -> list[Json]:
             "unknownRefundCount": sum(not r.known for r in back),
             "sharePercent": share(sale - refund, net),
         })  # fmt: skip
-    return found
+    return results
 
 
 def by_name(method: Json) -> tuple[int, str, str]:

@@ -14,8 +14,8 @@ def test_a_renamed_article_is_one_item_under_its_latest_name() -> None:
         7: Article("g", "v", "Karak", "pcs"),
         8: Article("g", "v", "Karak", "kg"),
     }
-    found = items([(1, sold(100)), (7, sold(50)), (8, sold(1))], articles)
-    assert [(each.name, each.quantity_unit, each.net_cents) for each in found.listed] == [
+    result = items([(1, sold(100)), (7, sold(50)), (8, sold(1))], articles)
+    assert [(each.name, each.quantity_unit, each.net_cents) for each in result.listed] == [
         ("Karak", "pcs", 150),
         ("Karak", "kg", 1),
     ]
@@ -23,12 +23,12 @@ def test_a_renamed_article_is_one_item_under_its_latest_name() -> None:
 
 def test_what_is_not_listed_is_counted() -> None:
     articles = {at: Article(name=f"{at:04}", unit="pcs") for at in range(1, ITEMS_MAX + 3)}
-    found = items([(at, sold(at)) for at in articles], articles)
-    assert len(found.listed) == ITEMS_MAX
-    assert (found.omitted, found.omitted_net) == (2, 1 + 2)
-    assert found.listed[0].net_cents == ITEMS_MAX + 2
+    match = items([(at, sold(at)) for at in articles], articles)
+    assert len(match.listed) == ITEMS_MAX
+    assert (match.omitted, match.omitted_net) == (2, 1 + 2)
+    assert match.listed[0].net_cents == ITEMS_MAX + 2
 
 
 def test_an_unknown_article_has_no_name() -> None:
-    (found,) = items([(0, sold(5))], {}).listed
-    assert (found.name, found.variation_id, found.share_percent) == (None, None, 100.0)
+    (value,) = items([(0, sold(5))], {}).listed
+    assert (value.name, value.variation_id, value.share_percent) == (None, None, 100.0)

@@ -63,13 +63,13 @@ def test_a_day_in_two_pieces() -> None:
 def test_a_moment_is_in_the_days_that_clocks_show(
     zone: str, near: datetime, minutes: int, first: int, days: int
 ) -> None:
-    moment, day = near + timedelta(minutes=minutes), day_of(near.date()) + first
-    local = moment.astimezone(ZoneInfo(zone))
-    found = intervals(ZoneInfo(zone), day, day + days)
-    is_in = any(start <= moment < end for start, end in found)
+    timestamp, day = near + timedelta(minutes=minutes), day_of(near.date()) + first
+    local = timestamp.astimezone(ZoneInfo(zone))
+    result = intervals(ZoneInfo(zone), day, day + days)
+    is_in = any(start <= timestamp < end for start, end in result)
     assert is_in == (date_of(day) <= local.date() <= date_of(day + days))
-    assert hour_of(moment, ZoneInfo(zone)) == day_of(local.date()) * 24 + local.hour
-    assert list(found) == sorted(found)
+    assert hour_of(timestamp, ZoneInfo(zone)) == day_of(local.date()) * 24 + local.hour
+    assert list(result) == sorted(result)
 
 
 @given(zone=st.sampled_from(NAMED), near=st.sampled_from(NOWS))
@@ -80,8 +80,8 @@ def test_pieces_of_one_offset_cover_a_stretch(zone: str, near: datetime) -> None
     for (_, end, _), (start, _, _) in pairwise(pieces):
         assert start == end
     for start, end, offset in pieces:
-        for moment in (start, end - timedelta(microseconds=1)):
-            assert moment.astimezone(ZoneInfo(zone)).utcoffset() == offset
+        for at_time in (start, end - timedelta(microseconds=1)):
+            assert at_time.astimezone(ZoneInfo(zone)).utcoffset() == offset
 
 
 @pytest.mark.parametrize("zone", [None, "", "Mars/Olympus_Mons", "Europe", "../etc/passwd", "\0"])

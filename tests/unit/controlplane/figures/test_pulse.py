@@ -105,8 +105,8 @@ def test_a_pulse_equals_a_recount(empty: Database, merchant: Merchant) -> None:
         context = RequestContext(session, CALLER, merchant.now, Settings())
         for venue in recount.venues:
             body = operation.parse(json.dumps({"locationId": venue.id}).encode())
-            found = parse_json(encode(operation.run(context, body)))
-            assert found == {"venues": [naive(recount, venue, merchant.now)]}
+            result = parse_json(encode(operation.run(context, body)))
+            assert result == {"venues": [naive(recount, venue, merchant.now)]}
         raise Undo
 
     with pytest.raises(Undo):

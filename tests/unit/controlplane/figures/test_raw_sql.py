@@ -28,12 +28,12 @@ def test_dashboards_equal_raw_sql(tmp_path: Path) -> None:
     database.write(sum_up)
     duck = into_duckdb(file, tmp_path)
     counted = set()
-    for asked in questions():
-        reply = json.loads(dashboard(database, asked.body))
+    for request in questions():
+        reply = json.loads(dashboard(database, request.body))
         windows = windows_of(file, reply)
         kept = shown(reply["financial"]["current"]["currencies"])
-        assert kept == sums(ask_sqlite(file, windows)), asked.name
-        assert kept == sums(ask_duckdb(duck, statement(windows))), asked.name
+        assert kept == sums(ask_sqlite(file, windows)), request.name
+        assert kept == sums(ask_duckdb(duck, statement(windows))), request.name
         counted.add(kept["AED"]["saleCount"])
     assert len(counted) == len(list(questions()))
     duck.close()

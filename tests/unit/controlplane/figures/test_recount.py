@@ -163,10 +163,10 @@ def in_order(buckets: list[Json]) -> list[Json]:
 @settings(max_examples=MERCHANTS, phases=PHASES, suppress_health_check=list(HealthCheck))
 @given(data=st.data(), merchant=merchants)
 def test_figures_equal_a_recount(empty: Database, data: st.DataObject, merchant: Merchant) -> None:
-    asked = data.draw(questions(merchant))
+    request = data.draw(questions(merchant))
 
     def work(session: Session) -> None:
-        check(session, merchant, asked)
+        check(session, merchant, request)
         raise Undo
 
     with pytest.raises(Undo):

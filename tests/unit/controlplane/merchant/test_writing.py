@@ -112,8 +112,8 @@ def test_a_refund_counts_as_a_change_of_its_sale(session: Session) -> None:
     position = add_sale(session, sale(), NOW)
     refund = NewRefund(id=uuid.uuid4(), sale=position, refunded_at=later, goods=1, payment=CASH)
     add_refund(session, refund, later)
-    found = session.scalars(select(Sale).where(Sale.position == position)).one()
-    assert (found.created_at, found.updated_at) == (NOW, later)
+    result = session.scalars(select(Sale).where(Sale.position == position)).one()
+    assert (result.created_at, result.updated_at) == (NOW, later)
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Asia/Kathmandu", "Europe/Berlin", None])
@@ -121,8 +121,8 @@ def test_a_zone_that_changes_moves_every_hour(session: Session, zone: str | None
     (location,) = session.scalars(select(Location.id).where(Location.position == 1))
     set_zone(session, ("org-0001", location), zone, NOW)
     assert session.scalars(select(Location).where(Location.position == 1)).one().zone == zone
-    for table, moment in ((Sale, Sale.initiated_at), (Refund, Refund.refunded_at)):
-        rows = session.execute(select(moment, table.local_hour).where(table.location == 1)).all()
+    for table, timestamp in ((Sale, Sale.initiated_at), (Refund, Refund.refunded_at)):
+        rows = session.execute(select(timestamp, table.local_hour).where(table.location == 1)).all()
         assert rows
         for at, hour in rows:
             assert hour == (None if at is None else hour_of(at, clock_of(zone).zone))

@@ -119,8 +119,8 @@ async def test_one_report_however_often_processes_are_killed(tmp_path: Path) -> 
             await anywhere(served, key, take_and_answer, device)
         for _ in range(10):
             await anywhere(served, key, take_and_answer, device)
-        found = await reports(served, key, device)
-        assert len(found) == 1
+        result = await reports(served, key, device)
+        assert len(result) == 1
 
 
 def state_of_pending(file: str) -> str:
@@ -129,11 +129,11 @@ def state_of_pending(file: str) -> str:
 
 
 async def reports(served: list[Served], key: str, like: SimulatedDevice) -> list[str]:
-    found: list[str] = []
+    results: list[str] = []
 
     async def work(device: SimulatedDevice) -> bool:
-        found.extend(each["reportId"] for each in (await device.detail())["reports"])
+        results.extend(each["reportId"] for each in (await device.detail())["reports"])
         return True
 
     await anywhere(served, key, work, like)
-    return found
+    return results

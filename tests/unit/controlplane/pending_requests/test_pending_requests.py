@@ -20,8 +20,8 @@ async def create_pending(
         service, "pending-requests", kind=kind, until=until(service, days), **whom
     )
     assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()
-    return found
+    results: dict[str, Any] = response.json()
+    return results
 
 
 async def call(service: RunningService, path: str, key: str | None = None, **body: Any) -> Any:
@@ -56,8 +56,8 @@ async def test_it_waits_until_the_device_is_online_and_creates_one_request(
     assert (reply["created"], reply["existing"], reply["refused"]) == (1, 0, 0)
     await poll_changes(service.core)
     assert await requests_of(device) == []
-    (shown,) = (await row_of(service, device))["pendingRequests"]
-    assert (shown["kind"], shown["id"], shown["requestedBy"]) == (
+    (output,) = (await row_of(service, device))["pendingRequests"]
+    assert (output["kind"], output["id"], output["requestedBy"]) == (
         "network",
         reply["pendingRequests"][0],
         "test",
@@ -105,13 +105,13 @@ async def test_an_open_request_of_its_kind_is_waited_for_and_answers_it(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()
-    asked = await device.asked_for("network")
+    query = await device.asked_for("network")
     await create_pending(service, instanceIds=[device.instance_id])
     await poll_changes(service.core)
     service.clock.advance(1)
-    await device.submit(requestId=asked)
+    await device.submit(requestId=query)
     await poll_changes(service.core)
-    assert [each["id"] for each in await requests_of(device)] == [asked]
+    assert [each["id"] for each in await requests_of(device)] == [query]
     assert (await row_of(service, device))["pendingRequests"] == []
 
 
@@ -162,8 +162,8 @@ async def test_a_location_or_all_devices_get_one_pending_request_each(
     assert (await create_pending(service, location="loc-0002"))["created"] == 1
     reply = await create_pending(service, all=True, days=5)
     assert (reply["created"], reply["existing"]) == (1, 1)
-    (shown,) = (await row_of(service, elsewhere))["pendingRequests"]
-    assert shown["until"].startswith(reply["until"][:19])
+    (view,) = (await row_of(service, elsewhere))["pendingRequests"]
+    assert view["until"].startswith(reply["until"][:19])
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,8 @@ def all_calls() -> Iterator[Call]:
             writes = path.count("/") > MEMBERS.count("/")
             name = path.removeprefix(CONSOLE)
             yield Call(name, "members, audit log", rule, path, body, writes=writes)
-    for path, told in (PROFILE_CALLS | PROFILE_LAST).items():
-        for operations, rule, body in told:
+    for path, output in (PROFILE_CALLS | PROFILE_LAST).items():
+        for operations, rule, body in output:
             name, writes = path.removeprefix(CONSOLE), rule != NOTHING or path in PROFILE_LAST
             yield Call(name, operations, rule, path, body, writes=writes)
     for tool in TOOLS.values():

@@ -112,10 +112,10 @@ class Maker:
         self.session.flush()
         row = grants.take_code(self.session, code, "vcl_test", self.now - ago)
         assert row is not None
-        found = grants.open_grant(self.session, row, self.now - ago)
+        result = grants.open_grant(self.session, row, self.now - ago)
         access, refresh = new_secret(ACCESS), new_secret(REFRESH)
-        grants.add_tokens(self.session, found, access, refresh, self.now - ago)
-        return found.id, access, refresh
+        grants.add_tokens(self.session, result, access, refresh, self.now - ago)
+        return result.id, access, refresh
 
     def retail(self, *, can_write: bool, ago: timedelta = timedelta()) -> tuple[UUID, str, str]:
         """Return the id, the API key and an access token."""
@@ -162,11 +162,11 @@ def cookie(token: str) -> Headers:
 
 def strangers(maker: Maker) -> Mapping[Place, Belongings]:
     """Return what other people have: of the organization, and of another one."""
-    found: dict[Place, Belongings] = {}
+    results: dict[Place, Belongings] = {}
     for place in PLACES:
         user = maker.person("owner", organization=ORGANIZATION_AT[place])
-        found[place] = maker.belongings(user, ORGANIZATION_AT[place])
-    return found
+        results[place] = maker.belongings(user, ORGANIZATION_AT[place])
+    return results
 
 
 def good(maker: Maker) -> Iterator[Credential]:
@@ -219,8 +219,13 @@ def _enrolled(
 
 def bad(maker: Maker) -> Iterator[Credential]:
     """Give all that are nobody's: there is none, it was never one, or it has ended."""
-    found: dict[str, Headers] = {"none": {}, **_rubbish(maker), **_removed(maker), **_ended(maker)}
-    for name, headers in found.items():
+    matches: dict[str, Headers] = {
+        "none": {},
+        **_rubbish(maker),
+        **_removed(maker),
+        **_ended(maker),
+    }
+    for name, headers in matches.items():
         yield Credential(name, NOBODY, headers)
 
 
@@ -280,7 +285,7 @@ def _ended(maker: Maker) -> dict[str, Headers]:
 
 def _removed(maker: Maker) -> dict[str, Headers]:
     """Return what a member had who is none any more: one is still one elsewhere, one is not."""
-    found: dict[str, Headers] = {}
+    values: dict[str, Headers] = {}
     for name in ("a member elsewhere", "a member nowhere"):
         user = maker.person("owner")
         if name == "a member elsewhere":
@@ -288,8 +293,8 @@ def _removed(maker: Maker) -> dict[str, Headers]:
                 maker.session, user, ORGANIZATION_AT["foreign"], role="owner", locations=(),
                 now=maker.now,
             )  # fmt: skip
-        found[f"{name}, key"] = maker.key(can_write=True, owner=user)[1]
-        found[f"{name}, session"] = cookie(maker.sign_in(user)[1])
-        found[f"{name}, OAuth"] = bearer(maker.grant(user)[1])
+        values[f"{name}, key"] = maker.key(can_write=True, owner=user)[1]
+        values[f"{name}, session"] = cookie(maker.sign_in(user)[1])
+        values[f"{name}, OAuth"] = bearer(maker.grant(user)[1])
         users.remove_membership(maker.session, user, DEFAULT_ORGANIZATION, maker.now)
-    return found
+    return values

@@ -84,9 +84,9 @@ def test_the_tables_are_those_of_the_document() -> None:
 
 async def test_every_path_is_asked_or_open_to_all(service: RunningService) -> None:
     served = {each.path for each in build_app(service.core).routes if isinstance(each, Route)}
-    asked = {call.path for call in all_calls()}
-    assert asked <= served
-    assert {path for path in served - asked if not is_public(path)} == set()
+    requests = {call.path for call in all_calls()}
+    assert requests <= served
+    assert {path for path in served - requests if not is_public(path)} == set()
 
 
 @pytest.mark.medium
@@ -105,9 +105,9 @@ async def test_every_cell_is_as_the_tables_say(service: RunningService) -> None:
     await poll_changes(service.core)  # from here on keys are remembered
     wrong, cells = list[str](), 0
     for number, credential in enumerate(credentials):
-        asked = list(_cells(credential, list(all_calls())[number % SHARE :: SHARE]))
-        cells += len(asked)
-        pairs = database.write(partial(_with_bodies, maker, credential, others, asked))
+        queries = list(_cells(credential, list(all_calls())[number % SHARE :: SHARE]))
+        cells += len(queries)
+        pairs = database.write(partial(_with_bodies, maker, credential, others, queries))
         judge = Judge(app, credential)
         before = database.read(digest)
         for cell, values, mark in pairs:
@@ -130,8 +130,8 @@ def _cells(credential: Credential, calls: Sequence[Call]) -> Iterator[Cell]:
     for call in calls:
         permitted = allowed(call.operations, credential.column)
         if permitted == "401":
-            if (asked := (call.method, call.path, call.tool)) not in unknown:
-                unknown.add(asked)
+            if (request := (call.method, call.path, call.tool)) not in unknown:
+                unknown.add(request)
                 yield Cell(call, "own", permitted)
             continue
         for place in PLACES:
@@ -174,15 +174,15 @@ class Judge:
         """Return what is wrong: nothing where the reply is as it should be."""
         call = cell.call
         status, text = await self._reply(call, values)
-        found = _told(call, status, text)
+        result = _told(call, status, text)
         expected = "refused" if call.tool and cell.expected in {"403", "404"} else cell.expected
-        if found == "yes" and expected in {"shown", "hidden"}:
+        if result == "yes" and expected in {"shown", "hidden"}:
             assert mark, call
-            found = "shown" if f'"{mark}"' in text else "hidden"
-        if found == expected:
+            result = "shown" if f'"{mark}"' in text else "hidden"
+        if result == expected:
             return []
         name = f"{self.credential.name}: {call.name} ({call.rule}, {cell.place})"
-        return [f"{name} is {found}, not {expected}: {text[:160]}"]
+        return [f"{name} is {result}, not {expected}: {text[:160]}"]
 
     async def _reply(self, call: Call, values: Any) -> tuple[int, str]:
         path, query, content = content_of(call, values)

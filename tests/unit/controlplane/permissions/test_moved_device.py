@@ -19,8 +19,8 @@ async def test_what_changed_elsewhere_is_not_told(service: RunningService) -> No
     reports, changes = {}, {}
     for locations in ((), ("loc-2",)):
         key = service.make_key(locations=locations)
-        shown = (await service.post(PREFIX + "device", body, api_key=key)).json()
-        reports[locations] = len(shown["detail"]["reports"])
-        changes[locations] = len(shown["changes"])
+        output = (await service.post(PREFIX + "device", body, api_key=key)).json()
+        reports[locations] = len(output["detail"]["reports"])
+        changes[locations] = len(output["changes"])
     assert reports == {(): 2, ("loc-2",): 1}
     assert changes == {(): 1, ("loc-2",): 0}

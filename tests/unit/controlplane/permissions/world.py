@@ -94,9 +94,9 @@ class Enroller:
         context = self.context(key_id, organization_id)
         device = new_device(location_id)
         private = Ed25519PrivateKey.generate()
-        asked = challenge(context, codec.validate(device | _public(private), DescribedDevice))
-        signature = private.sign(asked.nonce.encode()).hex()
-        answer = EnrollRequest(challenge_id=asked.challenge_id, signature=signature)
+        request = challenge(context, codec.validate(device | _public(private), DescribedDevice))
+        signature = private.sign(request.nonce.encode()).hex()
+        answer = EnrollRequest(challenge_id=request.challenge_id, signature=signature)
         binding_id = enroll(context, answer).binding_id
         instance_id = UUID(device["instanceId"])
         asked_for = CreateRequestRequest(instance_id=instance_id, kind="network")
@@ -109,9 +109,9 @@ class Enroller:
         """Return the body of `enroll` for a challenge that the key was given, there and then."""
         private = Ed25519PrivateKey.generate()
         described = codec.validate(new_device(location_id) | _public(private), DescribedDevice)
-        asked = challenge(self.context(key_id, organization_id), described)
+        query = challenge(self.context(key_id, organization_id), described)
         self.session.flush()
-        row = self.session.get_one(Challenge, asked.challenge_id)
+        row = self.session.get_one(Challenge, query.challenge_id)
         return {"challengeId": str(row.id), "signature": private.sign(row.nonce.encode()).hex()}
 
 

@@ -63,7 +63,7 @@ async def test_two_enrolments_at_once_make_one_binding(service: RunningService) 
 async def test_two_challenges_answered_at_once_make_one_binding(service: RunningService) -> None:
     device = service.device()
     challenges = [await device.challenge() for _ in range(4)]
-    replies = await asyncio.gather(*(device.answer(asked) for asked in challenges))
+    replies = await asyncio.gather(*(device.answer(query) for query in challenges))
     assert {reply.status_code for reply in replies} == {200}
     assert len({reply.json()["bindingId"] for reply in replies}) == 1
 
@@ -178,9 +178,9 @@ async def test_an_instance_of_another_organization_neither_shows_nor_blocks(
     await stranger.enrolled()
     assert stranger.binding_id != owner.binding_id
     assert (await owner.enroll()).json()["bindingId"] == owner.binding_id
-    asked = await stranger.asked_for()
-    assert asked not in [command["requestId"] for command in await owner.commands()]
-    assert asked not in [request["id"] for request in (await owner.detail())["requests"]]
+    question = await stranger.asked_for()
+    assert question not in [command["requestId"] for command in await owner.commands()]
+    assert question not in [request["id"] for request in (await owner.detail())["requests"]]
 
 
 def kind_for(path: str) -> dict[str, str]:
@@ -211,8 +211,8 @@ async def test_heartbeats_make_a_device_online(service: RunningService) -> None:
     assert (await device.detail())["device"]["online"] is False
     beat = await device.heartbeat(foreground=True)
     assert beat.json() == {"lastSeenAt": service.clock().isoformat().replace("+00:00", "Z")}
-    shown = (await device.detail())["device"]
-    assert (shown["online"], shown["foreground"]) == (True, True)
+    output = (await device.detail())["device"]
+    assert (output["online"], output["foreground"]) == (True, True)
 
 
 async def test_a_heartbeat_of_nobody_is_not_found(service: RunningService) -> None:
@@ -275,9 +275,9 @@ async def test_heartbeats_of_a_moment_are_each_answered(service: RunningService)
     assert [answer.status_code for answer in answers] == [200, 200, 200, 409, 404, 404]
     assert answers[3].json()["code"] == "binding_revoked"
     for each in (alive, twice):
-        told = (await each.detail())["device"]
-        assert told["foreground"]
-        assert told["lastSeenAt"] == answers[0].json()["lastSeenAt"]
+        message = (await each.detail())["device"]
+        assert message["foreground"]
+        assert message["lastSeenAt"] == answers[0].json()["lastSeenAt"]
 
 
 @pytest.mark.parametrize("field", ["instanceId", "publicKey", "platform", "locationId"])

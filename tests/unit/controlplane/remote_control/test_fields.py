@@ -74,24 +74,26 @@ FIELDS: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
 
 def test_every_field_is_here() -> None:
     assert set(BODIES) == set(OPERATIONS)
-    named = {(name, field) for name, (asked, _) in OPERATIONS.items() for field in _fields(asked)}
+    named = {
+        (name, field) for name, (request, _) in OPERATIONS.items() for field in _fields(request)
+    }
     assert named - {("submitResult", "report")} == set(FIELDS)
-    for name, (asked, _) in OPERATIONS.items():
-        assert set(BODIES[name]) == set(_fields(asked))
+    for name, (request, _) in OPERATIONS.items():
+        assert set(BODIES[name]) == set(_fields(request))
 
 
 def _fields(schema: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = schema["properties"]
-    return found
+    results: dict[str, Any] = schema["properties"]
+    return results
 
 
 async def named(service: RunningService, operation: str, body: dict[str, Any]) -> set[str]:
     """Return the fields that a refusal names, those within one of them as that."""
     reply = await service.device().call(PREFIX + operation, **body)
-    said = reply.json() or {}
-    if said.get("code") != "validation_error":
+    text = reply.json() or {}
+    if text.get("code") != "validation_error":
         return set()
-    return {field.partition(".")[0] for field in said["errors"]}
+    return {field.partition(".")[0] for field in text["errors"]}
 
 
 @pytest.mark.parametrize(("operation", "field"), FIELDS)

@@ -123,9 +123,9 @@ async def test_revoking_twice_changes_nothing(service: RunningService) -> None:
     for _ in range(2):
         response = await device.call(routes.REVOKE, instanceId=device.instance_id)
         assert response.json() == {"revoked": True}
-        shown = (await device.detail())["device"]
-        assert shown["revokedAt"].startswith("2026-11-20T12:00:00")
-        assert shown["online"] is False
+        output = (await device.detail())["device"]
+        assert output["revokedAt"].startswith("2026-11-20T12:00:00")
+        assert output["online"] is False
         service.clock.advance(60)
 
 
@@ -176,8 +176,8 @@ async def test_reading_shows_what_is_due_and_the_sweep_writes_it(service: Runnin
     device = await service.device().enrolled()
     request = await device.asked_for()
     service.clock.advance(service.core.settings.request_ttl_s)
-    (shown,) = (await device.detail())["requests"]
-    assert (shown["status"], shown["finishedAt"]) == ("expired", shown["expiresAt"])
+    (view,) = (await device.detail())["requests"]
+    assert (view["status"], view["finishedAt"]) == ("expired", view["expiresAt"])
     now = service.clock()
     assert service.database.write(lambda session: sweep(session, now)) == (1, 0)
     assert service.database.write(lambda session: sweep(session, now)) == (0, 0)
@@ -209,16 +209,16 @@ async def test_a_page_is_as_long_as_the_caller_prefers(
 ) -> None:
     for _ in range(5):
         await service.device().enrolled()
-    found: list[int] = []
+    results: list[int] = []
     body = b"{}"
     headers = {} if prefer is None else {"prefer": prefer}
-    while len(found) < 5:
+    while len(results) < 5:
         reply = (await service.post(routes.LIST_DEVICES, body, **headers)).json()
-        found.append(len(reply["devices"]))
+        results.append(len(reply["devices"]))
         if reply["nextCursor"] is None:
             break
         body = json.dumps({"cursor": reply["nextCursor"]}).encode()
-    assert found == sizes
+    assert results == sizes
 
 
 @pytest.mark.medium

@@ -89,28 +89,28 @@ def stated(schema: Schema, path: Path = ()) -> Iterator[tuple[Path, str]]:
 
 def found_in(kind: str) -> dict[tuple[Path, str], tuple[Any, Edge]]:
     """Return each bound once, with a payload that has what is bounded."""
-    found: dict[tuple[Path, str], tuple[Any, Edge]] = {}
+    results: dict[tuple[Path, str], tuple[Any, Edge]] = {}
     wanted = len(set(stated(KINDS[kind])))
     for seed in range(DRAWN):
-        if len(found) == wanted:
+        if len(results) == wanted:
             break
         payload = made(KINDS[kind], random.Random(seed))
         for path, bound, edge in edges(KINDS[kind], payload):
-            found.setdefault((path, bound), (payload, edge))
-    return found
+            results.setdefault((path, bound), (payload, edge))
+    return results
 
 
 def changed(payload: Any, path: Path, value: Any) -> Any:
     """Return the payload with another value at a path; ``...`` leaves it out."""
-    found = copy.deepcopy(payload)
-    place = found
+    result = copy.deepcopy(payload)
+    place = result
     for step in path[:-1]:
         place = place[step]
     if value is ...:
         place.pop(path[-1], None)
     else:
         place[path[-1]] = value
-    return found
+    return result
 
 
 @pytest.mark.medium
@@ -126,8 +126,8 @@ async def test_a_payload_at_its_edges(service: RunningService, kind: str) -> Non
         assert refused.status_code == 400, (path, bound)
         named = "report." + ".".join(map(str, path))
         whole = named.rpartition(".")[0]  # what is one of several shapes is named as a whole
-        told = refused.json()["errors"]
-        assert any(each == whole or each.startswith(named) for each in told), (path, bound)
+        output = refused.json()["errors"]
+        assert any(each == whole or each.startswith(named) for each in output), (path, bound)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -136,5 +136,5 @@ async def test_whatever_the_document_permits_is_taken(service: RunningService, k
     for seed in range(DRAWN, DRAWN + 20):  # not those of the bounds
         payload = made(KINDS[kind], random.Random(seed))
         sent = (await device.submit(payload, kind=kind)).json()
-        shown = await device.call(routes.REPORT_DETAIL, reportId=sent["reportId"])
-        assert shown.json()["payload"] == payload
+        view = await device.call(routes.REPORT_DETAIL, reportId=sent["reportId"])
+        assert view.json()["payload"] == payload

@@ -67,15 +67,15 @@ async def test_when_a_request_expired_never_changes_once_shown(
     device = await service.device().enrolled()
     request = await device.asked_for()
     service.clock.advance(service.core.settings.request_ttl_s + 60)
-    (shown,) = (await device.detail())["requests"]
-    assert shown["finishedAt"] == shown["expiresAt"]
+    (output,) = (await device.detail())["requests"]
+    assert output["finishedAt"] == output["expiresAt"]
     if is_swept:
         service.database.write(lambda session: sweep(session, service.clock()))
     service.clock.advance(60)
     await device.submit(NETWORK, requestId=request)
     (ended,) = (await device.detail())["requests"]
-    assert (ended["status"], ended["finishedAt"]) == ("completed", shown["finishedAt"])
-    assert ended["updatedAt"] > shown["updatedAt"]
+    assert (ended["status"], ended["finishedAt"]) == ("completed", output["finishedAt"])
+    assert ended["updatedAt"] > output["updatedAt"]
 
 
 @pytest.mark.parametrize(
@@ -93,10 +93,10 @@ async def test_a_device_is_asked_for_what_it_declares(
 ) -> None:
     device = service.device()
     await device.enroll(capabilities=capabilities)
-    asked = await device.call(routes.CREATE_REQUEST, instanceId=device.instance_id, kind=kind)
-    assert asked.status_code == status
+    query = await device.call(routes.CREATE_REQUEST, instanceId=device.instance_id, kind=kind)
+    assert query.status_code == status
     if status == 409:
-        assert asked.json()["code"] == "kind_unsupported"
+        assert query.json()["code"] == "kind_unsupported"
 
 
 def test_a_reply_may_hold_a_longer_version_than_is_taken() -> None:

@@ -97,9 +97,9 @@ async def test_a_good_is_created_and_shown(shop: Retailer) -> None:
     assert {name: small[name] for name in full["variations"][0]} == full["variations"][0]
     assert (large["name"], large["status"], large["codes"]) == ("Large", "active", [])
     assert "default_price" not in large
-    shown = await shop.get(routes.GOOD.format(good_id=made["id"]))
-    assert (shown.status_code, shown.json()) == (200, made)
-    codec.decode(shown.content, wire.Good)
+    output = await shop.get(routes.GOOD.format(good_id=made["id"]))
+    assert (output.status_code, output.json()) == (200, made)
+    codec.decode(output.content, wire.Good)
 
 
 @pytest.mark.parametrize("status", ["active", "inactive", "unknown"])
@@ -113,8 +113,8 @@ async def test_a_good_is_shown_as_it_is_kept(shop: Retailer, status: str) -> Non
         session.execute(update(GoodVariation).values(image_url=image))
 
     shop.service.database.write(change)
-    shown = (await shop.get(routes.GOOD.format(good_id=made["id"]))).json()
-    assert (shown["status"], shown["variations"][0]["image_url"]) == (status, image)
+    view = (await shop.get(routes.GOOD.format(good_id=made["id"]))).json()
+    assert (view["status"], view["variations"][0]["image_url"]) == (status, image)
 
 
 async def test_the_only_variation_has_no_name(shop: Retailer) -> None:
@@ -284,8 +284,8 @@ async def test_an_external_id_is_used_once_in_a_company(
     second = {"external_data": wanted}
     reply = await shop.create(body(**second) if place == "good" else body(variations=[second]))
     assert reply.status_code == 409
-    said = reply.json()
-    assert (said["code"], said["reason"]) == (
+    text = reply.json()
+    assert (text["code"], text["reason"]) == (
         "existing_entity_conflict",
         "duplicate_external_data_id",
     )

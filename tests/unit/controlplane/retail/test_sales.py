@@ -45,12 +45,12 @@ async def pages(shop: Retailer, **parameters: str) -> list[Sale]:
     sales: list[Sale] = []
     given = dict(parameters)
     for _ in range(100):
-        found = await page(shop, **given)
-        sales += found.items
-        if found.cursor is None:
+        result = await page(shop, **given)
+        sales += result.items
+        if result.cursor is None:
             return sales
-        assert (len(found.items), len(found.cursor) <= CURSOR_MAX) == (20, True)
-        given["cursor"] = found.cursor
+        assert (len(result.items), len(result.cursor) <= CURSOR_MAX) == (20, True)
+        given["cursor"] = result.cursor
     raise AssertionError("there is always another page")
 
 
@@ -78,19 +78,19 @@ async def test_a_sale_tells_all_that_the_document_names(shop: Retailer) -> None:
     )  # fmt: skip
     listed = (await shop.get(routes.SALES, status="completed")).json()
     assert listed["cursor"] is None
-    [said] = listed["items"]
-    assert said == (await shop.get(routes.SALE.format(sale_id=sale_id))).json()
+    [text] = listed["items"]
+    assert text == (await shop.get(routes.SALE.format(sale_id=sale_id))).json()
     aed = {"currency_code": "AED"}
-    assert said["totals"] == {
+    assert text["totals"] == {
         "discount": {"value": 50, **aed},
         "taxable_amount": {"value": 2000, **aed},
         "tax": {"value": 100, **aed},
         "total": {"value": 2050, **aed},
     }
-    assert (said["point_of_sale_id"], said["initiated_by_id"]) == ("till-1", "emp-1")
-    assert said["external_data"] == {"id": "order-7", "channel": "web"}
-    assert said["initiated_at"] == "2026-11-20T12:00:00Z"
-    first, second = said["positions"]
+    assert (text["point_of_sale_id"], text["initiated_by_id"]) == ("till-1", "emp-1")
+    assert text["external_data"] == {"id": "order-7", "channel": "web"}
+    assert text["initiated_at"] == "2026-11-20T12:00:00Z"
+    first, second = text["positions"]
     assert first == {
         "id": f"{sale_id}-1",
         "name": "Flat white",
@@ -165,13 +165,13 @@ async def test_the_longest_that_a_sale_may_hold_is_told(shop: Retailer) -> None:
 async def test_only_completed_sales_of_the_company_are_shown(shop: Retailer) -> None:
     unknown = add(shop, a_sale(shop.location, NOON, status="unknown"))
     foreign = add(shop, a_sale(shop.location, NOON, currency="EUR"))
-    shown = add(shop, a_sale(shop.location, NOON))
-    assert [sale.id for sale in (await page(shop)).items] == [str(shown)]
+    output = add(shop, a_sale(shop.location, NOON))
+    assert [sale.id for sale in (await page(shop)).items] == [str(output)]
     other = await access_of(shop.service, new_key(shop.service, organization="org-other"))
     for sale_id, access in (
         (unknown, None),
         (foreign, None),
-        (shown, other),
+        (output, other),
         ("no-uuid", None),
         ("%00", None),
     ):
@@ -194,11 +194,11 @@ async def test_pages_follow_each_other_in_every_order(shop: Retailer, sort: str)
     for number in range(3):
         shop.add_sales(17, NOON - MINUTE * number, timedelta(0), number=f"N-{number}")
     shop.add_sales(12, NOON - MINUTE * 9, MINUTE)
-    found = await pages(shop, sort=sort)
+    match = await pages(shop, sort=sort)
     name = sort.rpartition("_")[0]
-    keys = [getattr(sale, name) for sale in found]
+    keys = [getattr(sale, name) for sale in match]
     assert keys == sorted(keys, reverse=sort.endswith("desc"))
-    assert len({sale.id for sale in found}) == len(found) == 63
+    assert len({sale.id for sale in match}) == len(match) == 63
 
 
 @pytest.mark.parametrize("sort", ORDERS)

@@ -45,11 +45,11 @@ def assert_unauthenticated(reply: httpx2.Response) -> None:
 async def test_an_api_key_gets_tokens_of_the_documents_form(service: RunningService) -> None:
     reply = await exchange(service, new_key(service))
     assert reply.status_code == 200
-    said = reply.json()
-    assert set(said) == {"access_token", "expires_in", "refresh_token", "token_type"}
-    assert (said["expires_in"], said["token_type"]) == (3600, "Bearer")
+    text = reply.json()
+    assert set(text) == {"access_token", "expires_in", "refresh_token", "token_type"}
+    assert (text["expires_in"], text["token_type"]) == (3600, "Bearer")
     assert reply.headers["cache-control"] == "no-store"
-    assert (await fees(service, said["access_token"])).status_code == 200
+    assert (await fees(service, text["access_token"])).status_code == 200
 
 
 @pytest.mark.parametrize("environment", ["live", "test"])
@@ -188,13 +188,13 @@ async def test_rotating_the_key_ends_what_it_signed(service: RunningService) -> 
 
 async def test_revoking_an_api_key_ends_its_tokens(service: RunningService) -> None:
     api_key = new_key(service)
-    said = (await exchange(service, api_key)).json()
+    message = (await exchange(service, api_key)).json()
     key_id = service.database.read(lambda session: session.scalars(select(RetailKey.id)).one())
     now = service.clock()
     service.database.write(lambda session: clients.revoke_key(session, key_id, now))
-    assert_unauthenticated(await fees(service, said["access_token"]))
+    assert_unauthenticated(await fees(service, message["access_token"]))
     assert_unauthenticated(await exchange(service, api_key))
-    assert_unauthenticated(await refresh(service, said["refresh_token"]))
+    assert_unauthenticated(await refresh(service, message["refresh_token"]))
 
 
 @pytest.mark.parametrize("settings", [Settings(rate_per_s=0)])
@@ -236,10 +236,10 @@ async def test_a_refresh_token_runs_out(service: RunningService) -> None:
 
 
 async def test_what_was_refreshed_is_another_access_token(service: RunningService) -> None:
-    said = (await exchange(service, new_key(service))).json()
-    again = (await refresh(service, said["refresh_token"])).json()
-    assert set(again) == set(said)
-    assert again["access_token"] != said["access_token"]
+    output = (await exchange(service, new_key(service))).json()
+    again = (await refresh(service, output["refresh_token"])).json()
+    assert set(again) == set(output)
+    assert again["access_token"] != output["access_token"]
     assert (await fees(service, again["access_token"])).status_code == 200
 
 

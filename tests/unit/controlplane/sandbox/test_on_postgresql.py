@@ -35,12 +35,12 @@ QUERY: dict[str, Any] = {"locationId": "loc-0001", "locationMode": "all", "perio
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with new_database() as found:
-        yield found
+    with new_database() as result:
+        yield result
 
 
 def answers(database: Database) -> dict[str, Any]:
-    found = {}
+    results = {}
     for path, operation in OPERATIONS.items():
         query = QUERY if "ulse" not in path else {"locationId": "loc-0001"}
         body = operation.parse(json.dumps(query).encode())
@@ -49,8 +49,8 @@ def answers(database: Database) -> dict[str, Any]:
             context = RequestContext(session, CALLER, NOW, Settings(), KEY)
             return encode(operation.run(context, body))
 
-        found[path] = json.loads(database.read(work))
-    return found
+        results[path] = json.loads(database.read(work))
+    return results
 
 
 def play(database: Database) -> list[dict[str, int]]:

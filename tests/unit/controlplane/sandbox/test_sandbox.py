@@ -129,8 +129,8 @@ def test_trade_goes_on_as_a_longer_load_would_have(tmp_path: Path) -> None:
     assert parts.read(lambda session: last_sale_at(session, ORGANIZATION)) <= now
     written = [0, 0]
     for until in (now + timedelta(hours=9), now + timedelta(hours=30), NOW):
-        found = parts.write(lambda s, a=now, b=until: continue_sales(s, *going, a, b))  # type: ignore[misc]
-        written = [one + other for one, other in zip(written, found, strict=True)]
+        result = parts.write(lambda s, a=now, b=until: continue_sales(s, *going, a, b))  # type: ignore[misc]
+        written = [one + other for one, other in zip(written, result, strict=True)]
         now = until
     assert min(written) > 0
     assert going[0].plan == plan
@@ -142,36 +142,36 @@ def test_trade_goes_on_as_a_longer_load_would_have(tmp_path: Path) -> None:
 
 def by_id(line: str) -> str:
     """A row without positions, which count in the order of writing."""
-    told = json.loads(line)
+    output = json.loads(line)
     for name in ("position", "sale", "refund", "updated_at"):
-        told.pop(name, None)
-    return json.dumps(told, sort_keys=True)
+        output.pop(name, None)
+    return json.dumps(output, sort_keys=True)
 
 
 @pytest.mark.medium
 def test_what_is_exported_is_imported(loaded: Database, database: Database) -> None:
     before = Plan(seed=5, days=2, goods=3, until=NOW.date(), organization_id="org-0005")
     database.write(lambda session: load(session, before, NOW))
-    told = lines(loaded)
-    counts = database.write(lambda session: load_lines(session, told))
-    assert sum(counts.values()) == len(told) - 1
-    assert sorted(map(by_id_of_all, lines(database))) == sorted(map(by_id_of_all, told))
+    message = lines(loaded)
+    counts = database.write(lambda session: load_lines(session, message))
+    assert sum(counts.values()) == len(message) - 1
+    assert sorted(map(by_id_of_all, lines(database))) == sorted(map(by_id_of_all, message))
     assert set(database.write(rebuild).values()) == {0}
     for rollup in ROLLUPS:
         place = "SELECT position FROM locations WHERE organization_id = 'org-0001'"
         query = f"SELECT COUNT(*) FROM {rollup.__tablename__} WHERE location IN ({place})"
         assert count(database, query) == count(loaded, query)
     with pytest.raises(OccupiedError):
-        database.write(lambda session: load_lines(session, told))
+        database.write(lambda session: load_lines(session, message))
 
 
 def by_id_of_all(line: str) -> str:
-    told = json.loads(line)
+    report = json.loads(line)
     for content in CONTENTS:
-        if content.name == told.get("table"):
+        if content.name == report.get("table"):
             for name in ("position", *content.references):
-                told.pop(name, None)
-    return json.dumps(told, sort_keys=True)
+                report.pop(name, None)
+    return json.dumps(report, sort_keys=True)
 
 
 def test_clearing_leaves_the_others(database: Database) -> None:

@@ -24,13 +24,16 @@ def test_streams_are_handed_on_unbuffered_and_waited_for() -> None:
 
 def test_bodies_that_the_service_takes_pass() -> None:
     limit = Settings().body_limit_bytes
-    for found in (re.search(r"client_max_body_size +(\d+)m", NGINX), re.search(r"(\d+)MiB", CADDY)):
-        assert found is not None
-        assert int(found[1]) * 1024 * 1024 > limit
+    for result in (
+        re.search(r"client_max_body_size +(\d+)m", NGINX),
+        re.search(r"(\d+)MiB", CADDY),
+    ):
+        assert result is not None
+        assert int(result[1]) * 1024 * 1024 > limit
 
 
 def test_idle_connections_are_forgotten_before_the_service_closes_them() -> None:
     pattern = r"keepalive_timeout (\d+)s;\n}"
-    for found in (re.search(pattern, NGINX), re.search(r"keepalive (\d+)s", CADDY)):
-        assert found is not None
-        assert int(found[1]) < IDLE_S
+    for match in (re.search(pattern, NGINX), re.search(r"keepalive (\d+)s", CADDY)):
+        assert match is not None
+        assert int(match[1]) < IDLE_S

@@ -116,8 +116,8 @@ def test_a_start_that_fails_tells_the_services_last_words(
     service: SystemdService, system: FakeSystem
 ) -> None:
     system.answers["systemctl start"] = Output(1, "", "Job failed")
-    said = "usage: …\nvenue-control serve: error: unrecognized arguments: --wrokers\n"
-    system.answers["journalctl --lines=20"] = Output(0, said)
+    message = "usage: …\nvenue-control serve: error: unrecognized arguments: --wrokers\n"
+    system.answers["journalctl --lines=20"] = Output(0, message)
     with pytest.raises(CommandError, match="unrecognized arguments: --wrokers") as refused:
         service.start()
     assert "journalctl" in refused.value.hint
@@ -209,9 +209,9 @@ def test_typed_options_become_lines_and_mistakes_are_told(
 
 def test_a_dry_run_prints_both_files(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["service", "install", "--dry-run", "--", "--workers", "2"]) == 0
-    said = capsys.readouterr().out
-    assert "ExecStart=" in said
-    assert said.endswith("--workers 2\n")
+    output = capsys.readouterr().out
+    assert "ExecStart=" in output
+    assert output.endswith("--workers 2\n")
 
 
 def test_elsewhere_two_lines_say_what_to_do(

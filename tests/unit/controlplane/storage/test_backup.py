@@ -107,8 +107,8 @@ def test_other_files_and_newer_releases_are_refused(path: Path, tmp_path: Path) 
     with closing(sqlite3.connect(newer)) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
         connection.commit()
-    for file, said in ((text, "not a backup"), (newer, "layout 9999")):
-        with file.open("rb") as backup, pytest.raises(BackupError, match=said):
+    for file, message in ((text, "not a backup"), (newer, "layout 9999")):
+        with file.open("rb") as backup, pytest.raises(BackupError, match=message):
             restore(backup, path, NOW)
         assert not path.exists()
 

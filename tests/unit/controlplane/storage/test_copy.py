@@ -126,8 +126,8 @@ def test_the_command_tells_what_it_copied(
 ) -> None:
     target = str(tmp_path / "target.db")
     assert main(["database", "copy", str(source), target]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert len(said) == len(tables()) + 1
+    texts = capsys.readouterr().out.splitlines()
+    assert len(texts) == len(tables()) + 1
     assert main(["database", "copy", str(source), target]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 2
     assert main(["database", "copy", str(tmp_path / "none.db"), target]) == 2

@@ -71,19 +71,19 @@ def columns(url: str) -> Columns:
     engine = create_engine(url)
     with engine.connect() as connection:
         looked = inspect(connection)
-        found = {
+        results = {
             name: [column["name"] for column in looked.get_columns(name)]
             for name in sorted(set(looked.get_table_names()) - OWN)
         }
     engine.dispose()
-    return found
+    return results
 
 
 def content(url: str, of: Columns | None = None) -> dict[str, list[Any]]:
     """Return every row of every table, or these columns of them."""
     engine = create_engine(url)
     with engine.connect() as connection:
-        found = {
+        matches = {
             name: sorted(
                 map(tuple, connection.execute(text(f"SELECT {', '.join(wanted)} FROM {name}"))),
                 key=repr,
@@ -91,7 +91,7 @@ def content(url: str, of: Columns | None = None) -> dict[str, list[Any]]:
             for name, wanted in (of or columns(url)).items()
         }
     engine.dispose()
-    return found
+    return matches
 
 
 def differences(connection: Connection) -> list[Any]:
@@ -250,17 +250,17 @@ def test_renamed_tables_and_columns_keep_their_rows(old_database: str) -> None:
     engine.dispose()
     database = Database(old_database)
     with database.read(lambda session: session) as session:
-        moment, id_ = datetime.fromisoformat(AT), UUID(ID)
+        timestamp, id_ = datetime.fromisoformat(AT), UUID(ID)
         monitoring = session.scalars(select(MonitoringState)).one()
-        assert (monitoring.started_at, monitoring.checked_at) == (moment, moment)
+        assert (monitoring.started_at, monitoring.checked_at) == (timestamp, timestamp)
         interval = session.scalars(select(OfflineInterval)).one()
-        assert (interval.device, interval.since, interval.until) == (1, moment, None)
+        assert (interval.device, interval.since, interval.until) == (1, timestamp, None)
         state = session.scalars(select(AlertState)).one()
         assert (state.condition, state.is_active, state.is_firing) == ("site_outage", True, True)
-        assert (state.active_since, state.inactive_since) == (moment, None)
+        assert (state.active_since, state.inactive_since) == (timestamp, None)
         alert = session.scalars(select(Alert)).one()
         assert (alert.id, alert.condition) == (id_, "site_outage")
-        assert (alert.started_at, alert.fired_at, alert.resolved_at) == (moment, moment, None)
+        assert (alert.started_at, alert.fired_at, alert.resolved_at) == (timestamp, timestamp, None)
         notification = session.scalars(select(AlertNotification)).one()
         assert (notification.alert_id, notification.is_resolved) == (id_, False)
         assert json.loads(notification.body) == {
@@ -272,9 +272,9 @@ def test_renamed_tables_and_columns_keep_their_rows(old_database: str) -> None:
         assert (entry.operation, entry.detail) == ("pending_request.create", "wish")
         assert (entry.actor_kind, entry.credential_kind) == ("user", "pending_request")
         link = session.scalars(select(SupportLink)).one()
-        assert (link.requested_by, link.requested_at) == ("Eve", moment)
+        assert (link.requested_by, link.requested_at) == ("Eve", timestamp)
     # The sequence of positions was renamed, too.
-    database.write(lambda session: session.add(OfflineInterval(device=2, since=moment)))
+    database.write(lambda session: session.add(OfflineInterval(device=2, since=timestamp)))
     assert database.read(lambda session: session.query(OfflineInterval).count()) == 2
     database.close()
 
@@ -303,11 +303,11 @@ def test_the_time_zone_of_a_location_is_stored_once(
     database = Database(old_database)
     with database.read(lambda session: session) as session:
         rows = session.scalars(select(Location).order_by(Location.id)).all()
-        found = [(row.id, row.name, row.zone, row.currency) for row in rows]
+        result = [(row.id, row.name, row.zone, row.currency) for row in rows]
         hours = session.scalars(select(LocationHours)).all()
         assert [row.opening_hours for row in hours] == [["Mon-Fri 08:00-22:00"]] * 4
     database.close()
-    assert found == [
+    assert result == [
         ("loc-0001", None, "Europe/Riga", "XXX"),
         ("loc-0002", "Harbour", "Europe/Riga", "AED"),
         ("loc-0003", "Harbour", "Europe/Riga", "AED"),

@@ -29,17 +29,17 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def told(capsys: Capture, *words: str, code: int = 0) -> str:
     """Run it; return what it says, to stdout where it went well, else to stderr."""
     assert main(words) == code
-    said = capsys.readouterr()
-    return said.err if code else said.out
+    text = capsys.readouterr()
+    return text.err if code else text.out
 
 
 def test_a_token_is_shown_once_and_listed_without_it(database: str, capsys: Capture) -> None:
     assert main(LINK) == 0
-    said = capsys.readouterr()
-    token = said.out.removesuffix("\n")
+    message = capsys.readouterr()
+    token = message.out.removesuffix("\n")
     assert re.fullmatch(r"[A-Za-z0-9_-]{43}", token)
-    assert "telegram @venue" in said.err
-    assert token not in said.err
+    assert "telegram @venue" in message.err
+    assert token not in message.err
     listed = told(capsys, "support", "list")
     assert "Ada of support" in listed
     assert "waiting" in listed
@@ -83,8 +83,8 @@ def test_the_start_of_several_ids_names_none(database: str, capsys: Capture) -> 
         opened.write(make_17)
     firsts = [each["id"][0] for each in json.loads(told(capsys, "support", "list", "--json"))]
     starts = {each for each in firsts if firsts.count(each) > 1}
-    said = told(capsys, "support", "disconnect", starts.pop(), code=2)
-    assert "matches" in said
+    output = told(capsys, "support", "disconnect", starts.pop(), code=2)
+    assert "matches" in output
 
 
 def test_channels_are_said_listed_and_taken_away(database: str, capsys: Capture) -> None:

@@ -28,14 +28,14 @@ WITH_TOKEN = (routes.INSPECT, routes.CONFIRM, routes.DISCONNECT)
 
 async def test_a_token_is_shown_confirmed_and_ended(service: RunningService, desk: Desk) -> None:
     token = desk.token()
-    shown = (await desk.ask(routes.INSPECT, token=token)).json()
-    assert shown["state"] == "waiting"
-    assert (shown["channel"], shown["requestedBy"]) == ("telegram @venue", "Ada")
-    assert (shown["requestedAt"], shown["expiresAt"]) == (
+    output = (await desk.ask(routes.INSPECT, token=token)).json()
+    assert output["state"] == "waiting"
+    assert (output["channel"], output["requestedBy"]) == ("telegram @venue", "Ada")
+    assert (output["requestedAt"], output["expiresAt"]) == (
         "2026-11-20T12:00:00Z",
         "2026-11-21T12:00:00Z",
     )
-    assert shown["organizations"] == [{"id": HOME, "name": None}]
+    assert output["organizations"] == [{"id": HOME, "name": None}]
     service.clock.advance(60)
     confirmed = await desk.confirm(token)
     assert confirmed.status_code == 200
@@ -43,8 +43,8 @@ async def test_a_token_is_shown_confirmed_and_ended(service: RunningService, des
     assert confirmed.json()["confirmedAt"] == "2026-11-20T12:01:00Z"
     assert confirmed.json()["confirmedById"] == str(service.caller(service.write_key).key_id)
     assert await desk.linked() == ["telegram @venue"]
-    shown = (await desk.ask(routes.INSPECT, token=token)).json()
-    assert shown == confirmed.json() | {"organizations": []}
+    output = (await desk.ask(routes.INSPECT, token=token)).json()
+    assert output == confirmed.json() | {"organizations": []}
     service.clock.advance(60)
     ended = await desk.ask(routes.DISCONNECT, token=token)
     assert ended.json() == confirmed.json() | {
@@ -52,8 +52,8 @@ async def test_a_token_is_shown_confirmed_and_ended(service: RunningService, des
         "disconnectedAt": "2026-11-20T12:02:00Z",
     }
     assert await desk.linked() == []
-    shown = (await desk.ask(routes.INSPECT, token=token)).json()
-    assert shown == ended.json() | {"organizations": []}
+    output = (await desk.ask(routes.INSPECT, token=token)).json()
+    assert output == ended.json() | {"organizations": []}
 
 
 async def test_the_same_again_gets_the_same_reply(service: RunningService, desk: Desk) -> None:
@@ -78,8 +78,8 @@ async def test_a_token_waits_for_a_day(service: RunningService, desk: Desk) -> N
     assert (await desk.ask(routes.INSPECT, token=token)).json()["state"] == "waiting"
     assert (await desk.confirm(in_time)).status_code == 200
     service.clock.advance(1)
-    shown = (await desk.ask(routes.INSPECT, token=token)).json()
-    assert (shown["state"], shown["organizations"]) == ("expired", [])
+    view = (await desk.ask(routes.INSPECT, token=token)).json()
+    assert (view["state"], view["organizations"]) == ("expired", [])
     assert refused(await desk.confirm(token)) == (409, "token_expired")
     assert refused(await desk.ask(routes.DISCONNECT, token=token)) == (409, "token_expired")
     assert await desk.linked() == ["chat"]

@@ -31,8 +31,8 @@ async def test_people_link_by_their_role(
     person = make_person(service, role=role, locations=locations)
     browser = await browser_of(service)
     token = desk.token()
-    shown = (await desk.ask(routes.INSPECT, browser, token=token)).json()
-    assert [each["id"] for each in shown["organizations"]] == ([HOME] if may else [])
+    output = (await desk.ask(routes.INSPECT, browser, token=token)).json()
+    assert [each["id"] for each in output["organizations"]] == ([HOME] if may else [])
     ended = await desk.ask(routes.DISCONNECT, browser, token=desk.token())
     reply = await desk.confirm(token, HOME, browser)
     if may:
@@ -55,8 +55,8 @@ async def test_keys_link_by_their_grant(
 ) -> None:
     key = service.make_key(can_write=can_write, locations=locations)
     token = desk.token()
-    shown = (await desk.ask(routes.INSPECT, key, token=token)).json()
-    assert [each["id"] for each in shown["organizations"]] == ([] if refusal else [HOME])
+    view = (await desk.ask(routes.INSPECT, key, token=token)).json()
+    assert [each["id"] for each in view["organizations"]] == ([] if refusal else [HOME])
     reply = await desk.confirm(token, HOME, key)
     ended = await desk.ask(routes.DISCONNECT, key, token=token)
     if refusal:
@@ -70,8 +70,8 @@ async def test_who_sees_a_link_may_still_not_end_it(service: RunningService, des
     assert (await desk.confirm(token)).status_code == 200
     make_person(service, role="viewer")
     browser = await browser_of(service)
-    shown = await desk.ask(routes.INSPECT, browser, token=token)
-    assert (shown.json()["state"], shown.json()["organizations"]) == ("confirmed", [])
+    visible = await desk.ask(routes.INSPECT, browser, token=token)
+    assert (visible.json()["state"], visible.json()["organizations"]) == ("confirmed", [])
     reply = await desk.ask(routes.DISCONNECT, browser, token=token)
     assert refused(reply) == (403, "manager_required")
     bound = service.make_key(locations=["loc-0001"])

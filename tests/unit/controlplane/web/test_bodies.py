@@ -141,21 +141,21 @@ names = st.sampled_from(
 
 @given(st.binary(max_size=200))
 def test_bytes_are_an_object_or_a_refusal(body: bytes) -> None:
-    found = outcome_of(lambda: parse_json(body))
-    assert isinstance(found, dict) or found.status == 400
+    result = outcome_of(lambda: parse_json(body))
+    assert isinstance(result, dict) or result.status == 400
 
 
 @given(st.dictionaries(names, json_values))
 def test_any_body_is_a_model_or_a_bounded_refusal(body: dict[str, Any]) -> None:
     content = json.dumps(body).encode()
     for model in (SubmitResultRequest, ChallengeRequest):
-        found = outcome_of(lambda model=model: parse_body(model, content))
-        if not isinstance(found, Refusal):
-            assert isinstance(found, model)
+        match = outcome_of(lambda model=model: parse_body(model, content))
+        if not isinstance(match, Refusal):
+            assert isinstance(match, model)
             continue
-        assert found.status == 400
-        assert len(found.errors or {}) <= ERRORS_MAX
-        assert all(len(name) <= 256 for name in found.errors or {})
+        assert match.status == 400
+        assert len(match.errors or {}) <= ERRORS_MAX
+        assert all(len(name) <= 256 for name in match.errors or {})
 
 
 @given(json_values)

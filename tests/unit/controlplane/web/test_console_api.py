@@ -147,16 +147,16 @@ async def test_what_another_organization_asks_of_its_own_device_does_not_show(
 async def test_the_summary_counts_what_the_filters_find(service: RunningService) -> None:
     made = await venue(service)
     await made["well"].asked_for()
-    found = await ask(service, "summary")
-    for state, count in found["states"].items():
+    result = await ask(service, "summary")
+    for state, count in result["states"].items():
         expected = await listed(service, **({} if state == "all" else {"state": state}))
         assert len(expected) == count, state
-    assert found["states"]["working"] == 1
-    assert {(each["value"], each["count"]) for each in found["versions"]} == {
+    assert result["states"]["working"] == 1
+    assert {(each["value"], each["count"]) for each in result["versions"]} == {
         ("0.1.0", 3),
         ("0.2.0", 1),
     }
-    assert [each["name"] for each in found["reports"]] == ["broken"]
+    assert [each["name"] for each in result["reports"]] == ["broken"]
 
 
 async def test_a_row_has_its_times_reports_and_requests(service: RunningService) -> None:
@@ -205,9 +205,9 @@ async def test_only_what_the_key_may_see(service: RunningService) -> None:
     second = service.make_key(can_write=False, locations=["loc-0002"])
     assert await listed(service, second) == ["gone", "broken"]
     assert await listed(service, second, location="loc-0001") == []
-    found = await ask(service, "summary", second)
-    assert found["states"]["all"] == 2
-    assert found["canWrite"] is False
+    match = await ask(service, "summary", second)
+    assert match["states"]["all"] == 2
+    assert match["canWrite"] is False
     foreign = service.make_key(organization_id="org-0002")
     assert await listed(service, foreign) == []
     assert (await ask(service, "summary", foreign))["reports"] == []
@@ -262,12 +262,12 @@ async def test_a_device_has_a_line_for_each_report(service: RunningService) -> N
     request_id = await device.asked_for()
     await device.submit(BROKEN, requestId=request_id)
     await device.submit(json.loads(encode(hostile_network())))
-    found = await ask(service, "device", instanceId=device.instance_id)
-    assert {line["reportId"] for line in found["lines"]} == {
-        each["reportId"] for each in found["detail"]["reports"]
+    value = await ask(service, "device", instanceId=device.instance_id)
+    assert {line["reportId"] for line in value["lines"]} == {
+        each["reportId"] for each in value["detail"]["reports"]
     }
-    (request,) = found["detail"]["requests"]
-    assert found["requesters"] == {request["requestedById"]: "test"}
+    (request,) = value["detail"]["requests"]
+    assert value["requesters"] == {request["requestedById"]: "test"}
     elsewhere = service.make_key(locations=["loc-0002"])
     body = json.dumps({"instanceId": device.instance_id})
     reply = await service.post("/console/api/device", body, api_key=elsewhere)
@@ -309,10 +309,10 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def console(service: RunningService) -> AsyncIterator[tuple[Console, SimulatedDevice]]:
     device = await enrolled(service, "till")
-    shown = service.database.read(lambda session: session.scalars(select(Device.position)).all())
+    output = service.database.read(lambda session: session.scalars(select(Device.position)).all())
     caller = service.caller(service.write_key)
     feeds = service.core.console_feeds
-    with feeds.open(caller.organization_id, caller.key_id, shown) as stream:
+    with feeds.open(caller.organization_id, caller.key_id, output) as stream:
         events = ChangesEndpoint(service.core)._events(stream)
         async with aclosing(events):
             made = Console(events)
@@ -325,8 +325,8 @@ async def test_a_heartbeat_a_request_and_a_report_are_told(
 ) -> None:
     stream, device = console
     service.clock.advance(5)
-    heard = (await device.heartbeat()).json()["lastSeenAt"]
-    await stream.row_where(lastSeenAt=heard)
+    received = (await device.heartbeat()).json()["lastSeenAt"]
+    await stream.row_where(lastSeenAt=received)
     request_id = await device.asked_for()
     await stream.row_where(id=request_id, status="queued")
     await device.acknowledge(request_id, "running")
@@ -415,29 +415,29 @@ async def test_one_look_serves_all_consoles(
     other = await enrolled(service, "other", location="loc-0002")
     counted = Counted(service)
     feeds = ConsoleFeeds(counted)
-    shown = service.database.read(lambda session: session.scalars(select(Device.position)).all())
+    view = service.database.read(lambda session: session.scalars(select(Device.position)).all())
     callers = [
         service.caller(key) for key in (service.write_key, service.make_key(locations=["loc-0002"]))
     ]
     async with asyncio.timeout(TIMEOUT_S):
         with ExitStack() as stack:
             streams = [
-                stack.enter_context(feeds.open(each.organization_id, each.key_id, shown))
+                stack.enter_context(feeds.open(each.organization_id, each.key_id, view))
                 for each in callers * 10
             ]
-            told = [await stream.next(TIMEOUT_S) for stream in streams]
+            outputs = [await stream.next(TIMEOUT_S) for stream in streams]
             assert counted.looks[0] == (2, 0, 2)
             # A key of one place is told of that place.
-            assert {len(rows) for rows, _ in told[0::2]} == {2}
-            assert {len(rows) for rows, _ in told[1::2]} == {1}
-            asked = len(counted.looks)
+            assert {len(rows) for rows, _ in outputs[0::2]} == {2}
+            assert {len(rows) for rows, _ in outputs[1::2]} == {1}
+            query = len(counted.looks)
             service.clock.advance(5)
             await other.heartbeat()
-            feeds.notify(callers[0].organization_id, shown[1:], is_reordered=False)
+            feeds.notify(callers[0].organization_id, view[1:], is_reordered=False)
             for stream in streams:
                 ((row,), _) = await stream.next(TIMEOUT_S)
                 assert json.loads(row)["device"]["instanceId"] == other.instance_id
-            assert len([each for each in counted.looks[asked:] if each[0]]) == 1
+            assert len([each for each in counted.looks[query:] if each[0]]) == 1
         await feeds.finished()
     assert device.instance_id
 

@@ -42,19 +42,19 @@ def in_a_fork(act: Callable[[], Any]) -> Any:
         try:
             os.close(source)
             try:
-                told = json.dumps(act())
+                output = json.dumps(act())
             except StateError as error:
-                told = json.dumps({"StateError": str(error)})
+                output = json.dumps({"StateError": str(error)})
             except Exception:  # noqa: BLE001 - told to the test
-                told = json.dumps(traceback.format_exc())
-            os.write(target, told.encode())
+                output = json.dumps(traceback.format_exc())
+            os.write(target, output.encode())
         finally:
             os._exit(0)
     os.close(target)
     with os.fdopen(source) as answer:
-        told = answer.read()
+        output = answer.read()
     os.waitpid(child, 0)
-    return json.loads(told)
+    return json.loads(output)
 
 
 def everybodys_program(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,8 +87,8 @@ def test_no_right_of_root_is_left(directory: Path, monkeypatch: pytest.MonkeyPat
             "state": os.environ["STATE_DIRECTORY"],
         }
 
-    told = in_a_fork(act)
-    assert told == {
+    message = in_a_fork(act)
+    assert message == {
         "done": True,
         "ids": [[OWNER] * 3, [OWNER] * 3, [OWNER]],
         "left": OWNER,
@@ -115,8 +115,8 @@ def test_a_program_that_the_owner_cannot_read_is_said(
     closed.mkdir(mode=0o700)
     (closed / "os.py").write_text("")
     monkeypatch.setattr(os, "__file__", str(closed / "os.py"))
-    told = in_a_fork(lambda: step_down(directory))
-    assert "who cannot read this program in" in told["StateError"]
+    report = in_a_fork(lambda: step_down(directory))
+    assert "who cannot read this program in" in report["StateError"]
 
 
 @for_root

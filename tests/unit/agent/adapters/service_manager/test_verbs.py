@@ -223,17 +223,17 @@ def test_what_does_not_run_says_what_to_do(
     config = tmp_path / "config.toml"
     if has_config:
         config.touch()
-    said = shown(state, None, config)
-    assert ("→" in said) is (advice is not None)
-    assert (advice or "") in " ".join(said.split())
+    message = shown(state, None, config)
+    assert ("→" in message) is (advice is not None)
+    assert (advice or "") in " ".join(message.split())
 
 
 @given(st.text(max_size=400), st.sampled_from([None, LastExit("oom-kill"), LastExit("x" * 90)]))
 def test_whatever_the_manager_passes_on_is_plain_and_fits_80_columns(
     detail: str, last: LastExit | None
 ) -> None:
-    said = shown(ServiceState(True, True, "running", 7, f"idle\x1b[2J\x07; {detail}", 3), last)
-    lines = said.splitlines()
+    output = shown(ServiceState(True, True, "running", 7, f"idle\x1b[2J\x07; {detail}", 3), last)
+    lines = output.splitlines()
     assert all(line.isprintable() for line in lines)
     assert max(map(len, lines)) <= 80
 
@@ -258,12 +258,12 @@ def shown(state: ServiceState, last: LastExit | None, config: Path = Path("/x"))
 def test_the_last_exit_in_words(tmp_path: Path, line: bytes, words: str) -> None:
     assert read_last_exit(tmp_path) is None
     (tmp_path / NAME).write_bytes(line)
-    found = read_last_exit(tmp_path)
-    assert found is not None
-    assert found.describe() == words
+    result = read_last_exit(tmp_path)
+    assert result is not None
+    assert result.describe() == words
 
 
 @given(st.binary(max_size=300))
 def test_any_last_exit_is_plain_or_none(line: bytes) -> None:
-    found = parse_last_exit(line)
-    assert found is None or found.describe().isprintable()
+    match = parse_last_exit(line)
+    assert match is None or match.describe().isprintable()

@@ -274,19 +274,19 @@ def test_the_manager_has_its_answer_before_the_daemon_is_imported() -> None:
 
 @pytest.mark.parametrize("control", [CONTROL_STOP, CONTROL_SHUTDOWN])
 def test_a_stop_reaches_the_daemon_once(control: int) -> None:
-    scm, asked = FakeScm(), threading.Semaphore(0)
+    scm, request = FakeScm(), threading.Semaphore(0)
 
     def daemon(on_ready: Callable[[], None]) -> int:
         on_ready()
         scm.control(CONTROL_INTERROGATE)
         scm.control(control)
         scm.control(control)
-        assert asked.acquire(timeout=60)
+        assert request.acquire(timeout=60)
         on_ready()  # after a reload: no reason to say that it runs
         return 0
 
-    assert Host(scm, daemon, request_stop=asked.release).run() == 0
-    assert not asked.acquire(blocking=False)
+    assert Host(scm, daemon, request_stop=request.release).run() == 0
+    assert not request.acquire(blocking=False)
     assert [status for status, _ in scm.told] == [
         Status.START_PENDING, Status.RUNNING, Status.RUNNING, Status.STOP_PENDING, Status.STOPPED,
     ]  # fmt: skip

@@ -96,9 +96,9 @@ def test_only_the_directorys_owner_is_trusted(place: Path, directory: int, file:
     place.write_text("")
     os.chown(place, file, file)
     os.chown(place.parent, directory, directory)
-    for look in (lambda: read_safely(place, 9), lambda: require_own(place)):
+    for poll in (lambda: read_safely(place, 9), lambda: require_own(place)):
         with pytest.raises(UnsafeFile, match=r"belongs to .*: remove it, or `chown"):
-            look()
+            poll()
 
 
 def test_what_is_opened_by_name_is_looked_at_before(place: Path, outside: Path) -> None:

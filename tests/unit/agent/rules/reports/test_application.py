@@ -34,7 +34,7 @@ def test_any_facts_become_a_payload(
 
 
 def test_facts_stand_in_the_payload_as_they_were_told() -> None:
-    found = replace(
+    result = replace(
         CLEAN,
         fields=(facts.Field("os.name", "file", "available", "Debian"),),
         interfaces=(facts.InterfaceFields("eth0", (facts.Field("mtu", "s", "available", 1500),)),),
@@ -42,7 +42,7 @@ def test_facts_stand_in_the_payload_as_they_were_told() -> None:
         browser_fields=(ONLINE,),
     )
 
-    payload = application_report(found, (VERSION,), CONTEXT)
+    payload = application_report(result, (VERSION,), CONTEXT)
 
     assert payload.completeness == "complete"
     assert [f.key for f in payload.snapshot.fields] == ["os.name", "agent.version"]
@@ -72,9 +72,9 @@ def test_facts_stand_in_the_payload_as_they_were_told() -> None:
     ],
 )
 def test_a_value_is_written_within_the_contract(value: Any, written: Any) -> None:
-    found = replace(CLEAN, fields=(facts.Field("k", "s", "available", value),))
+    match = replace(CLEAN, fields=(facts.Field("k", "s", "available", value),))
 
-    field = application_report(found, (), CONTEXT).snapshot.fields[0]
+    field = application_report(match, (), CONTEXT).snapshot.fields[0]
 
     assert field.value == written
     assert type(field.value) is type(written)

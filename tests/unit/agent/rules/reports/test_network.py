@@ -62,7 +62,7 @@ def test_any_facts_become_a_payload(found: facts.NetworkFacts) -> None:
 
 
 def test_facts_stand_in_the_payload_as_they_were_told() -> None:
-    found = replace(
+    result = replace(
         CLEAN,
         endpoints=(replace(endpoint(), discovered_by=("mdns", "scan"), model="M"),),
         printers=(printer(1),),
@@ -82,7 +82,7 @@ def test_facts_stand_in_the_payload_as_they_were_told() -> None:
         ),
     )
 
-    payload = network_report(found, JOB, CONTEXT)
+    payload = network_report(result, JOB, CONTEXT)
 
     assert payload.completeness == "complete"
     assert payload.identity.location_id == "unenrolled"
@@ -111,8 +111,8 @@ def test_endpoints_beyond_the_contract_are_counted(found: int, kept: int, omitte
     assert len(payload.endpoints) == kept
     assert payload.endpoints_omitted == omitted
     assert payload.completeness == ("limited" if omitted else "complete")
-    said = [line for line in payload.limitations if line.startswith(f"{omitted} endpoints")]
-    assert bool(said) == bool(omitted)
+    texts = [line for line in payload.limitations if line.startswith(f"{omitted} endpoints")]
+    assert bool(texts) == bool(omitted)
 
 
 @pytest.mark.parametrize("port", [-1, 0, 65536, 2**60])
@@ -143,13 +143,13 @@ def test_printers_that_were_not_asked_for_are_null() -> None:
 
 
 def test_too_many_lines_end_in_their_number() -> None:
-    found = replace(
+    match = replace(
         CLEAN,
         failures=tuple(facts.Failure("step", str(n)) for n in range(200)),
         limitations=tuple(f"line {n}" for n in range(200)),
     )
 
-    payload = network_report(found, JOB, CONTEXT)
+    payload = network_report(match, JOB, CONTEXT)
 
     assert len(payload.failures) == len(payload.limitations) == 128
     assert payload.failures[-1].reason == "73 more failures are not listed"
@@ -186,9 +186,9 @@ def test_how_complete_a_report_is(found: facts.NetworkFacts, judged: str) -> Non
 
 
 def test_how_a_source_ended_stands_in_both_places() -> None:
-    found = replace(CLEAN, mdns_source=UNABLE, scan_source=facts.SourceState("failed"))
+    value = replace(CLEAN, mdns_source=UNABLE, scan_source=facts.SourceState("failed"))
 
-    payload = network_report(found, JOB, CONTEXT)
+    payload = network_report(value, JOB, CONTEXT)
 
     assert payload.discovery is not None
     assert payload.network_map is not None
@@ -219,8 +219,8 @@ def test_a_discovery_that_could_not_be_tried_at_all_is_null() -> None:
 
 
 def test_a_source_that_broke_is_among_the_failures_once() -> None:
-    told = facts.Failure("scan", "told by the step itself")
-    found = replace(CLEAN, mdns_source=BROKE, scan_source=BROKE, failures=(told,))
+    output = facts.Failure("scan", "told by the step itself")
+    found = replace(CLEAN, mdns_source=BROKE, scan_source=BROKE, failures=(output,))
 
     payload = network_report(found, JOB, CONTEXT)
 

@@ -332,10 +332,10 @@ async def test_after_a_sleep_the_next_try_comes_at_once(home: Harness) -> None:
     service = Service(home, *[DOWN] * 20)
     calling = asyncio.create_task(home.breaker.call("heartbeat", service.ask))
     await home.clock.is_at_limit.wait()
-    asked = len(service.asked_at)
+    request = len(service.asked_at)
 
     home.breaker.retry_now()
-    await until(lambda: len(service.asked_at) > asked)
+    await until(lambda: len(service.asked_at) > request)
 
     assert service.asked_at[-1] <= 100
     calling.cancel()
@@ -441,14 +441,14 @@ async def test_waits_for_contact_are_as_long_as_a_large_fleet_needs(home: Harnes
 
 async def test_a_heartbeat_leaves_the_tries_to_others_and_follows_them(home: Harness) -> None:
     home.breaker.note_reconnect_over(40)
-    beats, asked = Service(home, DOWN), Service(home, *[DOWN] * 2)
+    beats, query = Service(home, DOWN), Service(home, *[DOWN] * 2)
 
     await asyncio.gather(
-        home.breaker.call("heartbeat", beats.ask), home.breaker.call("current", asked.ask)
+        home.breaker.call("heartbeat", beats.ask), home.breaker.call("current", query.ask)
     )
 
     assert len(beats.asked_at) == 2
-    assert 0 < beats.asked_at[-1] - asked.asked_at[-1] <= 40
+    assert 0 < beats.asked_at[-1] - query.asked_at[-1] <= 40
 
 
 async def test_a_heartbeat_tries_by_itself_where_nobody_else_does(home: Harness) -> None:

@@ -23,8 +23,8 @@ NOW = Deadline.after(3600)
 
 
 def test_mountinfo_keeps_what_holds_data_once() -> None:
-    found = mounts.data_mounts(mounts.parse_mountinfo(decode(fixture("linux/mountinfo.txt"))))
-    assert {mount.path: (mount.file_system, mount.read_only, mount.remote) for mount in found} == {
+    result = mounts.data_mounts(mounts.parse_mountinfo(decode(fixture("linux/mountinfo.txt"))))
+    assert {mount.path: (mount.file_system, mount.read_only, mount.remote) for mount in result} == {
         "/": ("ext4", False, False),
         "/boot/efi": ("vfat", True, False),
         "/media/anna/USB STICK": ("vfat", False, False),
@@ -113,12 +113,12 @@ def test_drives(tmp_path: Path) -> None:
     )
     objects = parse_objects(fixture("linux/udisks.json"))
     reading = drives.read_drives(NOW, root, lambda _: objects)
-    told = values(reading.fields)
-    assert told["disk.drives"] == ("mmcblk0", "sda")
-    assert told["disk.drive.sda.health"] == "failing"
-    assert told["disk.drive.sda.sizeBytes"] == 120034123776
-    assert told["disk.drive.sda.rotational"] is False
-    assert told["disk.drive.mmcblk0.lifeUsedFraction"] == 0.9
+    output = values(reading.fields)
+    assert output["disk.drives"] == ("mmcblk0", "sda")
+    assert output["disk.drive.sda.health"] == "failing"
+    assert output["disk.drive.sda.sizeBytes"] == 120034123776
+    assert output["disk.drive.sda.rotational"] is False
+    assert output["disk.drive.mmcblk0.lifeUsedFraction"] == 0.9
     assert "LINUXSERIAL2" not in repr(reading)
     assert "50026B76" not in repr(reading)
 

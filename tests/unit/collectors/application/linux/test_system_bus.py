@@ -112,8 +112,8 @@ def test_bluetooth() -> None:
 @given(st.dictionaries(st.sampled_from(["Paired", "Name", "Icon", "RSSI", "Address"]), json_values))
 def test_bluetooth_takes_any_properties(properties: Properties) -> None:
     device = {**properties, "Paired": True}
-    (found,) = bluetooth.parse_bluez({"/d": {"org.bluez.Device1": device}})
-    assert found.is_personal or isinstance(properties["Icon"], str)
+    (result,) = bluetooth.parse_bluez({"/d": {"org.bluez.Device1": device}})
+    assert result.is_personal or isinstance(properties["Icon"], str)
 
 
 def test_network_manager() -> None:

@@ -37,7 +37,7 @@ def interfaces(dumps: dict[str, list[Message]]) -> dict[str, LocalInterface]:
     joined = assemble(
         [link for link in links if link],
         [address for address in addresses if address],
-        [route for found in routes for route in found],
+        [route for result in routes for route in result],
     )
     return {local.interface.name: local for local in joined}
 
@@ -52,26 +52,26 @@ def test_interfaces_have_addresses_and_macs(dumps: dict[str, list[Message]]) -> 
 
 
 def test_default_routes_are_told_apart_by_metric(dumps: dict[str, list[Message]]) -> None:
-    found = interfaces(dumps)
-    assert found["eth0"].interface.gateways == (
+    match = interfaces(dumps)
+    assert match["eth0"].interface.gateways == (
         "192.168.1.254",  # metric 50
         "192.168.1.1",  # 100
         "192.168.1.3",  # 300, one hop of a multipath route
         "fe80::1",  # 1024
     )
-    assert found["eth0"].metric == 50
-    assert found["tun0"].interface.gateways == ("10.8.0.1",)
-    assert list(found) == ["eth0", "tun0", "lo"]
+    assert match["eth0"].metric == 50
+    assert match["tun0"].interface.gateways == ("10.8.0.1",)
+    assert list(match) == ["eth0", "tun0", "lo"]
 
 
 def test_links_tell_how_they_can_be_scanned(dumps: dict[str, list[Message]]) -> None:
-    found = interfaces(dumps)
-    assert found["eth0"].has_arp
-    assert found["tun0"].is_point_to_point
-    assert not found["tun0"].has_arp
-    assert found["lo"].is_loopback
+    value = interfaces(dumps)
+    assert value["eth0"].has_arp
+    assert value["tun0"].is_point_to_point
+    assert not value["tun0"].has_arp
+    assert value["lo"].is_loopback
     # The peer's address of a point-to-point link is not ours.
-    assert [a.address for a in found["tun0"].interface.addresses] == ["10.8.0.2"]
+    assert [a.address for a in value["tun0"].interface.addresses] == ["10.8.0.2"]
 
 
 def test_neighbours_have_a_mac_only_while_it_holds(dumps: dict[str, list[Message]]) -> None:

@@ -55,12 +55,12 @@ GATEWAYS = (
 
 
 def test_gateways_find_their_interface_by_its_addresses() -> None:
-    found = assemble(WINDOWS, STATS, GATEWAYS)
-    assert [(each.interface.name, each.interface.gateways) for each in found[:2]] == [
+    result = assemble(WINDOWS, STATS, GATEWAYS)
+    assert [(each.interface.name, each.interface.gateways) for each in result[:2]] == [
         ("Ethernet", ("10.0.0.1",)),
         ("WLAN", ("192.168.1.1",)),
     ]
-    assert [each.metric for each in found] == [0, 1, None, None]
+    assert [each.metric for each in result] == [0, 1, None, None]
 
 
 def test_addresses_lose_their_scope_and_get_prefix_lengths() -> None:

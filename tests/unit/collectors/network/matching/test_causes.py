@@ -84,8 +84,8 @@ class Venue:
         machine = find_machine_symptoms(
             LocalNetwork(self.local), [self.printer], observed, self.unicast_only
         )
-        (told,) = match([self.printer], observed, machine).printers
-        return "; ".join((told.reason or "", *machine_causes(machine)))
+        (message,) = match([self.printer], observed, machine).printers
+        return "; ".join((message.reason or "", *machine_causes(machine)))
 
 
 def announced(address: str = AT, name: str = "Kitchen") -> MdnsService:
@@ -223,9 +223,9 @@ SEEN_ONLY = {"port-closed": "refuses connections on port", "unplugged": "no USB 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.code)
 def test_a_cause_is_told_and_is_gone_after_its_cure(cause: Cause):
     ill, cured = (each.reason() for each in ROWS[cause.code])
-    told = _told(cause)
-    assert told(ill), ill
-    assert not told(cured), cured
+    output = _told(cause)
+    assert output(ill), ill
+    assert not output(cured), cured
 
 
 def test_every_row_has_its_scene_and_a_code_of_its_own():

@@ -82,9 +82,9 @@ def test_a_stranger_at_the_old_address_is_said_and_never_reachable():
     known = with_learned([KITCHEN], match([KITCHEN], FIRST).learned)
     matches = match(known, stranger)
     (kitchen,) = matches.printers
-    (found,) = matches.strangers
+    (result,) = matches.strangers
     assert matches.learned == ()
-    assert (found.id, found.mac_address) == (KITCHEN.id, STRANGER_MAC)
+    assert (result.id, result.mac_address) == (KITCHEN.id, STRANGER_MAC)
     assert kitchen.status == "unknown"
     assert kitchen.matched_endpoint is None
     assert f"another device answers there: MAC {STRANGER_MAC}" in (kitchen.reason or "")
@@ -115,8 +115,8 @@ def test_what_replaced_the_printer_of_two_queues_is_found_by_both():
         return correlate(scanned=[host], services=[service], scanned_networks=LAN)
 
     known = with_learned([KITCHEN, named], match([KITCHEN, named], venue(KITCHEN_MAC)).learned)
-    found = match(known, venue(STRANGER_MAC)).strangers
-    assert [(each.id, each.mac_address) for each in found] == [
+    value = match(known, venue(STRANGER_MAC)).strangers
+    assert [(each.id, each.mac_address) for each in value] == [
         (KITCHEN.id, STRANGER_MAC),
         (named.id, STRANGER_MAC),
     ]
@@ -150,9 +150,9 @@ UUID = "d4d1e202-baff-3fff-46ff-3ab6db000001"
 
 
 def test_where_no_mac_is_seen_serial_number_and_uuid_do():
-    told = answer("192.168.1.50", "X3B7001", UUID)
-    first = seen(("192.168.1.50", None), evidence=(told,))
-    moved = replace(told, address="192.168.1.77")
+    output = answer("192.168.1.50", "X3B7001", UUID)
+    first = seen(("192.168.1.50", None), evidence=(output,))
+    moved = replace(output, address="192.168.1.77")
     (kitchen,) = second(first, seen(("192.168.1.77", None), evidence=(moved,)), KITCHEN)
     assert "Moved to 192.168.1.77:9100 (same UUID)" in (kitchen.reason or "")
 
@@ -161,9 +161,9 @@ def test_where_no_mac_is_seen_serial_number_and_uuid_do():
     ("serial", "uuid", "by"), [("X3B7001", None, "serial number"), ("", UUID, "UUID")]
 )
 def test_one_of_them_may_be_anothers_too(serial: str, uuid: str | None, by: str):
-    told = answer("192.168.1.50", serial, uuid)
-    first = seen(("192.168.1.50", None), evidence=(told,))
-    moved = replace(told, address="192.168.1.77")
+    message = answer("192.168.1.50", serial, uuid)
+    first = seen(("192.168.1.50", None), evidence=(message,))
+    moved = replace(message, address="192.168.1.77")
     (kitchen,) = second(first, seen(("192.168.1.77", None), evidence=(moved,)), KITCHEN)
     assert kitchen.matched_endpoint is None
     assert f"a device with its {by} was seen at 192.168.1.77: it may be the same printer" in (
@@ -172,12 +172,12 @@ def test_one_of_them_may_be_anothers_too(serial: str, uuid: str | None, by: str)
 
 
 def test_a_printer_that_went_from_cable_to_wifi_is_the_same():
-    told = answer("192.168.1.50", "X3B7001", "d4d1e202-baff-3fff-46ff-3ab6db000001")
-    first = seen(("192.168.1.50", KITCHEN_MAC), evidence=(told,))
-    wifi = seen(("192.168.1.77", BAR_MAC), evidence=(replace(told, address="192.168.1.77"),))
+    report = answer("192.168.1.50", "X3B7001", "d4d1e202-baff-3fff-46ff-3ab6db000001")
+    first = seen(("192.168.1.50", KITCHEN_MAC), evidence=(report,))
+    wifi = seen(("192.168.1.77", BAR_MAC), evidence=(replace(report, address="192.168.1.77"),))
     (kitchen,) = second(first, wifi, KITCHEN)
     assert "Moved to 192.168.1.77:9100 (same UUID)" in (kitchen.reason or "")
-    (kitchen,) = second(first, seen(("192.168.1.50", BAR_MAC), evidence=(told,)), KITCHEN)
+    (kitchen,) = second(first, seen(("192.168.1.50", BAR_MAC), evidence=(report,)), KITCHEN)
     assert kitchen.status == "reachable"
 
 

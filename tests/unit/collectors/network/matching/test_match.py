@@ -71,8 +71,8 @@ def opened(address: str, *ports: int) -> list[ScannedHost]:
 
 
 def judged(printer: KnownPrinter, observed: Observations) -> Printer:
-    (told,) = match([printer], observed).printers
-    return told
+    (output,) = match([printer], observed).printers
+    return output
 
 
 def test_by_uuid_before_the_address():
@@ -81,9 +81,9 @@ def test_by_uuid_before_the_address():
         services=[announced(uuid=UUID)],
         scanned_networks=LAN,
     )
-    told = judged(replace(QUEUE, uuid=UUID), observed)
-    assert (told.status, told.matched_endpoint) == ("reachable", "192.168.1.50:631")
-    assert told.reason == "Reachable on port 631, matched by UUID"
+    message = judged(replace(QUEUE, uuid=UUID), observed)
+    assert (message.status, message.matched_endpoint) == ("reachable", "192.168.1.50:631")
+    assert message.reason == "Reachable on port 631, matched by UUID"
 
 
 def test_uuids_from_ipp_count_like_those_from_txt():
@@ -92,8 +92,8 @@ def test_uuids_from_ipp_count_like_those_from_txt():
         evidence=[Evidence("192.168.1.61", 631, uuid=UUID)],
         scanned_networks=LAN,
     )
-    told = judged(replace(NAMED, uuid=UUID), observed)
-    assert (told.matched_endpoint, told.address) == ("192.168.1.61:631", "192.168.1.61:631")
+    report = judged(replace(NAMED, uuid=UUID), observed)
+    assert (report.matched_endpoint, report.address) == ("192.168.1.61:631", "192.168.1.61:631")
 
 
 @pytest.mark.parametrize(
@@ -514,10 +514,10 @@ def test_hearsay_with_the_uuid_of_a_device_is_no_evidence():
     lie = replace(announced("192.168.1.70", port=80, uuid=UUID, name="X"), is_hearsay=True)
     own = announced("192.168.1.50", uuid=UUID)
     contacts = [*opened("192.168.1.70", 80), *opened("192.168.1.50", 631)]
-    asked = [Evidence("192.168.1.50", 631, uuid=UUID)]
+    requests = [Evidence("192.168.1.50", 631, uuid=UUID)]
     printer = replace(NAMED, uuid=UUID)
     for observed in (
         correlate(services=[lie, own], scanned=contacts),
-        correlate(services=[lie], scanned=contacts, evidence=asked),
+        correlate(services=[lie], scanned=contacts, evidence=requests),
     ):
         assert judged(printer, observed).matched_endpoint == "192.168.1.50:631"

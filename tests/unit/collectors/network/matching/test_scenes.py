@@ -70,8 +70,8 @@ def judged(
 
 
 def plugged(queue: KnownPrinter, *devices: UsbPrinter) -> Printer:
-    (told,) = judged(*with_usb([queue], devices)[:1])
-    return told
+    (output,) = judged(*with_usb([queue], devices)[:1])
+    return output
 
 
 # ------------------------------------------------------------------ USB
@@ -88,8 +88,8 @@ STAR = UsbPrinter(
 
 @pytest.mark.parametrize("model", [None, "Local Raw Printer", "Star TSP100 Cutter", "Bar till"])
 def test_a_usb_queue_is_known_by_the_model_in_its_uri_whatever_its_driver_says(model: str | None):
-    told = plugged(queue("usb://Star/TSP143%20(STR_T-001)", model=model), STAR)
-    assert told.status == "reachable"
+    message = plugged(queue("usb://Star/TSP143%20(STR_T-001)", model=model), STAR)
+    assert message.status == "reachable"
     without_id = replace(STAR, device_id="", model="TSP143 (STR_T-001)")
     assert plugged(queue("usb://Star/TSP143%20(STR_T-001)", model=model), without_id).status == (
         "reachable"
@@ -98,8 +98,10 @@ def test_a_usb_queue_is_known_by_the_model_in_its_uri_whatever_its_driver_says(m
 
 def test_the_serial_number_of_the_device_id_counts():
     device = replace(STAR, device_id="MFG:Star;MDL:mC-Print3;SN:2550121;")
-    told = plugged(queue("usb://Star/mC-Print3?serial=2550121"), device)
-    assert told.reason == ("Plugged in by USB as /dev/usb/lp0, recognised by serial number 2550121")
+    report = plugged(queue("usb://Star/mC-Print3?serial=2550121"), device)
+    assert report.reason == (
+        "Plugged in by USB as /dev/usb/lp0, recognised by serial number 2550121"
+    )
 
 
 @pytest.mark.parametrize("serial", ["00000000", "000001", "0.00", "123456789", "XXXXXX"])
@@ -310,7 +312,7 @@ def test_a_relay_that_announces_the_uuid_of_a_printer_is_not_the_printer(mac: st
 
 
 def test_a_queue_that_its_server_does_not_have_is_missing():
-    asked = (
+    requests = (
         Evidence("192.168.1.5", 631, queue="printers/GONE", is_missing=True),
         Evidence("192.168.1.5", 631, queue="printers/bar", uuid=UUID, state="idle"),
     )
@@ -318,7 +320,7 @@ def test_a_queue_that_its_server_does_not_have_is_missing():
         queue("ipp://192.168.1.5/printers/GONE", "gone"),
         queue("ipp://192.168.1.5/printers/bar", "bar"),
         hosts=(scanned("192.168.1.5", MAC, 631),),
-        evidence=asked,
+        evidence=requests,
     )
     assert (gone.status, bar.status) == ("unreachable", "reachable")
     assert gone.reason == (

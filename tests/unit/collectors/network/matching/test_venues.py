@@ -22,14 +22,14 @@ _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
 @given(venues())
 def test_nothing_is_reachable_or_moved_that_is_another_thing(venue: Venue):
     printers = match(venue.known(), venue.observed()).printers
-    for queue, told in zip(venue.queues, printers, strict=True):
-        shown = _shown(venue, told)
-        if shown is None:
-            assert told.status != "reachable"
+    for queue, message in zip(venue.queues, printers, strict=True):
+        output = _shown(venue, message)
+        if output is None:
+            assert message.status != "reachable"
             continue
         truth = venue.current(queue)
-        if shown.number != truth.number:
-            assert venue.is_beyond_knowledge(queue, shown), (told.reason, queue, truth)
+        if output.number != truth.number:
+            assert venue.is_beyond_knowledge(queue, output), (message.reason, queue, truth)
 
 
 @settings(max_examples=examples(VENUES))
@@ -44,14 +44,14 @@ def test_what_was_learned_tells_apart_what_nothing_else_does(venue: Venue):
     }
     known = list(with_learned(known, tuple(learned.values())))
     printers = match(known, venue.observed()).printers
-    for queue, told in zip(venue.queues, printers, strict=True):
-        shown = _shown(venue, told)
+    for queue, report in zip(venue.queues, printers, strict=True):
+        view = _shown(venue, report)
         truth = venue.current(queue)
-        if shown is None or shown.number == truth.number:
+        if view is None or view.number == truth.number:
             continue
-        assert venue.is_beyond_knowledge(queue, shown), (told.reason, queue, truth)
-        is_learned = told.id in learned and learned[told.id].mac_address is not None
-        assert not (is_learned and venue.could_be_known(queue, shown)), (told.reason, queue)
+        assert venue.is_beyond_knowledge(queue, view), (report.reason, queue, truth)
+        is_learned = report.id in learned and learned[report.id].mac_address is not None
+        assert not (is_learned and venue.could_be_known(queue, view)), (report.reason, queue)
 
 
 @settings(max_examples=examples(200))
@@ -60,10 +60,10 @@ def test_what_another_queue_leads_to_replaces_no_printer(venue: Venue):
     known = with_learned(venue.known(), match(venue.known(), venue.before().observed()).learned)
     matches = match(known, venue.observed())
     addresses = {printer.id: printer.addresses for printer in known}
-    for found in matches.strangers:
+    for result in matches.strangers:
         for told in matches.printers:
-            if split_host_port(told.matched_endpoint or "")[0] == found.address:
-                assert addresses[told.id] == addresses[found.id], (told.reason, found)
+            if split_host_port(told.matched_endpoint or "")[0] == result.address:
+                assert addresses[told.id] == addresses[result.id], (told.reason, result)
 
 
 @settings(max_examples=examples(100))
@@ -100,10 +100,10 @@ def test_nobody_is_pointed_at_what_another_queue_holds(venue: Venue, remembers: 
     for queue, told in zip(venue.queues, printers, strict=True):
         for address in _ADDRESS.findall(_without_denials(told.reason or "")):
             if address in held and address != queue.address:
-                shown = venue.at(address)
-                assert shown is not None
+                visible = venue.at(address)
+                assert visible is not None
                 is_its_own = held[address] == queue.device.number
-                assert is_its_own or venue.is_beyond_knowledge(queue, shown), (told.reason, queue)
+                assert is_its_own or venue.is_beyond_knowledge(queue, visible), (told.reason, queue)
 
 
 @settings(max_examples=examples(100))

@@ -174,8 +174,8 @@ class Venue:
 def _is_twin(one: Device, other: Device) -> bool:
     """Tell whether two have one UUID and one serial number: nobody knows that they are not one
     device, with another MAC on Wi-Fi."""
-    told = (other.told_uuid, other.told_serial)
-    return (one.told_uuid, one.told_serial) == told and None not in told
+    outputs = (other.told_uuid, other.told_serial)
+    return (one.told_uuid, one.told_serial) == outputs and None not in outputs
 
 
 def _scanned(device: Device) -> ScannedHost:

@@ -46,10 +46,10 @@ def tell(*services: MdnsService, link: LinkLayer = LINK, wanted: Wanted | None =
 
 
 def test_what_devices_say_of_themselves_stays_as_it_is() -> None:
-    told = tell(KITCHEN, service("Bar", OTHER, OTHER))
-    assert told.services == (KITCHEN, service("Bar", OTHER, OTHER))
-    assert (told.limitations, told.is_cut) == ((), False)
-    assert told.announcers[HONEST] == "02:00:00:00:00:09"
+    output = tell(KITCHEN, service("Bar", OTHER, OTHER))
+    assert output.services == (KITCHEN, service("Bar", OTHER, OTHER))
+    assert (output.limitations, output.is_cut) == ((), False)
+    assert output.announcers[HONEST] == "02:00:00:00:00:09"
 
 
 @pytest.mark.parametrize(
@@ -61,16 +61,16 @@ def test_what_devices_say_of_themselves_stays_as_it_is() -> None:
     ],
 )
 def test_a_stranger_is_not_believed_against_the_device_itself(lie: MdnsService) -> None:
-    told = tell(lie, KITCHEN)
-    assert told.services == (KITCHEN,)
-    (said,) = told.limitations
-    assert said.startswith(f"192.168.1.66 (MAC {LIAR_MAC}) announced 1 services of others")
+    message = tell(lie, KITCHEN)
+    assert message.services == (KITCHEN,)
+    (text,) = message.limitations
+    assert text.startswith(f"192.168.1.66 (MAC {LIAR_MAC}) announced 1 services of others")
 
 
 def test_the_name_of_another_at_an_address_of_its_own_is_told_beside_it() -> None:
-    told = tell(service("Kitchen", LIAR, LIAR, HONEST), KITCHEN)
-    assert listed(told) == {("Kitchen", LIAR), ("Kitchen", HONEST)}
-    assert [each for each in told.services if HONEST in each.addresses] == [KITCHEN]
+    report = tell(service("Kitchen", LIAR, LIAR, HONEST), KITCHEN)
+    assert listed(report) == {("Kitchen", LIAR), ("Kitchen", HONEST)}
+    assert [each for each in report.services if HONEST in each.addresses] == [KITCHEN]
 
 
 def test_what_nobody_knows_better_is_listed_last_and_as_hearsay() -> None:

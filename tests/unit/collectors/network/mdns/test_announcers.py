@@ -90,17 +90,17 @@ def test_what_is_wanted_is_kept_to_the_last() -> None:
     records.add(HONEST, a_service("Kitchen", HONEST))
     records.add("10.0.9.9", a_service("Bar", "10.0.9.9"))
     records.add("10.0.0.8", a_service("Unknown", "10.0.0.8"))
-    told = heard(records)
-    assert len(told) == 10
-    assert {("Kitchen", (HONEST,), HONEST), ("Bar", ("10.0.9.9",), "10.0.9.9")} <= told
-    assert not any(name == "Unknown" for name, *_ in told)
+    output = heard(records)
+    assert len(output) == 10
+    assert {("Kitchen", (HONEST,), HONEST), ("Bar", ("10.0.9.9",), "10.0.9.9")} <= output
+    assert not any(name == "Unknown" for name, *_ in output)
 
 
 def test_the_wanted_name_opens_no_door_for_more() -> None:
     records = link(limit=200, wanted=Wanted(frozenset({"kitchen"})))
     records.add(HONEST, [r for n in range(150) for r in a_service(f"Queue {n}", HONEST)])
-    told = [PointerRecord(f"_t{n}._tcp.local", f"kitchen._t{n}._tcp.local") for n in range(500)]
-    records.add(LIAR, told)
+    outputs = [PointerRecord(f"_t{n}._tcp.local", f"kitchen._t{n}._tcp.local") for n in range(500)]
+    records.add(LIAR, outputs)
     kept = [each.announcer for each in listed(records)]
     assert len(kept) == 200
     assert kept.count(HONEST) >= 99
@@ -206,9 +206,9 @@ def test_types_and_questions_are_shared() -> None:
     records.add(HONEST, [PointerRecord("_ipp._tcp.local", "Kitchen._ipp._tcp.local")])
     questions = missing(records)
     assert [question.labels[0] for question in questions][:2] == ["L0", "Kitchen"]
-    asked = [question for question, of in questions.items() if records.may_ask(of)]
-    assert sum(q.labels[0].startswith("L") for q in asked) <= QUESTIONS_MAX // 2
-    assert sum(q.labels[0] == "Kitchen" for q in asked) == 2
+    requests = [question for question, of in questions.items() if records.may_ask(of)]
+    assert sum(q.labels[0].startswith("L") for q in requests) <= QUESTIONS_MAX // 2
+    assert sum(q.labels[0] == "Kitchen" for q in requests) == 2
 
 
 def test_what_is_proved_replaces_what_was_heard_from_an_address() -> None:
@@ -233,8 +233,8 @@ def test_what_is_proved_finds_room_among_addresses_that_are_made_up() -> None:
 
 def test_what_a_host_is_asked_for_by_itself_is_bounded() -> None:
     records = link(limit=1000)
-    told = (PointerRecord("_ipp._tcp.local", f"P{n}._ipp._tcp.local") for n in range(500))
-    records.add_proved(HONEST, told)
+    messages = (PointerRecord("_ipp._tcp.local", f"P{n}._ipp._tcp.local") for n in range(500))
+    records.add_proved(HONEST, messages)
     assert len(lacking(records, HONEST)) == LACKING_MAX
 
 
@@ -254,6 +254,6 @@ def test_a_device_that_speaks_both_families_is_one() -> None:
 
 
 def test_a_stranger_with_the_same_claim_is_not_joined() -> None:
-    told = list(twins((HONEST, (HONEST,)), (LIAR, (LIAR, HONEST)), ("fe80::66", ("fe80::66",))))
-    assert (HONEST, (HONEST,)) in told
-    assert len(told) == 3
+    reports = list(twins((HONEST, (HONEST,)), (LIAR, (LIAR, HONEST)), ("fe80::66", ("fe80::66",))))
+    assert (HONEST, (HONEST,)) in reports
+    assert len(reports) == 3

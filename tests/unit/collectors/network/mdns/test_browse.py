@@ -90,8 +90,8 @@ def test_finds_what_is_announced_and_ends_by_itself():
     run = FakeRun()
     with Responder({IPP: [packet]}) as responder:
         findings = browse_loopback(responder, run=run)
-    (found,) = findings.services
-    assert (found.instance, found.addresses, found.port) == ("Kitchen", ("127.0.0.9",), 631)
+    (result,) = findings.services
+    assert (result.instance, result.addresses, result.port) == ("Kitchen", ("127.0.0.9",), 631)
     assert findings.state.state == "succeeded"
     assert (findings.truncated, findings.limitations) == (False, ())
     assert run.steps[0][0] == "mdns"
@@ -190,10 +190,10 @@ def test_what_was_lost_is_asked_for_again():
 
 def test_where_too_much_is_told_the_hosts_are_asked_themselves():
     flood = [service(f"P{n}", "_ipp._tcp", 631, "h", "127.0.0.9") for n in range(40)]
-    asked: list[int] = []
+    requests: list[int] = []
 
     def neighbours() -> list[LinkNeighbour]:
-        asked.append(1)
+        requests.append(1)
         return [
             LinkNeighbour(1, "127.0.0.1", "02:00:00:00:00:01", "stale"),
             LinkNeighbour(1, "127.0.0.2", "02:00:00:00:00:02", "stale"),
@@ -211,7 +211,7 @@ def test_where_too_much_is_told_the_hosts_are_asked_themselves():
             read_neighbours=neighbours,
             schedule=QUICK,
         )
-    assert asked
+    assert requests
     # What is known is not said any more: somebody may have told it in the name of others.
     later = [question for question in responder.questions[1:] if IPP in question]
     assert later
@@ -224,10 +224,10 @@ def test_where_too_much_is_told_the_hosts_are_asked_themselves():
 
 @pytest.mark.parametrize("is_called", [True, False])
 def test_where_nobody_is_heard_hosts_are_asked_only_for_a_printer_called_by_name(is_called: bool):
-    asked: list[int] = []
+    queries: list[int] = []
 
     def neighbours() -> list[LinkNeighbour]:
-        asked.append(1)
+        queries.append(1)
         return []
 
     with Responder({}) as responder:
@@ -241,7 +241,7 @@ def test_where_nobody_is_heard_hosts_are_asked_only_for_a_printer_called_by_name
             read_neighbours=neighbours,
             schedule=QUICK,
         )
-    assert bool(asked) == is_called
+    assert bool(queries) == is_called
     assert findings.unicast_only == ()
 
 

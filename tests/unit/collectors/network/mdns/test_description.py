@@ -105,8 +105,8 @@ def test_names_made_of_numbers() -> None:
     ),
 )
 def test_anything_announced_is_read(kind: str, instance: str, txt: dict[str, str]) -> None:
-    found = service(kind, instance, **txt)
-    role = role_of(found)
+    result = service(kind, instance, **txt)
+    role = role_of(result)
     assert role is None or role in ROLES
-    assert txt_model(found) != ""
-    assert bool(friendly_name(found)) == bool(instance or (txt.get("fn") and "cast" in kind))
+    assert txt_model(result) != ""
+    assert bool(friendly_name(result)) == bool(instance or (txt.get("fn") and "cast" in kind))

@@ -63,9 +63,9 @@ def asked(host: Host, *addresses: str, run: FakeRun | None = None) -> tuple[int,
 
 def test_what_a_host_answers_is_its_own() -> None:
     with Host(response(*KITCHEN)) as host:
-        answered, (found,) = asked(host, "127.0.0.8", HOST)
+        answered, (result,) = asked(host, "127.0.0.8", HOST)
     assert answered == 1
-    assert (found.instance, found.addresses, found.announcer) == ("Kitchen", (HOST,), HOST)
+    assert (result.instance, result.addresses, result.announcer) == ("Kitchen", (HOST,), HOST)
     assert len({question[:2] for question in host.questions}) == len(host.questions)
 
 
@@ -79,15 +79,15 @@ def test_what_did_not_come_along_is_asked_for_once_more() -> None:
 def test_an_answer_with_another_number_is_nobodys() -> None:
     with Host(response(*KITCHEN), number=b"\0\0") as host:
         # One in 65,536 numbers is that one.
-        answered, found = asked(host)
-    assert (answered, found) == (0, [])
+        answered, match = asked(host)
+    assert (answered, match) == (0, [])
 
 
 def test_a_flood_of_answers_is_read_to_its_bound() -> None:
     flood = [service(f"P{n}", "_ipp._tcp", 631, "h", HOST) for n in range(4 * ANSWERS_MAX)]
     with Host(*flood) as host:
-        _, found = asked(host)
-    assert 0 < len(found) <= ANSWERS_MAX
+        _, value = asked(host)
+    assert 0 < len(value) <= ANSWERS_MAX
 
 
 def test_a_cancelled_run_asks_nobody() -> None:

@@ -84,14 +84,14 @@ def test_a_spooler_without_queues_says_not_found():
 
 def test_asks_over_its_socket(tmp_path: Path):
     path = tmp_path / "cups.sock"
-    with spooler(path, http(QUEUES)) as asked:
+    with spooler(path, http(QUEUES)) as request:
         known = read_cups_printers(soon(), {"CUPS_SERVER": str(path)})
     assert [each.id for each in known.printers] == [
         f"cups:{n}" for n in ("bar", "kitchen", "till", "usbq")
     ]
     assert (known.failures, known.limitations) == ((), ())
-    assert asked[0].startswith(b"POST / HTTP/1.1\r\n")
-    assert b"\x40\x02" in asked[0]
+    assert request[0].startswith(b"POST / HTTP/1.1\r\n")
+    assert b"\x40\x02" in request[0]
 
 
 @pytest.mark.parametrize(

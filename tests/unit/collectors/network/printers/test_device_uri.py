@@ -197,8 +197,8 @@ def test_the_queue_of_any_backend_is_listed(scheme: str, rest: str):
 
 def test_transports():
     uris = ("usb://A/B", "bluetooth://001BA9123456", "serial:/dev/ttyS0", "socket://h", "dnssd://x")
-    found = [parse_device_uri(uri).transport for uri in uris]
-    assert found == ["usb", "ble", "serial", "network", "network"]
+    results = [parse_device_uri(uri).transport for uri in uris]
+    assert results == ["usb", "ble", "serial", "network", "network"]
 
 
 schemes = st.sampled_from(
@@ -231,5 +231,5 @@ def test_a_password_is_no_address(uri: str, address: tuple[str, int, str | None]
 @given(st.text(max_size=20))
 def test_no_password_is_told(password: str) -> None:
     for scheme in ("ipp", "socket", "smb", "dnssd", "usb", "foo"):
-        told = repr(parse_device_uri(f"{scheme}://anna:q7Zk{password}@kitchen/q"))
-        assert "q7Zk" not in told
+        output = repr(parse_device_uri(f"{scheme}://anna:q7Zk{password}@kitchen/q"))
+        assert "q7Zk" not in output

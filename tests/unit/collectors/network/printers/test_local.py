@@ -50,19 +50,19 @@ def test_reads_usb_printers_and_nothing_else(tmp_path: Path):
 def test_reads_the_device_id_that_the_kernel_asked_for(tmp_path: Path):
     interface = usb_device(tmp_path, "1-5", manufacturer="Star Micronics", serial="00000000")
     (interface / "ieee1284_id").write_text("MFG:Star;CMD:STAR;MDL:TSP143 (STR_T-001);SN:77;\n")
-    (found,) = read_usb_printers(tmp_path) or ()
-    assert found.models[0] == "Star TSP143 (STR_T-001)"
-    assert found.serials == frozenset()
+    (result,) = read_usb_printers(tmp_path) or ()
+    assert result.models[0] == "Star TSP143 (STR_T-001)"
+    assert result.serials == frozenset()
     (interface / "ieee1284_id").write_text("MFG:Star;MDL:mC-Print3;SN:2550121;\n")
-    (found,) = read_usb_printers(tmp_path) or ()
-    assert found.serials == frozenset({"2550121"})
+    (result,) = read_usb_printers(tmp_path) or ()
+    assert result.serials == frozenset({"2550121"})
 
 
 def test_a_hostile_usb_name_is_cleaned(tmp_path: Path):
     usb_device(tmp_path, "1-3", manufacturer="\x1b[2J", product="P\x00\x07\u202e" * 500)
-    (found,) = read_usb_printers(tmp_path) or ()
-    assert found.maker == "[2J"
-    assert set(found.model) == {"P", " "}
+    (match,) = read_usb_printers(tmp_path) or ()
+    assert match.maker == "[2J"
+    assert set(match.model) == {"P", " "}
 
 
 def test_a_system_without_sysfs_cannot_tell(tmp_path: Path):
@@ -130,11 +130,11 @@ def test_whether_a_serial_port_is_there(tmp_path: Path):
         configured_printer(ConfiguredPrinter("b", "B", "serial", "/dev/ttyS9")),
         configured_printer(ConfiguredPrinter("c", "C", "serial", "COM3")),
     ]
-    found = [SerialPrinter("/dev/ttyS0", "Known"), SerialPrinter("/dev/ttyUSB0", "New", "S1")]
-    told = with_serial(entries, found, lambda path: is_port_present(path, tmp_path))
-    assert [each.present for each in told] == [True, False, None, True]
-    assert told[1].presence_reason == "serial port /dev/ttyS9 does not exist"
-    assert (told[3].id, told[3].serial) == ("serial:/dev/ttyUSB0", "S1")
+    results = [SerialPrinter("/dev/ttyS0", "Known"), SerialPrinter("/dev/ttyUSB0", "New", "S1")]
+    output = with_serial(entries, results, lambda path: is_port_present(path, tmp_path))
+    assert [each.present for each in output] == [True, False, None, True]
+    assert output[1].presence_reason == "serial port /dev/ttyS9 does not exist"
+    assert (output[3].id, output[3].serial) == ("serial:/dev/ttyUSB0", "S1")
 
 
 def test_configured_addresses_in_every_writing():

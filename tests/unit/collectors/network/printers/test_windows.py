@@ -57,9 +57,9 @@ def read(*printers: SpoolerPrinter):
 
 
 def test_a_standard_tcp_port():
-    (found,) = read(SpoolerPrinter("Kitchen", "IP_192.168.1.50", "Brother HL-L2350DW")).printers
-    assert (found.id, found.address) == ("windows:Kitchen", "192.168.1.50:9100")
-    assert (found.host, found.port, found.make_model) == (
+    (result,) = read(SpoolerPrinter("Kitchen", "IP_192.168.1.50", "Brother HL-L2350DW")).printers
+    assert (result.id, result.address) == ("windows:Kitchen", "192.168.1.50:9100")
+    assert (result.host, result.port, result.make_model) == (
         "192.168.1.50",
         9100,
         "Brother HL-L2350DW",
@@ -67,8 +67,8 @@ def test_a_standard_tcp_port():
 
 
 def test_an_lpr_port_goes_to_515_and_its_queue():
-    (found,) = read(SpoolerPrinter("Bar", "bar")).printers
-    assert (found.host, found.port, found.queue) == ("BRN001BA9123456", 515, "lp")
+    (match,) = read(SpoolerPrinter("Bar", "bar")).printers
+    assert (match.host, match.port, match.queue) == ("BRN001BA9123456", 515, "lp")
 
 
 def test_wsd_ports_are_known_by_uuid_and_last_address():
@@ -78,8 +78,8 @@ def test_wsd_ports_are_known_by_uuid_and_last_address():
 
 
 def test_a_port_named_after_its_address_without_a_key():
-    (found,) = read(SpoolerPrinter("X", "192.168.1.77")).printers
-    assert found.address == "192.168.1.77:9100"
+    (value,) = read(SpoolerPrinter("X", "192.168.1.77")).printers
+    assert value.address == "192.168.1.77:9100"
 
 
 def test_local_ports():

@@ -148,8 +148,8 @@ def test_what_a_page_tells_together() -> None:
     assert read_web(OpenPort("10.0.0.9", 80), reply(server=server)) == (
         Evidence("10.0.0.9", 80, make_model="HP Photosmart C309a series", server=server),
     )
-    asked = read_web(OpenPort("10.0.0.9", 80), reply(www_authenticate='Basic realm="Shelly"'))
-    assert asked == (Evidence("10.0.0.9", 80, realm="Shelly"),)
+    request = read_web(OpenPort("10.0.0.9", 80), reply(www_authenticate='Basic realm="Shelly"'))
+    assert request == (Evidence("10.0.0.9", 80, realm="Shelly"),)
     assert read_web(OpenPort("10.0.0.9", 80), reply("<p>nothing")) == ()
 
 

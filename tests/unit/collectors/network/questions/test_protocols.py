@@ -49,19 +49,19 @@ async def device(
     *replies: bytes, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[tuple[OpenPort, list[bytes]]]:
     """Serve one reply a connection, the last one again and again."""
-    asked: list[bytes] = []
+    requests: list[bytes] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            asked.append(await reader.read(65536))
-            writer.write(replies[min(len(asked), len(replies)) - 1])
+            requests.append(await reader.read(65536))
+            writer.write(replies[min(len(requests), len(replies)) - 1])
             await writer.drain()
         finally:
             writer.close()
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=tls)
     async with server:
-        yield OpenPort("127.0.0.1", server.sockets[0].getsockname()[1]), asked
+        yield OpenPort("127.0.0.1", server.sockets[0].getsockname()[1]), requests
 
 
 async def told(ask: Awaitable[tuple[Evidence, ...]]) -> tuple[Evidence, ...]:
@@ -70,27 +70,27 @@ async def told(ask: Awaitable[tuple[Evidence, ...]]) -> tuple[Evidence, ...]:
 
 
 async def test_asks_a_printer_for_its_attributes():
-    async with device(http(PRINTER)) as (port, asked):
-        (found,) = await told(ask_ipp(port))
-    assert (found.uuid, found.make_model) == (UUID, "Brother HL-L2350DW")
-    assert (found.name, found.state, found.state_reasons) == ("Kitchen 4.2 printer", "idle", ())
-    assert asked[0].startswith(b"POST /ipp/print HTTP/1.1\r\n")
-    assert b"Content-Type: application/ipp\r\n" in asked[0]
+    async with device(http(PRINTER)) as (port, query):
+        (result,) = await told(ask_ipp(port))
+    assert (result.uuid, result.make_model) == (UUID, "Brother HL-L2350DW")
+    assert (result.name, result.state, result.state_reasons) == ("Kitchen 4.2 printer", "idle", ())
+    assert query[0].startswith(b"POST /ipp/print HTTP/1.1\r\n")
+    assert b"Content-Type: application/ipp\r\n" in query[0]
 
 
 async def test_asks_every_announced_queue_and_no_strange_path():
-    async with device(http(PRINTER)) as (port, asked):
+    async with device(http(PRINTER)) as (port, question):
         queues = ("printers/bar", "x\r\nHost: evil", "printers/till")
-        found = await told(ask_ipp(OpenPort(port.address, port.port, queues=queues)))
-    assert len(found) == 2
-    paths = [request.split(b" ")[1] for request in asked]
+        match = await told(ask_ipp(OpenPort(port.address, port.port, queues=queues)))
+    assert len(match) == 2
+    paths = [request.split(b" ")[1] for request in question]
     assert paths == [b"/printers/bar", b"/printers/till"]
 
 
 async def test_tries_the_usual_queues_until_one_answers():
     async with device(http(message(status=0x0406)), http(PRINTER)) as (port, asked):
-        (found,) = await told(ask_ipp(port))
-    assert found.uuid == UUID
+        (value,) = await told(ask_ipp(port))
+    assert value.uuid == UUID
     assert [request.split(b" ")[1] for request in asked] == [b"/ipp/print", b"/ipp/printer"]
 
 
@@ -182,17 +182,17 @@ def test_names_with_a_language_and_none_of_a_collections_members():
         item(0x41, "", b"A member"),
         item(0x37, "", b""),
     )
-    said = (
+    texts = (
         item(0x36, "printer-name", b"\x00\x02de\x00\x06K\xc3\xbcche"),
         item(0x35, "printer-make-and-model", b"\x00\x02de\x00\x06HL-L23"),
     )
-    found = parse_attributes("10.0.0.9", 631, message(b"\x04", *members, *said))
+    found = parse_attributes("10.0.0.9", 631, message(b"\x04", *members, *texts))
     assert found == Evidence("10.0.0.9", 631, name="Küche", make_model="HL-L23")
 
 
 def test_a_printer_called_after_its_path_has_no_name():
-    said = (item(0x42, "printer-name", b"ipp/print"),)
-    found = parse_attributes("10.0.0.9", 631, message(b"\x04", *said))
+    messages = (item(0x42, "printer-name", b"ipp/print"),)
+    found = parse_attributes("10.0.0.9", 631, message(b"\x04", *messages))
     assert found == Evidence("10.0.0.9", 631)
 
 

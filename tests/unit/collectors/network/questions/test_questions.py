@@ -78,9 +78,9 @@ def found_all(ports: Sequence[tuple[str, int]], contacted_s: float = 0.0) -> Dis
 def test_of_all_ports_only_the_allowed_are_asked():
     hosts = FakeHosts()
     every_port = found_all([("10.0.0.9", port) for port in range(1, 65536)])
-    found = enrich(every_port, (), soon(), FakeRun(), ask=hosts.ask)
+    result = enrich(every_port, (), soon(), FakeRun(), ask=hosts.ask)
     assert {port for _, port, _ in hosts.asked} == {80, 443, 631, 8008, 8043, 8080}
-    assert len(hosts.asked) == len(found.evidence) == 6
+    assert len(hosts.asked) == len(result.evidence) == 6
 
 
 def test_what_prints_or_pays_is_not_allowed():
@@ -100,17 +100,17 @@ def test_a_host_is_asked_gently_and_printers_first():
 def test_a_host_that_keeps_silent_is_not_asked_on(monkeypatch: pytest.MonkeyPatch):
     for question in tuple(QUESTION_TIME_S):
         monkeypatch.setitem(QUESTION_TIME_S, question, 0.05)
-    asked: list[int] = []
+    requests: list[int] = []
 
     async def silent(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
-        asked.append(port.port)
+        requests.append(port.port)
         await asyncio.Event().wait()
         return ()
 
     run = FakeRun()
-    found = enrich(found_all([("10.0.0.9", port) for port in ALLOWED]), (), soon(), run, ask=silent)
-    assert asked == list(ALLOWED)[:PORTS_AT_ONCE]
-    assert found.evidence == found.limitations == found.failures == ()
+    match = enrich(found_all([("10.0.0.9", port) for port in ALLOWED]), (), soon(), run, ask=silent)
+    assert requests == list(ALLOWED)[:PORTS_AT_ONCE]
+    assert match.evidence == match.limitations == match.failures == ()
     assert run.steps[-1] == ("enrichment", 6, 6)
 
 
@@ -120,8 +120,8 @@ def test_the_deadline_ends_it_and_what_was_not_asked_is_counted():
         return ()
 
     ports = found_all([(f"10.0.0.{number}", 80) for number in range(10)])
-    found = enrich(ports, (), time.monotonic() + 0.1, FakeRun(), ask=slow)
-    assert found.limitations == ("10 ports were not asked what they are: the time was up",)
+    value = enrich(ports, (), time.monotonic() + 0.1, FakeRun(), ask=slow)
+    assert value.limitations == ("10 ports were not asked what they are: the time was up",)
 
 
 def test_a_cancelled_run_ends_at_once():
@@ -206,11 +206,11 @@ def test_a_printer_is_left_alone_for_a_second_after_the_scan(monkeypatch: pytest
 
 def test_a_silent_page_keeps_no_printer_from_being_asked(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(QUESTION_TIME_S, "web", 0.05)
-    asked: list[int] = []
+    queries: list[int] = []
     is_given_up = threading.Event()
 
     async def silent(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
-        asked.append(port.port)
+        queries.append(port.port)
         if question != "ipp":
             try:
                 await asyncio.Event().wait()
@@ -229,7 +229,7 @@ def test_a_silent_page_keeps_no_printer_from_being_asked(monkeypatch: pytest.Mon
     discoveries.complete()
     assert wait([asking], timeout=60).done
     asking.result()
-    assert asked == [80, 631]
+    assert queries == [80, 631]
 
 
 def test_printers_whose_queues_nobody_told_of_count_as_unasked():
@@ -245,10 +245,10 @@ def test_a_printer_is_asked_at_once_over_the_connection_of_the_scan(
     """Nor does it wait for its own pages, which may keep silent: it holds a slot for us."""
     monkeypatch.setitem(QUESTION_TIME_S, "web", 1000.0)
     began, is_asked = threading.Semaphore(0), threading.Event()
-    asked: list[tuple[int, socket.socket | None]] = []
+    request: list[tuple[int, socket.socket | None]] = []
 
     async def ask(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
-        asked.append((port.port, port.connection))
+        request.append((port.port, port.connection))
         began.release()
         if question == "ipp":
             is_asked.set()
@@ -267,7 +267,7 @@ def test_a_printer_is_asked_at_once_over_the_connection_of_the_scan(
         discoveries.complete()
         assert wait([asking], timeout=60).done
         asking.result()
-        assert asked == [(80, None), (8080, None), (631, connection)]
+        assert request == [(80, None), (8080, None), (631, connection)]
         assert connection.fileno() == -1
 
 
@@ -293,8 +293,8 @@ def test_no_connection_stays_open_where_there_is_no_time_to_ask_or_too_much(
     assert began.acquire(timeout=60)
     run.cancelled = True
     assert wait([asking], timeout=60).done
-    said = asking.result().limitations
-    assert said == (
+    text = asking.result().limitations
+    assert text == (
         "1 ports were not asked what they are: too many",
         "3 ports were not asked what they are: the time was up",
     )

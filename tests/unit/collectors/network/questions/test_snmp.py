@@ -66,22 +66,22 @@ def played(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
 
 def test_one_question_tells_bits_state_and_serial_number():
     with played(b"noise", TOLD) as (port, questions):
-        (told,) = ask_snmp([TARGET], "venue", time.monotonic() + 60, FakeRun(), port=port)
-    assert told.state_reasons == ("media-empty", "door-open")
-    assert (told.state, told.serial, told.port) == ("idle", "VBF123456", 9100)
+        (output,) = ask_snmp([TARGET], "venue", time.monotonic() + 60, FakeRun(), port=port)
+    assert output.state_reasons == ("media-empty", "door-open")
+    assert (output.state, output.serial, output.port) == ("idle", "VBF123456", 9100)
     assert len(questions) == 1
 
 
 def test_what_a_printer_lacks_and_that_it_is_down():
-    told = parse_answer(
+    report = parse_answer(
         TARGET,
         7,
         answer_to(
             encode_question("x", 7), [(ERRORS, V2C.NoSuchInstance("")), (DEVICE, V2C.Integer(5))]
         ),
     )
-    assert told is not None
-    assert (told.state, told.state_reasons, told.serial) == ("stopped", (), None)
+    assert report is not None
+    assert (report.state, report.state_reasons, report.serial) == ("stopped", (), None)
 
 
 def test_another_answer_is_nobodys():
@@ -175,12 +175,12 @@ def test_snmpd_is_read(tmp_path: Path):
     with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as running:
         try:
             give_up_s = time.monotonic() + 60
-            told = ()
-            while not told and time.monotonic() < give_up_s and running.poll() is None:
-                told = ask_snmp([TARGET], "venue", give_up_s, FakeRun(), port=port)
+            outputs = ()
+            while not outputs and time.monotonic() < give_up_s and running.poll() is None:
+                outputs = ask_snmp([TARGET], "venue", give_up_s, FakeRun(), port=port)
             assert ask_snmp([TARGET], "wrong", time.monotonic() + 0.3, FakeRun(), port=port) == ()
         finally:
             running.terminate()
-    (printer,) = told
+    (printer,) = outputs
     assert printer.state_reasons == ("media-empty", "door-open")
     assert (printer.state, printer.serial) == ("processing", "VBF123456")

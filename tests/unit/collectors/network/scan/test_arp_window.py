@@ -20,11 +20,11 @@ def targets(count: int) -> list[Target]:
 
 
 def ask_all(window: ArpWindow, now: float) -> int:
-    asked = 0
+    request = 0
     while window.next_to_ask(1):
         window.asked(now)
-        asked += 1
-    return asked
+        request += 1
+    return request
 
 
 def test_no_more_than_the_limit_is_unresolved() -> None:

@@ -128,13 +128,13 @@ def test_hosts_and_ports_are_told_as_they_are_found() -> None:
     discoveries = Recorded(lan)
     sweep(lan, subnet(10), ports=(80, 631, 9100), discoveries=discoveries)
     assert discoveries.hosts() == ("10.0.0.8", "10.0.0.5", "10.0.0.7")
-    told = {
+    outputs = {
         key: (said_s - began, then_s - began) for key, (said_s, then_s) in discoveries.at.items()
     }
-    assert max(told["10.0.0.5", 80]) < 0.1
-    assert max(told["10.0.0.7", 80]) < 2.2
+    assert max(outputs["10.0.0.5", 80]) < 0.1
+    assert max(outputs["10.0.0.7", 80]) < 2.2
     # IPP may be asked once no other print port of the host is tried any more.
-    said_s, then_s = told["10.0.0.5", 631]
+    said_s, then_s = outputs["10.0.0.5", 631]
     assert then_s < 0.1
     assert PRINT_GAP_S < said_s < PRINT_GAP_S + 1.0
     assert lan.last_connect["10.0.0.5", 9100] - began < said_s
@@ -226,8 +226,8 @@ def test_no_connection_is_kept_for_who_does_not_ask_at_once(
         discoveries.set_queues({})
     sweep(lan, subnet(10), ports=(631, 9100), discoveries=discoveries)
     assert lan.given_away == []
-    (asked,) = (*discoveries.take_ports(), *discoveries.take_waiting())
-    assert asked.connection is None
+    (request,) = (*discoveries.take_ports(), *discoveries.take_waiting())
+    assert request.connection is None
 
 
 def test_a_lost_syn_is_tried_again() -> None:
@@ -308,12 +308,12 @@ def test_the_deadline_ends_it_as_well() -> None:
 
 
 def test_progress_ends_with_all_addresses() -> None:
-    told: list[tuple[int, int]] = []
+    messages: list[tuple[int, int]] = []
     lan = SimulatedLan({"10.0.0.1": SimulatedHost(mac(1))})
     Sweep(lan, subnet(20), PORTS, discoveries=Discoveries()).run(
         deadline_s=lan.now() + 60,
         is_cancelled=lambda: False,
-        report=lambda done, total: told.append((done, total)),
+        report=lambda done, total: messages.append((done, total)),
     )
-    assert told[-1] == (20, 20)
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert messages[-1] == (20, 20)
+    assert [done for done, _ in messages] == sorted(done for done, _ in messages)

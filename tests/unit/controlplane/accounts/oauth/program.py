@@ -35,8 +35,8 @@ def challenge(verifier: str = VERIFIER) -> str:
 def parameters_of(reply: httpx2.Response) -> dict[str, str]:
     """What the browser is sent back to the program with."""
     assert reply.status_code == 303, reply.text
-    found = parse_qs(urlsplit(reply.headers["location"]).query)
-    return {name: values[0] for name, values in found.items()}
+    result = parse_qs(urlsplit(reply.headers["location"]).query)
+    return {name: values[0] for name, values in result.items()}
 
 
 class Visitor:
@@ -66,9 +66,9 @@ class Visitor:
     async def decide(
         self, query: str, decision: str = "allow", organization: str = "org-0001", **other: str
     ) -> httpx2.Response:
-        shown = await self.get(f"{BASE}/authorize?{query}")
-        assert shown.status_code == 200, shown.text
-        fields = hidden(shown) | {"decision": decision, "organization": organization}
+        output = await self.get(f"{BASE}/authorize?{query}")
+        assert output.status_code == 200, output.text
+        fields = hidden(output) | {"decision": decision, "organization": organization}
         return await self.post(f"{BASE}/authorize", fields | other)
 
     async def _call(
@@ -104,7 +104,7 @@ class Program:
         return reply
 
     def query(self, **changes: str | None) -> str:
-        asked: dict[str, str | None] = {
+        requests: dict[str, str | None] = {
             "response_type": "code",
             "client_id": self.client_id,
             "redirect_uri": self.redirect_uri,
@@ -113,7 +113,7 @@ class Program:
             "code_challenge_method": "S256",
             "resource": RESOURCE,
         }
-        return urlencode({k: v for k, v in (asked | changes).items() if v is not None})
+        return urlencode({k: v for k, v in (requests | changes).items() if v is not None})
 
     async def exchange(self, code: str, **changes: str | None) -> httpx2.Response:
         return await self._send(
@@ -130,12 +130,12 @@ class Program:
         )
 
     async def refresh(self, token: str, **changes: str | None) -> httpx2.Response:
-        asked = {
+        queries = {
             "grant_type": "refresh_token",
             "refresh_token": token,
             "client_id": self.client_id,
         }
-        return await self._send("token", asked | changes)
+        return await self._send("token", queries | changes)
 
     async def revoke(self, token: str, **changes: str | None) -> httpx2.Response:
         return await self._send("revoke", {"token": token, "client_id": self.client_id} | changes)

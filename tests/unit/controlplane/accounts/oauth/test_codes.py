@@ -73,9 +73,9 @@ async def test_without_pkce_by_s256_nobody_is_asked(
     asking: Asking, changes: dict[str, str | None]
 ) -> None:
     program, visitor = asking
-    told = parameters_of(await visitor.get(f"{BASE}/authorize?{program.query(**changes)}"))
-    assert told["error"] == "invalid_request"
-    assert (told["iss"], told["state"]) == (ISSUER, "s t&te")
+    output = parameters_of(await visitor.get(f"{BASE}/authorize?{program.query(**changes)}"))
+    assert output["error"] == "invalid_request"
+    assert (output["iss"], output["state"]) == (ISSUER, "s t&te")
 
 
 @pytest.mark.parametrize("verifier", [None, "w" * 64, challenge(), "short", "v" * 129])
@@ -99,8 +99,8 @@ async def test_each_answer_names_its_issuer(asking: Asking) -> None:
 async def test_other_flows_are_not_served(asking: Asking) -> None:
     program, visitor = asking
     for kind in ("token", "code token", "id_token"):
-        told = await visitor.get(f"{BASE}/authorize?{program.query(response_type=kind)}")
-        assert parameters_of(told)["error"] == "unsupported_response_type"
+        message = await visitor.get(f"{BASE}/authorize?{program.query(response_type=kind)}")
+        assert parameters_of(message)["error"] == "unsupported_response_type"
     for kind in ("password", "client_credentials", "implicit"):
         refused = await program.exchange("x", grant_type=kind)
         assert refused.json()["error"] == "unsupported_grant_type"

@@ -67,14 +67,14 @@ async def test_without_a_session_it_asks_to_sign_in_and_comes_back(
     make_person(service)
     program, visitor = Program(service), Visitor(service)
     await program.register()
-    shown = await visitor.get(f"{BASE}/authorize?{program.query()}")
-    assert shown.status_code == 200
-    assert 'type="password"' in shown.text
-    assert "proof" not in hidden(shown)
-    wrong = await visitor.sign_in(hidden(shown)["query"], "ada@example.com", "not this one, no")
+    output = await visitor.get(f"{BASE}/authorize?{program.query()}")
+    assert output.status_code == 200
+    assert 'type="password"' in output.text
+    assert "proof" not in hidden(output)
+    wrong = await visitor.sign_in(hidden(output)["query"], "ada@example.com", "not this one, no")
     assert wrong.status_code == 401
     assert "the password is wrong" in wrong.text
-    assert hidden(wrong) == hidden(shown)
+    assert hidden(wrong) == hidden(output)
     right = await visitor.sign_in(hidden(wrong)["query"], "ada@example.com")
     assert right.status_code == 303
     assert "Secure; " in right.headers["set-cookie"] + "; "
@@ -91,10 +91,10 @@ async def test_who_does_not_allow_sends_the_program_away(service: RunningService
     await visitor.sign_in(program.query(), "ada@example.com")
     reply = await visitor.decide(program.query(), "deny")
     assert reply.headers["location"].startswith(REDIRECT)
-    told = parameters_of(reply)
-    assert told["error"] == "access_denied"
-    assert told["state"] == "s t&te"
-    assert "code" not in told
+    message = parameters_of(reply)
+    assert message["error"] == "access_denied"
+    assert message["state"] == "s t&te"
+    assert "code" not in message
 
 
 async def test_another_account_signs_this_one_out(service: RunningService) -> None:
@@ -161,11 +161,11 @@ async def test_what_a_program_may_be_is_told_to_it(service: RunningService) -> N
     )
     assert reply.status_code == 201
     assert reply.headers["cache-control"] == "no-store"
-    told = reply.json()
-    assert told["client_name"] == "A gent two"
-    assert told["token_endpoint_auth_method"] == "none"
-    assert told["grant_types"] == ["authorization_code", "refresh_token"]
-    assert not {"client_secret", "scope", "jwks_uri"} & told.keys()
+    report = reply.json()
+    assert report["client_name"] == "A gent two"
+    assert report["token_endpoint_auth_method"] == "none"
+    assert report["grant_types"] == ["authorization_code", "refresh_token"]
+    assert not {"client_secret", "scope", "jwks_uri"} & report.keys()
 
 
 async def test_a_name_is_text_on_the_page(service: RunningService) -> None:
@@ -194,8 +194,8 @@ async def test_a_person_sees_and_ends_what_may_read(service: RunningService) -> 
     assert await reads(service, tokens["access_token"]) is None
     assert (await program.refresh(tokens["refresh_token"])).status_code == 400
     assert (await _profile(visitor, "grants")).json()["grants"] == []
-    told = [line for line in service.database.read(_audited) if line[0] == "ada@example.com"]
-    assert [each[1:] for each in told] == [
+    outputs = [line for line in service.database.read(_audited) if line[0] == "ada@example.com"]
+    assert [each[1:] for each in outputs] == [
         ("session", "session.sign_in", "", "127.0.0.1"),
         ("session", "grant.create", "Agent", "127.0.0.1"),
         ("session", "grant.end", "Agent", "127.0.0.1"),

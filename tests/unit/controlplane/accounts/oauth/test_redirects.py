@@ -88,8 +88,8 @@ async def test_the_port_is_free_on_loopback_and_nothing_else(
         f"https://{host}:1/callback?a=1",
         f"http://{host}:1@evil.example/callback?a=1",
     ):
-        asked = await visitor.get(f"{BASE}/authorize?{program.query(redirect_uri=uri)}")
-        assert asked.status_code == 400
+        request = await visitor.get(f"{BASE}/authorize?{program.query(redirect_uri=uri)}")
+        assert request.status_code == 400
 
 
 async def test_the_redirect_uri_of_the_exchange_is_that_of_the_request(asking: Asking) -> None:

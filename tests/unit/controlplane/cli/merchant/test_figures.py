@@ -41,8 +41,8 @@ def day(text: str) -> int:
 
 
 def row(out: str, name: str) -> list[str]:
-    (found,) = [line for line in out.splitlines() if line.startswith(f"{name}  ")]
-    return found.removeprefix(name).split()
+    (result,) = [line for line in out.splitlines() if line.startswith(f"{name}  ")]
+    return result.removeprefix(name).split()
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -85,9 +85,9 @@ def test_several_locations_and_all_of_them(shop: Shop, capsys: pytest.CaptureFix
 
 
 def test_json_is_the_summary(client: OperationsClient, capsys: pytest.CaptureFixture[str]) -> None:
-    (found,) = json.loads(told(capsys, "--location", "loc-0001", *DAYS, "--json"))
+    (match,) = json.loads(told(capsys, "--location", "loc-0001", *DAYS, "--json"))
     expected = client.financial_summary(validate(ASKED, FiguresQuery))
-    assert found["current"]["currencies"][0]["figures"]["grossCents"] == (
+    assert match["current"]["currencies"][0]["figures"]["grossCents"] == (
         expected.current.currencies[0].figures.gross_cents
     )
 
@@ -129,13 +129,13 @@ def test_a_location_that_is_none_is_the_services_to_refuse(
 
 
 def test_every_operation_has_a_typed_call(client: OperationsClient) -> None:
-    asked, narrowed = validate(ASKED, FiguresQuery), validate(ASKED, NarrowedQuery)
+    request, narrowed = validate(ASKED, FiguresQuery), validate(ASKED, NarrowedQuery)
     here = LocationQuery(location_id="loc-0001")
-    whole = client.dashboard(asked)
+    whole = client.dashboard(request)
     figures = whole.financial.current.currencies[0]
     assert figures.figures.sale_count > 0
-    assert client.financial_summary(asked).current.currencies[0].figures == figures.figures
-    assert client.chart(asked).currencies == whole.buckets
+    assert client.financial_summary(request).current.currencies[0].figures == figures.figures
+    assert client.chart(request).currencies == whole.buckets
     assert client.sales(narrowed).currencies[0].figures == figures.figures
     assert client.items(narrowed).currencies == whole.financial_items
     assert client.reconciliation(narrowed).currencies[0].methods == figures.methods

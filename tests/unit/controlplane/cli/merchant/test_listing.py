@@ -30,8 +30,8 @@ def told(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def records(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(told(capsys, *words, "--json"))
-    return found
+    results: list[dict[str, Any]] = json.loads(told(capsys, *words, "--json"))
+    return results
 
 
 def test_all_sales_as_json_and_csv(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,19 +61,19 @@ def test_sales_for_a_person_are_the_newest_with_their_sum(
 def test_who_waits_sees_how_many_there_are_so_far(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown: list[str] = []
-    monkeypatch.setattr(Progress, "show", lambda _, text: shown.append(text))
+    views: list[str] = []
+    monkeypatch.setattr(Progress, "show", lambda _, text: views.append(text))
     assert len(records(capsys, "sales", "--limit", "45")) == 45
-    assert shown == ["20 sales fetched", "40 sales fetched"]
+    assert views == ["20 sales fetched", "40 sales fetched"]
 
 
 def test_sales_of_some_days_in_another_order(capsys: pytest.CaptureFixture[str]) -> None:
     days = ("--since", "2026-11-10", "--until", "2026-11-11", "--sort", "initiated_at_asc")
-    found = [
+    matches = [
         datetime.fromisoformat(each["initiated_at"]) for each in records(capsys, "sales", *days)
     ]
-    assert found == sorted(found)
-    assert {each.astimezone().day for each in found} == {10, 11}
+    assert matches == sorted(matches)
+    assert {each.astimezone().day for each in matches} == {10, 11}
     assert records(capsys, "sales", "--since", "2027-01-01") == []
     assert (
         told(capsys, "sales", "--since", "2027-01-01") == "No sale was completed in this period.\n"
@@ -92,14 +92,14 @@ def test_a_list_of_the_catalog(name: str, capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_good_by_its_id_or_the_start_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     good = records(capsys, "catalog", "goods")[0]
-    shown = told(capsys, "catalog", "good", good["id"])
-    assert good["name"] in shown
-    assert told(capsys, "catalog", "good", good["id"][:13]) == shown
+    output = told(capsys, "catalog", "good", good["id"])
+    assert good["name"] in output
+    assert told(capsys, "catalog", "good", good["id"][:13]) == output
     assert json.loads(told(capsys, "catalog", "good", good["id"], "--json")) == good
     categories = {each["id"]: each["name"] for each in records(capsys, "catalog", "categories")}
-    assert categories[good["category_id"]] in shown
+    assert categories[good["category_id"]] in output
     price = good["variations"][0]["default_price"]["value"]
-    assert money_in_words(price, "AED") in shown
+    assert money_in_words(price, "AED") in output
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ def block(language: str) -> str:
     """Return the README's block of a language in its part about the sandbox."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     part = readme.partition("\n## Sandbox\n")[2].partition("\n## ")[0]
-    (found,) = re.findall(rf"```{language}\n(.*?)```", part, re.DOTALL)
-    return str(found)
+    (result,) = re.findall(rf"```{language}\n(.*?)```", part, re.DOTALL)
+    return str(result)
 
 
 def test_two_commands_are_all_there_is_to_type() -> None:

@@ -29,8 +29,8 @@ async def test_a_request_is_delivered_until_it_runs(service: RunningService) -> 
 
 async def test_commands_come_oldest_first(service: RunningService) -> None:
     device = await service.device().enrolled()
-    asked = [await device.asked_for() for _ in range(3)]
-    assert [entry["requestId"] for entry in await device.commands()] == asked
+    requests = [await device.asked_for() for _ in range(3)]
+    assert [entry["requestId"] for entry in await device.commands()] == requests
 
 
 async def test_a_key_gets_the_commands_of_all_its_devices_and_no_others(
@@ -51,19 +51,19 @@ async def test_acknowledgements_move_the_request(service: RunningService) -> Non
     assert reply.json() == {"accepted": True, "status": "received"}
     service.clock.advance(3)
     assert (await device.acknowledge(request, "running")).json()["status"] == "running"
-    (shown,) = (await device.detail())["requests"]
-    assert shown["status"] == "running"
-    assert shown["receivedAt"].startswith("2026-11-20T12:00:02")
-    assert shown["startedAt"].startswith("2026-11-20T12:00:05")
-    assert shown["finishedAt"] is None
+    (output,) = (await device.detail())["requests"]
+    assert output["status"] == "running"
+    assert output["receivedAt"].startswith("2026-11-20T12:00:02")
+    assert output["startedAt"].startswith("2026-11-20T12:00:05")
+    assert output["finishedAt"] is None
 
 
 async def test_running_may_be_the_first_word(service: RunningService) -> None:
     device = await service.device().enrolled()
     request = await device.asked_for()
     await device.acknowledge(request, "running")
-    (shown,) = (await device.detail())["requests"]
-    assert shown["receivedAt"] == shown["startedAt"] is not None
+    (view,) = (await device.detail())["requests"]
+    assert view["receivedAt"] == view["startedAt"] is not None
 
 
 @pytest.mark.parametrize("status", ["received", "running"])

@@ -42,12 +42,12 @@ expired   revoke               expired
 
 
 def test_table_is_the_one_written_here() -> None:
-    found = {
+    results = {
         (status, event, after)
         for status in STATUSES
         for event, after in TRANSITIONS[status].items()
     }
-    assert found == {tuple(line.split()) for line in EXPECTED.strip().splitlines()}
+    assert results == {tuple(line.split()) for line in EXPECTED.strip().splitlines()}
 
 
 def test_every_status_of_the_contract_has_a_row() -> None:

@@ -56,9 +56,9 @@ def test_one_process_serves_them_beside_its_own_port(tmp_path: Path) -> None:
     try:
         url = metrics_url(process)
         current(process, 3)
-        found = scraped(url)
-        assert answered(found) == 3
-        assert found["process_open_fds", ()] > 0
+        result = scraped(url)
+        assert answered(result) == 3
+        assert result["process_open_fds", ()] > 0
         assert httpx2.get(process.url + "/metrics").status_code == 404
     finally:
         assert stop(process) == 0

@@ -64,31 +64,31 @@ async def test_what_the_service_did_is_counted(service: RunningService) -> None:
     report = {"reportId": "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"}
     for _ in range(2):
         assert (await device.submit(REPORT, **report)).status_code == 200
-    found = await samples(service.core)
+    result = await samples(service.core)
     heartbeat = {"operation": "remoteControl.heartbeat"}
-    assert value(found, "requests_total", status="2xx", **heartbeat) == 1
-    assert value(found, "request_duration_seconds_count", **heartbeat) == 1
-    assert value(found, "request_duration_seconds_bucket", le="+Inf", **heartbeat) == 1
-    assert value(found, "commands_told_total", kind="network", way="reply") == 1
-    assert value(found, "commands_told_total", kind="network", way="stream") == 0
-    assert value(found, "reports_received_total", kind="network", outcome="failed") == 1
+    assert value(result, "requests_total", status="2xx", **heartbeat) == 1
+    assert value(result, "request_duration_seconds_count", **heartbeat) == 1
+    assert value(result, "request_duration_seconds_bucket", le="+Inf", **heartbeat) == 1
+    assert value(result, "commands_told_total", kind="network", way="reply") == 1
+    assert value(result, "commands_told_total", kind="network", way="stream") == 0
+    assert value(result, "reports_received_total", kind="network", outcome="failed") == 1
     # The same report again is no other report.
-    assert value(found, "reports_received_total", kind="network", outcome="completed") == 1
-    assert value(found, "database_transaction_seconds_count", kind="write") >= 6
-    assert value(found, "database_wait_seconds_count", kind="write") >= 6
-    assert value(found, "devices", state="online") == 1
-    assert value(found, "database_up") == 1
-    assert value(found, "tracker_queue") == 0
-    assert ("process_resident_memory_bytes", ()) in found
+    assert value(result, "reports_received_total", kind="network", outcome="completed") == 1
+    assert value(result, "database_transaction_seconds_count", kind="write") >= 6
+    assert value(result, "database_wait_seconds_count", kind="write") >= 6
+    assert value(result, "devices", state="online") == 1
+    assert value(result, "database_up") == 1
+    assert value(result, "tracker_queue") == 0
+    assert ("process_resident_memory_bytes", ()) in result
 
 
 async def test_refusals_are_counted_by_code(service: RunningService) -> None:
     await service.post(routes.CURRENT, api_key="none")
     await service.post(routes.REPORT_DETAIL, b"{}")
-    found = await samples(service.core)
-    assert value(found, "refusals_total", code="unauthenticated") == 1
-    assert value(found, "refusals_total", code="validation_error") == 1
-    assert value(found, "requests_total", operation="remoteControl.current", status="4xx") == 1
+    match = await samples(service.core)
+    assert value(match, "refusals_total", code="unauthenticated") == 1
+    assert value(match, "refusals_total", code="validation_error") == 1
+    assert value(match, "requests_total", operation="remoteControl.current", status="4xx") == 1
 
 
 async def test_what_strangers_choose_is_one_series(service: RunningService) -> None:
@@ -135,9 +135,9 @@ async def test_a_stream_is_no_slow_call(service: RunningService) -> None:
         "accept": "text/event-stream",
     }
     stream = asyncio.create_task(service.http.post(routes.ON_COMMANDS, json={}, headers=headers))
-    told = {"kind": "network", "way": "stream"}
+    outputs = {"kind": "network", "way": "stream"}
     async with asyncio.timeout(10):
-        while value(await samples(service.core), "commands_told_total", **told) == 0:
+        while value(await samples(service.core), "commands_told_total", **outputs) == 0:
             assert not stream.done()
     assert value(await samples(service.core), "streams_open", kind="commands") == 1
     service.core.close_feeds()
