@@ -188,7 +188,7 @@ async def test_browsers_get_http_2_and_nobody_the_metrics(front: Front) -> None:
 async def test_callers_without_a_key_are_limited_and_others_are_not(front: Front) -> None:
     if front.kind == "caddy":
         assert (
-            "no limits for callers without a key"
+            "no rate limits for callers without a key"
             in (ROOT / "packaging/proxy/Caddyfile").read_text()
         )
         return
