@@ -28,7 +28,7 @@ from agent.presentation.humanize import ago
 from agent.wire.codec import parse_json
 from agent.wire.validation import ValidationError
 
-SHOWN: Final = 20
+DEFAULT_ROWS: Final = 20
 PAGE_MODE: Final = 0o644
 SUBMITTED: Final = "submitted"
 _STYLES: Final[dict[str, Style]] = {
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--limit",
         type=_positive,
         metavar="N",
-        help=f"maximum number of rows (default {SHOWN}, with --json {LIMIT})",
+        help=f"maximum number of rows (default {DEFAULT_ROWS}, with --json {LIMIT})",
     )
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="with ID: also write the report as a page"
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    limit = options.limit or (LIMIT if options.json else SHOWN)
+    limit = options.limit or (LIMIT if options.json else DEFAULT_ROWS)
     here = resolve_state(options.config)
     here.require_visible()
     rows = read_history(here.state, limit + 1)

@@ -87,5 +87,5 @@ def _mark(printer: LearnedPrinter) -> str:
     return next(filter(None, marks), "only its address")
 
 
-def _when(moment: str) -> str:
-    return moment[:16].replace("T", " ")
+def _when(timestamp: str) -> str:
+    return timestamp[:16].replace("T", " ")

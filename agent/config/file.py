@@ -24,7 +24,7 @@ from agent.config.model import (
 )
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 from agent.redaction.known import remember
-from agent.redaction.places import secrets_here
+from agent.redaction.secret_sources import secrets_here
 from agent.regular_file import read_regular
 from agent.wire.codec import validate
 from agent.wire.validation import Issue, ValidationError

@@ -151,10 +151,10 @@ def _message(model: type[Section], issue: Issue) -> str:
     name = ".".join(str(part) for part in issue.path if isinstance(part, str))
     if issue.value is None:
         return f"{name} {reason}"
-    return f"{name} {reason} (it is {_shown(issue)}{_suggestion(nearest)})"
+    return f"{name} {reason} (it is {_redacted_value(issue)}{_suggestion(nearest)})"
 
 
-def _shown(issue: Issue) -> str:
+def _redacted_value(issue: Issue) -> str:
     """Return the value, redacted before it is cut: a part of a password cannot be recognized."""
     key = next((part for part in reversed(issue.path) if isinstance(part, str)), "")
     return repr(redact_value(key, issue.value))[:80]

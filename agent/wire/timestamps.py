@@ -22,7 +22,7 @@ LENGTH_MAX: Final = 128
 MICROSECOND_DIGITS: Final = 6
 
 
-def moment_of(value: str | datetime) -> datetime:
+def parse_timestamp(value: str | datetime) -> datetime:
     """Return ``value`` in UTC, which is also the default zone.
 
     Raises ValueError, also for years outside of 1 to 9999.
@@ -52,21 +52,21 @@ def _read(text: str) -> datetime:
         raise ValueError(f"is not a date-time that exists: {error}") from None
 
 
-def _zone(found: re.Match[str]) -> timezone:
-    if not found["sign"]:
+def _zone(match: re.Match[str]) -> timezone:
+    if not match["sign"]:
         return UTC
-    hours, minutes, seconds = (int(found[n] or 0) for n in ("hours", "minutes", "seconds"))
+    hours, minutes, seconds = (int(match[n] or 0) for n in ("hours", "minutes", "seconds"))
     offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
-    return timezone(-offset if found["sign"] == "-" else offset)
+    return timezone(-offset if match["sign"] == "-" else offset)
 
 
-def _in_utc(moment: datetime) -> datetime:
-    if moment.tzinfo is None:
-        return moment.replace(tzinfo=UTC)
+def _in_utc(timestamp: datetime) -> datetime:
+    if timestamp.tzinfo is None:
+        return timestamp.replace(tzinfo=UTC)
     try:
-        return moment.astimezone(UTC)
+        return timestamp.astimezone(UTC)
     except OverflowError:
         # 9999-12-31 with an offset, which often means "never", is valid.
-        if moment.year > 1:
+        if timestamp.year > 1:
             return datetime.max.replace(tzinfo=UTC)
         return datetime.min.replace(tzinfo=UTC)

@@ -112,8 +112,8 @@ class _Join:
             if service.type == "_device-info._tcp" and not service.is_hearsay:
                 # It is of the whole device, and most that announce it give it no port.
                 model = txt_model(service)
-                places = service.addresses or (service.announcer,)
-                self._models |= dict.fromkeys(places, model) if model else {}
+                addresses = service.addresses or (service.announcer,)
+                self._models |= dict.fromkeys(addresses, model) if model else {}
         for service in convincing:
             for address in service.addresses:
                 self._names[address].append(service.hostname)
@@ -224,8 +224,10 @@ def _announced_state(service: MdnsService) -> QueueState:
     return QueueState(queue, _uuid(service), "stopped" if is_stopped else None)
 
 
-def _answered_state(found: Evidence) -> QueueState:
-    return QueueState(found.queue, found.uuid, found.state, found.state_reasons, found.is_missing)
+def _answered_state(evidence: Evidence) -> QueueState:
+    return QueueState(
+        evidence.queue, evidence.uuid, evidence.state, evidence.state_reasons, evidence.is_missing
+    )
 
 
 def _distinct(*texts: str | None) -> tuple[str, ...]:

@@ -8,11 +8,11 @@ from collectors.contract import Endpoint, Host, Service
 from collectors.network.fair_share import in_turns
 from collectors.network.mdns.description import (
     PRINT_SERVICES,
+    display_model,
     friendly_name,
     is_apple,
     is_technical,
     role_of,
-    shown_model,
     txt_model,
 )
 from collectors.network.observations import (
@@ -209,7 +209,7 @@ def _model(
 ) -> str | None:
     """Return the model, with the role in brackets if the device announces one: ``X (speaker)``."""
     models = (*(known.models if known else ()), *map(txt_model, services), host.model)
-    model = next(filter(None, map(shown_model, filter(None, models))), None)
+    model = next(filter(None, map(display_model, filter(None, models))), None)
     roles = dict.fromkeys(filter(None, map(role_of, services)))
     role = "screen" if "screen" in roles else next(iter(roles), None)
     if model is None or role is None or is_apple(model):

@@ -67,12 +67,12 @@ class SystemdService(PosixService):
 
     def prepare(self) -> None:
         self.require_rights()
-        require_roots_configuration(self.places, self.owners)
+        require_roots_configuration(self.paths, self.owners)
         if not self._is_packaged():
             require_safe_program(reachable_by_a_service(self.command_line), self.owners)
 
     def protect(self, file: Path) -> None:
-        if file == self.places.config:
+        if file == self.paths.config:
             self.give_to_group(file, USER)
             file.chmod(_CONFIG_MODE)
 

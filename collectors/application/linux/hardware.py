@@ -108,8 +108,8 @@ def parse_cpu_model(cpuinfo: str) -> str | None:
 def read_temperatures(_: Deadline, root: Path) -> Fields:
     """Every sensor the kernel shows, once: most thermal zones are shown by hwmon too."""
     chips = _hwmon(root)
-    shown = {name.partition(" ")[0] for name, _ in chips}
-    readings = (*chips, *_thermal_zones(root, shown))[:_SENSORS_MAX]
+    hwmon_chips = {name.partition(" ")[0] for name, _ in chips}
+    readings = (*chips, *_thermal_zones(root, hwmon_chips))[:_SENSORS_MAX]
     hottest = max((celsius for _, celsius in readings), default=None)
     reason = "this machine shows no temperature sensor"
     texts = tuple(f"{name} {celsius:.1f}" for name, celsius in readings)
@@ -129,13 +129,13 @@ def _hwmon(root: Path) -> list[tuple[str, float]]:
     return matches
 
 
-def _thermal_zones(root: Path, shown: Collection[str]) -> list[tuple[str, float]]:
+def _thermal_zones(root: Path, hwmon_chips: Collection[str]) -> list[tuple[str, float]]:
     values = []
     for zone in children(root / "sys/class/thermal"):
         name = read_line(zone / "type") or zone.name
         # The kernel names the hwmon device of a zone so (drivers/thermal/thermal_hwmon.c).
         chip = _ZONE_CHIPS.get(name) or name.replace("-", "_")
-        if zone.name.startswith("thermal_zone") and chip not in shown:
+        if zone.name.startswith("thermal_zone") and chip not in hwmon_chips:
             values += _sensor(name, read_number(zone / "temp"))
     return values
 

@@ -165,8 +165,8 @@ def parse_drives(data: bytes, data_type: str) -> tuple[Object, ...]:
 
 def _known(entry: Object, *names: str) -> str | None:
     """Return ``text``, but None for the words that macOS writes for unknown values."""
-    found = text(entry, *names)
-    return None if found in _UNTOLD else found
+    value = text(entry, *names)
+    return None if value in _UNTOLD else value
 
 
 def _named(value: object) -> Iterator[tuple[str, Object]]:

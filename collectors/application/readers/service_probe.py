@@ -100,7 +100,7 @@ def _unreached(error: OSError) -> tuple[Field, ...]:
     reason = "the service was not reached"
     return (
         available("network.service.reachable", SOURCE, False),
-        available("network.service.error", SOURCE, _in_words(error)),
+        available("network.service.error", SOURCE, _describe(error)),
         not_applicable("network.service.resolveMilliseconds", SOURCE, reason),
         not_applicable("network.service.connectMilliseconds", SOURCE, reason),
         *all_absent(TLS_KEYS, SOURCE, "not-applicable", reason),
@@ -153,7 +153,7 @@ def _tls_fields(
             with _connect(addresses, deadline) as second:
                 shaken = handshake(second, host, deadline, verify=False)
     except (OSError, ValueError) as error:
-        reason = f"the TLS handshake failed: {_in_words(error)}"
+        reason = f"the TLS handshake failed: {_describe(error)}"
         return all_absent(TLS_KEYS, SOURCE, "collection-failed", reason)
     issued = shaken.issued
     values: tuple[str | bool, ...] = (
@@ -191,7 +191,7 @@ def _nothing(reason: str) -> Reading:
     return Reading(all_absent(read_service.keys, SOURCE, "not-applicable", reason))
 
 
-def _in_words(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     if isinstance(error, socket.gaierror):
         return "the service's name does not resolve"
     if isinstance(error, TimeoutError):

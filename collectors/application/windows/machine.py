@@ -153,13 +153,13 @@ def _memory(_: Sections) -> tuple[Field, ...]:
 
 @field_group("display.count", "display.connectors")
 def _screens(sections: Sections) -> tuple[Field, ...]:
-    shown = [row for row in section(sections, "screens").rows if flag(row, "Active") is not False]
-    models = tuple(text(row, "Model") or "screen" for row in shown)
+    active = [row for row in section(sections, "screens").rows if flag(row, "Active") is not False]
+    models = tuple(text(row, "Model") or "screen" for row in active)
     fields = [
-        available("display.count", SOURCE, len(shown)),
+        available("display.count", SOURCE, len(active)),
         available("display.connectors", SOURCE, models),
     ]
-    for index, row in enumerate(shown[:16]):
+    for index, row in enumerate(active[:16]):
         fields += [
             either(f"display.{index}.maker", SOURCE, text(row, "Maker"), _UNTOLD),
             either(f"display.{index}.model", SOURCE, text(row, "Model"), _UNTOLD),

@@ -157,13 +157,13 @@ def parse_default_routes(body: bytes) -> tuple[DefaultRoute, ...]:
     if len(body) < _RTMSG.size:
         return ()
     family, destination_bits, _, _, table, _, _, kind, _flags = _RTMSG.unpack_from(body)
-    found = _attributes(body[_RTMSG.size :])
-    table = _number(found.get(_RTA_TABLE, b"")) or table
+    route = _attributes(body[_RTMSG.size :])
+    table = _number(route.get(_RTA_TABLE, b"")) or table
     if destination_bits or kind != _RTN_UNICAST or table != _RT_TABLE_MAIN:
         return ()
-    metric = _number(found.get(_RTA_PRIORITY, b""))
-    hops = [(_number(found.get(_RTA_OIF, b"")), found)]
-    for fields, hop in _split(found.get(_RTA_MULTIPATH, b""), _RTNEXTHOP):
+    metric = _number(route.get(_RTA_PRIORITY, b""))
+    hops = [(_number(route.get(_RTA_OIF, b"")), route)]
+    for fields, hop in _split(route.get(_RTA_MULTIPATH, b""), _RTNEXTHOP):
         hops.append((fields[3], _attributes(hop)))
     routes = ((index, _gateway(family, attributes)) for index, attributes in hops)
     return tuple(DefaultRoute(index, gateway, metric) for index, gateway in routes if gateway)
@@ -174,12 +174,12 @@ def parse_neighbour(body: bytes) -> LinkNeighbour | None:
     if len(body) < _NDMSG.size:
         return None
     family, index, state, _flags, _kind = _NDMSG.unpack_from(body)
-    found = _attributes(body[_NDMSG.size :])
-    text = _address_text(family, found.get(_NDA_DST, b""))
+    attributes = _attributes(body[_NDMSG.size :])
+    text = _address_text(family, attributes.get(_NDA_DST, b""))
     if text is None or state not in _NUD_STATES:
         return None
     name = _NUD_STATES[state]
-    mac = mac_text(found.get(_NDA_LLADDR, b"")) if name in ("reachable", "stale") else None
+    mac = mac_text(attributes.get(_NDA_LLADDR, b"")) if name in ("reachable", "stale") else None
     return LinkNeighbour(index, text, mac, name)
 
 

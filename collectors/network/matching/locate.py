@@ -9,7 +9,7 @@ from collectors.network.matching.devices import (
     By,
     Device,
     DeviceIndex,
-    Found,
+    Match,
     evidence_of,
     has_model,
     instance_names,
@@ -94,9 +94,9 @@ def _by_mac(printer: KnownPrinter, at: Located | None) -> Located | None:
     return replace(at, by="MAC")
 
 
-def _settle(printer: KnownPrinter, found: Found) -> Device | None:
+def _settle(printer: KnownPrinter, match: Match) -> Device | None:
     """Return the one device that is meant; None if several may be."""
-    devices, name = found.devices, (printer.dns_sd_name or "").lower()
+    devices, name = match.devices, (printer.dns_sd_name or "").lower()
     learned_mac = printer.learned.mac_address if printer.learned else None
     identity: tuple[Callable[[Device], bool], ...] = (
         lambda device: bool(device.observations),  # not just a MAC the neighbour table remembers

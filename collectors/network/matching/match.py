@@ -308,8 +308,8 @@ def _matched_by(printer: KnownPrinter, by: By, seen: PortObservation | None) -> 
 
 
 def _printer(printer: KnownPrinter, verdict: Verdict, hints: Hints) -> Printer:
-    is_found = verdict.device is not None or verdict.is_ambiguous
-    is_lost = printer.transport == "network" and not is_found
+    has_match = verdict.device is not None or verdict.is_ambiguous
+    is_lost = printer.transport == "network" and not has_match
     matched = join_host_port(*verdict.endpoint) if verdict.endpoint else None
     return Printer(
         id=printer.id,

@@ -118,8 +118,8 @@ def _over_usb(device: DeviceUri) -> DeviceUri:
     return replace(device, kind="usb", model=_clean((name or "").replace("_", " ")))
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    code = found[1]
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[1]
     return chr(int(code)) if len(code) == 3 and int(code) < 256 else code
 
 

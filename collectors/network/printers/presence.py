@@ -29,9 +29,9 @@ def with_usb(
     if plugged is None:
         return tuple(known)
     used: set[str] = set()
-    told = tuple(_with_device(each, plugged, used) for each in known)
-    is_sure = not any(e.backend or (e.transport == "usb" and e.present is None) for e in told)
-    return told + tuple(_plugged(e, is_sure=is_sure) for e in plugged if e.bus_id not in used)
+    printers = tuple(_with_device(each, plugged, used) for each in known)
+    is_sure = not any(e.backend or (e.transport == "usb" and e.present is None) for e in printers)
+    return printers + tuple(_plugged(e, is_sure=is_sure) for e in plugged if e.bus_id not in used)
 
 
 def with_serial(
@@ -40,10 +40,10 @@ def with_serial(
     is_present: Callable[[str], bool] | None,
 ) -> tuple[KnownPrinter, ...]:
     """Add to each serial printer whether its port exists, and add the printers found on a port."""
-    told = tuple(_with_port(each, is_present) for each in known)
+    printers = tuple(_with_port(each, is_present) for each in known)
     taken = {each.address for each in known}
     results = (_on_port(each) for each in plugged if each.path not in taken)
-    return told + tuple(results)
+    return printers + tuple(results)
 
 
 def _with_device(

@@ -32,7 +32,7 @@ _WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "iso8859-
 _STATUS = re.compile(r"(?:HTTP\S* )?(?:error:? )?([345]\d\d)\b[\s:,-]*(.*)", re.IGNORECASE)
 _PHRASES = tuple(status.phrase.lower() for status in HTTPStatus if status >= 300)
 _OLD_PHRASES = ("moved temporarily", "document moved", "document has moved", "object moved")
-_TELLS_NOTHING = re.compile(
+_GENERIC_TITLE = re.compile(
     r"(please )?wait\W*|redirect(ing|ion)?\W*|loading\W*|(web )?(log|sign) ?(in|on)( page)?|"
     r"error( page)?|protected object|(site or )?page not found|untitled( document)?|document|"
     r"new page( \d+)?|index( of /?)?|(index|default|main|login)\.\w{2,5}|home( ?page)?|"
@@ -67,7 +67,7 @@ def _meaningful(text: str) -> str | None:
     is_error = phrase in _PHRASES or phrase in _OLD_PHRASES
     if status and status[1] in {str(int(each)) for each in HTTPStatus}:
         is_error |= not phrase or phrase.startswith((*_PHRASES, *_OLD_PHRASES, "error", "page"))
-    return None if is_error or _TELLS_NOTHING.fullmatch(clean) else clean
+    return None if is_error or _GENERIC_TITLE.fullmatch(clean) else clean
 
 
 def _decode(data: bytes, declared: str) -> str:

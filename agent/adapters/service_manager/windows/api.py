@@ -203,9 +203,9 @@ class Win32ServiceControl:
             return sid
         return f"{domain}\\{name}" if domain else str(name)
 
-    def _entry(self, found: Any) -> Entry:
+    def _entry(self, ace: Any) -> Entry:
         """Read ((type, flags), mask, …, SID); entries for objects have two ids before the SID."""
-        (kind, flags), mask, *_, sid = found
+        (kind, flags), mask, *_, sid = ace
         # pywin32 returns a signed number.
         return Entry(kind, flags, mask & 0xFFFF_FFFF, self._sid(sid))
 
