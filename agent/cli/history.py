@@ -84,11 +84,11 @@ def _list(options: argparse.Namespace) -> int:
 
 def _find(state: StateDirectory, start: str) -> KeptReport:
     """Return the only report that matches. Raises StateError."""
-    result = find_reports(state, start)
-    if len(result) == 1:
-        return result[0]
-    if result:
-        ids = ", ".join(report.report_id for report in result)
+    reports = find_reports(state, start)
+    if len(reports) == 1:
+        return reports[0]
+    if reports:
+        ids = ", ".join(report.report_id for report in reports)
         raise StateError(f"several reports begin with {start}: {ids}")
     rows = find_requests(state, start)
     if not rows:

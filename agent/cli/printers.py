@@ -42,14 +42,14 @@ def run(options: argparse.Namespace) -> int:
 def _forget(file: PrinterMemory, memory: Memory, wanted: str | None) -> None:
     """Forget a printer, so that the next report accepts the device at its address."""
     ids = [each.id for each in memory.printers]
-    results = [id_ for id_ in ids if wanted in (id_, id_.partition(":")[2])]
-    if len(results) != 1:
+    matches = [id_ for id_ in ids if wanted in (id_, id_.partition(":")[2])]
+    if len(matches) != 1:
         known = ", ".join(ids) or "none"
         raise AgentError(f"name one printer to forget. Known printers: {known}")
-    if not file.write(memory.without(results[0])):
-        raise StateError(f"{results[0]} could not be forgotten")
+    if not file.write(memory.without(matches[0])):
+        raise StateError(f"{matches[0]} could not be forgotten")
     sys.stdout.write(
-        f"{results[0]} is forgotten: the next report accepts the device at its address\n"
+        f"{matches[0]} is forgotten: the next report accepts the device at its address\n"
     )
 
 

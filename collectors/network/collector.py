@@ -181,8 +181,8 @@ class _Collection:
         )
         collected.limitations += limitations
         if targets:
-            result = self._connect_to(targets, discoveries, lambda _: ScanFindings())
-            collected.scan = merge(collected.scan, result, targets)
+            findings = self._connect_to(targets, discoveries, lambda _: ScanFindings())
+            collected.scan = merge(collected.scan, findings, targets)
 
     def _retry_print_ports(self, discoveries: Discoveries) -> None:
         """Try printers' ports again that did not answer: another till may hold them."""
@@ -196,9 +196,9 @@ class _Collection:
             if self._run.cancelled:
                 break
             before = {host.address: host for host in collected.scan.hosts}
-            match = self._connect_to(targets, discoveries, _failed_scan, tries=1)
-            collected.scan = merge(collected.scan, match)
-            collected.add_attempt(targets, before, match)
+            findings = self._connect_to(targets, discoveries, _failed_scan, tries=1)
+            collected.scan = merge(collected.scan, findings)
+            collected.add_attempt(targets, before, findings)
 
     def _connect_to(
         self,

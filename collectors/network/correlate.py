@@ -129,8 +129,8 @@ class _Join:
 
     def hosts(self) -> dict[str, HostObservation]:
         own = (address for address in self._own if ":" not in address)
-        results = dict.fromkeys((*self._scanned, *self._services_of, *own, *self._routes))
-        return {address: self._host(address) for address in results}
+        addresses = dict.fromkeys((*self._scanned, *self._services_of, *own, *self._routes))
+        return {address: self._host(address) for address in addresses}
 
     def ports(self) -> dict[Key, PortObservation]:
         opened = ((host.address, n) for host in self._scanned.values() for n in host.open_ports)
@@ -179,8 +179,8 @@ class _Join:
         txts = [(service.type, dict(service.txt)) for service in services]
         instances = [service.instance for service in services]
         uuids = _distinct(*map(_uuid, services), *(each.uuid for each in answers))
-        requests = (each for each in answers if not each.server)
-        queues = (*map(_announced_state, services), *map(_answered_state, requests))
+        printer_answers = (each for each in answers if not each.server)
+        queues = (*map(_announced_state, services), *map(_answered_state, printer_answers))
         states = [each for each in queues if each.state is not None or each.state_reasons]
         if len(uuids) > 1 or (not uuids and len({each.queue for each in queues}) > 1):
             states = []  # several printers behind one port

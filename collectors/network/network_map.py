@@ -147,12 +147,12 @@ def _services(host: HostObservation) -> tuple[Service, ...]:
         for port, services in by_port
         for each in services
     ]
-    results = [
+    unannounced = [
         Service(port, "tcp", port_name(port), reachable=True)
         for port, services in by_port
         if not services
     ]
-    return tuple(dict.fromkeys((*announced, *results)))
+    return tuple(dict.fromkeys((*announced, *unannounced)))
 
 
 def _was_reached(host: HostObservation, port: int) -> bool | None:

@@ -73,15 +73,15 @@ def _drives(root: Path) -> list[Path]:
 
 def parse_udisks(objects: Objects) -> Health:
     """SMART's verdict on each drive that has one, by the name of its block device."""
-    results = {}
+    verdicts = {}
     for interfaces in objects.values():
         block = interfaces.get(f"{_UDISKS}.Block", {})
         drive = objects.get(str(block.get("Drive")), {})
         verdict = _verdict(drive)
         name = _device_name(block.get("Device"))
         if verdict and name:
-            results[name] = verdict
-    return results
+            verdicts[name] = verdict
+    return verdicts
 
 
 def drive_fields(entry: Path) -> list[Field]:

@@ -91,17 +91,17 @@ def read_processor(_: Deadline, root: Path) -> Fields:
 
 def parse_cpu_model(cpuinfo: str) -> str | None:
     """Return the processor's name; on ARM, that of its part. ``Model`` there is the board."""
-    results: dict[str, str] = {}
+    cpu_info: dict[str, str] = {}
     for line in cpuinfo.splitlines()[:4000]:
         name, _, value = line.partition(":")
-        results.setdefault(name.strip().lower(), value.strip())
-    part = (results.get("cpu implementer", ""), results.get("cpu part", "").lower())
+        cpu_info.setdefault(name.strip().lower(), value.strip())
+    part = (cpu_info.get("cpu implementer", ""), cpu_info.get("cpu part", "").lower())
     # Where "processor" counts, its value is a number; old kernels for ARM name it there.
     names = (
-        results.get(key, "") for key in ("model name", "cpu model", "cpu", "uarch", "processor")
+        cpu_info.get(key, "") for key in ("model name", "cpu model", "cpu", "uarch", "processor")
     )
     processor = next((name for name in names if name and not name.isdigit()), None)
-    return processor or _ARM_PARTS.get(part) or results.get("hardware") or None
+    return processor or _ARM_PARTS.get(part) or cpu_info.get("hardware") or None
 
 
 @source("temperatures", HWMON, "hardware.temperatureCelsius", "hardware.temperatures")

@@ -121,10 +121,10 @@ def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
     if not wait([lookup], timeout=deadline.require_s()).done:
         raise TimeoutError("the name was not resolved in time")
     try:
-        match = lookup.result()
+        entries = lookup.result()
     except UnicodeError:
         raise OSError("the service's name is not a host name") from None
-    return [(entry[0], (str(entry[4][0]), port)) for entry in match[:_ATTEMPTS_MAX]]
+    return [(entry[0], (str(entry[4][0]), port)) for entry in entries[:_ATTEMPTS_MAX]]
 
 
 def _connect(addresses: list[Address], deadline: Deadline) -> socket.socket:

@@ -52,14 +52,14 @@ def read_interfaces(deadline: Deadline) -> Reading:
 
 def parse_link_types(sections: Sections) -> dict[str, str]:
     """The type of each adapter by its name."""
-    results = {}
+    types = {}
     for row in section(sections, "adapters").rows:
         name, medium = text(row, "Name"), (text(row, "Medium") or "").lower()
         if name is not None:
             # The adapters of VPNs mostly call themselves real, but drive no hardware.
             virtual = flag(row, "Virtual") is True or flag(row, "HardwareInterface") is False
-            results[name] = _link_type(medium, is_virtual=virtual)
-    return results
+            types[name] = _link_type(medium, is_virtual=virtual)
+    return types
 
 
 def _read_links(_names: tuple[str, ...], deadline: Deadline) -> Links:

@@ -124,12 +124,12 @@ def parse_link(body: bytes) -> LocalInterface | None:
     if len(body) < _IFINFOMSG.size:
         return None
     _family, kind, index, flags, _change = _IFINFOMSG.unpack_from(body)
-    result = _attributes(body[_IFINFOMSG.size :])
-    name = result.get(_IFLA_IFNAME, b"").split(b"\0")[0].decode("utf-8", "replace")
+    attributes = _attributes(body[_IFINFOMSG.size :])
+    name = attributes.get(_IFLA_IFNAME, b"").split(b"\0")[0].decode("utf-8", "replace")
     if not name:
         return None
     return LocalInterface(
-        Interface(name, mac_address=mac_text(result.get(_IFLA_ADDRESS, b""))),
+        Interface(name, mac_address=mac_text(attributes.get(_IFLA_ADDRESS, b""))),
         index=index,
         is_up=flags & (_IFF_UP | _IFF_RUNNING) == (_IFF_UP | _IFF_RUNNING),
         is_loopback=bool(flags & _IFF_LOOPBACK),
@@ -143,9 +143,9 @@ def parse_address(body: bytes) -> tuple[int, InterfaceAddress] | None:
     if len(body) < _IFADDRMSG.size:
         return None
     family, prefix_length, _flags, _scope, index = _IFADDRMSG.unpack_from(body)
-    match = _attributes(body[_IFADDRMSG.size :])
+    attributes = _attributes(body[_IFADDRMSG.size :])
     # On a point-to-point link IFA_ADDRESS is the peer's and IFA_LOCAL is ours.
-    text = _address_text(family, match.get(_IFA_LOCAL) or match.get(_IFA_ADDRESS, b""))
+    text = _address_text(family, attributes.get(_IFA_LOCAL) or attributes.get(_IFA_ADDRESS, b""))
     if text is None:
         return None
     name: Literal["ipv4", "ipv6"] = "ipv4" if family == AF_INET else "ipv6"

@@ -197,8 +197,8 @@ def _learned(
     """Return what was learned of a printer that is set up by its address: one that is set up by a
     name is printed to under this name, wherever the device is that had it."""
     learned = printer.learned if printer.addresses else None
-    result: str | None = getattr(learned, mark, None)
-    return (result,) if result else ()
+    value: str | None = getattr(learned, mark, None)
+    return (value,) if value else ()
 
 
 _DEVICE_KEYS: tuple[tuple[By, Callable[[Device], Iterable[str]]], ...] = (

@@ -173,8 +173,8 @@ def what_is_there(device: Device) -> str | None:
 
 def is_queue_missing(printer: KnownPrinter, seen: PortObservation | None) -> bool:
     """Return whether a server answered that it has no such queue."""
-    requests = [e for e in (seen.queue_states if seen else ()) if e.queue == printer.queue]
-    return bool(requests) and requests[-1].is_missing
+    states = [e for e in (seen.queue_states if seen else ()) if e.queue == printer.queue]
+    return bool(states) and states[-1].is_missing
 
 
 def with_own_state(symptoms: Symptoms, seen: PortObservation | None, device: Device) -> Symptoms:

@@ -153,9 +153,9 @@ class _DirectQueries:
         except OSError:
             return []
         present = {e.address: e for e in table if e.mac_address and ":" not in e.address}
-        results = [a for a in present if link.is_neighbour((a, 0)) and not self._is_excluded(a)]
+        neighbours = [a for a in present if link.is_neighbour((a, 0)) and not self._is_excluded(a)]
         wanted = self._wanted().addresses
-        return sorted(results, key=lambda each: each not in wanted)[:HOSTS_MAX]
+        return sorted(neighbours, key=lambda each: each not in wanted)[:HOSTS_MAX]
 
     def _is_excluded(self, address: str) -> bool:
         return any(ipaddress.ip_address(address) in network for network in self._excluded)

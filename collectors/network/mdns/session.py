@@ -162,8 +162,8 @@ class Session:
         while (packet := watch.records.next_packet()) is not None:
             if watch.records.add(packet[0], parse_response(packet[1])):
                 self._last_news_s = time.monotonic()
-                requests = {*watch.queried_types, *self._types}
-                new = [each for each in watch.records.types if each not in requests]
+                queried = {*watch.queried_types, *self._types}
+                new = [each for each in watch.records.types if each not in queried]
                 watch.queried_types.update(new)
                 watch.send(question_packets(map(type_question, new)))
             if time.monotonic() >= ends_s:

@@ -93,9 +93,9 @@ def read_key(path: str) -> Mapping[str, RegistryValue] | None:
         try:
             with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, path) as key:
                 count = min(winreg.QueryInfoKey(key)[1], _VALUES_MAX)
-                results = [winreg.EnumValue(key, index) for index in range(count)]
+                entries = [winreg.EnumValue(key, index) for index in range(count)]
         except OSError:
             return None
-        return {name: data for name, data, _ in results if isinstance(data, str | int)}
+        return {name: data for name, data, _ in entries if isinstance(data, str | int)}
     else:  # noqa: RET505 - the form a type checker follows for platforms
         return None

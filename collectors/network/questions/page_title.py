@@ -46,12 +46,12 @@ _GENERIC_TITLE = re.compile(
 
 def parse_title(reply: HttpReply) -> str | None:
     """Return the title of a page, its entities resolved; None without one. Never raises."""
-    result = _TITLE.search(_NOT_MARKUP.sub(b" ", reply.body))
-    if result is None:
+    title = _TITLE.search(_NOT_MARKUP.sub(b" ", reply.body))
+    if title is None:
         return None
     declared = _CHARSET.search((reply.header("content-type") or "").encode("latin-1", "replace"))
     declared = declared or _CHARSET.search(reply.body, 0, _META_WITHIN)
-    return _meaningful(html.unescape(_decode(result[1], declared[1].decode() if declared else "")))
+    return _meaningful(html.unescape(_decode(title[1], declared[1].decode() if declared else "")))
 
 
 def parse_realm(reply: HttpReply) -> str | None:

@@ -56,7 +56,7 @@ def ask_snmp(
     targets: Sequence[SnmpTarget], community: str, deadline_s: float, run: Run, *, port: int = PORT
 ) -> tuple[Evidence, ...]:
     """Ask each target once, all at the same time. Never raises for what network or hosts do."""
-    results: list[Evidence] = []
+    answers: list[Evidence] = []
     with ExitStack() as opened, selectors.DefaultSelector() as selector:
         for target in targets:
             with suppress(OSError):
@@ -72,10 +72,10 @@ def ask_snmp(
             for key, _ in selector.select(_POLL_S):
                 asking, target, number = key.data
                 evidence, is_over = _read(asking, target, number)
-                results += (evidence,) if evidence else ()
+                answers += (evidence,) if evidence else ()
                 if is_over:
                     selector.unregister(asking)
-    return tuple(results)
+    return tuple(answers)
 
 
 def encode_question(community: str, number: int) -> bytes:

@@ -183,12 +183,12 @@ class Win32ServiceControl:
         api = self._security
         parts = api.OWNER_SECURITY_INFORMATION | api.DACL_SECURITY_INFORMATION
         try:
-            result = api.GetFileSecurity(str(path), parts)
+            descriptor = api.GetFileSecurity(str(path), parts)
         except self._error as error:
             raise ServiceManagerError(f"{path}: {error.strerror}") from None
-        entries = result.GetSecurityDescriptorDacl()
+        entries = descriptor.GetSecurityDescriptorDacl()
         return Security(
-            owner=self._sid(result.GetSecurityDescriptorOwner()),
+            owner=self._sid(descriptor.GetSecurityDescriptorOwner()),
             entries=None
             if entries is None
             else tuple(self._entry(entries.GetAce(at)) for at in range(entries.GetAceCount())),
