@@ -70,13 +70,13 @@ def _show(screen: Screen, memory: Memory) -> None:
         ],
     )
     for waiting in memory.replacements:
-        result = waiting.printer
+        printer = waiting.printer
         screen.blank()
         screen.paragraph(
-            f"{result.id}: since {_when(waiting.since)} another device answers there"
-            f" ({', '.join(filter(None, (result.model, _mark(result))))}). If it has replaced the"
+            f"{printer.id}: since {_when(waiting.since)} another device answers there"
+            f" ({', '.join(filter(None, (printer.model, _mark(printer))))}). If it has replaced the"
             f" printer:"
-            f" `venue-agent printers forget {result.id}`",
+            f" `venue-agent printers forget {printer.id}`",
             "warn",
         )
 

@@ -103,12 +103,12 @@ def review(
     from agent.config.review import review_of  # rarely needed
 
     read = _read(Config, path, environment)
-    result = review_of(read.tree)
+    issues = review_of(read.tree)
     try:
         validate(read.tree, Config)
     except ValidationError as error:
-        result = chain(error.issues, result)
-    return read.problems(result)
+        issues = chain(error.issues, issues)
+    return read.problems(issues)
 
 
 def place_of(

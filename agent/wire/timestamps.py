@@ -31,21 +31,21 @@ def parse_timestamp(value: str | datetime) -> datetime:
 
 
 def _read(text: str) -> datetime:
-    result = _FORM.fullmatch(text) if len(text) <= LENGTH_MAX else None
-    if result is None:
+    match = _FORM.fullmatch(text) if len(text) <= LENGTH_MAX else None
+    if match is None:
         raise ValueError("is not an ISO 8601 date-time")
-    hour, minute, second = (int(result[name] or 0) for name in ("hour", "minute", "second"))
+    hour, minute, second = (int(match[name] or 0) for name in ("hour", "minute", "second"))
     later = timedelta()
     # 24:00 is the end of a day, :60 a leap second (ISO 8601, RFC 3339).
     if (hour, minute, second) == (24, 0, 0):
         hour, later = 0, timedelta(days=1)
     elif second == 60:
         second, later = 59, timedelta(seconds=1)
-    decimals = (result["decimals"] or "")[:MICROSECOND_DIGITS].ljust(MICROSECOND_DIGITS, "0")
+    decimals = (match["decimals"] or "")[:MICROSECOND_DIGITS].ljust(MICROSECOND_DIGITS, "0")
     try:
         timestamp = datetime(
-            int(result["year"]), int(result["month"]), int(result["day"]), hour, minute, second,
-            int(decimals), _zone(result),
+            int(match["year"]), int(match["month"]), int(match["day"]), hour, minute, second,
+            int(decimals), _zone(match),
         )  # fmt: skip
         return timestamp + later
     except (ValueError, OverflowError) as error:

@@ -94,10 +94,10 @@ Priority: optional
 
 def source_version() -> str:
     """Return the version the agent itself tells."""
-    result = re.search(r'__version__ = "([^"]+)"', (ROOT / "agent/__init__.py").read_text())
-    if result is None:
+    match = re.search(r'__version__ = "([^"]+)"', (ROOT / "agent/__init__.py").read_text())
+    if match is None:
         raise SystemExit("agent/__init__.py names no version")
-    return result[1]
+    return match[1]
 
 
 def lay_out(

@@ -213,8 +213,8 @@ def state_of(properties: Mapping[str, str]) -> ServiceState:
 
 def parse_version(text: str) -> int:
     """Parse `systemctl --version`, such as ``systemd 252 (252.39-1~deb12u2)``; 0 if unknown."""
-    result = re.match(r"systemd (\d{1,6})\b", text)
-    return int(result[1]) if result else 0
+    match = re.match(r"systemd (\d{1,6})\b", text)
+    return int(match[1]) if match else 0
 
 
 def _number(text: str | None) -> int | None:

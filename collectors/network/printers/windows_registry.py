@@ -54,8 +54,8 @@ def find_print_port(registry: Registry, name: str) -> PrintPort | None:
 
 def url_host(url: str | None) -> str | None:
     """Return the host of a WSD address such as ``http://192.168.1.61:80/WebServices/Device``."""
-    result = _URL_HOST.match(url or "")
-    return (result["v6"] or result["host"]) if result else None
+    match = _URL_HOST.match(url or "")
+    return (match["v6"] or match["host"]) if match else None
 
 
 def _tcp_port(values: Mapping[str, RegistryValue]) -> PrintPort:
