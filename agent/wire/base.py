@@ -26,7 +26,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError, PydanticKnownError, core_schema
 
 from agent.wire import limits
-from agent.wire.timestamps import parse_timestamp
+from agent.wire.timestamps import to_utc
 
 T = TypeVar("T")
 
@@ -140,7 +140,7 @@ Uuid = Annotated[UUID, BeforeValidator(_read_uuid)]
 
 
 def _read_timestamp(value: Any) -> Any:
-    return parse_timestamp(value) if isinstance(value, str | datetime) else value
+    return to_utc(value) if isinstance(value, str | datetime) else value
 
 
 Timestamp = Annotated[datetime, BeforeValidator(_read_timestamp)]

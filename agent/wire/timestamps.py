@@ -22,7 +22,7 @@ LENGTH_MAX: Final = 128
 MICROSECOND_DIGITS: Final = 6
 
 
-def parse_timestamp(value: str | datetime) -> datetime:
+def to_utc(value: str | datetime) -> datetime:
     """Return ``value`` in UTC, which is also the default zone.
 
     Raises ValueError, also for years outside of 1 to 9999.

@@ -52,12 +52,13 @@ _PLAUSIBLE_CELSIUS: Final = (-40.0, 150.0)
 )
 def read_machine(_: Deadline, root: Path) -> Fields:
     dmi = root / "sys/class/dmi/id"
-    board = _device_tree(root, "model")
+    board = read_line(root / "proc/device-tree/model")
+    chassis = _CHASSIS.get(read_number(dmi / "chassis_type") or 0)
     reason = "the firmware does not report it"
     return (
         either("hardware.maker", DMI, _dmi_value(dmi, "sys_vendor"), reason),
         either("hardware.model", DMI, _dmi_value(dmi, "product_name") or board, reason),
-        either("hardware.formFactor", DMI, _CHASSIS.get(_chassis(dmi)), reason),
+        either("hardware.formFactor", DMI, chassis, reason),
         either("hardware.firmware", DMI, _dmi_value(dmi, "bios_version"), reason),
     )
 
@@ -151,11 +152,3 @@ def _sensor(name: str, millidegrees: int | None) -> list[tuple[str, float]]:
 def _dmi_value(dmi: Path, name: str) -> str | None:
     value = read_line(dmi / name)
     return None if value is None or value.lower() in _PLACEHOLDERS else value
-
-
-def _chassis(dmi: Path) -> int:
-    return read_number(dmi / "chassis_type") or 0
-
-
-def _device_tree(root: Path, name: str) -> str | None:
-    return read_line(root / "proc/device-tree" / name)

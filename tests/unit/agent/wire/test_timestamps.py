@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.rules.command_frames import parse_frame
-from agent.wire.timestamps import parse_timestamp
+from agent.wire.timestamps import to_utc
 
 TEN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 HALF = timedelta(seconds=0.5)
@@ -45,7 +45,7 @@ HALF = timedelta(seconds=0.5)
     ],
 )
 def test_is_read(text: str, timestamp: datetime) -> None:
-    assert parse_timestamp(text) == timestamp
+    assert to_utc(text) == timestamp
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_is_read(text: str, timestamp: datetime) -> None:
 )  # fmt: skip
 def test_is_no_moment(text: str) -> None:
     with pytest.raises(ValueError, match="is not"):
-        parse_timestamp(text)
+        to_utc(text)
 
 
 def test_a_wrong_one_spoils_its_own_entry_alone() -> None:
@@ -80,7 +80,7 @@ def test_a_wrong_one_spoils_its_own_entry_alone() -> None:
 @given(st.text(alphabet="0123456789-:+.,TZtz []/ab", max_size=60))
 def test_whatever_is_written_is_a_moment_or_an_error(text: str) -> None:
     with contextlib.suppress(ValueError):
-        assert parse_timestamp(text).tzinfo is UTC
+        assert to_utc(text).tzinfo is UTC
 
 
 @given(
@@ -91,4 +91,4 @@ def test_whatever_is_written_is_a_moment_or_an_error(text: str) -> None:
     )
 )
 def test_what_python_writes_is_read_back(timestamp: datetime) -> None:
-    assert parse_timestamp(timestamp.isoformat()) == parse_timestamp(str(timestamp)) == timestamp
+    assert to_utc(timestamp.isoformat()) == to_utc(str(timestamp)) == timestamp
