@@ -184,7 +184,7 @@ class App:
         floor = DiskFloor(self._runtime.state, self.health, self._executor.schedule)
         self._timekeeper = Timekeeper(self._runtime.clock, self._time_jumped)
         self._scheduler = Scheduler(
-            beat=self._beat,
+            send_heartbeat=self._send_heartbeat,
             interval_s=self._config.heartbeat.interval_seconds,
             want_report=floor.want,
             schedule=self._config.schedule,
@@ -196,7 +196,7 @@ class App:
             "status": self.status.run,
             "time": self._timekeeper.run,
             "enroll": self._enroll,
-            "heartbeat": self._beat_when_bound,
+            "heartbeat": self._send_heartbeat_when_bound,
             "receive": self._receiver.run,
             "acknowledge": self._acknowledger.run,
             "execute": self._executor.run,
@@ -232,11 +232,11 @@ class App:
             await clock.sleep(delay_s)
         await self._enrollment.run()
 
-    async def _beat_when_bound(self) -> None:
+    async def _send_heartbeat_when_bound(self) -> None:
         """Send a heartbeat at once for each new binding."""
         while True:
             await self.binding_state.wait_until_bound()
-            self._scheduler.beat_now()
+            self._scheduler.send_heartbeat_now()
             self._settle_soon()
             await self.binding_state.wait_for_loss()
 
@@ -247,8 +247,8 @@ class App:
         self._receiver.reconnect()
         self._outbox.keep_young(timedelta(seconds=max(0.0, jump.stepped_s)))
 
-    async def _beat(self) -> None:
-        await self._heartbeat.beat()
+    async def _send_heartbeat(self) -> None:
+        await self._heartbeat.send()
         self._ledger.sent.drop_old(self._runtime.clock.now())
         self.status.changed()
 
@@ -353,5 +353,5 @@ def _last_exit_in(state: StateDirectory) -> LastExit | None:
         return None
 
 
-def _text(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat(timespec="seconds")
+def _text(timestamp: datetime | None) -> str | None:
+    return None if timestamp is None else timestamp.isoformat(timespec="seconds")

@@ -29,7 +29,7 @@ from agent.config.model import Config, default_config_path
 from agent.errors import AgentError, ConfigError, CredentialRefused, StateError
 from agent.logs.setup import set_up_logging
 from agent.redaction.known import remember
-from agent.redaction.places import secrets_here
+from agent.redaction.secret_sources import secrets_here
 from agent.rules.retry import Backoff
 from agent.wire.sd_notify import Notifier
 

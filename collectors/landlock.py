@@ -82,7 +82,7 @@ class _PathBeneath(ctypes.Structure):
 
 
 def abi_version() -> int:
-    """Return the kernel's version of the interface. Raises OSError with a reason in words."""
+    """Return the kernel's version of the interface. Raises OSError with a readable reason."""
     return _call(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION))
 
 
@@ -90,7 +90,7 @@ def restrict_this_thread(rules: Iterable[Rule]) -> None:
     """Refuse this thread, and what it starts from now on, every right that no rule gives.
 
     If the kernel can, it refuses as well: listening for TCP connections, and signals and abstract
-    Unix sockets of processes outside. Raises OSError with a reason in words; nothing is refused
+    Unix sockets of processes outside. Raises OSError with a readable reason; nothing is refused
     then.
     """
     abi = abi_version()

@@ -109,11 +109,11 @@ def modules() -> tuple[str, ...]:
     if getattr(sys, "frozen", False):
         return (str(Path(sys.executable).resolve().parent),)
     installed = sysconfig.get_paths()
-    places = {installed[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    paths = {installed[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     # Libraries that extension modules are linked to, in an interpreter with a place of its own.
-    places |= {f"{prefix}/{lib}" for prefix in (sys.prefix, sys.base_prefix) for lib in _LIBRARIES}
-    places.add(str(Path(__file__).parent))
-    return tuple(sorted(places))
+    paths |= {f"{prefix}/{lib}" for prefix in (sys.prefix, sys.base_prefix) for lib in _LIBRARIES}
+    paths.add(str(Path(__file__).parent))
+    return tuple(sorted(paths))
 
 
 _CAPABILITY_VERSION_3: Final = 0x20080522  # linux/capability.h

@@ -50,7 +50,7 @@ def blocks_of(path: Path) -> Iterator[Block]:
             yield address.upper().replace(":", "")[: int(bits or 24) // 4], name
 
 
-def shown_name(name: str) -> str:
+def display_name(name: str) -> str:
     """Return a maker's name without its legal form, and not in capitals throughout."""
     plain = " ".join(html.unescape(name).split())
     shorter = _LEGAL.sub("", plain).rstrip(" ,.&(") or plain
@@ -62,7 +62,7 @@ def shown_name(name: str) -> str:
 def without_parents(blocks: Iterable[Block]) -> dict[str, str]:
     """Return each block with its maker, without those that are handed on in parts."""
     named = {
-        digits: shown_name(name)
+        digits: display_name(name)
         for digits, name in blocks
         if name.strip() not in NOBODY and digits != UNSET
     }

@@ -91,7 +91,7 @@ _EXAMPLES = (
      "venue-agent collect application --json | jq .completeness"),
     ("Set the service up on this machine.",
      "venue-agent config check && venue-agent service install"),
-    ("What the service is doing, what is wrong, and how to mend it.", "sudo venue-agent status"),
+    ("What the service is doing, what is wrong, and how to fix it.", "sudo venue-agent status"),
     ("Everything that support needs, without a secret in it.",
      "sudo venue-agent doctor --bundle case.zip"),
 )  # fmt: skip

@@ -48,13 +48,13 @@ def _entries(value: Any) -> Iterator[tuple[str, str, str]]:
 
 def bundled_distributions(sources: frozenset[Path]) -> tuple[Distribution, ...]:
     """Return the installed distributions that own one of ``sources``, by name."""
-    results = {}
+    bundled = {}
     for distribution in importlib.metadata.distributions():
         files = (Path(str(file.locate())) for file in distribution.files or ())
         # dist-info alone does not count: PyInstaller takes it along for its hooks.
         if any(file in sources and ".dist-info" not in str(file) for file in files):
-            results[distribution.name.lower()] = distribution
-    return tuple(results[name] for name in sorted(results))
+            bundled[distribution.name.lower()] = distribution
+    return tuple(bundled[name] for name in sorted(bundled))
 
 
 def bill(distributions: Iterable[Distribution], onedir: Path, version: str) -> dict[str, Any]:

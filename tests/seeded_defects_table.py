@@ -85,14 +85,14 @@ DEFECTS: Final = (
     Defect(
         "expiry", "expiresAt is judged with the clock difference in the wrong direction",
         "agent/rules/clock_skew.py",
-        "local_time - moment >= -self.offset", "local_time - moment >= self.offset",
+        "local_time - timestamp >= -self.offset", "local_time - timestamp >= self.offset",
         "tests/unit/agent/rules/test_clock_skew.py",
     ),
     Defect(
         "expiry", "the Date header of a captive portal is taken for the time of the service",
         "agent/adapters/service_client.py",
-        "if shown is not None and not isinstance(error, ServiceUnavailable):",
-        "if shown is not None:",
+        "if service_time is not None and not isinstance(error, ServiceUnavailable):",
+        "if service_time is not None:",
         "tests/unit/agent/adapters/test_service_client.py",
     ),
     Defect(

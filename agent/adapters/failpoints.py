@@ -1,4 +1,4 @@
-"""The moments at which a crash matters: each write, each call, each event of the child.
+"""The points at which a crash matters: each write, each call, each event of the child.
 
 Production code only marks them, without a listener. The crash tests listen in a process of their
 own and kill it at each failpoint. A transaction, call or event always names its failpoint, so a new

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 REPLY_MAX_BYTES: Final = 2_097_152
 CONNECT_SHARE: Final = 0.9
-STREAM_SILENCE_S: Final = 90.0
+STREAM_READ_TIMEOUT_S: Final = 90.0
 """A stream without any data, even a keep-alive comment, is closed after this time."""
 
 RETRY_MAX_MS: Final = 86_400_000
@@ -79,8 +79,8 @@ def _trust(service: Service) -> ssl.SSLContext | bool:
 
 
 def stream_timeout(timeout_s: float) -> httpx2.Timeout:
-    """Return the timeouts of a stream, which ends after a silence only."""
-    return httpx2.Timeout(timeout_s, connect=timeout_s * CONNECT_SHARE, read=STREAM_SILENCE_S)
+    """Return the timeouts of a stream, which has no total time limit."""
+    return httpx2.Timeout(timeout_s, connect=timeout_s * CONNECT_SHARE, read=STREAM_READ_TIMEOUT_S)
 
 
 class _RateLimitedBytes(httpx2.AsyncByteStream):

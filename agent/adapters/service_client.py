@@ -185,15 +185,15 @@ class ServiceClient:
 
     async def _check(self, response: Response) -> None:
         """Raise the error of a status. Note the service's time if the service itself replied."""
-        shown = http_date(response.headers.get("date"))
+        service_time = http_date(response.headers.get("date"))
         if response.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
             raise ServiceUnavailable("bad-reply", "the reply is compressed, without a request")
         body = b"" if response.is_success else await body_of(response)
         headers = {name.lower(): value for name, value in response.headers.items()}
         # A date in Retry-After is of the service's clock, like the one in Date.
-        error = error_of(response.status_code, headers, body, shown or self._clock.now())
-        if shown is not None and not isinstance(error, ServiceUnavailable):
-            self._service_clock = ServiceClock(shown, self._clock.monotonic())
+        error = error_of(response.status_code, headers, body, service_time or self._clock.now())
+        if service_time is not None and not isinstance(error, ServiceUnavailable):
+            self._service_clock = ServiceClock(service_time, self._clock.monotonic())
         if error is not None:
             raise error
         self.last_contact_at = self._clock.now()

@@ -28,7 +28,7 @@ from agent.presentation.humanize import ago
 from agent.wire.codec import parse_json
 from agent.wire.validation import ValidationError
 
-SHOWN: Final = 20
+DEFAULT_ROWS: Final = 20
 PAGE_MODE: Final = 0o644
 SUBMITTED: Final = "submitted"
 _STYLES: Final[dict[str, Style]] = {
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--limit",
         type=_positive,
         metavar="N",
-        help=f"maximum number of rows (default {SHOWN}, with --json {LIMIT})",
+        help=f"maximum number of rows (default {DEFAULT_ROWS}, with --json {LIMIT})",
     )
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="with ID: also write the report as a page"
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    limit = options.limit or (LIMIT if options.json else SHOWN)
+    limit = options.limit or (LIMIT if options.json else DEFAULT_ROWS)
     here = resolve_state(options.config)
     here.require_visible()
     rows = read_history(here.state, limit + 1)
@@ -84,11 +84,11 @@ def _list(options: argparse.Namespace) -> int:
 
 def _find(state: StateDirectory, start: str) -> KeptReport:
     """Return the only report that matches. Raises StateError."""
-    result = find_reports(state, start)
-    if len(result) == 1:
-        return result[0]
-    if result:
-        ids = ", ".join(report.report_id for report in result)
+    reports = find_reports(state, start)
+    if len(reports) == 1:
+        return reports[0]
+    if reports:
+        ids = ", ".join(report.report_id for report in reports)
         raise StateError(f"several reports begin with {start}: {ids}")
     rows = find_requests(state, start)
     if not rows:

@@ -82,7 +82,7 @@ def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "")
 def _find_secrets(config: Path | None) -> None:
     """Find the secrets before anything is printed, also if the configuration is invalid."""
     from agent.config.model import default_config_path  # not needed for --help
-    from agent.redaction.places import secrets_here
+    from agent.redaction.secret_sources import secrets_here
 
     remember(*secrets_here(config or default_config_path(), os.environ))
 

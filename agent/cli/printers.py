@@ -42,14 +42,14 @@ def run(options: argparse.Namespace) -> int:
 def _forget(file: PrinterMemory, memory: Memory, wanted: str | None) -> None:
     """Forget a printer, so that the next report accepts the device at its address."""
     ids = [each.id for each in memory.printers]
-    results = [id_ for id_ in ids if wanted in (id_, id_.partition(":")[2])]
-    if len(results) != 1:
+    matches = [id_ for id_ in ids if wanted in (id_, id_.partition(":")[2])]
+    if len(matches) != 1:
         known = ", ".join(ids) or "none"
         raise AgentError(f"name one printer to forget. Known printers: {known}")
-    if not file.write(memory.without(results[0])):
-        raise StateError(f"{results[0]} could not be forgotten")
+    if not file.write(memory.without(matches[0])):
+        raise StateError(f"{matches[0]} could not be forgotten")
     sys.stdout.write(
-        f"{results[0]} is forgotten: the next report accepts the device at its address\n"
+        f"{matches[0]} is forgotten: the next report accepts the device at its address\n"
     )
 
 
@@ -70,13 +70,13 @@ def _show(screen: Screen, memory: Memory) -> None:
         ],
     )
     for waiting in memory.replacements:
-        result = waiting.printer
+        printer = waiting.printer
         screen.blank()
         screen.paragraph(
-            f"{result.id}: since {_when(waiting.since)} another device answers there"
-            f" ({', '.join(filter(None, (result.model, _mark(result))))}). If it has replaced the"
+            f"{printer.id}: since {_when(waiting.since)} another device answers there"
+            f" ({', '.join(filter(None, (printer.model, _mark(printer))))}). If it has replaced the"
             f" printer:"
-            f" `venue-agent printers forget {result.id}`",
+            f" `venue-agent printers forget {printer.id}`",
             "warn",
         )
 
@@ -87,5 +87,5 @@ def _mark(printer: LearnedPrinter) -> str:
     return next(filter(None, marks), "only its address")
 
 
-def _when(moment: str) -> str:
-    return moment[:16].replace("T", " ")
+def _when(timestamp: str) -> str:
+    return timestamp[:16].replace("T", " ")

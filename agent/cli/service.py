@@ -62,26 +62,26 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _require_configuration(manager: ServiceManager) -> None:
-    if manager.state().is_installed and not manager.places.config.exists():
+    if manager.state().is_installed and not manager.paths.config.exists():
         raise ConfigMissing((no_configuration(),))
 
 
 def install(manager: ServiceManager, answers: Answers) -> int:
     """Install, write the first configuration, and start. Existing parts are kept."""
-    places = manager.places
-    had_config = places.config.exists()
+    paths = manager.paths
+    had_config = paths.config.exists()
     manager.prepare()
-    written = write_first_config(answers, places)
+    written = write_first_config(answers, paths)
     manager.install()
     for file in written:
         manager.protect(file)
         _print(f"wrote {file}")
     _print("installed: the service starts at boot")
     if had_config and (answers.base_url or answers.location):
-        _print(f"{places.config} already exists and is kept: edit it to change the service")
-    if not places.config.exists():
+        _print(f"{paths.config} already exists and is kept: edit it to change the service")
+    if not paths.config.exists():
         _print(
-            f"not started: {places.config} does not exist; repeat with --base-url, --location and"
+            f"not started: {paths.config} does not exist; repeat with --base-url, --location and"
             " --api-key-file, or write it and run `venue-agent service start`"
         )
         return 0
@@ -97,19 +97,19 @@ def uninstall(manager: ServiceManager, *, purge: bool) -> int:
     """Stop and unregister the service; with ``purge`` also delete its files."""
     manager.uninstall()
     _print("uninstalled: the service is stopped and removed")
-    places = manager.places
+    paths = manager.paths
     if not purge:
-        _print(f"kept: identity and state in {places.state}, configuration {places.config}")
+        _print(f"kept: identity and state in {paths.state}, configuration {paths.config}")
         return 0
-    shutil.rmtree(places.state, ignore_errors=True)
-    for file in (places.config, places.api_key):
+    shutil.rmtree(paths.state, ignore_errors=True)
+    for file in (paths.config, paths.api_key):
         file.unlink(missing_ok=True)
-    left = [str(path) for path in (places.state, places.config, places.api_key) if path.exists()]
+    left = [str(path) for path in (paths.state, paths.config, paths.api_key) if path.exists()]
     if left:
         _print(f"could not be deleted: {', '.join(left)}")
         return 1
     with contextlib.suppress(OSError):  # it may contain other files
-        places.config.parent.rmdir()
+        paths.config.parent.rmdir()
     deleted = ("identity", "state", "configuration", "API key", *manager.purge())
     _print(f"deleted: {', '.join(deleted[:-1])} and {deleted[-1]}")
     return 0
@@ -117,12 +117,12 @@ def uninstall(manager: ServiceManager, *, purge: bool) -> int:
 
 def _status(manager: ServiceManager, *, as_json: bool) -> int:
     state = manager.state()
-    last = _last_exit(manager.places.state)
+    last = _last_exit(manager.paths.state)
     if as_json:
         document = {**asdict(state), "last_exit": None if last is None else last.describe()}
         sys.stdout.write(json.dumps(document) + "\n")
     else:
-        show(Screen(), state, last, manager.places.config)
+        show(Screen(), state, last, manager.paths.config)
     return RUNNING if state.activity == "running" else NOT_RUNNING
 
 

@@ -24,7 +24,7 @@ from agent.config.model import (
 )
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 from agent.redaction.known import remember
-from agent.redaction.places import secrets_here
+from agent.redaction.secret_sources import secrets_here
 from agent.regular_file import read_regular
 from agent.wire.codec import validate
 from agent.wire.validation import Issue, ValidationError
@@ -103,12 +103,12 @@ def review(
     from agent.config.review import review_of  # rarely needed
 
     read = _read(Config, path, environment)
-    result = review_of(read.tree)
+    issues = review_of(read.tree)
     try:
         validate(read.tree, Config)
     except ValidationError as error:
-        result = chain(error.issues, result)
-    return read.problems(result)
+        issues = chain(error.issues, issues)
+    return read.problems(issues)
 
 
 def place_of(

@@ -418,11 +418,11 @@ def is_privileged() -> bool:
 
 def default_config_path() -> Path:
     """Return the path of the configuration if no option names one."""
-    places = config_places()
-    return next((place for place in places if is_there(place)), places[0])
+    paths = config_paths()
+    return next((path for path in paths if is_there(path)), paths[0])
 
 
-def config_places() -> tuple[Path, ...]:
+def config_paths() -> tuple[Path, ...]:
     """Return the possible paths of the configuration, in the order of precedence.
 
     A user without a configuration of their own gets that of the machine's agent.

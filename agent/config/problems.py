@@ -33,12 +33,12 @@ def problems_of(
     """
     source = _Source(name, _positions(text), origins)
     meant = _meant(model, issues)
-    results = sorted(
+    messages = sorted(
         (*source.place_of(issue.path), _message(model, issue))
         for issue in issues
         if issue.path not in meant
     )
-    return tuple(dict.fromkeys(f"{place}: {message}" for _, place, message in results))
+    return tuple(dict.fromkeys(f"{place}: {message}" for _, place, message in messages))
 
 
 def place_of(key: str, name: str, text: str, origins: Mapping[str, str]) -> str:
@@ -103,11 +103,11 @@ def syntax_problem(
     """Describe a syntax error and its place. Only a known key of the line is shown: the rest may be
     a secret."""
     message = str(error)
-    if result := re.search(r" \(at line (\d+), column (\d+)\)$", message):
-        line, column = int(result[1]), int(result[2])
+    if match := re.search(r" \(at line (\d+), column (\d+)\)$", message):
+        line, column = int(match[1]), int(match[2])
         key = _key_in_line(model, text.splitlines()[line - 1 : line])
         where = f": '{key} = …'" if key else ""
-        return f"{name}:{line}:{column}: {message[: result.start()]}{where}"
+        return f"{name}:{line}:{column}: {message[: match.start()]}{where}"
     return f"{name}: {message}"
 
 
@@ -151,10 +151,10 @@ def _message(model: type[Section], issue: Issue) -> str:
     name = ".".join(str(part) for part in issue.path if isinstance(part, str))
     if issue.value is None:
         return f"{name} {reason}"
-    return f"{name} {reason} (it is {_shown(issue)}{_suggestion(nearest)})"
+    return f"{name} {reason} (it is {_redacted_value(issue)}{_suggestion(nearest)})"
 
 
-def _shown(issue: Issue) -> str:
+def _redacted_value(issue: Issue) -> str:
     """Return the value, redacted before it is cut: a part of a password cannot be recognized."""
     key = next((part for part in reversed(issue.path) if isinstance(part, str)), "")
     return repr(redact_value(key, issue.value))[:80]

@@ -231,15 +231,15 @@ def _section(tree: Tree, name: str) -> Tree:
 
 def _networks(values: object) -> Sequence[ipaddress.IPv4Network]:
     """Return the IPv4 networks of a list. The models report values that are not networks."""
-    results = []
+    networks = []
     for text in values if isinstance(values, list) else ():
         try:
             network = ipaddress.ip_network(str(text), strict=False)
         except ValueError:
             continue
         if isinstance(network, ipaddress.IPv4Network):
-            results.append(network)
-    return results
+            networks.append(network)
+    return networks
 
 
 def _is_covered(network: ipaddress.IPv4Network, by: Iterable[ipaddress.IPv4Network]) -> bool:

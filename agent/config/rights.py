@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from agent.config.model import config_places, is_privileged, is_there
+from agent.config.model import config_paths, is_privileged, is_there
 
 STEPPED_DOWN: Final = "VENUE_AGENT_STEPPED_DOWN"
 """Set in the environment of a verb that root started and that continues as another user. Its
@@ -57,12 +57,12 @@ def how_to_start(*, is_installed: bool, is_of_the_machine: bool) -> str:
 def no_configuration() -> str:
     """Return a sentence, without its full stop, on where a configuration is expected and how to
     create one."""
-    places = config_places()
-    paths = " or ".join(str(place) for place in places)
+    candidates = config_paths()
+    paths = " or ".join(str(path) for path in candidates)
     if has_service_manager() and "VENUE_AGENT_CONFIG" not in os.environ:
         return f"there is no configuration at {paths}: {by_root(_INSTALL)} creates one"
-    directory = places[0].parent
+    directory = candidates[0].parent
     has_directory = sys.platform == "win32" or is_there(directory)
     prefix = "" if has_directory else f"mkdir -p {directory} && "
-    example = f"`{prefix}venue-agent config example >{places[0]}`"
+    example = f"`{prefix}venue-agent config example >{candidates[0]}`"
     return f"there is no configuration at {paths}: {example} creates one to fill in"

@@ -29,8 +29,8 @@ from agent.doctor.logs import read_logs
 from agent.errors import AgentError, StateError
 from agent.redaction.configuration import redact_configuration
 from agent.redaction.known import known_secrets
-from agent.redaction.places import secrets_here
 from agent.redaction.redactor import Redactor
+from agent.redaction.secret_sources import secrets_here
 from agent.redaction.userinfo import userinfo_of
 from agent.regular_file import read_regular
 from agent.wire.codec import to_plain, validate

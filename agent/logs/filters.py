@@ -30,7 +30,7 @@ Emit = Callable[[logging.LogRecord], None]
 
 
 @dataclass(slots=True)
-class _Seen:
+class _Repetitions:
     """The number of messages since ``began_s``, and the last one that was suppressed."""
 
     began_s: float
@@ -77,7 +77,7 @@ class RepeatFilter(logging.Filter):
         self._emit = emit
         self._clock = clock
         self._lock = threading.Lock()
-        self._seen: OrderedDict[tuple[str, str], _Seen] = OrderedDict()
+        self._seen: OrderedDict[tuple[str, str], _Repetitions] = OrderedDict()
 
     def filter(self, record: logging.LogRecord) -> bool:
         now = self._clock()
@@ -101,7 +101,7 @@ class RepeatFilter(logging.Filter):
     def _count(
         self, record: logging.LogRecord, key: tuple[str, str], allowed: int, now: float
     ) -> bool:
-        seen = self._seen.setdefault(key, _Seen(now))
+        seen = self._seen.setdefault(key, _Repetitions(now))
         seen.count += 1
         if seen.count <= allowed:
             return True

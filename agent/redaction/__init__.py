@@ -1,1 +1,1 @@
-"""Recognizes secrets and removes them from text. Only `places` reads files."""
+"""Recognizes secrets and removes them from text. Only `secret_sources` reads files."""

@@ -79,8 +79,8 @@ def named_values_in(text: str) -> Iterator[str]:
 
 def names_a_secret(key: str) -> bool:
     """Return whether ``key`` is the name of a secret."""
-    result = None if key in _WORKING_DIRECTORIES else _NAME.search(f"{key}=")
-    return result is not None and _is_secret(result)
+    match = None if key in _WORKING_DIRECTORIES else _NAME.search(f"{key}=")
+    return match is not None and _is_secret(match)
 
 
 def _without_assigned(text: str) -> str:
@@ -139,9 +139,9 @@ def _bare(text: str, name: re.Match[str]) -> tuple[int, int]:
 def _quoted(text: str, at: int) -> tuple[int, int]:
     """Return the text inside balanced quotes, else everything that may be inside."""
     for form in (_QUOTED, _LITERAL):
-        value = form.match(text, at)
-        if value is not None and _ends_well(text, value.end(), text[at]):
-            return at + 1, value.end() - 1
+        match = form.match(text, at)
+        if match is not None and _ends_well(text, match.end(), text[at]):
+            return at + 1, match.end() - 1
     end = _find(_LINE_END, text, at)
     if text.find(text[at], at + 1, end) < 0:
         while following := _NEXT_LINE.match(text, end):

@@ -34,7 +34,7 @@ _BASIC: Final = (
 
 
 def without_shapes(text: str) -> str:
-    """Return ``text`` with everything masked that looks like a secret."""
+    """Return ``text`` with values masked that resemble secrets."""
     if "PRIVATE KEY" in text:
         text = _PRIVATE_KEY.sub(MASK, text)
     if "vck_" in text:

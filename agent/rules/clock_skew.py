@@ -23,25 +23,25 @@ class ClockSkew:
         """Return the skew of a measured difference; a small one counts as zero."""
         return cls(offset if abs(offset) > TOLERANCE else timedelta(0))
 
-    def is_past(self, moment: datetime, local_time: datetime) -> bool:
-        """Return whether the service's clock is past ``moment``."""
+    def is_past(self, timestamp: datetime, local_time: datetime) -> bool:
+        """Return whether the service's clock is past ``timestamp``."""
         # Differences only, because a sum may overflow for the year 9999.
-        return local_time - moment >= -self.offset
+        return local_time - timestamp >= -self.offset
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceClock:
-    """One reading of the service's clock; ``shown_at`` is the time of the monotonic clock.
+    """One reading of the service's clock; ``read_at_s`` is the time of the monotonic clock.
 
     The reading advances with the monotonic clock, so setting this machine's clock neither expires
     nor extends a request.
     """
 
-    shown: datetime
-    shown_at: float
+    service_time: datetime
+    read_at_s: float
 
     def skew(self, *, local_time: datetime, monotonic_s: float) -> ClockSkew:
         """Return the present difference of the service's clock and the local one."""
-        passed = timedelta(seconds=monotonic_s - self.shown_at)
+        passed = timedelta(seconds=monotonic_s - self.read_at_s)
         # Differences only, as in `is_past`.
-        return ClockSkew.of(self.shown - local_time + passed)
+        return ClockSkew.of(self.service_time - local_time + passed)

@@ -22,7 +22,7 @@ REPLACED_AFTER_REPORTS: Final = 3
 """A device at a printer's address counts as its replacement after this time and this number of
 reports, if the printer itself was not seen."""
 
-REPLACEMENT_SAID: Final = timedelta(days=7)
+REPLACEMENT_REPORTED: Final = timedelta(days=7)
 """Time during which reports mention the replacement."""
 
 Learned = tuple[LearnedPrinter, ...]
@@ -60,7 +60,7 @@ def still_known(learned: Learned, now: datetime) -> Learned:
     known = [each for each in learned if _is_within(KEPT, each.seen_at, now)]
     return tuple(
         each
-        if _is_within(REPLACEMENT_SAID, each.replaced_at or "", now)
+        if _is_within(REPLACEMENT_REPORTED, each.replaced_at or "", now)
         else replace(each, replaced_at=None)
         for each in known[:PRINTERS_MAX]
     )
@@ -100,9 +100,9 @@ def _replacements(memory: Memory, facts: NetworkFacts, now: datetime) -> dict[st
     return waiting
 
 
-def _has_replaced(found: Replacement, now: datetime) -> bool:
-    is_new = _is_within(REPLACED_AFTER, found.since, now)
-    return found.reports >= REPLACED_AFTER_REPORTS and not is_new
+def _has_replaced(replacement: Replacement, now: datetime) -> bool:
+    is_new = _is_within(REPLACED_AFTER, replacement.since, now)
+    return replacement.reports >= REPLACED_AFTER_REPORTS and not is_new
 
 
 def _by_id(printers: Learned) -> dict[str, LearnedPrinter]:
@@ -146,8 +146,8 @@ def _texts(learned: LearnedPrinter) -> Iterable[str]:
     return filter(None, (getattr(learned, each.name) for each in fields(learned)))
 
 
-def _is_within(period: timedelta, moment: str, now: datetime) -> bool:
+def _is_within(period: timedelta, timestamp: str, now: datetime) -> bool:
     try:
-        return now - datetime.fromisoformat(moment) < period
+        return now - datetime.fromisoformat(timestamp) < period
     except (ValueError, TypeError):
         return False

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 SLEEP_WORTH_S: Final = 30.0
-"""A busy machine is late by seconds only, and connections survive shorter silences."""
+"""A busy machine is late by seconds only, and connections survive shorter pauses."""
 STEP_WORTH_S: Final = 5.0
 """Slewing (adjtime(3)) stays far below this between two readings."""
 

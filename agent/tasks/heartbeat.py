@@ -10,7 +10,7 @@ from agent.tasks.session.device_session import DeviceSession
 
 log = logging.getLogger(__name__)
 
-SKEW_SHOWN_FROM_S = 120.0
+SKEW_REPORTED_FROM_S = 120.0
 
 
 @dataclass(slots=True, eq=False)
@@ -22,7 +22,7 @@ class Heartbeat:
     last_at: datetime | None = None
     """The time of the last heartbeat, by the service's clock."""
 
-    async def beat(self) -> None:
+    async def send(self) -> None:
         """Send a heartbeat, if the device is bound."""
         if not self.session.binding_state.is_bound:
             return
@@ -40,7 +40,7 @@ class Heartbeat:
 
     def _judge_clock(self, seconds: float) -> None:
         """``seconds`` is the lead of the service's clock over this machine's."""
-        if abs(seconds) < SKEW_SHOWN_FROM_S:
+        if abs(seconds) < SKEW_REPORTED_FROM_S:
             self.health.clear({"clock-skew"})
             return
         direction = "behind" if seconds > 0 else "ahead of"

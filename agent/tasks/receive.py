@@ -57,7 +57,7 @@ UNREADABLE_MAX: Final = 50
 RECONNECT: Final = Backoff(base_s=0.5, cap_s=15.0)
 REJECTED: Final = Backoff(base_s=8.0, cap_s=120.0)
 """Minimum wait between two refused polls."""
-BREAKS_SHOWN_FROM: Final = 3
+BREAKS_REPORTED_FROM: Final = 3
 WAITING_MAX: Final = 1000
 """Maximum number of waiting requests; the service keeps the others until there is room."""
 ACKNOWLEDGED_AGAIN_AFTER_S: Final = 60.0
@@ -215,7 +215,7 @@ class Receiver:
     def _note_break(self, error: ServiceUnavailable) -> None:
         log.info("the reply of onCommands broke: %s", error)
         self._breaks += 1
-        if self._breaks >= BREAKS_SHOWN_FROM:
+        if self._breaks >= BREAKS_REPORTED_FROM:
             self.health.set("stream-broken", str(error))
 
     async def _pause(self, is_lasting: bool, lasted_s: float) -> None:

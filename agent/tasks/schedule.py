@@ -29,7 +29,7 @@ class Scheduler:
     def __init__(
         self,
         *,
-        beat: Callable[[], Awaitable[None]],
+        send_heartbeat: Callable[[], Awaitable[None]],
         interval_s: float,
         want_report: Callable[[Kind], None],
         schedule: Schedule,
@@ -39,7 +39,7 @@ class Scheduler:
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
         )
         self._scheduler.add_job(
-            beat,
+            send_heartbeat,
             IntervalTrigger(seconds=interval_s, jitter=interval_s * JITTER_FRACTION),
             id=HEARTBEAT,
         )
@@ -58,7 +58,7 @@ class Scheduler:
     def start(self) -> None:
         self._scheduler.start()
 
-    def beat_now(self) -> None:
+    def send_heartbeat_now(self) -> None:
         """Send the next heartbeat now; the interval restarts."""
         if self._scheduler.running:
             self._scheduler.modify_job(HEARTBEAT, next_run_time=_now())
@@ -68,7 +68,7 @@ class Scheduler:
 
         APScheduler uses the wall clock, which was just set, or continued during sleep.
         """
-        self.beat_now()
+        self.send_heartbeat_now()
         for job in self._scheduler.get_jobs():
             if job.id != HEARTBEAT:
                 job.modify(next_run_time=job.trigger.get_next_fire_time(None, _now()))

@@ -18,12 +18,12 @@ SETTLE_S: Final = 0.2
 
 @dataclass(slots=True, eq=False)
 class StatusWriter:
-    """``look`` returns the present status."""
+    """``read_status`` returns the present status."""
 
     file: StatusFile
     notifier: Notifier
     clock: Clock
-    look: Callable[[], DaemonStatus]
+    read_status: Callable[[], DaemonStatus]
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def changed(self) -> None:
@@ -38,7 +38,7 @@ class StatusWriter:
             self.write_now()
 
     def write_now(self) -> None:
-        status = self.look()
+        status = self.read_status()
         self.notifier.status(describe(status))
         try:
             self.file.write(status)

@@ -26,7 +26,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError, PydanticKnownError, core_schema
 
 from agent.wire import limits
-from agent.wire.timestamps import moment_of
+from agent.wire.timestamps import to_utc
 
 T = TypeVar("T")
 
@@ -139,11 +139,11 @@ _EXAMPLE: Final = {"example": "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"}
 Uuid = Annotated[UUID, BeforeValidator(_read_uuid)]
 
 
-def _read_moment(value: Any) -> Any:
-    return moment_of(value) if isinstance(value, str | datetime) else value
+def _read_timestamp(value: Any) -> Any:
+    return to_utc(value) if isinstance(value, str | datetime) else value
 
 
-Timestamp = Annotated[datetime, BeforeValidator(_read_moment)]
+Timestamp = Annotated[datetime, BeforeValidator(_read_timestamp)]
 """An ISO 8601 date-time in any common form (`timestamps`), in UTC."""
 
 # ---------------------------------------------------------------------------- numbers

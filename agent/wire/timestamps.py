@@ -22,7 +22,7 @@ LENGTH_MAX: Final = 128
 MICROSECOND_DIGITS: Final = 6
 
 
-def moment_of(value: str | datetime) -> datetime:
+def to_utc(value: str | datetime) -> datetime:
     """Return ``value`` in UTC, which is also the default zone.
 
     Raises ValueError, also for years outside of 1 to 9999.
@@ -31,42 +31,42 @@ def moment_of(value: str | datetime) -> datetime:
 
 
 def _read(text: str) -> datetime:
-    result = _FORM.fullmatch(text) if len(text) <= LENGTH_MAX else None
-    if result is None:
+    match = _FORM.fullmatch(text) if len(text) <= LENGTH_MAX else None
+    if match is None:
         raise ValueError("is not an ISO 8601 date-time")
-    hour, minute, second = (int(result[name] or 0) for name in ("hour", "minute", "second"))
+    hour, minute, second = (int(match[name] or 0) for name in ("hour", "minute", "second"))
     later = timedelta()
     # 24:00 is the end of a day, :60 a leap second (ISO 8601, RFC 3339).
     if (hour, minute, second) == (24, 0, 0):
         hour, later = 0, timedelta(days=1)
     elif second == 60:
         second, later = 59, timedelta(seconds=1)
-    decimals = (result["decimals"] or "")[:MICROSECOND_DIGITS].ljust(MICROSECOND_DIGITS, "0")
+    decimals = (match["decimals"] or "")[:MICROSECOND_DIGITS].ljust(MICROSECOND_DIGITS, "0")
     try:
         timestamp = datetime(
-            int(result["year"]), int(result["month"]), int(result["day"]), hour, minute, second,
-            int(decimals), _zone(result),
+            int(match["year"]), int(match["month"]), int(match["day"]), hour, minute, second,
+            int(decimals), _zone(match),
         )  # fmt: skip
         return timestamp + later
     except (ValueError, OverflowError) as error:
         raise ValueError(f"is not a date-time that exists: {error}") from None
 
 
-def _zone(found: re.Match[str]) -> timezone:
-    if not found["sign"]:
+def _zone(match: re.Match[str]) -> timezone:
+    if not match["sign"]:
         return UTC
-    hours, minutes, seconds = (int(found[n] or 0) for n in ("hours", "minutes", "seconds"))
+    hours, minutes, seconds = (int(match[n] or 0) for n in ("hours", "minutes", "seconds"))
     offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
-    return timezone(-offset if found["sign"] == "-" else offset)
+    return timezone(-offset if match["sign"] == "-" else offset)
 
 
-def _in_utc(moment: datetime) -> datetime:
-    if moment.tzinfo is None:
-        return moment.replace(tzinfo=UTC)
+def _in_utc(timestamp: datetime) -> datetime:
+    if timestamp.tzinfo is None:
+        return timestamp.replace(tzinfo=UTC)
     try:
-        return moment.astimezone(UTC)
+        return timestamp.astimezone(UTC)
     except OverflowError:
         # 9999-12-31 with an offset, which often means "never", is valid.
-        if moment.year > 1:
+        if timestamp.year > 1:
             return datetime.max.replace(tzinfo=UTC)
         return datetime.min.replace(tzinfo=UTC)

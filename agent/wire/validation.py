@@ -98,7 +98,7 @@ def _issue(details: ErrorDetails, value: Any) -> Issue:
     path = _path(details["loc"], value, is_missing=kind == "missing")
     if kind.startswith("union_tag"):
         path = (*path, str(context["discriminator"]).strip("'"))
-    given = {name: _shown(bound) for name, bound in context.items()}
+    given = {name: _format_bound(bound) for name, bound in context.items()}
     template = _REASONS.get(kind)
     reason = details["msg"] if template is None else template.format(**given)
     return Issue(
@@ -111,7 +111,7 @@ def _issue(details: ErrorDetails, value: Any) -> Issue:
     )
 
 
-def _shown(bound: Any) -> str:
+def _format_bound(bound: Any) -> str:
     return str(bound).removesuffix(".0") if isinstance(bound, float) else str(bound)
 
 

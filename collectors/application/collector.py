@@ -35,12 +35,12 @@ def snapshot(sources: Sequence[Source[[]]], max_duration_s: float, run: Run) -> 
         duration_ms = round((time.monotonic() - started) * 1000, 1)
         return assemble(sources, outcomes, started_at, duration_ms, cancelled=cancelled)
 
-    def told(outcomes: Outcomes) -> None:
+    def report(outcomes: Outcomes) -> None:
         run.progress("sources", len(outcomes), len(sources))
         run.checkpoint(facts(outcomes))
 
     deadline = Deadline.after(max(0.1, max_duration_s - RESERVE_S))
-    outcomes = read_all(sources, deadline, lambda: run.cancelled, told)
+    outcomes = read_all(sources, deadline, lambda: run.cancelled, report)
     return facts(outcomes, cancelled=run.cancelled)
 
 

@@ -65,7 +65,7 @@ def sources_before_confinement(platform: str, job: ApplicationJob) -> Sources:
     """Return the sources. Programs that need rights which the process gives up have started."""
     if platform != "linux":
         return sources_for(platform, job)
-    return sources_for(platform, job, smart.asked_now(drives.drives_with_a_verdict(Path("/"))))
+    return sources_for(platform, job, smart.start_checks(drives.drives_with_a_verdict(Path("/"))))
 
 
 def linux_sources(

@@ -23,8 +23,8 @@ from functools import partial
 from typing import TypeVar
 
 from collectors.contract import Failure, Interface, NetworkFacts, NetworkJob, Run, SourceState
+from collectors.network.collected_facts import NO_NETWORK, CollectedFacts
 from collectors.network.discoveries import Discoveries
-from collectors.network.gathered import NO_NETWORK, Gathered
 from collectors.network.host.local_network import LocalNetwork
 from collectors.network.observations import (
     NOTHING_WANTED,
@@ -54,7 +54,7 @@ _GRACE_S = 0.2
 _POLL_S = 0.05
 """How often a wait checks whether the run was cancelled."""
 _ONLY_DEVICE = "only this machine itself was asked for"
-_NOT_ASKED = "devices were not asked what they are: the configuration disables it"
+_QUESTIONS_DISABLED = "devices were not asked what they are: the configuration disables it"
 _NOTHING_TO_SCAN = "there is no private network to scan"
 
 T = TypeVar("T")
@@ -76,7 +76,7 @@ class _Collection:
         self._discovery_ends_s = started_s + job.max_duration_s * _DISCOVERY_SHARE
         self._grace_ends_s: float | None = None
         self._wanted = NOTHING_WANTED  # until the printers are read
-        self._gathered = Gathered(
+        self._collected = CollectedFacts(
             started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             os_platform=sys.platform,
         )
@@ -85,14 +85,14 @@ class _Collection:
         if not self._is_over():
             self._read_machine()
             self._discover()
-        self._gathered.is_cut = self._is_over()
+        self._collected.is_cut = self._is_over()
         return self._facts(final=True)
 
     # ------------------------------------------------------------------ steps
 
     def _read_machine(self) -> None:
         self._run.progress("interfaces", 0, 1)
-        collected, read = self._gathered, self._sources
+        collected, read = self._collected, self._sources
         collected.os_version = self._guarded("os-version", read.read_os_version, lambda _: None)
         collected.interfaces_state = SourceState("succeeded")
         collected.local = self._guarded(
@@ -107,11 +107,11 @@ class _Collection:
         self._run.progress("interfaces", 1, 1)
 
     def _without_interfaces(self, reason: str) -> LocalNetwork:
-        self._gathered.interfaces_state = SourceState("failed", reason)
+        self._collected.interfaces_state = SourceState("failed", reason)
         return LocalNetwork()
 
     def _select(self) -> TargetSelection:
-        local, job = self._gathered.local, self._job
+        local, job = self._collected.local, self._job
         printer_hosts = (ipv4_host(entry.address) for entry in job.printers)
         known = (*filter(None, printer_hosts), *self._neighbours())
         return select_targets(
@@ -123,7 +123,7 @@ class _Collection:
         )
 
     def _discover(self) -> None:
-        facts = self._gathered
+        facts = self._collected
         discoveries = Discoveries(facts.local.own_addresses)
         scan = in_background(partial(self._scan, discoveries))
         mdns = in_background(self._browse)
@@ -147,58 +147,58 @@ class _Collection:
     def _store_printers(self, printers: "Future[KnownPrinters]") -> None:
         known = self._result("printers", printers, lambda _: None)
         if known is not None:
-            self._gathered.known = known.printers
-            self._gathered.failures += known.failures
-            self._gathered.limitations += known.limitations
+            self._collected.known = known.printers
+            self._collected.failures += known.failures
+            self._collected.limitations += known.limitations
 
     def _set_queues(self, discoveries: Discoveries) -> None:
         from collectors.network.progress import queues_in
 
-        self._gathered.macs = self._neighbours()  # they identify the announcers
-        discoveries.set_queues(queues_in(self._gathered))
+        self._collected.macs = self._neighbours()  # they identify the announcers
+        discoveries.set_queues(queues_in(self._collected))
 
     def _store_answers(
         self, questions: "Future[Enrichment]", snmp: "Future[tuple[Evidence, ...]]"
     ) -> None:
         from collectors.network.progress import answers_in
 
-        gathered = self._gathered
-        gathered.enrichment = self._result("enrichment", questions, lambda _: Enrichment())
-        gathered.enrichment = answers_in(gathered)
-        evidence = (*gathered.enrichment.evidence, *self._result("snmp", snmp, lambda _: ()))
-        gathered.enrichment = replace(gathered.enrichment, evidence=evidence)
+        collected = self._collected
+        collected.enrichment = self._result("enrichment", questions, lambda _: Enrichment())
+        collected.enrichment = answers_in(collected)
+        evidence = (*collected.enrichment.evidence, *self._result("snmp", snmp, lambda _: ()))
+        collected.enrichment = replace(collected.enrichment, evidence=evidence)
 
     def _contact_printers(self, discoveries: Discoveries) -> None:
         """Connect to known printers that the scan did not reach."""
-        gathered, job = self._gathered, self._job
-        if gathered.known is None or not self._may_leave_machine:
+        collected, job = self._collected, self._job
+        if collected.known is None or not self._may_leave_machine:
             return
         targets, limitations = printer_targets(
-            gathered.known,
-            tried={(h.address, port) for h in gathered.scan.hosts for port in h.tried_ports},
-            own=gathered.local.own_addresses,
+            collected.known,
+            tried={(h.address, port) for h in collected.scan.hosts for port in h.tried_ports},
+            own=collected.local.own_addresses,
             exclude=job.exclude,
         )
-        gathered.limitations += limitations
+        collected.limitations += limitations
         if targets:
-            result = self._connect_to(targets, discoveries, lambda _: ScanFindings())
-            gathered.scan = merge(gathered.scan, result, targets)
+            findings = self._connect_to(targets, discoveries, lambda _: ScanFindings())
+            collected.scan = merge(collected.scan, findings, targets)
 
     def _retry_print_ports(self, discoveries: Discoveries) -> None:
         """Try printers' ports again that did not answer: another till may hold them."""
-        gathered, started_s = self._gathered, time.monotonic()
+        collected, started_s = self._collected, time.monotonic()
         for after_s in () if self._job.device_only else self._sources.retries_after_s:
-            own = gathered.local.own_addresses
-            targets = doubtful_ports(gathered.known or (), gathered.scan.hosts, own)
+            own = collected.local.own_addresses
+            targets = doubtful_ports(collected.known or (), collected.scan.hosts, own)
             if not targets or started_s + after_s >= self._discovery_ends_s:
                 break
             self._pause_until(started_s + after_s)
             if self._run.cancelled:
                 break
-            before = {host.address: host for host in gathered.scan.hosts}
-            match = self._connect_to(targets, discoveries, _failed_scan, tries=1)
-            gathered.scan = merge(gathered.scan, match)
-            gathered.add_attempt(targets, before, match)
+            before = {host.address: host for host in collected.scan.hosts}
+            findings = self._connect_to(targets, discoveries, _failed_scan, tries=1)
+            collected.scan = merge(collected.scan, findings)
+            collected.add_attempt(targets, before, findings)
 
     def _connect_to(
         self,
@@ -215,7 +215,7 @@ class _Collection:
     # ------------------------------------------------------------------ in threads
 
     def _scan(self, discoveries: Discoveries) -> ScanFindings:
-        targets = self._gathered.selection.targets
+        targets = self._collected.selection.targets
         if not targets:
             state = SourceState("unsupported", _NOTHING_TO_SCAN)
             return ScanFindings(state=state, limitations=(_NOTHING_TO_SCAN,))
@@ -264,28 +264,28 @@ class _Collection:
 
     def _ask(self, discoveries: Discoveries) -> Enrichment:
         if not self._job.enrich:
-            return Enrichment(limitations=(_NOT_ASKED,))
+            return Enrichment(limitations=(_QUESTIONS_DISABLED,))
         interfaces = () if self._job.device_only else self._interfaces
         return self._sources.enrich(discoveries, interfaces, self._deadline_s, self._run)
 
     def _ask_snmp(self) -> tuple[Evidence, ...]:
         """Ask this machine's printers by SNMP, if the configuration has a community."""
-        community, gathered = self._job.snmp_community, self._gathered
+        community, collected = self._job.snmp_community, self._collected
         if not community or self._job.device_only or not self._job.enrich:
             return ()
-        own = gathered.local.own_addresses
-        targets = snmp_targets(gathered.known or (), gathered.scan.hosts, own)
+        own = collected.local.own_addresses
+        targets = snmp_targets(collected.known or (), collected.scan.hosts, own)
         return self._sources.ask_snmp(targets, community, self._deadline_s, self._run)
 
     # ------------------------------------------------------------------ bounds and failures
 
     @property
     def _may_leave_machine(self) -> bool:
-        return bool(self._gathered.local.in_use) and not self._job.device_only
+        return bool(self._collected.local.in_use) and not self._job.device_only
 
     @property
     def _interfaces(self) -> tuple[Interface, ...]:
-        return tuple(local.interface for local in self._gathered.local.in_use)
+        return tuple(local.interface for local in self._collected.local.in_use)
 
     def _neighbours(self) -> dict[str, str]:
         """Return the MAC of each address in the neighbour table."""
@@ -295,7 +295,7 @@ class _Collection:
     def _facts(self, *, final: bool) -> NetworkFacts:
         from collectors.network.progress import facts_of
 
-        return facts_of(self._gathered, self._job, cancelled=self._run.cancelled, final=final)
+        return facts_of(self._collected, self._job, cancelled=self._run.cancelled, final=final)
 
     def _checkpoint(self) -> None:
         self._run.checkpoint(self._facts(final=False))
@@ -309,7 +309,7 @@ class _Collection:
             left_s = max(0.0, self._deadline_s - time.monotonic())
             wait([future], timeout=min(_POLL_S, left_s))
         if not future.done():
-            # A cancelled thread ends by itself. All of them share some time to notice.
+            # A cancelled thread ends by itself. All of them share one grace period.
             self._grace_ends_s = self._grace_ends_s or time.monotonic() + _GRACE_S
             wait([future], timeout=max(0.0, self._grace_ends_s - time.monotonic()))
         return self._guarded(step, partial(_result_now, future), otherwise)
@@ -324,7 +324,7 @@ class _Collection:
             return act()
         except Exception as error:  # noqa: BLE001 - the boundary of a source
             reason = str(error) or type(error).__name__
-            self._gathered.failures.append(Failure(step, reason))
+            self._collected.failures.append(Failure(step, reason))
             return otherwise(reason)
 
 

@@ -112,8 +112,8 @@ class _Join:
             if service.type == "_device-info._tcp" and not service.is_hearsay:
                 # It is of the whole device, and most that announce it give it no port.
                 model = txt_model(service)
-                places = service.addresses or (service.announcer,)
-                self._models |= dict.fromkeys(places, model) if model else {}
+                addresses = service.addresses or (service.announcer,)
+                self._models |= dict.fromkeys(addresses, model) if model else {}
         for service in convincing:
             for address in service.addresses:
                 self._names[address].append(service.hostname)
@@ -129,8 +129,8 @@ class _Join:
 
     def hosts(self) -> dict[str, HostObservation]:
         own = (address for address in self._own if ":" not in address)
-        results = dict.fromkeys((*self._scanned, *self._services_of, *own, *self._routes))
-        return {address: self._host(address) for address in results}
+        addresses = dict.fromkeys((*self._scanned, *self._services_of, *own, *self._routes))
+        return {address: self._host(address) for address in addresses}
 
     def ports(self) -> dict[Key, PortObservation]:
         opened = ((host.address, n) for host in self._scanned.values() for n in host.open_ports)
@@ -179,8 +179,8 @@ class _Join:
         txts = [(service.type, dict(service.txt)) for service in services]
         instances = [service.instance for service in services]
         uuids = _distinct(*map(_uuid, services), *(each.uuid for each in answers))
-        requests = (each for each in answers if not each.server)
-        queues = (*map(_announced_state, services), *map(_answered_state, requests))
+        printer_answers = (each for each in answers if not each.server)
+        queues = (*map(_announced_state, services), *map(_answered_state, printer_answers))
         states = [each for each in queues if each.state is not None or each.state_reasons]
         if len(uuids) > 1 or (not uuids and len({each.queue for each in queues}) > 1):
             states = []  # several printers behind one port
@@ -224,8 +224,10 @@ def _announced_state(service: MdnsService) -> QueueState:
     return QueueState(queue, _uuid(service), "stopped" if is_stopped else None)
 
 
-def _answered_state(found: Evidence) -> QueueState:
-    return QueueState(found.queue, found.uuid, found.state, found.state_reasons, found.is_missing)
+def _answered_state(evidence: Evidence) -> QueueState:
+    return QueueState(
+        evidence.queue, evidence.uuid, evidence.state, evidence.state_reasons, evidence.is_missing
+    )
 
 
 def _distinct(*texts: str | None) -> tuple[str, ...]:

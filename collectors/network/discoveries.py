@@ -67,17 +67,17 @@ class Discoveries:
         """Add an open port, to which a connection was made at ``contacted_s`` (monotonic).
 
         ``connection`` is that connection. It is closed here unless the port is asked at once."""
-        result = OpenPort(address, port, contacted_s=contacted_s, connection=connection)
+        open_port = OpenPort(address, port, contacted_s=contacted_s, connection=connection)
         with self._lock:
             if (address, port) in self._seen or (port == IPP_PORT and address in self.own):
-                result.close()
+                open_port.close()
                 return
             self._seen.add((address, port))
             waits = port == IPP_PORT and self._queues is None
             if waits or not self._is_asking:
-                result.close()
-                result = replace(result, connection=None)
-            (self._waiting if waits else self._ports).append(result)
+                open_port.close()
+                open_port = replace(open_port, connection=None)
+            (self._waiting if waits else self._ports).append(open_port)
 
     def set_queues(self, queues: Mapping[tuple[str, int], Queues]) -> None:
         """Release the IPP ports, with these queues."""

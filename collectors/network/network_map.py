@@ -8,11 +8,11 @@ from collectors.contract import Endpoint, Host, Service
 from collectors.network.fair_share import in_turns
 from collectors.network.mdns.description import (
     PRINT_SERVICES,
+    display_model,
     friendly_name,
     is_apple,
     is_technical,
     role_of,
-    shown_model,
     txt_model,
 )
 from collectors.network.observations import (
@@ -147,12 +147,12 @@ def _services(host: HostObservation) -> tuple[Service, ...]:
         for port, services in by_port
         for each in services
     ]
-    results = [
+    unannounced = [
         Service(port, "tcp", port_name(port), reachable=True)
         for port, services in by_port
         if not services
     ]
-    return tuple(dict.fromkeys((*announced, *results)))
+    return tuple(dict.fromkeys((*announced, *unannounced)))
 
 
 def _was_reached(host: HostObservation, port: int) -> bool | None:
@@ -209,7 +209,7 @@ def _model(
 ) -> str | None:
     """Return the model, with the role in brackets if the device announces one: ``X (speaker)``."""
     models = (*(known.models if known else ()), *map(txt_model, services), host.model)
-    model = next(filter(None, map(shown_model, filter(None, models))), None)
+    model = next(filter(None, map(display_model, filter(None, models))), None)
     roles = dict.fromkeys(filter(None, map(role_of, services)))
     role = "screen" if "screen" in roles else next(iter(roles), None)
     if model is None or role is None or is_apple(model):

@@ -252,7 +252,7 @@ class Observations:
     """All observations, by address and by port.
 
     ``announcers`` has who announced an address first, ``scanned_networks`` (``192.168.1.0/24``)
-    are the ranges in which every address was tried, so that silence there means something.
+    are the ranges in which every address was tried, so that a missing answer is evidence.
     ``own_networks`` are those that this machine has an address in. ``attempts`` are the results of
     all connections to print ports that did not answer at once.
     """

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Literal
 
 from collectors.contract import Host, NetworkFacts, NetworkJob, SourceState, Unavailable
+from collectors.network.collected_facts import NO_NETWORK, CollectedFacts
 from collectors.network.correlate import correlate
 from collectors.network.discoveries import Queues
-from collectors.network.gathered import NO_NETWORK, Gathered
 from collectors.network.matching.causes import machine_causes
 from collectors.network.matching.machine import find_machine_symptoms
 from collectors.network.matching.match import match
@@ -19,71 +19,73 @@ from collectors.shared.addresses import network_of
 NOT_DONE = "stopped before it was done"
 
 
-def announced_in(gathered: Gathered) -> Announced:
+def announced_in(collected: CollectedFacts) -> Announced:
     """Return the announcements to list, by the announcers known so far."""
     macs = {
-        **gathered.macs,
-        **{h.address: h.mac_address for h in gathered.scan.hosts if h.mac_address},
+        **collected.macs,
+        **{h.address: h.mac_address for h in collected.scan.hosts if h.mac_address},
     }
     networks = tuple(
         network_of(address)
-        for local in gathered.local.in_use
+        for local in collected.local.in_use
         for address in local.interface.addresses
     )
-    unanswered = frozenset(target.address for target in gathered.scan.unanswered)
+    unanswered = frozenset(target.address for target in collected.scan.unanswered)
     link = LinkLayer(macs, unanswered, networks)
-    return announced(gathered.mdns.services, link, wanted_by(gathered.known or ()))
+    return announced(collected.mdns.services, link, wanted_by(collected.known or ()))
 
 
-def observed_in(gathered: Gathered, announced: Announced) -> Observations:
+def observed_in(collected: CollectedFacts, announced: Announced) -> Observations:
     """Return the table of all observations so far."""
-    is_whole = gathered.scan.state.state == "succeeded"
+    is_whole = collected.scan.state.state == "succeeded"
     return correlate(
-        local=gathered.local,
-        scanned=gathered.scan.hosts,
+        local=collected.local,
+        scanned=collected.scan.hosts,
         services=announced.services,
-        evidence=gathered.enrichment.evidence,
-        hostnames=gathered.enrichment.hostnames,
-        macs=gathered.macs,
+        evidence=collected.enrichment.evidence,
+        hostnames=collected.enrichment.hostnames,
+        macs=collected.macs,
         announcers=announced.announcers,
-        scanned_networks=gathered.selection.networks if is_whole else (),
-        attempts=gathered.attempts,
+        scanned_networks=collected.selection.networks if is_whole else (),
+        attempts=collected.attempts,
     )
 
 
-def queues_in(gathered: Gathered) -> dict[tuple[str, int], Queues]:
+def queues_in(collected: CollectedFacts) -> dict[tuple[str, int], Queues]:
     """Return the queues of each port: those announced (``rp`` in TXT, Bonjour Printing
     Specification 1.2.1, section 9.2), and those that this machine prints to."""
     own: dict[tuple[str, int], dict[str, None]] = {}
-    for known in gathered.known or ():
+    for known in collected.known or ():
         for address in known.addresses if known.queue else ():
             own.setdefault((address, known.port or 0), {})[known.queue or ""] = None
-    ports = observed_in(gathered, announced_in(gathered)).ports
+    ports = observed_in(collected, announced_in(collected)).ports
     return {
         key: Queues(ports[key].queues if key in ports else (), tuple(own.get(key, ())))
         for key in (*ports, *own)
     }
 
 
-def answers_in(gathered: Gathered) -> Enrichment:
+def answers_in(collected: CollectedFacts) -> Enrichment:
     """Return the answers, without the names of hosts that announced one."""
-    services = announced_in(gathered).services
+    services = announced_in(collected).services
     named = {a for s in services if not s.is_hearsay for a in s.addresses}
-    named |= gathered.local.own_addresses
-    told = tuple(name for name in gathered.enrichment.hostnames if name.address not in named)
-    return replace(gathered.enrichment, hostnames=told)
+    named |= collected.local.own_addresses
+    hostnames = tuple(name for name in collected.enrichment.hostnames if name.address not in named)
+    return replace(collected.enrichment, hostnames=hostnames)
 
 
-def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: bool) -> NetworkFacts:
+def facts_of(
+    collected: CollectedFacts, job: NetworkJob, *, cancelled: bool, final: bool
+) -> NetworkFacts:
     """Return all facts so far; in ``final`` ones no source is running any more."""
-    announced = announced_in(gathered)
-    observed = observed_in(gathered, announced)
-    others = observed.without(gathered.local.own_addresses)
+    announced = announced_in(collected)
+    observed = observed_in(collected, announced)
+    others = observed.without(collected.local.own_addresses)
     # This machine's own queues are not printers of the network.
-    known = gathered.known or ()
+    known = collected.known or ()
     is_whole = final and not cancelled
     machine = (
-        find_machine_symptoms(gathered.local, known, observed, gathered.mdns.unicast_only)
+        find_machine_symptoms(collected.local, known, observed, collected.mdns.unicast_only)
         if is_whole
         else NOTHING_WRONG
     )
@@ -91,29 +93,29 @@ def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: boo
     hosts = assemble_hosts(observed)
     kept = worth_keeping(hosts, observed, matches, job.max_hosts)
     return NetworkFacts(
-        scope=_scope(gathered, job),
-        os_platform=gathered.os_platform,
-        os_version=gathered.os_version,
-        started_at=gathered.started_at,
-        interfaces=tuple(each.interface for each in gathered.local.in_use),
+        scope=_scope(collected, job),
+        os_platform=collected.os_platform,
+        os_version=collected.os_version,
+        started_at=collected.started_at,
+        interfaces=tuple(each.interface for each in collected.local.in_use),
         hosts=kept,
         endpoints=assemble_endpoints(observed, matches),
-        printers=None if gathered.known is None else matches.printers,
+        printers=None if collected.known is None else matches.printers,
         learned=matches.learned if final else (),
         strangers=matches.strangers if final else (),
-        interfaces_source=_state(gathered.interfaces_state, final),
-        mdns_source=_state(gathered.mdns.state, final),
-        scan_source=_state(gathered.scan.state, final),
-        unavailable=_unavailable(gathered),
-        failures=(*gathered.failures, *gathered.enrichment.failures),
-        limitations=(*machine_causes(machine), *_limitations(gathered, announced, hosts, job)),
-        truncated=_is_truncated(gathered) or announced.is_cut or len(kept) < len(hosts),
+        interfaces_source=_state(collected.interfaces_state, final),
+        mdns_source=_state(collected.mdns.state, final),
+        scan_source=_state(collected.scan.state, final),
+        unavailable=_unavailable(collected),
+        failures=(*collected.failures, *collected.enrichment.failures),
+        limitations=(*machine_causes(machine), *_limitations(collected, announced, hosts, job)),
+        truncated=_is_truncated(collected) or announced.is_cut or len(kept) < len(hosts),
         cancelled=cancelled,
     )
 
 
-def _scope(gathered: Gathered, job: NetworkJob) -> Literal["local-network", "device"]:
-    goes_out = any(target.way != "local" for target in gathered.selection.targets)
+def _scope(collected: CollectedFacts, job: NetworkJob) -> Literal["local-network", "device"]:
+    goes_out = any(target.way != "local" for target in collected.selection.targets)
     return "local-network" if goes_out and not job.device_only else "device"
 
 
@@ -121,12 +123,12 @@ def _state(state: SourceState, final: bool) -> SourceState:
     return SourceState("failed", NOT_DONE) if final and state.state == "running" else state
 
 
-def _unavailable(gathered: Gathered) -> Unavailable:
+def _unavailable(collected: CollectedFacts) -> Unavailable:
     """Return why each value of the machine is missing."""
-    given, in_use = gathered.local.unavailable, gathered.local.in_use
+    given, in_use = collected.local.unavailable, collected.local.in_use
     mac_address, gateway, interfaces = given.mac_address, given.gateway, given.interfaces
-    if gathered.interfaces_state.state == "failed":
-        interfaces = gathered.interfaces_state.reason
+    if collected.interfaces_state.state == "failed":
+        interfaces = collected.interfaces_state.reason
     elif not in_use and interfaces is None:
         interfaces = NO_NETWORK
     if not in_use:
@@ -134,30 +136,30 @@ def _unavailable(gathered: Gathered) -> Unavailable:
     elif not any(each.interface.mac_address for each in in_use):
         names = ", ".join(each.interface.name for each in in_use)
         mac_address = f"the system reports no MAC address of {names}"
-    if in_use and gateway is None and not gathered.local.gateways:
+    if in_use and gateway is None and not collected.local.gateways:
         gateway = "this machine has no default route"
     return Unavailable(
         mac_address=mac_address,
         interfaces=interfaces,
         gateway=gateway,
-        os_version=None if gathered.os_version else "the system does not report its version",
+        os_version=None if collected.os_version else "the system does not report its version",
     )
 
 
-def _is_truncated(gathered: Gathered) -> bool:
-    return gathered.selection.truncated or gathered.mdns.truncated or gathered.is_cut
+def _is_truncated(collected: CollectedFacts) -> bool:
+    return collected.selection.truncated or collected.mdns.truncated or collected.is_cut
 
 
 def _limitations(
-    gathered: Gathered, announced: Announced, hosts: tuple[Host, ...], job: NetworkJob
+    collected: CollectedFacts, announced: Announced, hosts: tuple[Host, ...], job: NetworkJob
 ) -> tuple[str, ...]:
     texts = [
-        *gathered.limitations,
-        *gathered.selection.limitations,
-        *gathered.scan.limitations,
-        *gathered.mdns.limitations,
+        *collected.limitations,
+        *collected.selection.limitations,
+        *collected.scan.limitations,
+        *collected.mdns.limitations,
         *announced.limitations,
-        *gathered.enrichment.limitations,
+        *collected.enrichment.limitations,
     ]
     if len(hosts) > job.max_hosts:
         left_out = len(hosts) - job.max_hosts

@@ -56,8 +56,8 @@ def ipv4_host(text: str | None) -> str | None:
 
 def join_host_port(host: str, port: int | None) -> str:
     """Return ``192.168.1.50:9100`` or ``[fd00::50]:9100``, the host alone without a port."""
-    shown = f"[{host}]" if ":" in host else host
-    return shown if port is None else f"{shown}:{port}"
+    literal = f"[{host}]" if ":" in host else host
+    return literal if port is None else f"{literal}:{port}"
 
 
 def is_loopback(host: str) -> bool:

@@ -57,8 +57,7 @@ PROGRAMS = {
             description="""\
 Description: remote control and diagnostics agent of a venue's machine
  Enrolls this machine at a venue operations service, answers its requests for
- network and application reports, and tells what is wrong, in words that a
- technician can act on. Brings its own Python.
+ network and application reports, and describes each problem with its fix. Brings its own Python.
 """,
         ),
         Program(
@@ -95,13 +94,13 @@ Priority: optional
 
 def source_version() -> str:
     """Return the version the agent itself tells."""
-    result = re.search(r'__version__ = "([^"]+)"', (ROOT / "agent/__init__.py").read_text())
-    if result is None:
+    match = re.search(r'__version__ = "([^"]+)"', (ROOT / "agent/__init__.py").read_text())
+    if match is None:
         raise SystemExit("agent/__init__.py names no version")
-    return result[1]
+    return match[1]
 
 
-def stage(
+def lay_out(
     tree: Path, onedir: Path, manual: Path, program: Program = PROGRAMS["venue-agent"]
 ) -> None:
     """Lay out the package's files under ``tree``."""
@@ -153,7 +152,7 @@ def build(program: Program, onedir: Path, manual: Path, output: Path, version: s
     with tempfile.TemporaryDirectory() as directory:
         tree = Path(directory) / "tree"
         tree.mkdir()
-        stage(tree, onedir, manual, program)
+        lay_out(tree, onedir, manual, program)
         settle_modes(tree)
         control = CONTROL.format(
             name=program.name,

@@ -69,7 +69,7 @@ def test_the_debian_package_carries_the_documents_without_pictures(tmp_path: Pat
     for name in ("venue-agent.1", "venue-agent.bash"):
         (tmp_path / name).touch()
     build = module("deb/build_deb.py")
-    build.stage(tmp_path / "tree", tmp_path / "onedir", tmp_path)
+    build.lay_out(tmp_path / "tree", tmp_path / "onedir", tmp_path)
     docs = tmp_path / "tree/usr/share/doc/venue-agent"
     shipped = {path.name: path for path in docs.glob("*.md")}
     assert {"install.md", "privacy.md", "troubleshooting.md"} <= shipped.keys()
@@ -87,7 +87,7 @@ def test_the_services_package_has_unit_options_and_documents(tmp_path: Path) -> 
     build = module("deb/build_deb.py")
     program = build.PROGRAMS["venue-control"]
     tree = tmp_path / "tree"
-    build.stage(tree, tmp_path / "onedir", tmp_path, program)
+    build.lay_out(tree, tmp_path / "onedir", tmp_path, program)
     files = {str(path.relative_to(tree)) for path in tree.rglob("*") if path.is_file()}
     assert {
         "usr/lib/systemd/system/venue-control.service", "usr/lib/sysusers.d/venue-control.conf",
@@ -258,7 +258,7 @@ def test_the_registry_of_makers_is_packed_from_either_form(tmp_path: Path) -> No
     ],
 )  # fmt: skip
 def test_a_makers_name_is_shown_without_its_legal_form(name: str, shown: str) -> None:
-    assert module("makers.py").shown_name(name) == shown
+    assert module("makers.py").display_name(name) == shown
 
 
 def test_the_registry_of_makers_is_small_and_in_every_package() -> None:

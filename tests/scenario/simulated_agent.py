@@ -79,7 +79,7 @@ class SimulatedApp(App):
         """Stand in for APScheduler, which looks at the machine's own clock."""
         while True:
             await self._virtual_clock.sleep(self._loaded.config.heartbeat.interval_seconds)
-            self._scheduler.beat_now()
+            self._scheduler.send_heartbeat_now()
 
     def _collection(self) -> Collection:
         if self._collection_built is None:

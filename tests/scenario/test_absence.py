@@ -308,7 +308,7 @@ async def test_timers_that_count_on_the_wall_clock_are_planned_anew() -> None:
         beaten.set()
 
     scheduler = Scheduler(
-        beat=beat,
+        send_heartbeat=beat,
         interval_s=3600,
         want_report=lambda kind: None,
         schedule=Schedule(network="0 4 * * *"),

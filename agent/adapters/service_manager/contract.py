@@ -36,7 +36,7 @@ class ServiceState:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ServicePaths:
     """Paths of the service's files.
 
     ``names_the_key_file``: the daemon reads the key file itself, so the configuration must name
@@ -54,7 +54,7 @@ class ServiceManager(ABC):
 
     @property
     @abstractmethod
-    def places(self) -> Places: ...
+    def paths(self) -> ServicePaths: ...
 
     @abstractmethod
     def require_rights(self) -> None:
@@ -63,7 +63,7 @@ class ServiceManager(ABC):
     @abstractmethod
     def prepare(self) -> None:
         """Check, before anything is written, that no other user can change the program or has
-        created files that the service would use. Create the directories of `places` with
+        created files that the service would use. Create the directories of `paths` with
         restricted access, where files inherit their access rights from them.
 
         Raises:
@@ -112,5 +112,5 @@ class ServiceManager(ABC):
             raise ServiceManagerError(
                 "the service is not installed: run `venue-agent service install`"
             )
-        if not self.places.config.exists():
-            raise ServiceManagerError(f"not started: {self.places.config} does not exist")
+        if not self.paths.config.exists():
+            raise ServiceManagerError(f"not started: {self.paths.config} does not exist")

@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.adapters.service_manager.contract import Places, ServiceManagerError
+from agent.adapters.service_manager.contract import ServiceManagerError, ServicePaths
 from agent.adapters.storage.atomic_file import write_atomically
 from agent.config.credential import ApiKeySource
 from agent.config.model import Service
@@ -40,7 +40,7 @@ class Answers:
         return self == Answers()
 
 
-def config_text(answers: Answers, places: Places) -> str:
+def config_text(answers: Answers, paths: ServicePaths) -> str:
     """Return the TOML of a first configuration. Raises ConfigError for an invalid value."""
     values = {"base_url": answers.base_url, "location_id": answers.location}
     given = {key: value for key, value in values.items() if value is not None}
@@ -51,32 +51,32 @@ def config_text(answers: Answers, places: Places) -> str:
         raise ConfigError(
             tuple(f"{options.get(each.where, each.where)} {each.reason}" for each in error.issues)
         ) from None
-    if places.names_the_key_file:
-        values["api_key_file"] = str(places.api_key)
+    if paths.names_the_key_file:
+        values["api_key_file"] = str(paths.api_key)
     lines = [f"{key} = {_toml_string(value or '')}" for key, value in values.items()]
     return "\n".join(("# All keys: `venue-agent config schema`.", "[service]", *lines, ""))
 
 
-def write_first_config(answers: Answers, places: Places) -> tuple[Path, ...]:
+def write_first_config(answers: Answers, paths: ServicePaths) -> tuple[Path, ...]:
     """Write a missing configuration, and a key that differs; return the files written.
 
     Raises ConfigError if options are missing or invalid, before anything is written.
     """
     text = None
-    if not places.config.exists() and not answers.is_empty:
+    if not paths.config.exists() and not answers.is_empty:
         if answers.missing:
             problem = f"a first configuration needs {' and '.join(answers.missing)} as well"
             raise ConfigError((problem,))
-        text = config_text(answers, places)
+        text = config_text(answers, paths)
     key = _key(answers.api_key_file)
     written = []
     try:
-        if key is not None and _read(places.api_key) != key:
-            _write(places.api_key, key)
-            written.append(places.api_key)
+        if key is not None and _read(paths.api_key) != key:
+            _write(paths.api_key, key)
+            written.append(paths.api_key)
         if text is not None:
-            _write(places.config, text)
-            written.append(places.config)
+            _write(paths.config, text)
+            written.append(paths.config)
     except OSError as error:
         raise ServiceManagerError(f"{error.filename} cannot be written: {error.strerror}") from None
     return tuple(written)

@@ -40,8 +40,8 @@ class LaunchdService(PosixService):
 
     def prepare(self) -> None:
         self.require_rights()
-        require_roots_configuration(self.places, self.owners)
-        require_roots_state(self.places, self.owners)
+        require_roots_configuration(self.paths, self.owners)
+        require_roots_state(self.paths, self.owners)
         require_safe_program(self.command_line, self.owners)
 
     def protect(self, file: Path) -> None:

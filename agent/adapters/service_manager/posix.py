@@ -16,9 +16,9 @@ from agent.adapters.accounts.trusted_path import ROOT, Weakness, weakness_below,
 from agent.adapters.service_manager.commands import SystemCommands
 from agent.adapters.service_manager.contract import (
     NotPermitted,
-    Places,
     ServiceManager,
     ServiceManagerError,
+    ServicePaths,
 )
 from agent.adapters.storage.atomic_file import write_atomically
 from agent.adapters.storage.safe_file import require_own
@@ -51,8 +51,8 @@ class PosixService(ServiceManager):
     names_the_key_file: ClassVar[bool]
 
     @property
-    def places(self) -> Places:
-        return Places(
+    def paths(self) -> ServicePaths:
+        return ServicePaths(
             config=self.root / "etc/venue-agent/config.toml",
             api_key=self.root / "etc/venue-agent/api-key",
             state=self.root / self.state_path,
@@ -80,14 +80,14 @@ def reachable_by_a_service(command: tuple[str, ...]) -> tuple[str, ...]:
 def require_safe_program(command: tuple[str, ...], owners: Collection[int] = ROOTS) -> None:
     """Raise ServiceManagerError if users other than ``owners`` can change what ``command`` runs."""
     program = Path(command[0])
-    whole, parts = program_places(program)
+    whole, parts = program_directories(program)
     for path in (program, *parts):
         _require_safe(path, owners)
     for directory in whole:
         _require_safe(directory, owners, weakness_below)
 
 
-def program_places(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+def program_directories(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     """Return the directories that belong to the program as a whole, and every path that it imports
     from: a package's directory, a virtual environment, the library of this Python."""
     if getattr(sys, "frozen", False):
@@ -99,12 +99,12 @@ def program_places(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     return tuple(whole), (*packages, *_import_paths())
 
 
-def require_roots_configuration(places: Places, owners: Collection[int] = ROOTS) -> None:
+def require_roots_configuration(paths: ServicePaths, owners: Collection[int] = ROOTS) -> None:
     """Raise ServiceManagerError if another user created the configuration or its directory."""
-    directory = places.config.parent
+    directory = paths.config.parent
     if _require_safe_start(directory, owners) == directory:
         try:
-            for file in (places.config, places.api_key):
+            for file in (paths.config, paths.api_key):
                 require_own(file)
         except StateError as error:
             raise ServiceManagerError(str(error)) from None
@@ -112,10 +112,10 @@ def require_roots_configuration(places: Places, owners: Collection[int] = ROOTS)
             raise ServiceManagerError(f"{error.filename or file}: {error.strerror}") from None
 
 
-def require_roots_state(places: Places, owners: Collection[int] = ROOTS) -> None:
+def require_roots_state(paths: ServicePaths, owners: Collection[int] = ROOTS) -> None:
     """Raise ServiceManagerError if another user created state of a service that runs as root."""
-    if _require_safe_start(places.state, owners) == places.state:
-        _require_safe(places.state, owners, weakness_below, _FOREIGN)
+    if _require_safe_start(paths.state, owners) == paths.state:
+        _require_safe(paths.state, owners, weakness_below, _FOREIGN)
 
 
 def write_if_changed(path: Path, content: bytes) -> bool:

@@ -67,12 +67,12 @@ class SystemdService(PosixService):
 
     def prepare(self) -> None:
         self.require_rights()
-        require_roots_configuration(self.places, self.owners)
+        require_roots_configuration(self.paths, self.owners)
         if not self._is_packaged():
             require_safe_program(reachable_by_a_service(self.command_line), self.owners)
 
     def protect(self, file: Path) -> None:
-        if file == self.places.config:
+        if file == self.paths.config:
             self.give_to_group(file, USER)
             file.chmod(_CONFIG_MODE)
 
@@ -213,8 +213,8 @@ def state_of(properties: Mapping[str, str]) -> ServiceState:
 
 def parse_version(text: str) -> int:
     """Parse `systemctl --version`, such as ``systemd 252 (252.39-1~deb12u2)``; 0 if unknown."""
-    result = re.match(r"systemd (\d{1,6})\b", text)
-    return int(result[1]) if result else 0
+    match = re.match(r"systemd (\d{1,6})\b", text)
+    return int(match[1]) if match else 0
 
 
 def _number(text: str | None) -> int | None:

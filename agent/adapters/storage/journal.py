@@ -28,7 +28,7 @@ TOMBSTONES_MAX: Final = 10_000
 PRUNED_EVERY: Final = 500
 """Number of new requests between two prunings."""
 
-SAID_AGAIN: Final = frozenset({Event.ACCEPTED})
+REPEATED_EVENTS: Final = frozenset({Event.ACCEPTED})
 """Transitions that need not survive a power loss: the agent repeats the call, which is harmless."""
 
 
@@ -120,7 +120,7 @@ class Journal:
         """Apply an event to requests, to all or none."""
         if not entries:
             return ()
-        durably = event not in SAID_AGAIN
+        durably = event not in REPEATED_EVENTS
         with self._database.transaction(Failpoint.REQUEST_MOVED, durably=durably) as connection:
             return tuple(
                 self.move_within(connection, entry, event, now, detail=detail) for entry in entries

@@ -96,7 +96,7 @@ class StateDirectory:
                 f"{self.path / LOCK_NAME} cannot be written: {error.strerror}"
             ) from None
         try:
-            if not _try_lock_for_a_moment(file):
+            if not _retry_lock(file):
                 raise StateError(
                     f"another agent{_named(read_pid(self.path))} already uses {self.path}"
                 )
@@ -209,8 +209,8 @@ def _pid_when_denied(state_dir: Path) -> int | None:
     return pid
 
 
-def _try_lock_for_a_moment(file: BinaryIO) -> bool:
-    """Retry for a moment, because `status` takes the lock briefly to test it."""
+def _retry_lock(file: BinaryIO) -> bool:
+    """Retry for a short time, because `status` takes the lock briefly to test it."""
     for _ in range(LOCK_TRIES - 1):
         if _try_lock(file):
             return True

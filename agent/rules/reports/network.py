@@ -14,31 +14,31 @@ NO_REASON = "no reason was given"
 
 
 def network_report(
-    found: facts.NetworkFacts, job: facts.NetworkJob, context: ReportContext
+    collected: facts.NetworkFacts, job: facts.NetworkJob, context: ReportContext
 ) -> wire.NetworkPayload:
     """Build a payload within the contract's limits, with counts of what was cut."""
-    printers = found.printers
-    limitations = limitation_lines((*_limitations(found), *unconfined(found.confinement)))
-    endpoints = _endpoints_kept(found)
+    printers = collected.printers
+    limitations = limitation_lines((*_limitations(collected), *unconfined(collected.confinement)))
+    endpoints = _endpoints_kept(collected)
     return wire.NetworkPayload(
         version=2,
         report_id=context.report_id,
-        started_at=clip(found.started_at),
+        started_at=clip(collected.started_at),
         finished_at=context.finished_at,
-        completeness=completeness(found),
+        completeness=completeness(collected),
         identity=context.identity,
         environment=context.environment,
-        failures=failures((*found.failures, *_failed_sources(found))),
+        failures=failures((*collected.failures, *_failed_sources(collected))),
         limitations=limitations,
-        scope=found.scope,
-        discovery=_discovery(found),
+        scope=collected.scope,
+        discovery=_discovery(collected),
         endpoints=tuple(_endpoint(e) for e in endpoints),
-        endpoints_omitted=len(found.endpoints) - len(endpoints),
+        endpoints_omitted=len(collected.endpoints) - len(endpoints),
         printers=None
         if printers is None
         else tuple(_printer(p) for p in printers[: limits.PRINTERS_MAX]),
-        network_map=_network_map(found, job, limitations),
-        unavailable=wire.Unavailable(**fitted(found.unavailable)),
+        network_map=_network_map(collected, job, limitations),
+        unavailable=wire.Unavailable(**fitted(collected.unavailable)),
     )
 
 
@@ -64,16 +64,20 @@ def switched_off_report(
     return network_report(nothing, job, context).model_copy(update={"network_map": None})
 
 
-def completeness(found: facts.NetworkFacts) -> Completeness:
+def completeness(collected: facts.NetworkFacts) -> Completeness:
     """Return "partial" if a source failed or was interrupted, "limited" if one was denied."""
-    sources = (found.interfaces_source, found.mdns_source, found.scan_source)
-    if found.cancelled or found.failures or any(s.state in {"failed", "running"} for s in sources):
+    sources = (collected.interfaces_source, collected.mdns_source, collected.scan_source)
+    if (
+        collected.cancelled
+        or collected.failures
+        or any(s.state in {"failed", "running"} for s in sources)
+    ):
         return "partial"
-    is_denied = found.unavailable != facts.Unavailable()
+    is_denied = collected.unavailable != facts.Unavailable()
     if (
         is_denied
-        or found.truncated
-        or _limitations(found)
+        or collected.truncated
+        or _limitations(collected)
         or any(s.state == "unsupported" for s in sources)
     ):
         return "limited"
@@ -85,10 +89,10 @@ def outcome_of(completeness: Completeness) -> Outcome:
     return "partial" if completeness == "partial" else "completed"
 
 
-def failures(found: tuple[facts.Failure, ...]) -> tuple[Failure, ...]:
+def failures(collected: tuple[facts.Failure, ...]) -> tuple[Failure, ...]:
     """Clip the failures; the last one counts those that did not fit."""
     return take(
-        (Failure(step=clip_id(f.step, "unknown"), reason=clip(f.reason)) for f in found),
+        (Failure(step=clip_id(f.step, "unknown"), reason=clip(f.reason)) for f in collected),
         limits.FAILURES_MAX,
         lambda n: Failure(step="failures", reason=f"{n} more failures are not listed"),
     )
@@ -111,41 +115,41 @@ def unconfined(confinement: facts.Confinement) -> tuple[str, ...]:
     return (f"the collector was not confined to what it needs to read: {confinement.reason}",)
 
 
-def _limitations(found: facts.NetworkFacts) -> tuple[str, ...]:
-    lines = list(found.limitations)
-    if extra := len(found.endpoints) - len(_endpoints_kept(found)):
+def _limitations(collected: facts.NetworkFacts) -> tuple[str, ...]:
+    lines = list(collected.limitations)
+    if extra := len(collected.endpoints) - len(_endpoints_kept(collected)):
         lines.append(f"{extra} endpoints of the least interest are left out of the list")
-    if (extra := len(found.printers or ()) - limits.PRINTERS_MAX) > 0:
+    if (extra := len(collected.printers or ()) - limits.PRINTERS_MAX) > 0:
         lines.append(f"{extra} printers are left out of the list")
     return limitation_lines(tuple(lines))
 
 
-def _endpoints_kept(found: facts.NetworkFacts) -> tuple[facts.Endpoint, ...]:
+def _endpoints_kept(collected: facts.NetworkFacts) -> tuple[facts.Endpoint, ...]:
     """Return the endpoints that fit, without those that were announced with an invalid port."""
     ports = range(limits.PORT_MIN, limits.PORT_MAX + 1)
-    return tuple(e for e in found.endpoints if e.port in ports)[: limits.ENDPOINTS_MAX]
+    return tuple(e for e in collected.endpoints if e.port in ports)[: limits.ENDPOINTS_MAX]
 
 
-def _failed_sources(found: facts.NetworkFacts) -> Iterator[facts.Failure]:
+def _failed_sources(collected: facts.NetworkFacts) -> Iterator[facts.Failure]:
     """Yield a failure for each failed source that is not among the failures yet."""
-    listed = {failure.step for failure in found.failures}
+    listed = {failure.step for failure in collected.failures}
     sources = {
-        "interfaces": found.interfaces_source,
-        "mdns": found.mdns_source,
-        "scan": found.scan_source,
+        "interfaces": collected.interfaces_source,
+        "mdns": collected.mdns_source,
+        "scan": collected.scan_source,
     }
     for step, source in sources.items():
         if source.state == "failed" and step not in listed:
             yield facts.Failure(step, source.reason or NO_REASON)
 
 
-def _discovery(found: facts.NetworkFacts) -> wire.Discovery | None:
+def _discovery(collected: facts.NetworkFacts) -> wire.Discovery | None:
     """Return how both ways of discovery ended; None if neither could be tried.
 
     The contract has no state for a single source that could not be tried. It is reported as failed
     with the reason, but does not count as a failure (docs/adr/0009).
     """
-    mdns, scan = found.mdns_source, found.scan_source
+    mdns, scan = collected.mdns_source, collected.scan_source
     if mdns.state == scan.state == "unsupported":
         return None
     return wire.Discovery(mdns=_discovery_state(mdns), scan=_discovery_state(scan))
@@ -165,31 +169,31 @@ def _map_source(state: facts.SourceState) -> wire.MapSourceState:
     return _discovery_state(state)
 
 
-def _endpoint(found: facts.Endpoint) -> wire.Endpoint:
-    ids = found.matched_printer_ids[: limits.MATCHED_PRINTER_IDS_MAX]
+def _endpoint(endpoint: facts.Endpoint) -> wire.Endpoint:
+    ids = endpoint.matched_printer_ids[: limits.MATCHED_PRINTER_IDS_MAX]
     changes = {
-        "discovered_by": tuple(dict.fromkeys(found.discovered_by)),
+        "discovered_by": tuple(dict.fromkeys(endpoint.discovered_by)),
         "matched_printer_ids": tuple(clip_id(each, "unknown") for each in ids),
     }
-    return wire.Endpoint(**fitted(found) | changes)
+    return wire.Endpoint(**fitted(endpoint) | changes)
 
 
-def _printer(found: facts.Printer) -> wire.Printer:
-    return wire.Printer(**fitted(found) | {"id": clip_id(found.id, "unknown")})
+def _printer(printer: facts.Printer) -> wire.Printer:
+    return wire.Printer(**fitted(printer) | {"id": clip_id(printer.id, "unknown")})
 
 
 def _network_map(
-    found: facts.NetworkFacts, job: facts.NetworkJob, limitations: tuple[str, ...]
+    collected: facts.NetworkFacts, job: facts.NetworkJob, limitations: tuple[str, ...]
 ) -> wire.NetworkMap:
     return wire.NetworkMap(
-        state="cancelled" if found.cancelled else "completed",
-        os=wire.MapOs(platform=clip(found.os_platform), version=fitted(found.os_version)),
-        interfaces=tuple(wire.MapInterface(**fitted(each)) for each in found.interfaces),
-        hosts=tuple(wire.MapHost(**fitted(each)) for each in found.hosts),
+        state="cancelled" if collected.cancelled else "completed",
+        os=wire.MapOs(platform=clip(collected.os_platform), version=fitted(collected.os_version)),
+        interfaces=tuple(wire.MapInterface(**fitted(each)) for each in collected.interfaces),
+        hosts=tuple(wire.MapHost(**fitted(each)) for each in collected.hosts),
         sources=wire.MapSources(
-            interfaces=_map_source(found.interfaces_source),
-            mdns=_map_source(found.mdns_source),
-            scan=_map_source(found.scan_source),
+            interfaces=_map_source(collected.interfaces_source),
+            mdns=_map_source(collected.mdns_source),
+            scan=_map_source(collected.scan_source),
         ),
         limitations=limitations,
         bounds=wire.MapBounds(
@@ -198,5 +202,5 @@ def _network_map(
             max_duration_ms=round(job.max_duration_s * 1000),
             ports=job.ports,
         ),
-        truncated=found.truncated,
+        truncated=collected.truncated,
     )

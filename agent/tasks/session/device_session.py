@@ -51,9 +51,9 @@ class DeviceSession:
     _needs_recheck: asyncio.Event = field(default_factory=asyncio.Event)
     _rechecked: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def is_past(self, moment: datetime) -> bool:
-        """Return whether ``moment`` is past on the service's clock."""
-        return self.client.skew.is_past(moment, self.clock.now())
+    def is_past(self, timestamp: datetime) -> bool:
+        """Return whether ``timestamp`` is past on the service's clock."""
+        return self.client.skew.is_past(timestamp, self.clock.now())
 
     # ------------------------------------------------------------------ the binding
 

@@ -13,7 +13,7 @@ VALUE_TIMEOUT_MS: Final = 700
 DRAWING_MS: Final = 500
 """A visible page draws a frame within this time, also on a slow machine."""
 
-SHOWN: Final = "JSON.stringify([document.visibilityState === 'visible', document.hasFocus()])"
+VISIBILITY: Final = "JSON.stringify([document.visibilityState === 'visible', document.hasFocus()])"
 """Whether a page is the one on the screen, and whether it has the keyboard."""
 
 
@@ -113,7 +113,7 @@ READERS
   };
   const late = () => new Promise((_, reject) =>
     setTimeout(() => reject(new DOMException("", "TimeoutError")), TIMEOUT_MS));
-  const told = async ([key, read]) => {
+  const result = async ([key, read]) => {
     try {
       const value = await Promise.race([read(), late()]);
       return [key, { value: typeof value === "string" ? text(value) : value ?? null }];
@@ -121,7 +121,7 @@ READERS
       return [key, { error: text(error?.name ?? "Error") }];
     }
   };
-  return JSON.stringify(Object.fromEntries(await Promise.all(Object.entries(readers).map(told))));
+  return JSON.stringify(Object.fromEntries(await Promise.all(Object.entries(readers).map(result))));
 })()
 """.replace("TIMEOUT_MS", str(VALUE_TIMEOUT_MS))
 

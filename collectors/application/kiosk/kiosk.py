@@ -7,14 +7,14 @@ from typing import Final
 from collectors.application.deadline import Deadline
 from collectors.application.kiosk.address import DebugAddress, parse_debug_url
 from collectors.application.kiosk.browser_fields import BROWSER_KEYS, NO_KIOSK, parse_values
-from collectors.application.kiosk.expression import BROWSER, SHOWN, question
+from collectors.application.kiosk.expression import BROWSER, VISIBILITY, question
 from collectors.application.kiosk.session import PageSession
 from collectors.application.kiosk.targets import read_page_ids
 from collectors.application.source import Reading, Unreadable, all_absent
 
 SOURCE: Final = "kiosk browser"
-LOOK_S: Final = 0.4
-"""How long one of several pages is asked whether it is shown; a frozen tab is not."""
+VISIBILITY_TIMEOUT_S: Final = 0.4
+"""Time limit of the visibility check of one of several pages. A frozen tab does not answer."""
 
 
 def read_kiosk(url: str, deadline: Deadline) -> Reading:
@@ -23,13 +23,13 @@ def read_kiosk(url: str, deadline: Deadline) -> Reading:
     def ask(page: PageSession) -> Reading:
         return Reading(parse_values(evaluate(page, main_frame(page), question(BROWSER))))
 
-    return of_shown_page(url, deadline, BROWSER_KEYS, ask)
+    return read_visible_page(url, deadline, BROWSER_KEYS, ask)
 
 
-def of_shown_page(
+def read_visible_page(
     url: str, deadline: Deadline, keys: Iterable[str], ask: Callable[[PageSession], Reading]
 ) -> Reading:
-    """What ``ask`` reads from the page on the screen; without a kiosk, ``keys`` do not apply.
+    """Return what ``ask`` reads from the visible page; without a kiosk, ``keys`` do not apply.
 
     Raises Unreadable with what stood in the way.
     """
@@ -51,14 +51,14 @@ def _page_on_screen(address: DebugAddress, deadline: Deadline) -> str:
     page_ids = read_page_ids(address, deadline)
     if not page_ids:
         raise ValueError("the kiosk browser has no page open")
-    return page_ids[0] if len(page_ids) == 1 else _shown(address, page_ids, deadline)
+    return page_ids[0] if len(page_ids) == 1 else _find_visible(address, page_ids, deadline)
 
 
-def _shown(address: DebugAddress, page_ids: tuple[str, ...], deadline: Deadline) -> str:
-    """The page on the screen: visible and focused, else visible, else the last one used."""
+def _find_visible(address: DebugAddress, page_ids: tuple[str, ...], deadline: Deadline) -> str:
+    """Return the page on the screen: visible and focused, else visible, else last used."""
     best, best_rank = page_ids[0], (False, False)
     for page_id in page_ids:
-        rank = _rank(address, page_id, deadline.sooner(LOOK_S))
+        rank = _rank(address, page_id, deadline.sooner(VISIBILITY_TIMEOUT_S))
         if rank > best_rank:
             best, best_rank = page_id, rank
     return best
@@ -67,7 +67,7 @@ def _shown(address: DebugAddress, page_ids: tuple[str, ...], deadline: Deadline)
 def _rank(address: DebugAddress, page_id: str, deadline: Deadline) -> tuple[bool, bool]:
     try:
         with PageSession(address, page_id, deadline) as page:
-            visible, focused = json.loads(evaluate(page, main_frame(page), SHOWN))
+            visible, focused = json.loads(evaluate(page, main_frame(page), VISIBILITY))
     except (OSError, ValueError, TypeError):
         return (False, False)
     return (visible is True, focused is True)

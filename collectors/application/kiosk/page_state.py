@@ -5,7 +5,7 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.kiosk.expression import STATE, question
-from collectors.application.kiosk.kiosk import evaluate, main_frame, of_shown_page
+from collectors.application.kiosk.kiosk import evaluate, main_frame, read_visible_page
 from collectors.application.kiosk.page_fields import (
     PAGE_KEYS,
     of_crashed_page,
@@ -21,7 +21,7 @@ ANSWER_S: Final = 1.2
 
 def read_page_state(url: str, deadline: Deadline) -> Reading:
     """The state of the page on the screen. Raises Unreadable when no browser answers."""
-    return of_shown_page(url, deadline, PAGE_KEYS, partial(_read, deadline))
+    return read_visible_page(url, deadline, PAGE_KEYS, partial(_read, deadline))
 
 
 def _read(deadline: Deadline, page: PageSession) -> Reading:

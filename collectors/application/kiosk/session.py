@@ -21,9 +21,9 @@ from collectors.application.kiosk.address import DebugAddress
 MESSAGE_MAX_BYTES: Final = 1024 * 1024
 RECEIVED_MAX_BYTES: Final = 8 * 1024 * 1024
 
-_QUIET = logging.getLogger("collectors.kiosk.websocket")
-_QUIET.addHandler(logging.NullHandler())
-_QUIET.propagate = False
+_LOGGER = logging.getLogger("collectors.kiosk.websocket")
+_LOGGER.addHandler(logging.NullHandler())
+_LOGGER.propagate = False
 
 
 class PageSession:
@@ -32,7 +32,7 @@ class PageSession:
     def __init__(self, address: DebugAddress, page_id: str, deadline: Deadline) -> None:
         uri = parse_uri(f"ws://{address.authority}/devtools/page/{page_id}")
         self._deadline = deadline
-        self._protocol = ClientProtocol(uri, max_size=MESSAGE_MAX_BYTES, logger=_QUIET)
+        self._protocol = ClientProtocol(uri, max_size=MESSAGE_MAX_BYTES, logger=_LOGGER)
         self._frames: list[Frame] = []
         self._received = 0
         self._last_id = 0
@@ -127,5 +127,5 @@ def parse_answer(data: bytes, wanted_id: int) -> dict[str, Any] | None:
         return result
     # The error's text may quote the page. Its code is enough.
     code = error.get("code") if isinstance(error, dict) else None
-    shown = code if isinstance(code, int) else "no code"
-    raise ValueError(f"the browser refused a DevTools command ({shown})")
+    detail = code if isinstance(code, int) else "no code"
+    raise ValueError(f"the browser refused a DevTools command ({detail})")

@@ -35,13 +35,13 @@ def read_bluetooth(deadline: Deadline, ask: Callable[[Deadline], Objects] = ask_
 
 def parse_bluez(objects: Objects) -> tuple[BluetoothDevice, ...]:
     """The paired devices among BlueZ's objects; devices that are only in range are ignored."""
-    results = []
+    devices = []
     for interfaces in objects.values():
         device = interfaces.get("org.bluez.Device1")
         if device is None or device.get("Paired") is not True:
             continue
-        results.append(_device(device, interfaces.get("org.bluez.Battery1", {})))
-    return tuple(results)
+        devices.append(_device(device, interfaces.get("org.bluez.Battery1", {})))
+    return tuple(devices)
 
 
 def _device(device: Mapping[str, Any], battery: Mapping[str, Any]) -> BluetoothDevice:

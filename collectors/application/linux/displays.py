@@ -18,16 +18,16 @@ _CONNECTOR = re.compile(r"card\d+-(.{1,40})")
 @source("displays", SOURCE, "display.count", "display.connectors")
 def read_displays(_: Deadline, root: Path) -> Reading:
     directory = root / "sys/class/drm"
-    results = [(m[1], p) for p in children(directory) if (m := _CONNECTOR.fullmatch(p.name))]
-    if not results:
+    connectors = [(m[1], p) for p in children(directory) if (m := _CONNECTOR.fullmatch(p.name))]
+    if not connectors:
         reason = "this machine has no graphics output"
         return Reading(all_absent(read_displays.keys, SOURCE, "not-applicable", reason))
     connected = [
-        (name, path) for name, path in results if read_line(path / "status") == "connected"
+        (name, path) for name, path in connectors if read_line(path / "status") == "connected"
     ]
     fields = [
         available("display.count", SOURCE, len(connected)),
-        available("display.connectors", SOURCE, tuple(name for name, _ in results)),
+        available("display.connectors", SOURCE, tuple(name for name, _ in connectors)),
     ]
     for name, path in connected[:DISPLAYS_MAX]:
         fields += _screen(f"display.{name}", path)

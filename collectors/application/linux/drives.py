@@ -29,7 +29,7 @@ from collectors.shared.sysfs import children, read_line, read_number
 SOURCE: Final = "sysfs block"
 DRIVES_MAX: Final = 16
 _DRIVE = re.compile(r"(sd[a-z]{1,3}|vd[a-z]{1,3}|xvd[a-z]|nvme\d+n\d+|mmcblk\d+)")
-_ASKED: Final = ("sd", "nvme")
+_SMART_PREFIXES: Final = ("sd", "nvme")
 _UDISKS: Final = "org.freedesktop.UDisks2"
 _SECTOR_BYTES: Final = 512
 _WEAR_STEPS: Final = 11
@@ -64,7 +64,7 @@ def read_drives(
 
 def drives_with_a_verdict(root: Path) -> tuple[str, ...]:
     """The names of the drives that smartctl can ask."""
-    return tuple(p.name for p in _drives(root)[:DRIVES_MAX] if p.name.startswith(_ASKED))
+    return tuple(p.name for p in _drives(root)[:DRIVES_MAX] if p.name.startswith(_SMART_PREFIXES))
 
 
 def _drives(root: Path) -> list[Path]:
@@ -73,15 +73,15 @@ def _drives(root: Path) -> list[Path]:
 
 def parse_udisks(objects: Objects) -> Health:
     """SMART's verdict on each drive that has one, by the name of its block device."""
-    results = {}
+    verdicts = {}
     for interfaces in objects.values():
         block = interfaces.get(f"{_UDISKS}.Block", {})
         drive = objects.get(str(block.get("Drive")), {})
         verdict = _verdict(drive)
         name = _device_name(block.get("Device"))
         if verdict and name:
-            results[name] = verdict
-    return results
+            verdicts[name] = verdict
+    return verdicts
 
 
 def drive_fields(entry: Path) -> list[Field]:
@@ -155,14 +155,14 @@ def _health(
     if isinstance(known, Unreadable):
         if known.status not in {"not-applicable", "unsupported"}:
             return absent(key, "UDisks2", known.status, known.reason)
-        return _asked(key, name, ask_drive, deadline)
+        return _ask_health(key, name, ask_drive, deadline)
     reason = "the drive has no SMART verdict"
     return either(key, "UDisks2", known.get(name), reason)
 
 
-def _asked(key: str, name: str, ask_drive: smart.AskDrive, deadline: Deadline) -> Field:
+def _ask_health(key: str, name: str, ask_drive: smart.AskDrive, deadline: Deadline) -> Field:
     """Ask the drive itself, without UDisks2. Virtual drives and memory cards have no verdict."""
-    if not name.startswith(_ASKED):
+    if not name.startswith(_SMART_PREFIXES):
         return absent(key, smart.SOURCE, "unsupported", "the drive has no SMART verdict")
     try:
         return available(key, smart.SOURCE, ask_drive(name, deadline))

@@ -52,12 +52,13 @@ _PLAUSIBLE_CELSIUS: Final = (-40.0, 150.0)
 )
 def read_machine(_: Deadline, root: Path) -> Fields:
     dmi = root / "sys/class/dmi/id"
-    board = _device_tree(root, "model")
+    board = read_line(root / "proc/device-tree/model")
+    chassis = _CHASSIS.get(read_number(dmi / "chassis_type") or 0)
     reason = "the firmware does not report it"
     return (
         either("hardware.maker", DMI, _dmi_value(dmi, "sys_vendor"), reason),
         either("hardware.model", DMI, _dmi_value(dmi, "product_name") or board, reason),
-        either("hardware.formFactor", DMI, _CHASSIS.get(_chassis(dmi)), reason),
+        either("hardware.formFactor", DMI, chassis, reason),
         either("hardware.firmware", DMI, _dmi_value(dmi, "bios_version"), reason),
     )
 
@@ -91,25 +92,25 @@ def read_processor(_: Deadline, root: Path) -> Fields:
 
 def parse_cpu_model(cpuinfo: str) -> str | None:
     """Return the processor's name; on ARM, that of its part. ``Model`` there is the board."""
-    results: dict[str, str] = {}
+    cpu_info: dict[str, str] = {}
     for line in cpuinfo.splitlines()[:4000]:
         name, _, value = line.partition(":")
-        results.setdefault(name.strip().lower(), value.strip())
-    part = (results.get("cpu implementer", ""), results.get("cpu part", "").lower())
+        cpu_info.setdefault(name.strip().lower(), value.strip())
+    part = (cpu_info.get("cpu implementer", ""), cpu_info.get("cpu part", "").lower())
     # Where "processor" counts, its value is a number; old kernels for ARM name it there.
     names = (
-        results.get(key, "") for key in ("model name", "cpu model", "cpu", "uarch", "processor")
+        cpu_info.get(key, "") for key in ("model name", "cpu model", "cpu", "uarch", "processor")
     )
     processor = next((name for name in names if name and not name.isdigit()), None)
-    return processor or _ARM_PARTS.get(part) or results.get("hardware") or None
+    return processor or _ARM_PARTS.get(part) or cpu_info.get("hardware") or None
 
 
 @source("temperatures", HWMON, "hardware.temperatureCelsius", "hardware.temperatures")
 def read_temperatures(_: Deadline, root: Path) -> Fields:
     """Every sensor the kernel shows, once: most thermal zones are shown by hwmon too."""
     chips = _hwmon(root)
-    shown = {name.partition(" ")[0] for name, _ in chips}
-    readings = (*chips, *_thermal_zones(root, shown))[:_SENSORS_MAX]
+    hwmon_chips = {name.partition(" ")[0] for name, _ in chips}
+    readings = (*chips, *_thermal_zones(root, hwmon_chips))[:_SENSORS_MAX]
     hottest = max((celsius for _, celsius in readings), default=None)
     reason = "this machine shows no temperature sensor"
     texts = tuple(f"{name} {celsius:.1f}" for name, celsius in readings)
@@ -129,13 +130,13 @@ def _hwmon(root: Path) -> list[tuple[str, float]]:
     return matches
 
 
-def _thermal_zones(root: Path, shown: Collection[str]) -> list[tuple[str, float]]:
+def _thermal_zones(root: Path, hwmon_chips: Collection[str]) -> list[tuple[str, float]]:
     values = []
     for zone in children(root / "sys/class/thermal"):
         name = read_line(zone / "type") or zone.name
         # The kernel names the hwmon device of a zone so (drivers/thermal/thermal_hwmon.c).
         chip = _ZONE_CHIPS.get(name) or name.replace("-", "_")
-        if zone.name.startswith("thermal_zone") and chip not in shown:
+        if zone.name.startswith("thermal_zone") and chip not in hwmon_chips:
             values += _sensor(name, read_number(zone / "temp"))
     return values
 
@@ -151,11 +152,3 @@ def _sensor(name: str, millidegrees: int | None) -> list[tuple[str, float]]:
 def _dmi_value(dmi: Path, name: str) -> str | None:
     value = read_line(dmi / name)
     return None if value is None or value.lower() in _PLACEHOLDERS else value
-
-
-def _chassis(dmi: Path) -> int:
-    return read_number(dmi / "chassis_type") or 0
-
-
-def _device_tree(root: Path, name: str) -> str | None:
-    return read_line(root / "proc/device-tree" / name)

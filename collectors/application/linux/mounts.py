@@ -27,7 +27,7 @@ def read_mounts(root: Path) -> tuple[Mount, ...]:
 
 def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
     """Each line as (device number, device, mount); lines of another shape are left out."""
-    results = []
+    mounts = []
     for line in text.splitlines():
         before, separator, after = line.partition(" - ")
         left, right = before.split(" "), after.split(" ")
@@ -40,8 +40,8 @@ def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
             read_only="ro" in right[2].split(","),
             remote=right[0] in _NETWORK or right[0].split(".")[0] == "fuse",
         )
-        results.append((left[2], _unescaped(right[1]), mount))
-    return tuple(results)
+        mounts.append((left[2], _unescaped(right[1]), mount))
+    return tuple(mounts)
 
 
 def data_mounts(entries: Iterable[tuple[str, str, Mount]]) -> tuple[Mount, ...]:

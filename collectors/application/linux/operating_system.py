@@ -22,12 +22,12 @@ _WATCHDOG_BITS: Final = ((0x20, "watchdog"), (0x01, "overheating"), (0x10, "powe
 
 def parse_assignments(text: str) -> dict[str, str]:
     """Read the ``NAME=value`` lines of a shell-like file (os-release(5), locale.conf(5))."""
-    results = {}
+    assignments = {}
     for line in text.splitlines()[:1000]:
         match = _ASSIGNMENT.match(line)
         if match:
-            results[match[1]] = match[2].strip().strip("\"'")
-    return results
+            assignments[match[1]] = match[2].strip().strip("\"'")
+    return assignments
 
 
 @source("system", OS_RELEASE, "os.name", "os.version", "os.build", "os.kernel", "os.architecture")
@@ -113,11 +113,11 @@ def time_zone(root: Path) -> str | None:
 def locale_name(root: Path) -> str | None:
     for name in ("etc/locale.conf", "etc/default/locale"):
         try:
-            result = parse_assignments(read_text(root / name))
+            settings = parse_assignments(read_text(root / name))
         except OSError:
             continue
-        if result.get("LC_ALL") or result.get("LANG"):
-            return result.get("LC_ALL") or result.get("LANG")
+        if settings.get("LC_ALL") or settings.get("LANG"):
+            return settings.get("LC_ALL") or settings.get("LANG")
     return os.environ.get("LC_ALL") or os.environ.get("LANG")
 
 

@@ -101,7 +101,7 @@ def unit_fields(
         either(
             since_key,
             SOURCE,
-            moment(properties.get("ActiveEnterTimestamp")),
+            format_timestamp(properties.get("ActiveEnterTimestamp")),
             "it has not run since the machine started",
             "not-applicable",
         ),
@@ -130,7 +130,7 @@ def parse_service(cgroup: str) -> str | None:
     return match[1] if match else None
 
 
-def moment(microseconds: object) -> str | None:
+def format_timestamp(microseconds: object) -> str | None:
     """A systemd timestamp (microseconds since 1970, 0 for never) as ISO 8601."""
     if not isinstance(microseconds, int) or not _EARLIEST_US <= microseconds <= _LATEST_US:
         return None

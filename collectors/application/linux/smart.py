@@ -24,7 +24,7 @@ def read_health(device: str, deadline: Deadline) -> str:
     return _verdict(run_command(_command(device), deadline.at).data)
 
 
-def asked_now(devices: Iterable[str]) -> AskDrive:
+def start_checks(devices: Iterable[str]) -> AskDrive:
     """Ask drives at once; return what waits for the answer of one.
 
     smartctl opens the drive itself, which holds everything that a confined process must not

@@ -37,13 +37,13 @@ def parse_sw_vers(text: str) -> dict[str, str]:
 
 def parse_name_servers(text: str) -> tuple[str, ...]:
     """The name servers in `scutil --dns`, in the order of their resolvers, each once."""
-    results = []
+    servers = []
     for written in _NAME_SERVER.findall(text):
         try:
-            results.append(str(ipaddress.ip_address(written.partition("%")[0])))
+            servers.append(str(ipaddress.ip_address(written.partition("%")[0])))
         except ValueError:
             continue
-    return tuple(dict.fromkeys(results))[:SERVERS_MAX]
+    return tuple(dict.fromkeys(servers))[:SERVERS_MAX]
 
 
 def parse_hardware_ports(text: str) -> dict[str, str]:

@@ -78,15 +78,15 @@ def walk(entries: object, depth: int = 0) -> Iterator[Object]:
 
 def parse_usb(data: bytes) -> tuple[UsbDevice, ...]:
     """SPUSBDataType up to macOS 15, SPUSBHostDataType from macOS 26 on."""
-    results: list[UsbDevice] = []
+    devices: list[UsbDevice] = []
     for listed in walk(entries_of(data, "SPUSBDataType", "SPUSBHostDataType")):
         # The oldest systems sort the keys by a letter before each: b_vendor_id.
         entry = {_LETTER.sub("", key): value for key, value in listed.items()}
         vendor = text(entry, "vendor_id", "USBDeviceKeyVendorID")
-        if vendor is None or len(results) >= ENTRIES_MAX:
+        if vendor is None or len(devices) >= ENTRIES_MAX:
             continue
-        results.append(_usb_device(entry, vendor))
-    return tuple(results)
+        devices.append(_usb_device(entry, vendor))
+    return tuple(devices)
 
 
 def parse_bluetooth(data: bytes) -> tuple[bool | None, tuple[BluetoothDevice, ...]]:
@@ -154,19 +154,19 @@ def parse_airport(data: bytes) -> dict[str, Wireless]:
 
 def parse_drives(data: bytes, data_type: str) -> tuple[Object, ...]:
     """Model, size and SMART status of each drive in SPNVMeDataType or SPSerialATADataType."""
-    result = []
+    drives = []
     for entry in walk(entries_of(data, data_type)):
         name = text(entry, "bsd_name")
         if name is not None and re.fullmatch(r"disk\d{1,3}", name):
             kept = ("device_model", "smart_status", "size_in_bytes")
-            result.append({"bsd_name": name, **{key: entry.get(key) for key in kept}})
-    return tuple(result[:16])
+            drives.append({"bsd_name": name, **{key: entry.get(key) for key in kept}})
+    return tuple(drives[:16])
 
 
 def _known(entry: Object, *names: str) -> str | None:
     """Return ``text``, but None for the words that macOS writes for unknown values."""
-    found = text(entry, *names)
-    return None if found in _UNTOLD else found
+    value = text(entry, *names)
+    return None if value in _UNTOLD else value
 
 
 def _named(value: object) -> Iterator[tuple[str, Object]]:

@@ -139,11 +139,11 @@ def read_displays(deadline: Deadline, profile: Profile = profiler.read_profile) 
 @source("drives", profiler.SOURCE, "disk.drives", deadline_s=PROFILE_S)
 def read_drives(deadline: Deadline, profile: Profile = profiler.read_profile) -> Fields:
     kinds = ("SPNVMeDataType", "SPSerialATADataType")
-    results = [
+    drives = [
         drive for kind in kinds for drive in profiler.parse_drives(profile(kind, deadline), kind)
     ]
-    fields = [available("disk.drives", profiler.SOURCE, tuple(str(d["bsd_name"]) for d in results))]
-    for drive in results:
+    fields = [available("disk.drives", profiler.SOURCE, tuple(str(d["bsd_name"]) for d in drives))]
+    for drive in drives:
         prefix = f"disk.drive.{drive['bsd_name']}"
         fields += [
             either(f"{prefix}.model", profiler.SOURCE, text(drive, "device_model"), _UNTOLD),

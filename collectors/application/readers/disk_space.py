@@ -60,8 +60,8 @@ def read_disk_space(
 ) -> Reading:
     every = tuple(mounts())
     listed = every[:MOUNTS_MAX]
-    request = ask or (space_by_psutil if sys.platform == "win32" else space_by_df)
-    answers = request(listed, deadline.sooner(SPACE_S))
+    measure = ask or (space_by_psutil if sys.platform == "win32" else space_by_df)
+    answers = measure(listed, deadline.sooner(SPACE_S))
     fields = [available("disk.mounts", "mount table", tuple(map(_name, listed)))]
     for mount in listed:
         fields += fields_of(mount, answers.get(mount.path, "it was not asked"))

@@ -99,13 +99,13 @@ def _state(name: str, stats: "psutil._ntp.snicstats", known: Links) -> tuple[Fie
     )
 
 
-def address_fields(found: "list[psutil._ntp.snicaddr]") -> tuple[Field, ...]:
+def address_fields(addresses: "list[psutil._ntp.snicaddr]") -> tuple[Field, ...]:
     """The MAC address and the IP addresses with their prefix lengths."""
-    macs = [entry.address for entry in found if entry.family == psutil.AF_LINK]
+    macs = [entry.address for entry in addresses if entry.family == psutil.AF_LINK]
     mac = macs[0].lower().replace("-", ":") if macs else None
     texts = [
         text
-        for entry in found
+        for entry in addresses
         if entry.family in {socket.AF_INET, socket.AF_INET6}
         and (text := with_prefix(entry.address, entry.netmask)) is not None
     ]

@@ -20,7 +20,7 @@ _CLASSES: Final = {
 }  # fmt: skip
 """USB-IF, Defined Class Codes."""
 
-_TELLING_CLASSES: Final = {0x07: "printer", 0x09: "hub", 0x0B: "card-reader"}
+_SPECIFIC_CLASSES: Final = {0x07: "printer", 0x09: "hub", 0x0B: "card-reader"}
 
 _USAGE_PAGES: Final = {0x8C: "barcode-scanner", 0x8D: "scale", 0x8E: "card-reader"}
 """HID Usage Tables 1.5, section 3: pages of point-of-sale devices."""
@@ -65,8 +65,8 @@ class UsbDevice:
 def guess(device: UsbDevice) -> str | None:
     """The kind of device: by class, then by what it reports, by its name, by its maker."""
     for code in device.classes:
-        if code in _TELLING_CLASSES:
-            return _TELLING_CLASSES[code]
+        if code in _SPECIFIC_CLASSES:
+            return _SPECIFIC_CLASSES[code]
     for page in device.usage_pages:
         if page in _USAGE_PAGES:
             return _USAGE_PAGES[page]

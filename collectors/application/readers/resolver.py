@@ -35,10 +35,10 @@ def read_resolver(deadline: Deadline, servers: ReadServers, origin: str = "resol
 
 def proxy_field(proxies: dict[str, str]) -> Field:
     """The proxy for the web, as ``host:port``: what it may hold of a name and password stays."""
-    result = next((proxies[s] for s in ("https", "http", "all") if proxies.get(s)), "")
+    proxy = next((proxies[s] for s in ("https", "http", "all") if proxies.get(s)), "")
     reason = "no proxy is set"
     return either(
-        "network.proxy", "system settings", host_and_port(result), reason, "not-applicable"
+        "network.proxy", "system settings", host_and_port(proxy), reason, "not-applicable"
     )
 
 
@@ -65,12 +65,12 @@ def servers_of(root: Path, _: Deadline) -> tuple[str, ...]:
 
 
 def parse_resolv_conf(text: str) -> tuple[str, ...]:
-    results = []
+    servers = []
     for line in text.splitlines():
         words = line.split()
         if len(words) >= 2 and words[0] == "nameserver":
-            results += _address(words[1])
-    return tuple(dict.fromkeys(results))[:SERVERS_MAX]
+            servers += _address(words[1])
+    return tuple(dict.fromkeys(servers))[:SERVERS_MAX]
 
 
 def _address(text: str) -> list[str]:

@@ -100,7 +100,7 @@ def _unreached(error: OSError) -> tuple[Field, ...]:
     reason = "the service was not reached"
     return (
         available("network.service.reachable", SOURCE, False),
-        available("network.service.error", SOURCE, _in_words(error)),
+        available("network.service.error", SOURCE, _describe(error)),
         not_applicable("network.service.resolveMilliseconds", SOURCE, reason),
         not_applicable("network.service.connectMilliseconds", SOURCE, reason),
         *all_absent(TLS_KEYS, SOURCE, "not-applicable", reason),
@@ -121,10 +121,10 @@ def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
     if not wait([lookup], timeout=deadline.require_s()).done:
         raise TimeoutError("the name was not resolved in time")
     try:
-        match = lookup.result()
+        entries = lookup.result()
     except UnicodeError:
         raise OSError("the service's name is not a host name") from None
-    return [(entry[0], (str(entry[4][0]), port)) for entry in match[:_ATTEMPTS_MAX]]
+    return [(entry[0], (str(entry[4][0]), port)) for entry in entries[:_ATTEMPTS_MAX]]
 
 
 def _connect(addresses: list[Address], deadline: Deadline) -> socket.socket:
@@ -153,7 +153,7 @@ def _tls_fields(
             with _connect(addresses, deadline) as second:
                 shaken = handshake(second, host, deadline, verify=False)
     except (OSError, ValueError) as error:
-        reason = f"the TLS handshake failed: {_in_words(error)}"
+        reason = f"the TLS handshake failed: {_describe(error)}"
         return all_absent(TLS_KEYS, SOURCE, "collection-failed", reason)
     issued = shaken.issued
     values: tuple[str | bool, ...] = (
@@ -191,7 +191,7 @@ def _nothing(reason: str) -> Reading:
     return Reading(all_absent(read_service.keys, SOURCE, "not-applicable", reason))
 
 
-def _in_words(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     if isinstance(error, socket.gaierror):
         return "the service's name does not resolve"
     if isinstance(error, TimeoutError):

@@ -52,14 +52,14 @@ def read_interfaces(deadline: Deadline) -> Reading:
 
 def parse_link_types(sections: Sections) -> dict[str, str]:
     """The type of each adapter by its name."""
-    results = {}
+    types = {}
     for row in section(sections, "adapters").rows:
         name, medium = text(row, "Name"), (text(row, "Medium") or "").lower()
         if name is not None:
             # The adapters of VPNs mostly call themselves real, but drive no hardware.
             virtual = flag(row, "Virtual") is True or flag(row, "HardwareInterface") is False
-            results[name] = _link_type(medium, is_virtual=virtual)
-    return results
+            types[name] = _link_type(medium, is_virtual=virtual)
+    return types
 
 
 def _read_links(_names: tuple[str, ...], deadline: Deadline) -> Links:
@@ -153,13 +153,13 @@ def _memory(_: Sections) -> tuple[Field, ...]:
 
 @field_group("display.count", "display.connectors")
 def _screens(sections: Sections) -> tuple[Field, ...]:
-    shown = [row for row in section(sections, "screens").rows if flag(row, "Active") is not False]
-    models = tuple(text(row, "Model") or "screen" for row in shown)
+    active = [row for row in section(sections, "screens").rows if flag(row, "Active") is not False]
+    models = tuple(text(row, "Model") or "screen" for row in active)
     fields = [
-        available("display.count", SOURCE, len(shown)),
+        available("display.count", SOURCE, len(active)),
         available("display.connectors", SOURCE, models),
     ]
-    for index, row in enumerate(shown[:16]):
+    for index, row in enumerate(active[:16]):
         fields += [
             either(f"display.{index}.maker", SOURCE, text(row, "Maker"), _UNTOLD),
             either(f"display.{index}.model", SOURCE, text(row, "Model"), _UNTOLD),

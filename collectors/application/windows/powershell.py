@@ -13,7 +13,7 @@ $ErrorActionPreference = 'Stop'
 $ProgressPreference = 'SilentlyContinue'
 [Console]::OutputEncoding = [Text.UTF8Encoding]::new($false)
 $out = [ordered]@{}
-function Tell([string]$name, [scriptblock]$ask) {
+function Read-Section([string]$name, [scriptblock]$ask) {
   try { $out[$name] = @{ ok = @(& $ask) } }
   catch { $out[$name] = @{ error = $_.Exception.GetType().Name } }
 }
@@ -26,61 +26,61 @@ ConvertTo-Json -InputObject $out -Depth 4 -Compress
 _MACHINE: Final = r"""
 $windows = 'HKLM:\SOFTWARE\Microsoft\Windows'
 $version = "$windows\CurrentVersion"
-Tell 'os' {
+Read-Section 'os' {
   Get-CimInstance Win32_OperatingSystem |
     Select-Object Caption, Version, BuildNumber, OSArchitecture,
       @{n='BootedAt';e={$_.LastBootUpTime.ToUniversalTime().ToString('yyyy-MM-ddTHH:mm:ssZ')}}
 }
-Tell 'build' {
+Read-Section 'build' {
   Get-ItemProperty 'HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion' |
     Select-Object DisplayVersion, UBR
 }
-Tell 'reboot' {
+Read-Section 'reboot' {
   [pscustomobject]@{ Pending =
     (Test-Path "$version\Component Based Servicing\RebootPending") -or
     (Test-Path "$version\WindowsUpdate\Auto Update\RebootRequired") }
 }
-Tell 'shutdown' {
+Read-Section 'shutdown' {
   Get-WinEvent -MaxEvents 1 -FilterHashtable @{LogName='System';Id=41,1074,6008} |
     Select-Object Id
 }
-Tell 'place' {
+Read-Section 'place' {
   [pscustomobject]@{ TimeZone = (Get-TimeZone).Id; Locale = (Get-WinSystemLocale).Name }
 }
-Tell 'computer' {
+Read-Section 'computer' {
   Get-CimInstance Win32_ComputerSystem |
     Select-Object Manufacturer, Model, PCSystemType
 }
-Tell 'firmware' { Get-CimInstance Win32_BIOS | Select-Object SMBIOSBIOSVersion }
-Tell 'processor' {
+Read-Section 'firmware' { Get-CimInstance Win32_BIOS | Select-Object SMBIOSBIOSVersion }
+Read-Section 'processor' {
   Get-CimInstance Win32_Processor |
     Select-Object Name, NumberOfCores, NumberOfLogicalProcessors
 }
-Tell 'screens' {
+Read-Section 'screens' {
   Get-CimInstance -Namespace root/wmi WmiMonitorID | Select-Object Active,
     @{n='Maker';e={-join [char[]]($_.ManufacturerName -ne 0)}},
     @{n='Model';e={-join [char[]]($_.UserFriendlyName -ne 0)}}
 }
-Tell 'video' {
+Read-Section 'video' {
   Get-CimInstance Win32_VideoController |
     Select-Object CurrentHorizontalResolution, CurrentVerticalResolution
 }
-Tell 'drives' {
+Read-Section 'drives' {
   Get-PhysicalDisk | Select-Object DeviceId, FriendlyName, Size,
     @{n='Media';e={[string]$_.MediaType}}, @{n='Health';e={[string]$_.HealthStatus}}
 }
-Tell 'services' {
+Read-Section 'services' {
   Get-CimInstance Win32_Service -Filter "Name='Spooler' OR Name='W32Time' OR Name='bthserv'" |
     Select-Object Name, State, StartMode
 }
-Tell 'nameServers' {
+Read-Section 'nameServers' {
   Get-DnsClientServerAddress | ForEach-Object { $_.ServerAddresses } |
     Select-Object -Unique | ForEach-Object { [pscustomobject]@{ Address = $_ } }
 }
 """
 
 _ADAPTERS: Final = r"""
-Tell 'adapters' {
+Read-Section 'adapters' {
   Get-NetAdapter |
     Select-Object Name, @{n='Medium';e={[string]$_.PhysicalMediaType}}, Virtual,
       HardwareInterface
@@ -95,27 +95,27 @@ function Mark([string]$id) {
   $bytes = $sha.ComputeHash([Text.Encoding]::UTF8.GetBytes($last))[0..7]
   -join ($bytes | ForEach-Object { $_.ToString('x2') })
 }
-Tell 'usb' {
+Read-Section 'usb' {
   Get-CimInstance Win32_PnPEntity -Filter "PNPDeviceID LIKE 'USB\\VID%'" |
     Where-Object Present |
     Select-Object Name, Manufacturer, PNPClass, Service, CompatibleID,
       @{n='Hardware';e={$_.PNPDeviceID.Split('\')[1]}},
       @{n='Mark';e={Mark $_.PNPDeviceID}}
 }
-Tell 'bluetooth' {
+Read-Section 'bluetooth' {
   $paired = "PNPDeviceID LIKE 'BTHENUM\\DEV%' OR PNPDeviceID LIKE 'BTHLE\\DEV%'"
   Get-CimInstance Win32_PnPEntity -Filter $paired |
     Select-Object @{n='Address';e={($_.PNPDeviceID.Split('\')[1] -split '_')[1]}}
 }
-Tell 'radios' {
+Read-Section 'radios' {
   $radio = "PNPClass='Bluetooth' AND PNPDeviceID LIKE 'USB%'"
   Get-CimInstance Win32_PnPEntity -Filter $radio | Select-Object Status
 }
-Tell 'printers' {
+Read-Section 'printers' {
   Get-CimInstance Win32_Printer |
     Select-Object Name, PrinterStatus, DetectedErrorState, WorkOffline
 }
-Tell 'jobs' {
+Read-Section 'jobs' {
   Get-CimInstance Win32_PrintJob | Select-Object StatusMask,
     @{n='Queue';e={($_.Name -split ',')[0]}},
     @{n='AgeSeconds';e={[int]((Get-Date) - $_.TimeSubmitted).TotalSeconds}}

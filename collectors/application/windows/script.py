@@ -81,13 +81,13 @@ def read_sections(script: str, deadline: Deadline) -> Sections:
 def parse_sections(data: bytes) -> Sections:
     """Read what a script printed. Raises ValueError when it is no JSON object."""
     answer = load_object(data.removeprefix(b"\xef\xbb\xbf"), "PowerShell")
-    results = {}
+    sections = {}
     for name, section in answer.items():
         if not isinstance(section, dict):
             continue
         rows = tuple(objects(section.get("ok", [])))[:ROWS_MAX]
-        results[name] = Section(rows, text(section, "error"))
-    return results
+        sections[name] = Section(rows, text(section, "error"))
+    return sections
 
 
 def section(sections: Sections, name: str) -> Section:

@@ -37,8 +37,8 @@ def clock_reading(status: str) -> Reading:
         raise ValueError("w32tm wrote something of another form")
     in_step = leap[1] != _UNSYNCHRONISED and not _OWN_CLOCK.search(status)
     seconds = _SECONDS.findall(status.replace("\r\n", "\n"))
-    is_told = in_step and len(seconds) > _OFFSET_INDEX
-    offset = float(seconds[_OFFSET_INDEX]) * 1000 if is_told else None
+    has_offset = in_step and len(seconds) > _OFFSET_INDEX
+    offset = float(seconds[_OFFSET_INDEX]) * 1000 if has_offset else None
     return Reading(
         (
             available("os.clockSynchronised", SOURCE, in_step),

@@ -106,7 +106,7 @@ def _read_gateways() -> tuple[SystemGateway, ...]:
 
     table = netifaces.gateways()
     families = (netifaces.AF_INET, netifaces.AF_INET6)
-    results: list[SystemGateway] = []
+    gateways: list[SystemGateway] = []
     for family in families:
         # Each entry is (gateway, interface, is default); the default comes first.
         entries = [tuple(entry) for entry in _listed(table.get(family))]
@@ -114,8 +114,8 @@ def _read_gateways() -> tuple[SystemGateway, ...]:
             own = netifaces.ifaddresses(str(interface))
             listed = (entry for each in families for entry in own.get(each, ()))
             addresses = frozenset(str(e["addr"]).split("%")[0] for e in listed if "addr" in e)
-            results.append(SystemGateway(str(gateway).split("%")[0], addresses))
-    return tuple(results)
+            gateways.append(SystemGateway(str(gateway).split("%")[0], addresses))
+    return tuple(gateways)
 
 
 def _listed(value: object) -> Sequence[Sequence[object]]:

@@ -35,14 +35,14 @@ def read_neighbour_table(platform: str = sys.platform) -> tuple[LinkNeighbour, .
 
 def parse_proc_arp(text: str) -> tuple[LinkNeighbour, ...]:
     """Parse /proc/net/arp (``proc(5)``): address, hardware type, flags, MAC, mask, device."""
-    results: list[LinkNeighbour] = []
+    neighbours: list[LinkNeighbour] = []
     for line in text.splitlines()[1:]:
         columns = line.split()
         if len(columns) < _PROC_COLUMNS or not columns[2].startswith("0x"):
             continue
         is_complete = _hexadecimal(columns[2]) & _ARP_FLAG_COMPLETE
-        results += _entry(columns[0], columns[3] if is_complete else "")
-    return tuple(results)
+        neighbours += _entry(columns[0], columns[3] if is_complete else "")
+    return tuple(neighbours)
 
 
 def parse_arp(text: str) -> tuple[LinkNeighbour, ...]:

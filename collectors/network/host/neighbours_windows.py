@@ -11,7 +11,7 @@ _AF_INET, _AF_INET6 = 2, 23
 _ROW_BYTES = 88
 _TABLE_HEADER_BYTES = 8  # ULONG NumEntries, and padding to the rows' alignment
 _ROWS_MAX = 65536
-_NONE_FOUND = 1168  # ERROR_NOT_FOUND: the table is empty
+_ERROR_NOT_FOUND = 1168  # ERROR_NOT_FOUND: the table is empty
 _INDEX_OFFSET = 28  # after SOCKADDR_INET (28 bytes)
 _MAC_OFFSET = 40  # after InterfaceIndex (4) and InterfaceLuid (8)
 _MAC_BYTES_MAX = 32  # IF_MAX_PHYS_ADDRESS_LENGTH
@@ -72,7 +72,7 @@ if sys.platform == "win32":
         helper = ctypes.WinDLL("iphlpapi")
         table = ctypes.c_void_p()
         result = helper.GetIpNetTable2(family, ctypes.byref(table))
-        if result == _NONE_FOUND:
+        if result == _ERROR_NOT_FOUND:
             return ()
         if result != 0 or not table.value:
             raise OSError(result, f"GetIpNetTable2 failed with error {result}")

@@ -124,12 +124,12 @@ def parse_link(body: bytes) -> LocalInterface | None:
     if len(body) < _IFINFOMSG.size:
         return None
     _family, kind, index, flags, _change = _IFINFOMSG.unpack_from(body)
-    result = _attributes(body[_IFINFOMSG.size :])
-    name = result.get(_IFLA_IFNAME, b"").split(b"\0")[0].decode("utf-8", "replace")
+    attributes = _attributes(body[_IFINFOMSG.size :])
+    name = attributes.get(_IFLA_IFNAME, b"").split(b"\0")[0].decode("utf-8", "replace")
     if not name:
         return None
     return LocalInterface(
-        Interface(name, mac_address=mac_text(result.get(_IFLA_ADDRESS, b""))),
+        Interface(name, mac_address=mac_text(attributes.get(_IFLA_ADDRESS, b""))),
         index=index,
         is_up=flags & (_IFF_UP | _IFF_RUNNING) == (_IFF_UP | _IFF_RUNNING),
         is_loopback=bool(flags & _IFF_LOOPBACK),
@@ -143,9 +143,9 @@ def parse_address(body: bytes) -> tuple[int, InterfaceAddress] | None:
     if len(body) < _IFADDRMSG.size:
         return None
     family, prefix_length, _flags, _scope, index = _IFADDRMSG.unpack_from(body)
-    match = _attributes(body[_IFADDRMSG.size :])
+    attributes = _attributes(body[_IFADDRMSG.size :])
     # On a point-to-point link IFA_ADDRESS is the peer's and IFA_LOCAL is ours.
-    text = _address_text(family, match.get(_IFA_LOCAL) or match.get(_IFA_ADDRESS, b""))
+    text = _address_text(family, attributes.get(_IFA_LOCAL) or attributes.get(_IFA_ADDRESS, b""))
     if text is None:
         return None
     name: Literal["ipv4", "ipv6"] = "ipv4" if family == AF_INET else "ipv6"
@@ -157,13 +157,13 @@ def parse_default_routes(body: bytes) -> tuple[DefaultRoute, ...]:
     if len(body) < _RTMSG.size:
         return ()
     family, destination_bits, _, _, table, _, _, kind, _flags = _RTMSG.unpack_from(body)
-    found = _attributes(body[_RTMSG.size :])
-    table = _number(found.get(_RTA_TABLE, b"")) or table
+    route = _attributes(body[_RTMSG.size :])
+    table = _number(route.get(_RTA_TABLE, b"")) or table
     if destination_bits or kind != _RTN_UNICAST or table != _RT_TABLE_MAIN:
         return ()
-    metric = _number(found.get(_RTA_PRIORITY, b""))
-    hops = [(_number(found.get(_RTA_OIF, b"")), found)]
-    for fields, hop in _split(found.get(_RTA_MULTIPATH, b""), _RTNEXTHOP):
+    metric = _number(route.get(_RTA_PRIORITY, b""))
+    hops = [(_number(route.get(_RTA_OIF, b"")), route)]
+    for fields, hop in _split(route.get(_RTA_MULTIPATH, b""), _RTNEXTHOP):
         hops.append((fields[3], _attributes(hop)))
     routes = ((index, _gateway(family, attributes)) for index, attributes in hops)
     return tuple(DefaultRoute(index, gateway, metric) for index, gateway in routes if gateway)
@@ -174,12 +174,12 @@ def parse_neighbour(body: bytes) -> LinkNeighbour | None:
     if len(body) < _NDMSG.size:
         return None
     family, index, state, _flags, _kind = _NDMSG.unpack_from(body)
-    found = _attributes(body[_NDMSG.size :])
-    text = _address_text(family, found.get(_NDA_DST, b""))
+    attributes = _attributes(body[_NDMSG.size :])
+    text = _address_text(family, attributes.get(_NDA_DST, b""))
     if text is None or state not in _NUD_STATES:
         return None
     name = _NUD_STATES[state]
-    mac = mac_text(found.get(_NDA_LLADDR, b"")) if name in ("reachable", "stale") else None
+    mac = mac_text(attributes.get(_NDA_LLADDR, b"")) if name in ("reachable", "stale") else None
     return LinkNeighbour(index, text, mac, name)
 
 

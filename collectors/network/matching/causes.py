@@ -42,14 +42,14 @@ class Cause:
 
 def explain(symptoms: Symptoms, machine: MachineSymptoms) -> tuple[str, ...]:
     """Return what was observed of a printer, what is wrong with it, and how to fix it."""
-    results = [
+    applicable = [
         cause
         for causes in _GROUPS.values()
         if (cause := next((c for c in causes if c.is_cause(symptoms, machine)), None))
     ]
-    has_place = any(cause in _GROUPS["place"] for cause in results)
+    has_place = any(cause in _GROUPS["place"] for cause in applicable)
     seen = () if has_place or not symptoms.seen else (symptoms.seen,)
-    return (*seen, *(cause.describe(symptoms, machine) for cause in results))
+    return (*seen, *(cause.describe(symptoms, machine) for cause in applicable))
 
 
 def machine_causes(machine: MachineSymptoms) -> Iterator[str]:

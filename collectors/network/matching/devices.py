@@ -41,8 +41,8 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The devices that the strongest evidence points to, and which evidence that is."""
+class Match:
+    """The devices that the strongest evidence points to, and the kind of that evidence."""
 
     devices: tuple[Device, ...]
     by: By
@@ -92,7 +92,7 @@ class DeviceIndex:
                     store[key].append(device)
             self._stores[by] = store
 
-    def find(self, printer: KnownPrinter, skip: Collection[By] = ()) -> Found | None:
+    def find(self, printer: KnownPrinter, skip: Collection[By] = ()) -> Match | None:
         """Return the devices the first kind of evidence that fits any points to."""
         for by in BY:
             if by in skip:
@@ -100,7 +100,7 @@ class DeviceIndex:
             store = self._stores[by]
             hits = [device for key in evidence_of(printer, by) for device in store.get(key, ())]
             if hits:
-                return Found(tuple(dict.fromkeys(hits)), by)
+                return Match(tuple(dict.fromkeys(hits)), by)
         return None
 
     def evidence(self, printer: KnownPrinter, by: By, device: Device) -> set[str]:
@@ -197,8 +197,8 @@ def _learned(
     """Return what was learned of a printer that is set up by its address: one that is set up by a
     name is printed to under this name, wherever the device is that had it."""
     learned = printer.learned if printer.addresses else None
-    result: str | None = getattr(learned, mark, None)
-    return (result,) if result else ()
+    value: str | None = getattr(learned, mark, None)
+    return (value,) if value else ()
 
 
 _DEVICE_KEYS: tuple[tuple[By, Callable[[Device], Iterable[str]]], ...] = (

@@ -63,10 +63,10 @@ class Hints:
 
     def _find_free(self, printer: KnownPrinter, kinds: Collection[By]) -> tuple[Device | None, By]:
         """Return the only device with evidence of these kinds, if it is free; and the evidence."""
-        result = self._index.find(printer, [by for by in BY if by not in kinds])
-        if result is None or len(result.devices) != 1 or not self._is_free(result.devices[0]):
+        match = self._index.find(printer, [by for by in BY if by not in kinds])
+        if match is None or len(match.devices) != 1 or not self._is_free(match.devices[0]):
             return None, "name"
-        return result.devices[0], result.by
+        return match.devices[0], match.by
 
     def _free_addresses(self, devices: Iterable[Device]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(each.address for each in devices if self._is_free(each)))

@@ -18,10 +18,10 @@ _LOCAL_BIT = 0x02
 
 def normal_uuid(text: str | None) -> str | None:
     """Return the UUID in ``text`` (``urn:uuid:…`` too) in lower case; None without a real one."""
-    result = _UUID.search(text or "")
-    if result is None or len({*result[0].replace("-", "").lower()}) < _REAL_DIGITS:
+    match = _UUID.search(text or "")
+    if match is None or len({*match[0].replace("-", "").lower()}) < _REAL_DIGITS:
         return None
-    return result[0].lower()
+    return match[0].lower()
 
 
 def real_serial(text: str | None) -> str | None:
@@ -63,8 +63,8 @@ def mac_in_hostname(hostname: str | None) -> str | None:
 
 def mac_tail_in_hostname(hostname: str | None) -> str | None:
     """Return the last three bytes, ``12:34:56``, in a default host name like ``NPI123456``."""
-    value = _NAMED_TAIL.match(_first_label(hostname))
-    digits = value[1].lower() if value else ""
+    match = _NAMED_TAIL.match(_first_label(hostname))
+    digits = match[1].lower() if match else ""
     return ":".join(digits[i : i + 2] for i in range(0, 6, 2)) if digits else None
 
 

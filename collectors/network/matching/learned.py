@@ -22,7 +22,7 @@ def with_learned(
 
 
 def learn(
-    found: Iterable[tuple[KnownPrinter, Device, str]], devices: Sequence[Device]
+    matches: Iterable[tuple[KnownPrinter, Device, str]], devices: Sequence[Device]
 ) -> Iterator[LearnedPrinter]:
     """Yield the identities of printers that were surely found, each at a device and an address.
 
@@ -30,7 +30,7 @@ def learn(
     others: what two devices share identifies neither.
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    for printer, device, address in found:
+    for printer, device, address in matches:
         ports = device.observations
         models = (model for each in ports for model in each.models)
         instances = (name for each in ports for name in each.instances)

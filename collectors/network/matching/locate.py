@@ -9,7 +9,7 @@ from collectors.network.matching.devices import (
     By,
     Device,
     DeviceIndex,
-    Found,
+    Match,
     evidence_of,
     has_model,
     instance_names,
@@ -41,25 +41,25 @@ def locate_printers(
 def _locate(index: DeviceIndex, printer: KnownPrinter, skip: tuple[By, ...] = ()) -> Located | None:
     if printer.transport != "network" or printer.backend is not None:
         return None
-    result = index.find(printer, (*skip, "name"))
-    if result is None:
+    match = index.find(printer, (*skip, "name"))
+    if match is None:
         return None
-    device = _settle(printer, result)
+    device = _settle(printer, match)
     if device is None:
-        return Located(result.by, rivals=result.devices)
+        return Located(match.by, rivals=match.devices)
     left = _address_left(printer, device)
-    is_named = result.by in NAMES
-    is_other = difference(printer, device, None, result.by) is not None
-    if left is not None and _is_only_learned(printer, result.by):
+    is_named = match.by in NAMES
+    is_other = difference(printer, device, None, match.by) is not None
+    if left is not None and _is_only_learned(printer, match.by):
         is_other = is_other or not is_surely(printer.learned, device)
     elsewhere = None
     if is_other or (is_named and left is not None):
-        elsewhere = _locate(index, printer, (*skip, result.by))
+        elsewhere = _locate(index, printer, (*skip, match.by))
     if left is not None and (is_named or is_other):
         return elsewhere
     if elsewhere is not None and elsewhere.by in IDENTITIES:
         return elsewhere
-    return Located(result.by, device, left)
+    return Located(match.by, device, left)
 
 
 def _is_only_learned(printer: KnownPrinter, by: By) -> bool:
@@ -94,9 +94,9 @@ def _by_mac(printer: KnownPrinter, at: Located | None) -> Located | None:
     return replace(at, by="MAC")
 
 
-def _settle(printer: KnownPrinter, found: Found) -> Device | None:
+def _settle(printer: KnownPrinter, match: Match) -> Device | None:
     """Return the one device that is meant; None if several may be."""
-    devices, name = found.devices, (printer.dns_sd_name or "").lower()
+    devices, name = match.devices, (printer.dns_sd_name or "").lower()
     learned_mac = printer.learned.mac_address if printer.learned else None
     identity: tuple[Callable[[Device], bool], ...] = (
         lambda device: bool(device.observations),  # not just a MAC the neighbour table remembers

@@ -77,10 +77,10 @@ class _Matcher:
         self._reach = Reach(observed)
         self.index = DeviceIndex(group_devices(observed))
         self.located = locate_printers(known, self.index)
-        results = [(printer, at) for printer, at in self.located if at is not None]
+        matched = [(printer, at) for printer, at in self.located if at is not None]
         moved = {
             at.device.address: (printer, at.by)
-            for printer, at in results
+            for printer, at in matched
             if at.device is not None and at.left is not None
         }
         self._arrived = {
@@ -88,7 +88,7 @@ class _Matcher:
             for address, (printer, by) in moved.items()
             if by == "MAC" or not self._is_still_there(printer, printer.addresses[0], moved)
         }
-        self._held = {d.address for _, at in results for d in (at.device, *at.rivals) if d}
+        self._held = {d.address for _, at in matched for d in (at.device, *at.rivals) if d}
         # A device elsewhere with a printer's identity may relay to it, or have the same by mistake.
         self._held |= {
             device.address
@@ -308,8 +308,8 @@ def _matched_by(printer: KnownPrinter, by: By, seen: PortObservation | None) -> 
 
 
 def _printer(printer: KnownPrinter, verdict: Verdict, hints: Hints) -> Printer:
-    is_found = verdict.device is not None or verdict.is_ambiguous
-    is_lost = printer.transport == "network" and not is_found
+    has_match = verdict.device is not None or verdict.is_ambiguous
+    is_lost = printer.transport == "network" and not has_match
     matched = join_host_port(*verdict.endpoint) if verdict.endpoint else None
     return Printer(
         id=printer.id,

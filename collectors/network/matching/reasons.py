@@ -50,12 +50,12 @@ def state_words(reasons: Iterable[str]) -> tuple[str, ...]:
 
 def listed(names: Sequence[str]) -> str:
     """Join with commas and "and", at most four, then how many more."""
-    shown = list(names[:_LISTED_MAX])
+    parts = list(names[:_LISTED_MAX])
     if len(names) > _LISTED_MAX:
-        shown.append(f"{len(names) - _LISTED_MAX} more")
-    if len(shown) < 2:
-        return "".join(shown)
-    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+        parts.append(f"{len(names) - _LISTED_MAX} more")
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def sentence(*parts: str | None) -> str:

@@ -87,7 +87,7 @@ class Symptoms:
 
     @property
     def complaints(self) -> tuple[str, ...]:
-        """What is wrong with the device, in words. A paused queue is not."""
+        """Descriptions of the device's problems. A paused queue is none."""
         words = state_words((*self.own_reasons, *self.printer.state_reasons))
         return () if set(words) <= {"paused"} and self.printer.stopped else words
 

@@ -86,11 +86,11 @@ def difference(
     if by == "MAC":
         return None
     printing = [each for each in device.observations if each.port in PRINT_PORTS]
-    told = [seen] if seen is not None and seen.uuids else printing
+    answers = [seen] if seen is not None and seen.uuids else printing
     models = [model for each in printing for model in each.models]
     differences = (
         (
-            _is_foreign(printer.uuid, (u for each in told for u in each.uuids)),
+            _is_foreign(printer.uuid, (u for each in answers for u in each.uuids)),
             "it gives another UUID than the printer that was set up",
         ),
         (_has_other_mac(printer, device), "it has another MAC than the printer that was set up"),
@@ -173,13 +173,13 @@ def what_is_there(device: Device) -> str | None:
 
 def is_queue_missing(printer: KnownPrinter, seen: PortObservation | None) -> bool:
     """Return whether a server answered that it has no such queue."""
-    requests = [e for e in (seen.queue_states if seen else ()) if e.queue == printer.queue]
-    return bool(requests) and requests[-1].is_missing
+    states = [e for e in (seen.queue_states if seen else ()) if e.queue == printer.queue]
+    return bool(states) and states[-1].is_missing
 
 
-def with_own_state(told: Symptoms, seen: PortObservation | None, device: Device) -> Symptoms:
+def with_own_state(symptoms: Symptoms, seen: PortObservation | None, device: Device) -> Symptoms:
     """Add the state of the queue that is printed to, else that of the only printer there."""
-    printer = told.printer
+    printer = symptoms.printer
     states = tuple(reversed(seen.queue_states if seen is not None else ()))
     of_queue = (each for each in states if printer.queue and each.queue == printer.queue)
     of_uuid = (each for each in states if printer.uuid and each.uuid == printer.uuid)
@@ -187,8 +187,8 @@ def with_own_state(told: Symptoms, seen: PortObservation | None, device: Device)
     of_port = (port for port in ports if _speaks_for(port, printer))
     own = next(chain[QueueState | PortObservation](of_queue, of_uuid, of_port), None)
     if own is None:
-        return told
-    return replace(told, own_reasons=own.state_reasons, is_stopped=own.state == "stopped")
+        return symptoms
+    return replace(symptoms, own_reasons=own.state_reasons, is_stopped=own.state == "stopped")
 
 
 def _speaks_for(observation: PortObservation, printer: KnownPrinter) -> bool:
@@ -198,6 +198,6 @@ def _speaks_for(observation: PortObservation, printer: KnownPrinter) -> bool:
 
 
 def open_instead(device: Device, port: int) -> str:
-    """Return the other print ports of a device that take connections, in words."""
+    """Return a list of the device's other print ports that accept connections."""
     opened = {each.port for each in device.observations if each.contact == "open"}
     return listed([str(each) for each in PRINT_PORTS if each in opened and each != port])

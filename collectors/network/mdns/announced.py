@@ -237,10 +237,10 @@ class _Listing:
             yield f"{len(rest):,} more devices announced {total:,} services: {listed:,} are listed"
 
     def _sources(self, announcer: str) -> str:
-        results = {
+        sources = {
             s.announcer for s in self._services if self._who.announcer(s.announcer) == announcer
         }
-        return self._who.describe(sorted(results))
+        return self._who.describe(sorted(sources))
 
     def _list(self, number: int, address: str) -> None:
         service = self._services[number]

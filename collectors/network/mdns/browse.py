@@ -50,7 +50,7 @@ SERVICE_TYPES = (
 
 INTERFACES_MAX = 16
 ANNOUNCERS_NAMED_MAX = 4
-_ASKED_IN_SILENCE = 16
+_UNICAST_HOSTS_MAX = 16
 
 OpenLink = Callable[[Interface], LinkSockets | None]
 
@@ -66,11 +66,11 @@ def browse(
     read_neighbours: ReadNeighbours = read_neighbour_table,
     schedule: QuerySchedule | None = None,
 ) -> MdnsFindings:
-    """Return the services announced on ``interfaces``; blocks until quiet or ``deadline_s``.
+    """Return the services announced on ``interfaces``.
 
-    ``deadline_s`` is a moment of ``time.monotonic()``. ``wanted`` identifies the announcements
-    that are kept if there are too many. Never raises for errors of the network or machine: the
-    returned state has them.
+    Blocks until no more answers arrive, at most until ``deadline_s`` of ``time.monotonic()``.
+    ``wanted`` identifies the announcements that are kept if there are too many. Never raises for
+    errors of the network or machine: the returned state has them.
     """
     own_types = filter(None, map(_plain_type, job.mdns_service_types))
     types = tuple(dict.fromkeys((*SERVICE_TYPES, *own_types)))
@@ -142,9 +142,9 @@ class _DirectQueries:
 
         Some hosts are asked if no packet came and a printer is set up by its mDNS name.
         """
-        if end != "quiet" or watch.has_heard or not self._wanted().is_called:
+        if end != "settled" or watch.has_received or not self._wanted().is_called:
             return False
-        return self._ask(watch.records, self._hosts(watch.link)[:_ASKED_IN_SILENCE]) > 0
+        return self._ask(watch.records, self._hosts(watch.link)[:_UNICAST_HOSTS_MAX]) > 0
 
     def _hosts(self, link: LinkSockets) -> list[str]:
         """Return the IPv4 addresses in the neighbour table, those of known printers first."""
@@ -153,9 +153,9 @@ class _DirectQueries:
         except OSError:
             return []
         present = {e.address: e for e in table if e.mac_address and ":" not in e.address}
-        results = [a for a in present if link.is_neighbour((a, 0)) and not self._is_excluded(a)]
+        neighbours = [a for a in present if link.is_neighbour((a, 0)) and not self._is_excluded(a)]
         wanted = self._wanted().addresses
-        return sorted(results, key=lambda each: each not in wanted)[:HOSTS_MAX]
+        return sorted(neighbours, key=lambda each: each not in wanted)[:HOSTS_MAX]
 
     def _is_excluded(self, address: str) -> bool:
         return any(ipaddress.ip_address(address) in network for network in self._excluded)

@@ -117,7 +117,7 @@ def txt_model(service: MdnsService) -> str | None:
     return next((each for each in candidates if not is_no_model(each)), None)
 
 
-def shown_model(model: str) -> str | None:
+def display_model(model: str) -> str | None:
     """Return a model without what drivers and spoolers add to it; None where that is all."""
     plain = _DRIVER.sub("", model)
     return None if is_no_model(plain) else plain

@@ -1,8 +1,8 @@
 """Ask hosts one by one what they announce, if too much is announced by multicast.
 
-A multicast packet proves nothing: its source address is easily forged. An answer to a question
+A multicast packet is no evidence: its source address is easily forged. An answer to a question
 that was sent to one host alone, from a port of its own and with an id of its own, comes from that
-host, unless somebody takes over its address by ARP (RFC 6762, sections 5.5 and 6.7).
+host, unless another machine takes over its address by ARP (RFC 6762, sections 5.5 and 6.7).
 """
 
 import secrets
@@ -30,8 +30,8 @@ ANSWERS_MAX = 64
 """Packets read of one host. Hundreds of services fit into them."""
 FIRST_ANSWER_S = 1.2
 """How long to wait for the first answer of a host: the flood keeps it busy, too."""
-SILENCE_S = 0.35
-"""A host that has answered and is then silent for this long has sent all answers (section 6)."""
+SETTLE_S = 0.35
+"""A host that sends nothing for this long after an answer has sent all of them (section 6)."""
 _QUESTIONS_PER_PACKET = 8  # some small responders read only the first ones
 _TURN_S = 0.05
 _AGAIN_S = 0.5
@@ -125,5 +125,5 @@ def _listen(
             if key.data.receive(records):
                 last_s = time.monotonic()
         now = time.monotonic()
-        if now >= last_s + SILENCE_S and all(each.answers for each in awaited):
+        if now >= last_s + SETTLE_S and all(each.answers for each in awaited):
             return

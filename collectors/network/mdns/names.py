@@ -51,7 +51,7 @@ def ask_names(
     finally:
         for link in opened:
             link.close()
-    return names.found()
+    return names.host_names()
 
 
 class _Names:
@@ -62,7 +62,7 @@ class _Names:
         self._answers = NameAnswers()
         self._taken = 0
         self._tries: dict[str, int] = {}
-        self._asked_at_s: dict[str, float] = {}
+        self._sent_at_s: dict[str, float] = {}
 
     def ask_and_listen(self, discoveries: Discoveries, deadline_s: float, run: Run) -> None:
         next_s = 0.0
@@ -80,7 +80,7 @@ class _Names:
                 for key, _ in selector.select(_TURN_S):
                     _drain(key, self._answers)
 
-    def found(self) -> tuple[HostName, ...]:
+    def host_names(self) -> tuple[HostName, ...]:
         results = ((a, self._answers.name(reverse)) for reverse, a in self._answers.wanted.items())
         return tuple(HostName(address, name) for address, name in results if name)
 
@@ -93,7 +93,7 @@ class _Names:
     def _waits(self, now: float) -> bool:
         """Return whether any host was not asked yet, or has not had the time to answer."""
         return any(
-            not tries or now < self._asked_at_s[name] + LAST_WAIT_S
+            not tries or now < self._sent_at_s[name] + LAST_WAIT_S
             for name, tries in self._tries.items()
             if name not in self._answers.names
         )
@@ -104,11 +104,11 @@ class _Names:
             name
             for name, tries in self._tries.items()
             if name not in self._answers.names
-            and (not tries or (tries < ROUNDS and now >= self._asked_at_s[name] + ROUND_INTERVAL_S))
+            and (not tries or (tries < ROUNDS and now >= self._sent_at_s[name] + ROUND_INTERVAL_S))
         ]
         for name in due:
             self._tries[name] += 1
-            self._asked_at_s[name] = now
+            self._sent_at_s[name] = now
         for link in self._links:
             questions = (
                 Question(tuple(name.split(".")), "PTR")

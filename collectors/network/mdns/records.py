@@ -81,7 +81,7 @@ class RecordBook:
         self.size_bytes = 0
         self.types: dict[str, None] = {}
         self.instances: dict[str, Instance] = {}
-        self.places: dict[str, ServiceRecord] = {}
+        self.servers: dict[str, ServiceRecord] = {}
         self.texts: dict[str, bytes] = {}
         self.hosts: dict[str, dict[str, None]] = {}
         self.dropped: set[int] = set()
@@ -122,7 +122,7 @@ class RecordBook:
             # The PTR record may have been suppressed because another host sent the same one
             # (RFC 6762, section 7.4). The name of the SRV record shows that the service exists.
             is_new = self._add_instance(record.name, name.split(".", name.count(".") - 2)[-1])
-            return (name in self.instances and self._keep(self.places, name, record)) or is_new
+            return (name in self.instances and self._keep(self.servers, name, record)) or is_new
         if isinstance(record, TextRecord):
             return self._keep(self.texts, name, record.text[:TXT_MAX_BYTES])
         return self._add_address(name, record)

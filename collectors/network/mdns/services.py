@@ -53,11 +53,11 @@ class _Lookup:
         labels = book.instances[key].labels
         if "\ufffd" in labels[0]:
             return  # the original bytes are lost, so no host would answer
-        place = book.places.get(key)
-        if place is None:
+        record = book.servers.get(key)
+        if record is None:
             yield Question(labels, "SRV")
-        elif not self.addresses(place.host, book):
-            host = tuple(place.host.lower().split("."))
+        elif not self.addresses(record.host, book):
+            host = tuple(record.host.lower().split("."))
             yield Question(host, "A")
             yield Question(host, "AAAA")
         if self.text(key, book) is None:
@@ -125,9 +125,9 @@ def _services(link: LinkRecords) -> Iterator[tuple[bool, MdnsService]]:
         for key in book.instances:
             books.setdefault(key, []).append(book)
     for key, having in books.items():
-        placed = [book for book in having if key in book.places] or having[:1]
-        wanted = {book.source for book in placed if book.is_wanted(book.instances[key].label)}
-        services = [_service(key, book, lookup, link.interface_name) for book in placed]
+        located = [book for book in having if key in book.servers] or having[:1]
+        wanted = {book.source for book in located if book.is_wanted(book.instances[key].label)}
+        services = [_service(key, book, lookup, link.interface_name) for book in located]
         yield from ((service.announcer in wanted, service) for service in _joined(services))
 
 
@@ -136,21 +136,21 @@ def _best_books(link: LinkRecords) -> dict[str, RecordBook]:
     best: dict[str, RecordBook] = {}
     for book in link.books:
         for key in book.instances:
-            if key not in best or (key in book.places and key not in best[key].places):
+            if key not in best or (key in book.servers and key not in best[key].servers):
                 best[key] = book
     return best
 
 
 def _service(key: str, book: RecordBook, lookup: _Lookup, interface_name: str) -> MdnsService:
     label, service_type = book.instances[key]
-    place = book.places.get(key)
-    host = place.host if place else ""
+    record = book.servers.get(key)
+    host = record.host if record else ""
     return MdnsService(
         instance=clean_text(label, NAME_MAX),
         type=clean_text(service_type, NAME_MAX),
         hostname=clean_text(host, NAME_MAX),
         addresses=_in_order(lookup.addresses(host, book)),
-        port=place.port if place else 0,
+        port=record.port if record else 0,
         txt=parse_txt(lookup.text(key, book) or b""),
         interface_name=interface_name,
         announcer=book.source,
@@ -168,8 +168,8 @@ def _joined(services: Sequence[MdnsService]) -> list[MdnsService]:
     for twin in services:
         if ":" not in twin.announcer:
             continue
-        place = twin.hostname.lower(), twin.port
-        same = [main for main in mains if (main.hostname.lower(), main.port) == place]
+        target = twin.hostname.lower(), twin.port
+        same = [main for main in mains if (main.hostname.lower(), main.port) == target]
         naming = [main for main in same if twin.announcer in main.addresses]
         other = next(iter(naming or (same if len(same) == 1 else ())), None)
         extra = [a for a in twin.addresses if ":" in a or (other and a in other.addresses)]

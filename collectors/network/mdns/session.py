@@ -37,7 +37,7 @@ _PARSING_S = 0.005  # then the kernel's small buffer is emptied again
 _SEEN_MAX = 16_384
 _PROGRESS_INTERVAL_S = 0.25
 
-End = Literal["quiet", "crowded", "deadline", "cancelled"]
+End = Literal["settled", "crowded", "deadline", "cancelled"]
 ReadNeighbours = Callable[[], Iterable[LinkNeighbour]]
 
 
@@ -45,7 +45,7 @@ ReadNeighbours = Callable[[], Iterable[LinkNeighbour]]
 class QuerySchedule:
     """When questions are sent, in seconds.
 
-    After ``quiet_s`` without new records all hosts are assumed to have answered: a responder waits
+    After ``settle_s`` without new records all hosts are assumed to have answered: a responder waits
     at most 0.12 s, or 0.5 s after a truncated question (RFC 6762, sections 6 and 7.2).
     ``resolve_after_s`` counts from the moment a record was first missing. After ``crowded_s`` with
     more packets than can be read, the hosts must be asked one by one.
@@ -54,7 +54,7 @@ class QuerySchedule:
     first_delay_s: tuple[float, float] = (0.02, 0.12)
     second_round_s: float = 1.0
     round_interval_s: float = 2.0
-    quiet_s: float = 0.5
+    settle_s: float = 0.5
     crowded_s: float = 4.0
     resolve_interval_s: float = 0.2
     resolve_after_s: tuple[float, ...] = (0.0, 0.4, 1.2)
@@ -66,19 +66,19 @@ class Watch:
 
     ``tries`` has for each missing record when it was first missing and how often it was asked for.
     ``seen`` are hashes of the packets so far, ``lost`` is the kernel's count of dropped packets at
-    the last round, ``losses`` the number of rounds in which it grew. ``has_heard`` is set by any
+    the last round, ``losses`` the number of rounds in which it grew. ``has_received`` is set by any
     packet from another address than our ``own``.
     """
 
     link: LinkSockets
     records: LinkRecords
-    asked_types: set[str] = field(default_factory=set)
+    queried_types: set[str] = field(default_factory=set)
     tries: dict[Question, tuple[float, int]] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
     lost: int = 0
     losses: int = 0
     own: frozenset[str] = frozenset()
-    has_heard: bool = False
+    has_received: bool = False
 
     @property
     def is_crowded(self) -> bool:
@@ -111,7 +111,7 @@ class Session:
     def listen(self, deadline_s: float, run: Run) -> End:
         """Send questions and receive answers until one of the four ends."""
         if not self._watches:
-            return "quiet"
+            return "settled"
         with selectors.DefaultSelector() as selector:
             for watch in self._watches:
                 for each in watch.link.sockets:
@@ -137,8 +137,8 @@ class Session:
             if now >= next_resolve_s:
                 self._ask_missing(now)
                 next_resolve_s = now + schedule.resolve_interval_s
-            if self._is_quiet(now):
-                return "quiet"
+            if self._is_settled(now):
+                return "settled"
             if now >= crowded_s and any(watch.is_crowded for watch in self._watches):
                 return "crowded"
             until = min(deadline_s, next_round_s, next_resolve_s, now + _TURN_S)
@@ -150,9 +150,9 @@ class Session:
             self._report(run)
         return "cancelled"
 
-    def _is_quiet(self, now: float) -> bool:
+    def _is_settled(self, now: float) -> bool:
         """Return whether all hosts have answered. Lost packets must be asked for again."""
-        if self._rounds < 2 or now - self._last_news_s < self._schedule.quiet_s:
+        if self._rounds < 2 or now - self._last_news_s < self._schedule.settle_s:
             return False
         return all(watch.link.lost() == watch.lost for watch in self._watches)
 
@@ -162,9 +162,9 @@ class Session:
         while (packet := watch.records.next_packet()) is not None:
             if watch.records.add(packet[0], parse_response(packet[1])):
                 self._last_news_s = time.monotonic()
-                requests = {*watch.asked_types, *self._types}
-                new = [each for each in watch.records.types if each not in requests]
-                watch.asked_types.update(new)
+                queried = {*watch.queried_types, *self._types}
+                new = [each for each in watch.records.types if each not in queried]
+                watch.queried_types.update(new)
                 watch.send(question_packets(map(type_question, new)))
             if time.monotonic() >= ends_s:
                 return
@@ -182,7 +182,7 @@ class Session:
             watch.lost, records = lost, watch.records
             records.next_round()
             types = tuple(dict.fromkeys((*self._types, *records.types)))
-            watch.asked_types.update(types)
+            watch.queried_types.update(types)
             # Where a host floods the link, a known answer may be one that it made up. No known
             # answers are sent then, so that the owners of the names answer as well.
             known = {} if records.is_overloaded else known_instances(records)
@@ -207,7 +207,7 @@ class Session:
             yield from question_packets(unanswered[start : start + TYPES_PER_PACKET])
 
     def _ask_missing(self, now: float) -> None:
-        """Ask for missing records that are due. While any are left, the link is not quiet."""
+        """Ask for missing records that are due. While any are left, the link is not settled."""
         for watch in self._watches:
             due, is_pending = _due_questions(watch, now, self._schedule.resolve_after_s)
             watch.send(question_packets(due))
@@ -232,7 +232,7 @@ def _receive(watch: Watch, key: selectors.SelectorKey) -> None:
             return
         source, packet = received
         mark = hash(received)
-        watch.has_heard = watch.has_heard or bool(source and source not in watch.own)
+        watch.has_received = watch.has_received or bool(source and source not in watch.own)
         if source and mark not in watch.seen:
             if len(watch.seen) < _SEEN_MAX:
                 watch.seen.add(mark)

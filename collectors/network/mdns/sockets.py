@@ -29,7 +29,7 @@ DESTINATIONS: Mapping[int, tuple[str, int]] = {
 RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
 """Asked for, so that a burst of thousands of answers is not lost; the kernel may give less."""
 
-_PLACES_MAX = 4096
+_ADDRESSES_MAX = 4096
 _HOPS = 255  # RFC 6762, section 11
 _GROUP = socket.inet_aton(GROUP_V4)
 _IP_PKTINFO = 8  # linux/in.h, not in the socket module
@@ -59,7 +59,7 @@ class LinkSockets:
     has_sent: bool = False
     destinations: Mapping[int, tuple[str, int]] = field(default_factory=lambda: DESTINATIONS)
     refusal: str | None = None
-    _places: dict[tuple[str | int, ...], str] = field(default_factory=dict)
+    _addresses: dict[tuple[str | int, ...], str] = field(default_factory=dict)
 
     def send(self, packet: bytes) -> None:
         """Multicast a packet over each family; ``has_sent`` once any took one."""
@@ -79,12 +79,12 @@ class LinkSockets:
         except OSError:
             return "", b""  # an ICMP error of an earlier send; the next read may succeed
         # The port does not matter here, and an address comes in thousands of packets.
-        place = (source[0], *source[2:])
-        address = self._places.get(place)
+        key = (source[0], *source[2:])
+        address = self._addresses.get(key)
         if address is None:
             address = source[0].partition("%")[0] if self.is_neighbour(source) else ""
-            if len(self._places) < _PLACES_MAX:
-                self._places[place] = address
+            if len(self._addresses) < _ADDRESSES_MAX:
+                self._addresses[key] = address
         return address or (source[0] if is_to_group else ""), packet
 
     def lost(self) -> int:

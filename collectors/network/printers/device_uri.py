@@ -96,13 +96,13 @@ def _network(parts: SplitResult, scheme: str, port: int | None) -> DeviceUri:
 
 def _dns_sd(parts: SplitResult, scheme: str) -> DeviceUri:
     full = _DNS_ESCAPE.sub(_unescaped, unquote(parts.netloc.rpartition("@")[2]))
-    result = _SERVICE_NAME.match(full)
+    match = _SERVICE_NAME.match(full)
     device = DeviceUri(
         scheme=scheme,
         kind="dns-sd",
         uuid=normal_uuid(_query(parts, "uuid")),
-        dns_sd_name=_clean(result[1] if result else full),
-        dns_sd_type=_clean(result[2] if result else None),
+        dns_sd_name=_clean(match[1] if match else full),
+        dns_sd_type=_clean(match[2] if match else None),
         queue=_clean(unquote(parts.path).strip("/")),
     )
     is_over_usb = scheme == "ippusb" or (device.dns_sd_name or "").endswith(")")
@@ -118,8 +118,8 @@ def _over_usb(device: DeviceUri) -> DeviceUri:
     return replace(device, kind="usb", model=_clean((name or "").replace("_", " ")))
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    code = found[1]
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[1]
     return chr(int(code)) if len(code) == 3 and int(code) < 256 else code
 
 

@@ -39,9 +39,9 @@ def resolve_hosts(
             e.host for e in printers if e.host and not e.addresses and not _is_mdns(e.host)
         )
     )[:NAMES_MAX]
-    result = _look_up(names, deadline_s, resolve or _system_resolve)
+    resolved = _look_up(names, deadline_s, resolve or _system_resolve)
     return tuple(
-        replace(each, addresses=result.get(each.host or "", each.addresses)) for each in printers
+        replace(each, addresses=resolved.get(each.host or "", each.addresses)) for each in printers
     )
 
 
@@ -49,24 +49,24 @@ def _look_up(
     names: Sequence[str], deadline_s: float, resolve: Resolve
 ) -> dict[str, tuple[str, ...]]:
     """Resolve in threads that can be abandoned: the system's resolver has no timeout."""
-    results: dict[str, tuple[str, ...]] = {}
+    resolved: dict[str, tuple[str, ...]] = {}
     pending = iter(names)  # each thread takes the next name
 
     def work() -> None:
         for name in pending:
             try:
-                results[name] = resolve(name)[:ADDRESSES_MAX]
+                resolved[name] = resolve(name)[:ADDRESSES_MAX]
             except (OSError, UnicodeError):
-                results[name] = ()
+                resolved[name] = ()
 
     workers = [in_background(work) for _ in range(min(LOOKUPS_AT_ONCE, len(names)))]
     wait(workers, timeout=max(0.0, deadline_s - time.monotonic()))
-    return dict(results)
+    return dict(resolved)
 
 
 def _system_resolve(name: str) -> tuple[str, ...]:
-    match = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    return tuple(dict.fromkeys(str(entry[4][0]).partition("%")[0] for entry in match))
+    entries = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    return tuple(dict.fromkeys(str(entry[4][0]).partition("%")[0] for entry in entries))
 
 
 def _literal(host: str | None) -> str | None:

@@ -29,9 +29,9 @@ def with_usb(
     if plugged is None:
         return tuple(known)
     used: set[str] = set()
-    told = tuple(_with_device(each, plugged, used) for each in known)
-    is_sure = not any(e.backend or (e.transport == "usb" and e.present is None) for e in told)
-    return told + tuple(_plugged(e, is_sure=is_sure) for e in plugged if e.bus_id not in used)
+    printers = tuple(_with_device(each, plugged, used) for each in known)
+    is_sure = not any(e.backend or (e.transport == "usb" and e.present is None) for e in printers)
+    return printers + tuple(_plugged(e, is_sure=is_sure) for e in plugged if e.bus_id not in used)
 
 
 def with_serial(
@@ -40,10 +40,10 @@ def with_serial(
     is_present: Callable[[str], bool] | None,
 ) -> tuple[KnownPrinter, ...]:
     """Add to each serial printer whether its port exists, and add the printers found on a port."""
-    told = tuple(_with_port(each, is_present) for each in known)
+    printers = tuple(_with_port(each, is_present) for each in known)
     taken = {each.address for each in known}
-    results = (_on_port(each) for each in plugged if each.path not in taken)
-    return told + tuple(results)
+    detected = (_on_port(each) for each in plugged if each.path not in taken)
+    return printers + tuple(detected)
 
 
 def _with_device(
@@ -51,17 +51,17 @@ def _with_device(
 ) -> KnownPrinter:
     if printer.transport != "usb" or printer.present is not None or printer.backend:
         return printer
-    result, by = _find(printer, plugged)
-    if not result and plugged and printer.dns_sd_name:
+    devices, by = _find(printer, plugged)
+    if not devices and plugged and printer.dns_sd_name:
         return replace(printer, presence_reason=_UNNAMED)  # its name is not a model
-    if not result and (missing := _missing_file(printer, plugged)):
+    if not devices and (missing := _missing_file(printer, plugged)):
         return replace(printer, present=False, presence_reason=missing, is_file_missing=True)
-    if not result:
+    if not devices:
         reason = f"no USB printer{f' with {by}' if by else ''} is plugged in or switched on"
         return replace(printer, present=False, presence_reason=reason)
-    if len(result) > 1:
+    if len(devices) > 1:
         return replace(printer, presence_reason=_SEVERAL)
-    device = result[0]
+    device = devices[0]
     used.add(device.bus_id)
     place = device.path or f"USB device {device.bus_id}"
     return replace(

@@ -34,10 +34,10 @@ class SerialPrinter:
 
 def read_serial_printers(sys_root: Path = Path("/sys")) -> tuple[SerialPrinter, ...]:
     """Return the serial ports whose USB device is a printer; () where there is no sysfs."""
-    results = (
+    printers = (
         _read_port(port) for port in islice(sorted(sys_root.glob("class/tty/tty*")), PORTS_MAX)
     )
-    return tuple(printer for printer in results if printer is not None)
+    return tuple(printer for printer in printers if printer is not None)
 
 
 def is_port_present(path: str, root: Path = Path("/")) -> bool:

@@ -38,14 +38,14 @@ class UsbPrinter:
     @property
     def models(self) -> tuple[str, ...]:
         """All that it is called, by its device id first."""
-        told = model_of(parse_device_id(self.device_id))
-        return tuple(name for name in (told, self.make_model, self.model) if name)
+        model = model_of(parse_device_id(self.device_id))
+        return tuple(name for name in (model, self.make_model, self.model) if name)
 
     @property
     def serials(self) -> frozenset[str]:
         """Its serial numbers, by USB and by its device id; none that is a placeholder."""
-        told = parse_device_id(self.device_id)
-        given = (self.serial, *(told.get(key) for key in SERIAL_KEYS))
+        device_id = parse_device_id(self.device_id)
+        given = (self.serial, *(device_id.get(key) for key in SERIAL_KEYS))
         return frozenset(serial for each in given if (serial := real_serial(each)))
 
 

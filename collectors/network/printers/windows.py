@@ -137,8 +137,8 @@ def _internet_printer(printer: KnownPrinter, url: str) -> KnownPrinter:
     device = parse_device_uri(url)
     if device.host is None:
         return replace(printer, address=None)
-    shown = f"[{device.host}]" if ":" in device.host else device.host
-    address = f"{shown}:{device.port}"
+    host = f"[{device.host}]" if ":" in device.host else device.host
+    address = f"{host}:{device.port}"
     return replace(printer, host=device.host, port=device.port, queue=device.queue, address=address)
 
 

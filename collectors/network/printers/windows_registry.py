@@ -54,8 +54,8 @@ def find_print_port(registry: Registry, name: str) -> PrintPort | None:
 
 def url_host(url: str | None) -> str | None:
     """Return the host of a WSD address such as ``http://192.168.1.61:80/WebServices/Device``."""
-    result = _URL_HOST.match(url or "")
-    return (result["v6"] or result["host"]) if result else None
+    match = _URL_HOST.match(url or "")
+    return (match["v6"] or match["host"]) if match else None
 
 
 def _tcp_port(values: Mapping[str, RegistryValue]) -> PrintPort:
@@ -93,9 +93,9 @@ def read_key(path: str) -> Mapping[str, RegistryValue] | None:
         try:
             with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, path) as key:
                 count = min(winreg.QueryInfoKey(key)[1], _VALUES_MAX)
-                results = [winreg.EnumValue(key, index) for index in range(count)]
+                entries = [winreg.EnumValue(key, index) for index in range(count)]
         except OSError:
             return None
-        return {name: data for name, data, _ in results if isinstance(data, str | int)}
+        return {name: data for name, data, _ in entries if isinstance(data, str | int)}
     else:  # noqa: RET505 - the form a type checker follows for platforms
         return None

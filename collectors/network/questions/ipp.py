@@ -44,11 +44,11 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
     announced = [queue for queue in open_port.queues if _SAFE_PATH.fullmatch(queue)]
     certain = list(dict.fromkeys((*own, *announced)))[:QUEUES_MAX]
     names = dict(zip(own, open_port.own_queues, strict=True))
-    results: list[Evidence] = []
+    answers: list[Evidence] = []
     spooler: str | None = None
     is_tls = False
     for queue in (*certain, *(each for each in USUAL_QUEUES if each not in certain)):
-        if queue not in certain and (announced or any(not each.is_missing for each in results)):
+        if queue not in certain and (announced or any(not each.is_missing for each in answers)):
             break
         try:
             reply = await _ask(open_port, queue, is_tls=is_tls)
@@ -61,10 +61,10 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
         spooler = spooler or _spooler(reply)
         evidence = _read_evidence(open_port, reply)
         if evidence is not None and not (evidence.is_missing and queue not in own):
-            results.append(replace(evidence, queue=names.get(queue, queue)))
-    if spooler and all(each.is_missing for each in results):
-        results.append(Evidence(open_port.address, open_port.port, server=spooler))
-    return tuple(results)
+            answers.append(replace(evidence, queue=names.get(queue, queue)))
+    if spooler and all(each.is_missing for each in answers):
+        answers.append(Evidence(open_port.address, open_port.port, server=spooler))
+    return tuple(answers)
 
 
 def parse_attributes(address: str, port: int, data: bytes) -> Evidence | None:

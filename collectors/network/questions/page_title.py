@@ -32,7 +32,7 @@ _WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "iso8859-
 _STATUS = re.compile(r"(?:HTTP\S* )?(?:error:? )?([345]\d\d)\b[\s:,-]*(.*)", re.IGNORECASE)
 _PHRASES = tuple(status.phrase.lower() for status in HTTPStatus if status >= 300)
 _OLD_PHRASES = ("moved temporarily", "document moved", "document has moved", "object moved")
-_TELLS_NOTHING = re.compile(
+_GENERIC_TITLE = re.compile(
     r"(please )?wait\W*|redirect(ing|ion)?\W*|loading\W*|(web )?(log|sign) ?(in|on)( page)?|"
     r"error( page)?|protected object|(site or )?page not found|untitled( document)?|document|"
     r"new page( \d+)?|index( of /?)?|(index|default|main|login)\.\w{2,5}|home( ?page)?|"
@@ -46,12 +46,12 @@ _TELLS_NOTHING = re.compile(
 
 def parse_title(reply: HttpReply) -> str | None:
     """Return the title of a page, its entities resolved; None without one. Never raises."""
-    result = _TITLE.search(_NOT_MARKUP.sub(b" ", reply.body))
-    if result is None:
+    title = _TITLE.search(_NOT_MARKUP.sub(b" ", reply.body))
+    if title is None:
         return None
     declared = _CHARSET.search((reply.header("content-type") or "").encode("latin-1", "replace"))
     declared = declared or _CHARSET.search(reply.body, 0, _META_WITHIN)
-    return _meaningful(html.unescape(_decode(result[1], declared[1].decode() if declared else "")))
+    return _meaningful(html.unescape(_decode(title[1], declared[1].decode() if declared else "")))
 
 
 def parse_realm(reply: HttpReply) -> str | None:
@@ -67,7 +67,7 @@ def _meaningful(text: str) -> str | None:
     is_error = phrase in _PHRASES or phrase in _OLD_PHRASES
     if status and status[1] in {str(int(each)) for each in HTTPStatus}:
         is_error |= not phrase or phrase.startswith((*_PHRASES, *_OLD_PHRASES, "error", "page"))
-    return None if is_error or _TELLS_NOTHING.fullmatch(clean) else clean
+    return None if is_error or _GENERIC_TITLE.fullmatch(clean) else clean
 
 
 def _decode(data: bytes, declared: str) -> str:

@@ -43,7 +43,7 @@ PRINTER_PAUSE_S = 1.0
 """Between two connections to one print port: a second one at once may itself be the collision.
 With the connection of the scan there is no second one."""
 QUESTION_TIME_S: Final[dict[Question, float]] = {"ipp": 1.5, "web": 1.2, "web-tls": 1.2}
-"""The scan has just woken the host, so that silence is not sleep."""
+"""The scan has just woken the host, so that a host without an answer is not asleep."""
 
 PORTS_MAX = 1024
 FAILURES_MAX = 8
@@ -100,13 +100,13 @@ class _Asker:
     async def ask_all(
         self, discoveries: Discoveries, interfaces: Sequence[Interface]
     ) -> tuple[HostName, ...]:
-        """Ask everybody; returns the names."""
+        """Ask all hosts. Returns their names."""
         names = asyncio.create_task(
             asyncio.to_thread(ask_names, interfaces, discoveries, self._deadline_s, self._run)
         )
         discoveries.begin_asking()
         try:
-            await self._ask_what_is_found(discoveries)
+            await self._ask_discovered(discoveries)
         finally:
             discoveries.end_asking()
         self._accept((*discoveries.take_ports(), *discoveries.take_waiting()))
@@ -116,7 +116,7 @@ class _Asker:
         await asyncio.gather(*self._pending, return_exceptions=True)
         return await names
 
-    async def _ask_what_is_found(self, discoveries: Discoveries) -> None:
+    async def _ask_discovered(self, discoveries: Discoveries) -> None:
         while not self._run.cancelled and time.monotonic() < self._deadline_s:
             is_complete = discoveries.is_complete  # before the last of them are taken
             self._begin(discoveries.take_ports())
@@ -124,8 +124,8 @@ class _Asker:
                 break
             await asyncio.sleep(_POLL_S)
 
-    def _begin(self, found: Iterable[OpenPort]) -> None:
-        for each in self._accept(found):
+    def _begin(self, ports: Iterable[OpenPort]) -> None:
+        for each in self._accept(ports):
             task = asyncio.create_task(self._ask_port(each, self._hosts[each.address]))
             self._pending.add(task)
             task.add_done_callback(partial(self._end, each))
@@ -134,10 +134,10 @@ class _Asker:
         self._pending.discard(task)
         open_port.close()  # where it was not asked
 
-    def _accept(self, found: Iterable[OpenPort]) -> list[OpenPort]:
+    def _accept(self, ports: Iterable[OpenPort]) -> list[OpenPort]:
         """Return the ports to ask, and count them and those beyond the bound."""
         accepted: list[OpenPort] = []
-        allowed = [each for each in found if each.port in ALLOWED]
+        allowed = [each for each in ports if each.port in ALLOWED]
         for each in sorted(allowed, key=lambda each: tuple(ALLOWED).index(each.port)):
             question = ALLOWED[each.port]
             if self._accepted[question] >= PORTS_MAX:

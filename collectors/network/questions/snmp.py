@@ -24,7 +24,7 @@ PORT = 161
 ANSWER_TIME_S = 1.0
 _DATAGRAM_MAX = 4096
 _SERIAL_MAX = 255
-_LOOK_S = 0.05
+_POLL_S = 0.05
 _HOST_RESOURCES: Final = (1, 3, 6, 1, 2, 1, 25, 3)
 _STATUS: Final = (*_HOST_RESOURCES, 5, 1, 1, 1)  # hrPrinterStatus
 _ERRORS: Final = (*_HOST_RESOURCES, 5, 1, 2, 1)  # hrPrinterDetectedErrorState
@@ -56,7 +56,7 @@ def ask_snmp(
     targets: Sequence[SnmpTarget], community: str, deadline_s: float, run: Run, *, port: int = PORT
 ) -> tuple[Evidence, ...]:
     """Ask each target once, all at the same time. Never raises for what network or hosts do."""
-    results: list[Evidence] = []
+    answers: list[Evidence] = []
     with ExitStack() as opened, selectors.DefaultSelector() as selector:
         for target in targets:
             with suppress(OSError):
@@ -69,13 +69,13 @@ def ask_snmp(
                 selector.register(asking, selectors.EVENT_READ, (asking, target, number))
         ends_s = min(deadline_s, time.monotonic() + ANSWER_TIME_S)
         while selector.get_map() and not run.cancelled and time.monotonic() < ends_s:
-            for key, _ in selector.select(_LOOK_S):
+            for key, _ in selector.select(_POLL_S):
                 asking, target, number = key.data
                 evidence, is_over = _read(asking, target, number)
-                results += (evidence,) if evidence else ()
+                answers += (evidence,) if evidence else ()
                 if is_over:
                     selector.unregister(asking)
-    return tuple(results)
+    return tuple(answers)
 
 
 def encode_question(community: str, number: int) -> bytes:

@@ -73,42 +73,42 @@ class ArpWindow:
     def __init__(self, targets: Sequence[Target], room: TableRoom = ROOM_UNKNOWN) -> None:
         self._pending = deque(targets)
         self._known = {target.address: target for target in targets}
-        self._asked: dict[str, float] = {}  # in the order asked, so the oldest comes first
+        self._sent: dict[str, float] = {}  # in order of sending, so the oldest comes first
         self._unanswered: dict[str, Target] = dict(self._known)
         self._room = room
 
     def next_to_ask(self, room: int) -> tuple[Target, ...]:
         """Return up to ``room`` addresses for which a slot is free."""
         resolved = len(self._known) - len(self._unanswered)
-        count = max(0, min(room, self._room.left(len(self._asked), resolved), len(self._pending)))
+        count = max(0, min(room, self._room.left(len(self._sent), resolved), len(self._pending)))
         return tuple(self._pending[index] for index in range(count))
 
-    def asked(self, now: float) -> None:
-        """The first of ``next_to_ask`` was asked for."""
+    def mark_sent(self, now: float) -> None:
+        """Record that a query for the first of ``next_to_ask`` was sent."""
         target = self._pending.popleft()
         if target.address in self._unanswered:
-            self._asked[target.address] = now
+            self._sent[target.address] = now
 
     def resolved(self, address: str) -> Target | None:
         """Note the MAC of an address. Returns None if it is not a target or was known."""
-        self._asked.pop(address, None)
+        self._sent.pop(address, None)
         return self._unanswered.pop(address, None)
 
     def failed(self, address: str) -> None:
         """The kernel gave up on an address."""
-        self._asked.pop(address, None)
+        self._sent.pop(address, None)
 
     def expire(self, now: float) -> None:
         """Free the slots whose end the kernel did not report."""
-        overdue = [address for address, then in self._asked.items() if now - then >= SLOT_S]
+        overdue = [address for address, then in self._sent.items() if now - then >= SLOT_S]
         for address in overdue:
-            del self._asked[address]
+            del self._sent[address]
 
     def settles_at(self) -> float | None:
-        """Return the moment after which no first answer is expected; None: more are to be asked."""
+        """Return the time after which no first answer is expected; None if targets are pending."""
         if self._pending:
             return None
-        return next(reversed(self._asked.values())) + SETTLE_S if self._asked else 0.0
+        return next(reversed(self._sent.values())) + SETTLE_S if self._sent else 0.0
 
     def is_settled(self, now: float) -> bool:
         timestamp = self.settles_at()
@@ -116,7 +116,7 @@ class ArpWindow:
 
     def done_count(self, now: float) -> int:
         """Return how many addresses are resolved, failed or past their settle time."""
-        waiting = sum(1 for then in self._asked.values() if now < then + SETTLE_S)
+        waiting = sum(1 for then in self._sent.values() if now < then + SETTLE_S)
         return len(self._known) - len(self._pending) - waiting
 
     @property

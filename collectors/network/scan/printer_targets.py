@@ -25,7 +25,7 @@ def printer_targets(
     own: Collection[str],
     exclude: Sequence[str],
 ) -> tuple[tuple[Target, ...], tuple[str, ...]]:
-    """Return what to contact, and in words what is not contacted.
+    """Return the targets to contact, and a limitation for each that is not contacted.
 
     ``tried`` are the addresses and ports of the scan, ``own`` the addresses of this machine.
     """

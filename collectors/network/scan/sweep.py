@@ -157,7 +157,7 @@ class Sweep:
             if not self._network.prime(target.address):
                 return
             self._paces.datagrams.spend(1)
-            self._window.asked(now)
+            self._window.mark_sent(now)
 
     def _connect(self, now: float) -> None:
         while self._direct and len(self._active) < self._sockets_max // IN_FLIGHT_MAX:
@@ -277,13 +277,13 @@ class Sweep:
         address = host.target.address
         if port not in PRINT_PORTS:
             self._discoveries.add_port(address, port, now)
-        elif port == IPP_PORT and self._may_be_asked(host):
+        elif port == IPP_PORT and self._can_ask_ipp(host):
             self._discoveries.add_port(address, port, now, self._network.take(address, port))
         else:
             host.printing[port] = now
 
-    def _may_be_asked(self, host: SweptHost) -> bool:
-        """Whether IPP is asked at once, and no other print port of the host is to be tried."""
+    def _can_ask_ipp(self, host: SweptHost) -> bool:
+        """Return whether IPP can be asked now: no other print port of the host is left to try."""
         return self._discoveries.asks_ipp_at_once and host.probes.is_done_with_print_ports
 
     def _result(self, ended_early: bool) -> SweepResult:

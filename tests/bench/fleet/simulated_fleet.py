@@ -253,10 +253,10 @@ class AgentLoops:
     async def _beats(self) -> None:
         """Beat as APScheduler has it beat: a period after the last, unless one is under way."""
         async with asyncio.TaskGroup() as group:
-            beat = group.create_task(self._heartbeat.beat())
+            beat = group.create_task(self._heartbeat.send())
             while True:
                 await self._clock.sleep(
                     INTERVAL_S * self._rng.uniform(1 - JITTER_FRACTION, 1 + JITTER_FRACTION)
                 )
                 if beat.done():
-                    beat = group.create_task(self._heartbeat.beat())
+                    beat = group.create_task(self._heartbeat.send())

@@ -30,7 +30,7 @@ from unittest import mock
 
 from agent.adapters.collector_process import CollectorProcess
 from agent.adapters.identity import Identity
-from agent.adapters.service_manager.contract import Places, ServiceState
+from agent.adapters.service_manager.contract import ServicePaths, ServiceState
 from agent.adapters.storage.database import Database
 from agent.adapters.storage.device_record import DeviceRecord, DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
@@ -260,8 +260,8 @@ class Manager:
     here: World
 
     @property
-    def places(self) -> Places:
-        return Places(
+    def paths(self) -> ServicePaths:
+        return ServicePaths(
             self.here.config, self.here.home / "api-key", self.here.state, names_the_key_file=True
         )
 

@@ -183,12 +183,12 @@ class Win32ServiceControl:
         api = self._security
         parts = api.OWNER_SECURITY_INFORMATION | api.DACL_SECURITY_INFORMATION
         try:
-            result = api.GetFileSecurity(str(path), parts)
+            descriptor = api.GetFileSecurity(str(path), parts)
         except self._error as error:
             raise ServiceManagerError(f"{path}: {error.strerror}") from None
-        entries = result.GetSecurityDescriptorDacl()
+        entries = descriptor.GetSecurityDescriptorDacl()
         return Security(
-            owner=self._sid(result.GetSecurityDescriptorOwner()),
+            owner=self._sid(descriptor.GetSecurityDescriptorOwner()),
             entries=None
             if entries is None
             else tuple(self._entry(entries.GetAce(at)) for at in range(entries.GetAceCount())),
@@ -203,9 +203,9 @@ class Win32ServiceControl:
             return sid
         return f"{domain}\\{name}" if domain else str(name)
 
-    def _entry(self, found: Any) -> Entry:
+    def _entry(self, ace: Any) -> Entry:
         """Read ((type, flags), mask, …, SID); entries for objects have two ids before the SID."""
-        (kind, flags), mask, *_, sid = found
+        (kind, flags), mask, *_, sid = ace
         # pywin32 returns a signed number.
         return Entry(kind, flags, mask & 0xFFFF_FFFF, self._sid(sid))
 

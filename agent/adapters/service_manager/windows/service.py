@@ -9,9 +9,9 @@ from typing import Final
 from agent.adapters.service_manager.contract import (
     Activity,
     NotPermitted,
-    Places,
     ServiceManager,
     ServiceManagerError,
+    ServicePaths,
     ServiceState,
 )
 from agent.adapters.service_manager.windows.api import (
@@ -20,7 +20,10 @@ from agent.adapters.service_manager.windows.api import (
     Status,
     Win32ServiceControl,
 )
-from agent.adapters.service_manager.windows.places import require_safe_program, take_directory
+from agent.adapters.service_manager.windows.trusted_paths import (
+    require_safe_program,
+    take_directory,
+)
 
 HOST_WORD: Final = "windows-service"
 """The argument that makes the packaged executable a service (packaging/entry.py)."""
@@ -50,9 +53,9 @@ class WindowsService(ServiceManager):
     sleep: Callable[[float], None] = time.sleep
 
     @property
-    def places(self) -> Places:
+    def paths(self) -> ServicePaths:
         home = self.program_data / "venue-agent"
-        return Places(home / "config.toml", home / "api-key", home, names_the_key_file=True)
+        return ServicePaths(home / "config.toml", home / "api-key", home, names_the_key_file=True)
 
     def require_rights(self) -> None:
         if not self.control.is_administrator():
@@ -65,7 +68,7 @@ class WindowsService(ServiceManager):
         self.require_rights()
         self._require_package()
         require_safe_program(self.control, Path(self.command_line[0]))
-        take_directory(self.control, self.places.state)
+        take_directory(self.control, self.paths.state)
 
     def protect(self, file: Path) -> None:
         self.control.protect(file)
@@ -133,7 +136,7 @@ class WindowsService(ServiceManager):
 
     @property
     def _log(self) -> Path:
-        return self.places.state / LOG_NAME
+        return self.paths.state / LOG_NAME
 
     def _require_package(self) -> None:
         """Raise ServiceManagerError unless the packaged program runs: Windows communicates with

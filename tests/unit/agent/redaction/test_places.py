@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agent.errors import AgentError, ConfigError, ServiceUnavailable
 from agent.redaction import known
 from agent.redaction.known import without_secrets
-from agent.redaction.places import secrets_here, secrets_in_environment
+from agent.redaction.secret_sources import secrets_here, secrets_in_environment
 
 BROKEN = """
 [service]

@@ -54,7 +54,7 @@ def test_no_clock_is_too_wrong_to_be_judged(
 def test_the_services_clock_goes_on_with_the_monotonic_one(
     local_s: int, monotonic_s: float, offset_s: int
 ) -> None:
-    seen = ServiceClock(shown=NOW + timedelta(hours=1), shown_at=100.0)
+    seen = ServiceClock(service_time=NOW + timedelta(hours=1), read_at_s=100.0)
 
     skew = seen.skew(local_time=NOW + timedelta(seconds=local_s), monotonic_s=monotonic_s)
 

@@ -6,7 +6,7 @@ import pytest
 from agent.rules.learned_printers import (
     KEPT,
     PRINTERS_MAX,
-    REPLACEMENT_SAID,
+    REPLACEMENT_REPORTED,
     TEXT_MAX,
     Memory,
     Replacement,
@@ -97,7 +97,7 @@ def test_another_device_that_stays_has_replaced_the_printer() -> None:
     replaced = Memory((replace(NEW, replaced_at=since),))
     assert reports(off_for_a_night, (27 * HOUR, stranger())) == replaced
 
-    later = NOW + HOUR + REPLACEMENT_SAID
+    later = NOW + HOUR + REPLACEMENT_REPORTED
     assert still_known(replaced.printers, later - HOUR) == replaced.printers
     assert still_known(replaced.printers, later) == (NEW,)
 

@@ -120,7 +120,7 @@ async def test_a_request_at_which_the_service_fails_is_put_off(home: Harness) ->
 
     async def beat() -> None:
         while True:
-            await home.heartbeat.beat()
+            await home.heartbeat.send()
             await home.clock.sleep(0.2)
 
     async with running(home.acknowledger.run, beat):

@@ -21,7 +21,7 @@ from tests.unit.agent.tasks.harness import Harness, running, settle, until
 
 
 async def test_a_heartbeat_is_sent_for_the_binding(home: Harness) -> None:
-    await home.heartbeat.beat()
+    await home.heartbeat.send()
 
     (beat,) = home.client.named("heartbeat")
     assert (beat.binding_id, beat.foreground) == (BINDING, False)
@@ -31,7 +31,7 @@ async def test_a_heartbeat_is_sent_for_the_binding(home: Harness) -> None:
 async def test_nobody_beats_without_a_confirmed_binding(home: Harness, tmp_path: object) -> None:
     home.binding_state.revoke()
 
-    await home.heartbeat.beat()
+    await home.heartbeat.send()
 
     assert home.client.calls == []
     assert home.heartbeat.last_at is None
@@ -40,7 +40,7 @@ async def test_nobody_beats_without_a_confirmed_binding(home: Harness, tmp_path:
 async def test_an_outage_delays_the_beat(home: Harness) -> None:
     home.client.script["heartbeat"].extend([ServiceUnavailable("timeout", "silence")] * 3)
 
-    await home.heartbeat.beat()
+    await home.heartbeat.send()
 
     assert len(home.client.named("heartbeat")) == 4
     assert home.heartbeat.last_at is not None
@@ -51,7 +51,7 @@ async def test_a_refused_beat_has_the_binding_rechecked(home: Harness) -> None:
     async with running(home.enrollment.run):
         await settle()
         home.client.always["current"] = None
-        await home.heartbeat.beat()
+        await home.heartbeat.send()
         await until(lambda: home.binding_state.is_revoked)
 
     assert "revoked" in home.codes()
@@ -61,11 +61,11 @@ async def test_a_refused_beat_has_the_binding_rechecked(home: Harness) -> None:
 async def test_a_rejected_beat_is_said(home: Harness, error: ServiceError) -> None:
     home.client.script["heartbeat"].append(error)
 
-    await home.heartbeat.beat()
+    await home.heartbeat.send()
 
     assert home.codes()
     assert home.binding_state.is_bound
-    await home.heartbeat.beat()
+    await home.heartbeat.send()
     assert home.codes() == set()
 
 
@@ -81,11 +81,11 @@ async def test_a_rejected_beat_is_said(home: Harness, error: ServiceError) -> No
 async def test_a_wrong_clock_is_said(home: Harness, minutes: float, words: str | None) -> None:
     home.client.skew = ClockSkew(timedelta(minutes=minutes))
 
-    await home.heartbeat.beat()
+    await home.heartbeat.send()
 
     assert [p.detail for p in home.health.problems()] == ([words] if words else [])
     home.client.skew = ClockSkew()
-    await home.heartbeat.beat()
+    await home.heartbeat.send()
     assert home.codes() == set()
 
 

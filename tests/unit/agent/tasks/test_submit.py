@@ -295,7 +295,7 @@ async def test_a_report_at_which_the_service_fails_lets_the_others_go_first(home
 
     async def beat() -> None:
         while True:
-            await home.heartbeat.beat()
+            await home.heartbeat.send()
             await home.clock.sleep(0.2)
 
     async with running(home.submitter.run, beat):

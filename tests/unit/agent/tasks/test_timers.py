@@ -50,7 +50,7 @@ class Beats:
 def scheduler(beats: Beats, interval_s: float, **crontabs: str) -> tuple[Scheduler, list[Kind]]:
     wanted: list[Kind] = []
     made = Scheduler(
-        beat=beats.beat,
+        send_heartbeat=beats.beat,
         interval_s=interval_s,
         want_report=wanted.append,
         schedule=Schedule(**crontabs),
@@ -97,7 +97,7 @@ def seconds_to_the_next_beat(timers: Scheduler) -> float:
 
 async def beat_now(timers: Scheduler) -> None:
     """Beat, and return when the scheduler has seen to it."""
-    timers.beat_now()
+    timers.send_heartbeat_now()
     while seconds_to_the_next_beat(timers) < 60:  # noqa: ASYNC110 - its own timer wakes it
         await asyncio.sleep(0.001)
     await settle()
@@ -106,7 +106,7 @@ async def beat_now(timers: Scheduler) -> None:
 async def test_a_beat_now_begins_the_period_anew() -> None:
     beats = Beats()
     timers, _ = scheduler(beats, 3600)
-    timers.beat_now()  # not started: there is nothing to move
+    timers.send_heartbeat_now()  # not started: there is nothing to move
     timers.start()
     await settle()
     assert beats.count == 0
@@ -116,7 +116,7 @@ async def test_a_beat_now_begins_the_period_anew() -> None:
         assert beats.count == count
         assert 3600 * 0.9 - 10 <= seconds_to_the_next_beat(timers) <= 3600 * 1.1
     timers.stop()
-    timers.beat_now()
+    timers.send_heartbeat_now()
     await settle()
 
     assert beats.count == 3
@@ -131,7 +131,7 @@ async def test_beats_do_not_pile_up() -> None:
         await may_end.wait()
 
     timers = Scheduler(
-        beat=beat, interval_s=3600, want_report=lambda kind: None, schedule=Schedule()
+        send_heartbeat=beat, interval_s=3600, want_report=lambda kind: None, schedule=Schedule()
     )
     timers.start()
     for _ in range(5):

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.rules.command_frames import parse_frame
-from agent.wire.timestamps import moment_of
+from agent.wire.timestamps import to_utc
 
 TEN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 HALF = timedelta(seconds=0.5)
 
 
 @pytest.mark.parametrize(
-    ("text", "moment"),
+    ("text", "timestamp"),
     [
         ("2026-11-21T10:00:00.000Z", TEN),  # JavaScript: toISOString
         ("2026-11-21T10:00:00Z", TEN),  # Go: RFC3339, Java: Instant
@@ -44,8 +44,8 @@ HALF = timedelta(seconds=0.5)
         ("0001-01-01T00:00:00+14:00", datetime.min.replace(tzinfo=UTC)),
     ],
 )
-def test_is_read(text: str, moment: datetime) -> None:
-    assert moment_of(text) == moment
+def test_is_read(text: str, timestamp: datetime) -> None:
+    assert to_utc(text) == timestamp
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_is_read(text: str, moment: datetime) -> None:
 )  # fmt: skip
 def test_is_no_moment(text: str) -> None:
     with pytest.raises(ValueError, match="is not"):
-        moment_of(text)
+        to_utc(text)
 
 
 def test_a_wrong_one_spoils_its_own_entry_alone() -> None:
@@ -80,7 +80,7 @@ def test_a_wrong_one_spoils_its_own_entry_alone() -> None:
 @given(st.text(alphabet="0123456789-:+.,TZtz []/ab", max_size=60))
 def test_whatever_is_written_is_a_moment_or_an_error(text: str) -> None:
     with contextlib.suppress(ValueError):
-        assert moment_of(text).tzinfo is UTC
+        assert to_utc(text).tzinfo is UTC
 
 
 @given(
@@ -90,5 +90,5 @@ def test_whatever_is_written_is_a_moment_or_an_error(text: str) -> None:
         timezones=st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30))]),
     )
 )
-def test_what_python_writes_is_read_back(moment: datetime) -> None:
-    assert moment_of(moment.isoformat()) == moment_of(str(moment)) == moment
+def test_what_python_writes_is_read_back(timestamp: datetime) -> None:
+    assert to_utc(timestamp.isoformat()) == to_utc(str(timestamp)) == timestamp

@@ -18,7 +18,7 @@ from agent.wire.vocabulary import BrowserFieldKey
 from collectors.application.collector import snapshot
 from collectors.application.kiosk.address import parse_debug_url
 from collectors.application.kiosk.browser_fields import BROWSER_KEYS, parse_values
-from collectors.application.kiosk.expression import SHOWN
+from collectors.application.kiosk.expression import VISIBILITY
 from collectors.application.kiosk.session import parse_answer
 from collectors.application.kiosk.source import read_kiosk_browser
 from collectors.application.kiosk.targets import parse_page_ids
@@ -78,7 +78,7 @@ def shown_as(visible: bool, focused: bool, name: str) -> Callable[..., dict[str,
     values = json.dumps({key: {"value": name} for key in BROWSER_KEYS})
 
     def answer(method: str, params: dict[str, object]) -> dict[str, object] | None:
-        is_look = params.get("expression") == SHOWN
+        is_look = params.get("expression") == VISIBILITY
         return answer_with(json.dumps([visible, focused]) if is_look else values)(method, params)
 
     return answer

@@ -99,7 +99,7 @@ def test_uninstall_waits_until_it_is_gone_and_keeps_the_configuration(tmp_path: 
     service.uninstall()
     assert not launchd.is_loaded
     assert not service.state().is_installed
-    assert service.places.config.exists()
+    assert service.paths.config.exists()
 
 
 def test_a_service_that_does_not_go_is_told(tmp_path: Path) -> None:

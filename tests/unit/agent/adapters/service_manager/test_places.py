@@ -10,19 +10,19 @@ import pytest
 
 from agent.adapters.service_manager import posix
 from agent.adapters.service_manager.commands import Output
-from agent.adapters.service_manager.contract import Places, ServiceManager, ServiceManagerError
+from agent.adapters.service_manager.contract import (
+    ServiceManager,
+    ServiceManagerError,
+    ServicePaths,
+)
 from agent.adapters.service_manager.launchd import LaunchdService
 from agent.adapters.service_manager.posix import (
-    program_places,
+    program_directories,
     require_roots_configuration,
     require_roots_state,
     require_safe_program,
 )
 from agent.adapters.service_manager.systemd import SystemdService
-from agent.adapters.service_manager.windows.places import (
-    require_safe_program as require_safe_windows_program,
-)
-from agent.adapters.service_manager.windows.places import take_directory
 from agent.adapters.service_manager.windows.rights import (
     ADMINISTRATORS,
     INHERIT_ONLY,
@@ -34,6 +34,10 @@ from agent.adapters.service_manager.windows.rights import (
     Security,
     who_else,
 )
+from agent.adapters.service_manager.windows.trusted_paths import (
+    require_safe_program as require_safe_windows_program,
+)
+from agent.adapters.service_manager.windows.trusted_paths import take_directory
 
 MINE = frozenset({0, os.geteuid()})
 USERS, MALLORY = "S-1-5-32-545", "S-1-5-21-1-2-3-1001"
@@ -49,56 +53,56 @@ PROGRAM_DATA = Security(
 # POSIX
 
 
-def tree(root: Path) -> Places:
+def tree(root: Path) -> ServicePaths:
     (root / "etc/venue-agent").mkdir(parents=True, mode=0o755)
     (root / "state").mkdir(mode=0o700)
-    return Places(
+    return ServicePaths(
         root / "etc/venue-agent/config.toml", root / "etc/venue-agent/api-key", root / "state", True
     )
 
 
 def test_an_own_tree_is_taken(tmp_path: Path) -> None:
-    places = tree(tmp_path)
-    places.config.write_text("")
-    require_roots_configuration(places, MINE)
-    require_roots_state(places, MINE)
+    paths = tree(tmp_path)
+    paths.config.write_text("")
+    require_roots_configuration(paths, MINE)
+    require_roots_state(paths, MINE)
 
 
 def test_nothing_is_taken_where_there_is_nothing_yet(tmp_path: Path) -> None:
     nothing = tmp_path / "none"
-    places = Places(nothing / "config.toml", nothing / "api-key", nothing / "state", True)
-    require_roots_configuration(places, MINE)
-    require_roots_state(places, MINE)
+    paths = ServicePaths(nothing / "config.toml", nothing / "api-key", nothing / "state", True)
+    require_roots_configuration(paths, MINE)
+    require_roots_state(paths, MINE)
 
 
 def test_a_configuration_that_others_may_exchange_is_refused(tmp_path: Path) -> None:
-    places = tree(tmp_path)
-    places.config.parent.chmod(0o777)
+    paths = tree(tmp_path)
+    paths.config.parent.chmod(0o777)
     with pytest.raises(ServiceManagerError, match=r"check its content, then `chmod go-w"):
-        require_roots_configuration(places, MINE)
+        require_roots_configuration(paths, MINE)
 
 
 def test_a_planted_directory_is_refused(tmp_path: Path) -> None:
-    places = tree(tmp_path)
+    paths = tree(tmp_path)
     with pytest.raises(ServiceManagerError, match=" belongs to "):
-        require_roots_configuration(places, {4711})
+        require_roots_configuration(paths, {4711})
     with pytest.raises(ServiceManagerError, match=" belongs to "):
-        require_roots_state(places, {4711})
+        require_roots_state(paths, {4711})
 
 
 def test_a_link_in_place_of_the_key_is_refused(tmp_path: Path) -> None:
-    places = tree(tmp_path)
-    places.api_key.symlink_to("/etc/passwd")
+    paths = tree(tmp_path)
+    paths.api_key.symlink_to("/etc/passwd")
     with pytest.raises(ServiceManagerError, match=r"api-key is a symbolic link.*remove it"):
-        require_roots_configuration(places, MINE)
+        require_roots_configuration(paths, MINE)
 
 
 def test_an_identity_that_was_laid_out_is_refused(tmp_path: Path) -> None:
-    places = tree(tmp_path)
-    (places.state / "identity.pem").write_text("")
-    (places.state / "identity.pem").chmod(0o666)
+    paths = tree(tmp_path)
+    (paths.state / "identity.pem").write_text("")
+    (paths.state / "identity.pem").chmod(0o666)
     with pytest.raises(ServiceManagerError, match=r"everybody may write .*identity\.pem"):
-        require_roots_state(places, MINE)
+        require_roots_state(paths, MINE)
 
 
 @pytest.fixture
@@ -140,7 +144,7 @@ def test_a_program_through_a_link_is_that_program(program: Path, tmp_path: Path)
 
 
 def test_an_environment_is_looked_at_with_all_it_imports() -> None:
-    whole, parts = program_places(Path(sys.executable))
+    whole, parts = program_directories(Path(sys.executable))
     package = Path(posix.__file__).parents[2]
     assert package in whole
     assert Path(sys.prefix) in whole
@@ -313,8 +317,8 @@ def test_an_installation_looks_before_it_writes(make: Maker, program: Path, tmp_
 
 def test_a_mac_does_not_take_over_an_identity(program: Path, tmp_path: Path) -> None:
     service = under_launchd(tmp_path, (str(program),))
-    service.places.state.mkdir(parents=True)
-    (service.places.state / "identity.pem").write_text("")
-    (service.places.state / "identity.pem").chmod(0o646)
+    service.paths.state.mkdir(parents=True)
+    (service.paths.state / "identity.pem").write_text("")
+    (service.paths.state / "identity.pem").chmod(0o646)
     with pytest.raises(ServiceManagerError, match=r"everybody may write .*identity\.pem"):
         service.prepare()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.adapters.service_manager.contract import Places, ServiceState
+from agent.adapters.service_manager.contract import ServicePaths, ServiceState
 from agent.adapters.service_manager.first_config import Answers, config_text
 from agent.adapters.service_manager.last_exit import NAME, LastExit, parse_last_exit, read_last_exit
 from agent.cli.service import describe, install, show, uninstall
@@ -28,9 +28,9 @@ class FakeService:
     was_written_before: bool = False
 
     @property
-    def places(self) -> Places:
+    def paths(self) -> ServicePaths:
         etc = self.home / "etc"
-        return Places(
+        return ServicePaths(
             etc / "config.toml", etc / "api-key", self.home / "state", self.names_the_key_file
         )
 
@@ -38,7 +38,7 @@ class FakeService:
         self.calls.append("require_rights")
 
     def prepare(self) -> None:
-        self.was_written_before = self.places.api_key.exists()
+        self.was_written_before = self.paths.api_key.exists()
         self.calls.append("prepare")
 
     def protect(self, file: Path) -> None:
@@ -51,7 +51,7 @@ class FakeService:
         self.calls.append("uninstall")
 
     def purge(self) -> tuple[str, ...]:
-        self.calls.append(f"purge with state {self.places.state.exists()}")
+        self.calls.append(f"purge with state {self.paths.state.exists()}")
         return ("the user venue-agent",)
 
     def start(self) -> None:
@@ -80,13 +80,13 @@ def test_the_first_installation_writes_a_configuration_and_starts(
 ) -> None:
     service = FakeService(tmp_path, names_the_key_file)
     assert install(service, answers) == 0
-    places = service.places
-    written = tomllib.loads(places.config.read_text())["service"]
+    paths = service.paths
+    written = tomllib.loads(paths.config.read_text())["service"]
     assert (written["base_url"], written["location_id"]) == (URL, LOCATION)
-    assert written.get("api_key_file") == (str(places.api_key) if names_the_key_file else None)
-    assert places.api_key.read_text() == "key-1\n"
-    assert places.api_key.stat().st_mode & 0o077 == 0
-    assert service.protected == [places.api_key, places.config]
+    assert written.get("api_key_file") == (str(paths.api_key) if names_the_key_file else None)
+    assert paths.api_key.read_text() == "key-1\n"
+    assert paths.api_key.stat().st_mode & 0o077 == 0
+    assert service.protected == [paths.api_key, paths.config]
     assert service.calls == ["prepare", "install", "restart"]
     assert not service.was_written_before
 
@@ -96,10 +96,10 @@ def test_a_second_installation_changes_nothing(
 ) -> None:
     service = FakeService(tmp_path)
     install(service, answers)
-    service.places.config.write_text("# mine")
+    service.paths.config.write_text("# mine")
     capsys.readouterr()
     install(service, answers)
-    assert service.places.config.read_text() == "# mine"
+    assert service.paths.config.read_text() == "# mine"
     assert "is kept" in capsys.readouterr().out
     assert service.calls[-2:] == ["install", "start"]
 
@@ -111,7 +111,7 @@ def test_another_key_is_written_and_the_service_started_anew(
     install(service, answers)
     (tmp_path / "given-key").write_text("key-2")
     install(service, Answers(api_key_file=answers.api_key_file))
-    assert service.places.api_key.read_text() == "key-2\n"
+    assert service.paths.api_key.read_text() == "key-2\n"
     assert service.calls[-1] == "restart"
 
 
@@ -144,7 +144,7 @@ def test_a_wrong_answer_is_told_before_anything_is_written(
     with pytest.raises(ConfigError, match=problem):
         install(service, Answers(**given_values))  # type: ignore[arg-type]
     assert service.calls == ["prepare"]
-    assert not service.places.config.parent.exists()
+    assert not service.paths.config.parent.exists()
 
 
 def test_uninstall_keeps_state_and_purge_deletes_it(
@@ -152,16 +152,16 @@ def test_uninstall_keeps_state_and_purge_deletes_it(
 ) -> None:
     service = FakeService(tmp_path)
     install(service, answers)
-    places = service.places
-    places.state.mkdir()
-    (places.state / "identity.key").touch()
+    paths = service.paths
+    paths.state.mkdir()
+    (paths.state / "identity.key").touch()
     assert uninstall(service, purge=False) == 0
-    assert places.config.exists()
-    assert (places.state / "identity.key").exists()
+    assert paths.config.exists()
+    assert (paths.state / "identity.key").exists()
     assert "deleted" not in capsys.readouterr().out
     assert uninstall(service, purge=True) == 0
-    assert not places.state.exists()
-    assert not places.config.parent.exists()
+    assert not paths.state.exists()
+    assert not paths.config.parent.exists()
     assert "deleted: identity, state, configuration, API key and the user venue-agent\n" in (
         capsys.readouterr().out
     )
@@ -173,7 +173,7 @@ def test_what_others_keep_beside_the_configuration_is_left(
 ) -> None:
     service = FakeService(tmp_path)
     install(service, answers)
-    beside = service.places.config.with_name("ca.pem")
+    beside = service.paths.config.with_name("ca.pem")
     beside.touch()
     assert uninstall(service, purge=True) == 0
     assert list(beside.parent.iterdir()) == [beside]
@@ -181,9 +181,9 @@ def test_what_others_keep_beside_the_configuration_is_left(
 
 @given(st.text(min_size=1, max_size=128))
 def test_any_location_comes_back_out_of_the_file_or_is_refused(location: str) -> None:
-    places = Places(Path("/c"), Path("/k"), Path("/s"), names_the_key_file=False)
+    paths = ServicePaths(Path("/c"), Path("/k"), Path("/s"), names_the_key_file=False)
     try:
-        text = config_text(Answers(URL, location), places)
+        text = config_text(Answers(URL, location), paths)
     except ConfigError:
         return
     assert tomllib.loads(text)["service"]["location_id"] == location

@@ -131,14 +131,14 @@ def test_the_whole_life(tmp_path: Path) -> None:
     assert control.definition is None
     assert not control.has_event_source
     assert control.calls == ["create", "change", "start", "stop"]
-    assert service.places.config.exists()
+    assert service.paths.config.exists()
 
 
 def test_the_directory_of_the_key_is_closed_before_anything_lies_in_it(tmp_path: Path) -> None:
     control = FakeControl()
     service = unpacked_in(tmp_path, control)
     service.prepare()
-    assert control.protected == [service.places.api_key.parent]
+    assert control.protected == [service.paths.api_key.parent]
     assert list(control.protected[0].iterdir()) == []
 
 
@@ -156,7 +156,7 @@ def test_what_others_own_is_refused_before_anything_is_written(tmp_path: Path) -
     with pytest.raises(ServiceManagerError, match="belongs to S-1-5-21-1-2-3-1001"):
         service.prepare()
     assert control.protected == []
-    assert not service.places.state.exists()
+    assert not service.paths.state.exists()
 
 
 def test_it_has_stopped_when_its_process_is_gone(tmp_path: Path) -> None:

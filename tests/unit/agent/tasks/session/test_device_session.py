@@ -16,7 +16,7 @@ async def test_a_heartbeat_is_for_the_binding_of_the_moment_it_is_sent(home: Har
     home.client.always["heartbeat"] = lambda request: (
         answer if request.binding_id == OTHER_BINDING else ServiceUnavailable("timeout", "silence")
     )
-    beating = asyncio.create_task(home.heartbeat.beat())
+    beating = asyncio.create_task(home.heartbeat.send())
     await until(lambda: len(home.client.named("heartbeat")) == 3)
 
     home.binding_state.adopt(record(binding_id=OTHER_BINDING), "loc-0001")

@@ -30,7 +30,7 @@ QUICK = QuerySchedule(
     first_delay_s=(0.0, 0.0),
     second_round_s=0.1,
     round_interval_s=0.2,
-    quiet_s=0.1,
+    settle_s=0.1,
     resolve_interval_s=0.02,
     resolve_after_s=(0.0, 0.05),
 )

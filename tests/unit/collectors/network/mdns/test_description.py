@@ -4,10 +4,10 @@ from hypothesis import strategies as st
 
 from collectors.network.mdns.description import (
     ROLES,
+    display_model,
     friendly_name,
     is_technical,
     role_of,
-    shown_model,
     txt_model,
 )
 from collectors.network.observations import MdnsService
@@ -86,7 +86,7 @@ def test_models() -> None:
     ],
 )
 def test_models_without_their_drivers(model: str, shown: str | None) -> None:
-    assert shown_model(model) == shown
+    assert display_model(model) == shown
 
 
 def test_names_made_of_numbers() -> None:

@@ -22,7 +22,7 @@ def targets(count: int) -> list[Target]:
 def ask_all(window: ArpWindow, now: float) -> int:
     request = 0
     while window.next_to_ask(1):
-        window.asked(now)
+        window.mark_sent(now)
         request += 1
     return request
 
@@ -81,7 +81,7 @@ def test_the_limit_holds_whatever_happens(steps: list[tuple[str, int]]) -> None:
         address = targets(30)[number].address
         now += 0.1
         if action == "a" and (nexts := window.next_to_ask(1)):
-            window.asked(now)
+            window.mark_sent(now)
             if nexts[0].address not in resolved:
                 unresolved[nexts[0].address] = now
         elif action == "r":

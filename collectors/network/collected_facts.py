@@ -13,7 +13,7 @@ NO_NETWORK = "no network interface is up"
 
 
 @dataclass(slots=True)
-class Gathered:
+class CollectedFacts:
     """The findings of each source so far. ``known`` is None until the printers are read."""
 
     started_at: str
@@ -34,10 +34,10 @@ class Gathered:
     is_cut: bool = False
 
     def add_attempt(
-        self, targets: Sequence[Target], before: Mapping[str, ScannedHost], found: ScanFindings
+        self, targets: Sequence[Target], before: Mapping[str, ScannedHost], findings: ScanFindings
     ) -> None:
         """Add the results of one more connection to each print port."""
-        now = {host.address: host for host in found.hosts}
+        now = {host.address: host for host in findings.hosts}
         for target in targets:
             for port in target.ports or ():
                 key, host = (target.address, port), now.get(target.address)

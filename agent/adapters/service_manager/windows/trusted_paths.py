@@ -1,4 +1,4 @@
-"""Checks that only the system can change what a service uses that runs as SYSTEM."""
+"""Checks that only the system can change the files of a service that runs as SYSTEM."""
 
 import os
 import stat
