@@ -9,7 +9,7 @@ from controlplane.figures.records import CurrencyFigures, CurrencySummary
 
 
 def figures_part(question: Question) -> list[CurrencyFigures]:
-    return by_currency(question.places, question.reader.ledger(question.stretches))
+    return by_currency(question.locations, question.reader.ledger(question.stretches))
 
 
 def period(question: Question) -> messages.FiguresPeriod:
@@ -19,7 +19,7 @@ def period(question: Question) -> messages.FiguresPeriod:
 
 
 def summary_period(question: Question) -> messages.SummaryPeriod:
-    result = buckets(question.places, question.reader.hours(question.stretches))
+    result = buckets(question.locations, question.reader.hours(question.stretches))
     return messages.SummaryPeriod(
         windows=question.windows,
         currencies=tuple(
@@ -33,13 +33,13 @@ def summary_period(question: Question) -> messages.SummaryPeriod:
 
 
 def buckets_part(question: Question) -> tuple[messages.CurrencyBuckets, ...]:
-    match = buckets(question.places, question.reader.hours(question.stretches))
+    match = buckets(question.locations, question.reader.hours(question.stretches))
     # Without validation: there may be tens of thousands.
     return tuple(
         messages.CurrencyBuckets.model_construct(
             currency=currency, buckets=tuple(match.get(currency, ()))
         )
-        for currency in sorted({place.currency for place in question.places} | set(match))
+        for currency in sorted({location.currency for location in question.locations} | set(match))
     )
 
 

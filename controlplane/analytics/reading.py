@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, ColumnElement, Select, cast, func, select
 from sqlalchemy.orm import Session
 
 from controlplane.figures.buckets import DayRow, HourRow
-from controlplane.figures.financial import MethodKey, Movements, Place
+from controlplane.figures.financial import MethodKey, Movements, QueryLocation
 from controlplane.figures.items import Article
 from controlplane.figures.sums import DaySums, HourSums, ItemSums, UnitSums, plus
 from controlplane.figures.windows import Days
@@ -40,11 +40,11 @@ class Stretch:
         return Stretch(self.days.previous, self.locations)
 
 
-def stretches(days: Mapping[Place, Days]) -> list[Stretch]:
+def stretches(days: Mapping[QueryLocation, Days]) -> list[Stretch]:
     results: defaultdict[Days, list[int]] = defaultdict(list)
-    for place, request in days.items():
-        results[request].append(place.position)
-    return [Stretch(request, tuple(locations)) for request, locations in results.items()]
+    for location, local_days in days.items():
+        results[local_days].append(location.position)
+    return [Stretch(local_days, tuple(locations)) for local_days, locations in results.items()]
 
 
 class Reader:
@@ -55,10 +55,10 @@ class Reader:
         self._organization_id = organization_id
         self._types = types
 
-    def ledger(self, asked: Iterable[Stretch]) -> dict[tuple[int, str], Movements]:
+    def ledger(self, stretches: Iterable[Stretch]) -> dict[tuple[int, str], Movements]:
         matches: defaultdict[tuple[int, str], Movements] = defaultdict(Movements)
         names = self._method_names()
-        for stretch in asked:
+        for stretch in stretches:
             key: tuple[str, ...] = ("location", "currency", "payment_type", "payment_method")
             for location, currency, kind, method, *sums in self._sum(
                 rollup_tables.DayRollup, key, stretch
@@ -73,10 +73,10 @@ class Reader:
                 matches[location, currency].units[unit] = UnitSums(*sold)
         return dict(matches)
 
-    def hours(self, asked: Iterable[Stretch]) -> Iterator[HourRow]:
+    def hours(self, stretches: Iterable[Stretch]) -> Iterator[HourRow]:
         """Yield the hours with movements, of all types of payment, by location and hour."""
         hours = rollup_tables.HourRollup.__table__.c
-        for stretch in asked:
+        for stretch in stretches:
             first, last = stretch.days.hours
             query = (
                 select(*hours)
@@ -85,10 +85,10 @@ class Reader:
             )
             yield from self._rows(query)
 
-    def trading(self, asked: Iterable[Stretch]) -> list[DayRow]:
+    def trading(self, stretches: Iterable[Stretch]) -> list[DayRow]:
         """Return the days of all locations together, in order."""
         result: defaultdict[tuple[int, str], HourSums] = defaultdict(HourSums)
-        for stretch in asked:
+        for stretch in stretches:
             for day, currency, *sums in self._sum(
                 rollup_tables.DayRollup, ("day", "currency"), stretch, TRADED
             ):
@@ -96,10 +96,10 @@ class Reader:
                 result[day, currency] = plus(result[day, currency], part)
         return [(*key, *sums) for key, sums in sorted(result.items())]
 
-    def items(self, asked: Iterable[Stretch]) -> dict[str, dict[int, ItemSums]]:
+    def items(self, stretches: Iterable[Stretch]) -> dict[str, dict[int, ItemSums]]:
         """Return the sums of each snapshot, by currency."""
         match: defaultdict[str, dict[int, ItemSums]] = defaultdict(dict)
-        for stretch in asked:
+        for stretch in stretches:
             for rollup, days in self._pieces(stretch.days):
                 some = Stretch(days, stretch.locations)
                 key = ("currency", "snapshot")
@@ -109,22 +109,24 @@ class Reader:
         return dict(match)
 
     def days(
-        self, asked: Iterable[Stretch], columns: Sequence[str]
+        self, stretches: Iterable[Stretch], columns: Sequence[str]
     ) -> Iterator[SumsByColumns[DaySums]]:
         """Yield sums by currency and these columns of the rollup of days."""
-        return self._sums_by(rollup_tables.DayRollup, DaySums, asked, columns)
+        return self._sums_by(rollup_tables.DayRollup, DaySums, stretches, columns)
 
     def item_days(
-        self, asked: Iterable[Stretch], columns: Sequence[str]
+        self, stretches: Iterable[Stretch], columns: Sequence[str]
     ) -> Iterator[SumsByColumns[ItemSums]]:
         """Yield sums by currency, snapshot and these columns of the rollup of articles."""
-        return self._sums_by(rollup_tables.ItemDayRollup, ItemSums, asked, ("snapshot", *columns))
+        return self._sums_by(
+            rollup_tables.ItemDayRollup, ItemSums, stretches, ("snapshot", *columns)
+        )
 
     def _sums_by(
-        self, rollup: Any, of: type[Part], asked: Iterable[Stretch], columns: Sequence[str]
+        self, rollup: Any, of: type[Part], stretches: Iterable[Stretch], columns: Sequence[str]
     ) -> Iterator[SumsByColumns[Part]]:
         key = ("currency", *columns)
-        for stretch in asked:
+        for stretch in stretches:
             for currency, *row in self._sum(rollup, key, stretch):
                 values = dict(zip(columns, row, strict=False))
                 yield currency, values, of(*row[len(columns) :])

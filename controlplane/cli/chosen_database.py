@@ -21,7 +21,7 @@ from controlplane.client.errors import ClosedError, CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.operation.audit_entries import COMMAND_LINE, Event, Operation, Subject, note
 from controlplane.service.account import as_the_service, uid_of_the_service
-from controlplane.service.places import OPTIONS
+from controlplane.service.paths import OPTIONS
 from controlplane.storage.database import (
     Database,
     DatabaseBusyError,

@@ -27,8 +27,8 @@ def client_of(
     options: argparse.Namespace, progress: Progress | None = None
 ) -> Iterator[OperationsClient]:
     """Open the client. Waits that the service asks for are shown."""
-    shown = progress or Progress()
-    patience = Patience(on_wait=shown.waits)
+    display = progress or Progress()
+    patience = Patience(on_wait=display.waits)
     with connect(options.base_url, options.api_key_file, os.environ, patience) as client:
         yield client
 

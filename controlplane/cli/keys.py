@@ -35,8 +35,8 @@ def create(options: argparse.Namespace) -> int:
         raise UsageError("--count and --locations-file require --out, a directory for the keys")
     key = key_store.new_key(name=options.name, locations=locations)
     _add(options, [key])
-    places = ", ".join(options.location) or "all locations"
-    print_secret(key.secret, f"Access: {_grant_of(options)}, {places}. Save it: it is shown once.")
+    scope = ", ".join(options.location) or "all locations"
+    print_secret(key.secret, f"Access: {_grant_of(options)}, {scope}. Save it: it is shown once.")
     return 0
 
 

@@ -137,8 +137,8 @@ def _note(
 
 
 def _print_role(options: argparse.Namespace, locations: list[str]) -> None:
-    places = ", ".join(locations) or "all locations"
-    print(f"{_email(options)}: {options.role} of {options.organization}, {places}")
+    scope = ", ".join(locations) or "all locations"
+    print(f"{_email(options)}: {options.role} of {options.organization}, {scope}")
 
 
 def _email(options: argparse.Namespace) -> str:

@@ -11,7 +11,7 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-const TONES = {
+const SEVERITIES = {
   online: "good", offline: "bad", "never-seen": "bad", revoked: "muted",
   queued: "busy", received: "busy", running: "busy", working: "busy",
   completed: "good", partial: "warn", failed: "bad", expired: "muted",
@@ -21,12 +21,12 @@ const TONES = {
 const WORDS = { "never-seen": "never seen", good: "fine", warn: "warning", bad: "broken", muted: "no verdict" };
 
 export const pill = (word, text = WORDS[word] || word) =>
-  element("span", { class: `pill ${TONES[word] || ""}` }, text);
+  element("span", { class: `pill ${SEVERITIES[word] || ""}` }, text);
 export const dot = (word) =>
-  element("span", { class: `dot ${TONES[word] || "muted"}`, role: "img", "aria-label": WORDS[word] || word, title: WORDS[word] || word });
+  element("span", { class: `dot ${SEVERITIES[word] || "muted"}`, role: "img", "aria-label": WORDS[word] || word, title: WORDS[word] || word });
 
-export function ago(moment) {
-  const seconds = Math.max(0, Math.round((Date.now() - new Date(moment)) / 1000));
+export function ago(timestamp) {
+  const seconds = Math.max(0, Math.round((Date.now() - new Date(timestamp)) / 1000));
   if (seconds < 10) return "now";
   if (seconds < 60) return `${Math.floor(seconds / 10) * 10} s ago`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
@@ -35,11 +35,11 @@ export function ago(moment) {
 }
 
 // In the viewer's zone, and marked with it.
-export const exact = (moment) =>
-  new Date(moment).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
+export const exact = (timestamp) =>
+  new Date(timestamp).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
 
-export const when = (moment) =>
-  moment ? element("time", { datetime: moment, title: exact(moment) }, ago(moment)) : "–";
+export const when = (timestamp) =>
+  timestamp ? element("time", { datetime: timestamp, title: exact(timestamp) }, ago(timestamp)) : "–";
 
 export const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
 

@@ -7,10 +7,10 @@ import { isSignedIn } from "./signing_in.js";
 import { PERIODS, fetchVenue, showVenue } from "./venue.js";
 
 const RELOAD_MS = 45000;
-const SHOWN = 40;
+const PAGE_SIZE = 40;
 const AT_ONCE = 4;
 let link = null;  // whether who looks sees any location; null until it was asked
-let shown = SHOWN;
+let limit = PAGE_SIZE;
 
 export const FIGURES = {
   figures: { load: fetchList, show: showList, title: () => "Figures", rows: () => null, reloadMs: RELOAD_MS, rests: true },
@@ -36,7 +36,7 @@ function plain(id) {
 export async function showLink(anchor) {
   if (!anchor) {
     link = null;
-    shown = SHOWN;
+    limit = PAGE_SIZE;
     document.getElementById("nav-figures").hidden = true;
     return;
   }
@@ -46,13 +46,13 @@ export async function showLink(anchor) {
     link = (await callConsole("venues")).venues.length > 0;
     anchor.hidden = !(link && isSignedIn());
   } catch {
-    link = null;  // with the next look
+    link = null;  // with the next poll
   }
 }
 
 async function fetchList() {
   const { venues, omittedCount } = await callConsole("venues");
-  const waiting = venues.slice(0, shown).map((venue) => ({ venue, pulse: null }));
+  const waiting = venues.slice(0, limit).map((venue) => ({ venue, pulse: null }));
   const rows = [...waiting];
   const worker = async () => {
     while (waiting.length) {
@@ -79,7 +79,7 @@ function showList({ rows, at, left, omittedCount }, view) {
 }
 
 function more() {
-  shown += SHOWN;
+  limit += PAGE_SIZE;
   dispatchEvent(new HashChangeEvent("hashchange", { oldURL: location.href, newURL: location.href }));
 }
 

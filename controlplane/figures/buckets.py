@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from controlplane.figures.financial import Place
+from controlplane.figures.financial import QueryLocation
 from controlplane.figures.local_time import HOURS, date_of
 from controlplane.figures.records import Bucket, TradingDay
 from controlplane.figures.sums import HourSums
@@ -19,9 +19,9 @@ DayRow = Sequence[Any]
 """Local day, currency, and `HourSums` of its sales."""
 
 
-def buckets(places: Iterable[Place], rows: Iterable[HourRow]) -> dict[str, list[Bucket]]:
+def buckets(locations: Iterable[QueryLocation], rows: Iterable[HourRow]) -> dict[str, list[Bucket]]:
     """Return the buckets of each currency, in the order of ``rows``."""
-    ids = {place.position: place.location_id for place in places}
+    ids = {location.position: location.location_id for location in locations}
     dates: dict[int, str] = {}
     results: defaultdict[str, list[Bucket]] = defaultdict(list)
     for location, hour, currency, gross, discount, sales, refund, refunds, undone in rows:

@@ -52,15 +52,15 @@ def date_of(day: int) -> date:
     return date.fromordinal(day + EPOCH_ORDINAL)
 
 
-def hour_of(moment: datetime, zone: tzinfo) -> int:
-    """Return the hour that clocks show at ``moment``: `HOURS` × day + 0 to 23."""
-    local = moment.astimezone(zone)
+def hour_of(timestamp: datetime, zone: tzinfo) -> int:
+    """Return the hour that clocks show at ``timestamp``: `HOURS` × day + 0 to 23."""
+    local = timestamp.astimezone(zone)
     return (local.toordinal() - EPOCH_ORDINAL) * HOURS + local.hour
 
 
 @lru_cache(maxsize=8192)
 def intervals(zone: tzinfo, from_day: int, to_day: int) -> tuple[Interval, ...]:
-    """Return the moments at which clocks show one of these days, in order; none for a day that
+    """Return the times at which clocks show one of these days, in order; none for a day that
     was left out."""
     results: list[Interval] = []
     began: datetime | None = None
@@ -87,7 +87,7 @@ def offsets(
 
 @lru_cache(maxsize=8192)
 def _turns(zone: tzinfo, day: int) -> frozenset[datetime]:
-    """Return the moments at which "the clocks show this day or later" begins or ceases to hold."""
+    """Return the times at which "the clocks show this day or later" begins or ceases to hold."""
     middle = datetime.combine(date_of(day), datetime.min.time(), UTC)
     turns: set[datetime] = set()
     start = middle - AROUND
@@ -126,5 +126,5 @@ def _first_with(zone: tzinfo, before: datetime, after: datetime) -> datetime:
     return after
 
 
-def _offset(zone: tzinfo, moment: datetime) -> timedelta:
-    return moment.astimezone(zone).utcoffset() or timedelta()
+def _offset(zone: tzinfo, timestamp: datetime) -> timedelta:
+    return timestamp.astimezone(zone).utcoffset() or timedelta()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from controlplane.client.errors import ClosedError, CommandError
-from controlplane.service.places import OPTIONS, RESOURCES, STATE, SYSUSERS, UNIT, USER
+from controlplane.service.paths import OPTIONS, RESOURCES, STATE, SYSUSERS, UNIT, USER
 from controlplane.service.program import command_line, quoted, require_safe_program
 
 COMMAND_WITHIN_S: Final = 930

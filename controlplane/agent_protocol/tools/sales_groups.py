@@ -133,7 +133,7 @@ def base_of(groups: Sequence[GroupBy]) -> Base:
 
 def groups_of(question: Question, context: ToolContext, groups: Sequence[GroupBy]) -> list[Group]:
     """Return the groups with sales or refunds, in no order."""
-    ids = {place.position: place.location_id for place in question.places}
+    ids = {location.position: location.location_id for location in question.locations}
     if "hour" in groups:
         result = _by_hour(question, groups)
     elif any(each in BY_ARTICLE for each in groups):
@@ -200,7 +200,7 @@ def _value(group: GroupBy, values: Mapping[str, Any], ids: Mapping[int, str]) ->
 
 def _by_hour(question: Question, groups: Sequence[GroupBy]) -> list[Group]:
     sums: dict[tuple[Any, ...], dict[str, Any]] = {}
-    match = buckets(question.places, question.reader.hours(question.stretches))
+    match = buckets(question.locations, question.reader.hours(question.stretches))
     for currency, rows in match.items():
         for bucket in rows:
             key = (currency, *(_of_bucket(each, bucket) for each in groups))

@@ -22,7 +22,7 @@ from controlplane.cli.screen.progress import Progress
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
 
-Found = list[tuple[Device, ReportSummary]]
+DeviceReports = list[tuple[Device, ReportSummary]]
 
 
 def list_all(options: argparse.Namespace) -> int:
@@ -32,7 +32,7 @@ def list_all(options: argparse.Namespace) -> int:
         devices = Filters(options).of(client.devices()[0])
         if options.device is not None:
             devices = [device_named(options.device, devices)]
-        result = _found(client, devices, since, options.kind)
+        result = _fetch_reports(client, devices, since, options.kind)
     if options.json:
         records = [
             {**to_plain(report), "instanceId": str(device.instance_id)} for device, report in result
@@ -76,11 +76,11 @@ def show(options: argparse.Namespace) -> int:
     return 0
 
 
-def _found(
+def _fetch_reports(
     client: OperationsClient, devices: list[Device], since: datetime, kind: Kind | None
-) -> Found:
+) -> DeviceReports:
     """Return the reports of these devices from ``since`` on, the newest first."""
-    results: Found = []
+    results: DeviceReports = []
     with Progress() as progress:
         for number, device in enumerate(devices, 1):
             progress.show(f"reading {number} of {len(devices)} devices: {len(results)} reports")

@@ -9,7 +9,7 @@ from agent.wire.codec import encode_indented
 from controlplane.cli.connection import retail_client_of
 from controlplane.cli.matching import only_match
 from controlplane.cli.screen.cells import NONE, Cell, Columns, Record
-from controlplane.cli.screen.money import amount_in_words, minor_units, money_in_words
+from controlplane.cli.screen.money import format_amount, format_money, minor_units
 from controlplane.cli.screen.output import CsvColumns, print_as, print_csv, print_records
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import NotFoundError
@@ -18,7 +18,7 @@ from controlplane.retail.models import Category, FeeItem, Good, Money, Uom, Vari
 
 
 def _money(price: Money | None) -> str:
-    return "open" if price is None else money_in_words(price.value, price.currency_code)
+    return "open" if price is None else format_money(price.value, price.currency_code)
 
 
 def _price_range(good: Good) -> str:
@@ -30,7 +30,7 @@ def _price_range(good: Good) -> str:
     highest = max(prices, key=lambda each: each.value)
     if lowest.value == highest.value:
         return _money(lowest)
-    return f"{amount_in_words(lowest.value, lowest.currency_code)}–{_money(highest)}"
+    return f"{format_amount(lowest.value, lowest.currency_code)}–{_money(highest)}"
 
 
 GOODS_CSV: Final[CsvColumns[tuple[Good, Variation]]] = {

@@ -11,7 +11,7 @@ ETHERTYPE_IPV4 = 0x0800
 ETHERTYPE_ARP = 0x0806
 ICMP, TCP, UDP = 1, 6, 17
 FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
-TCP_OFFSET = 12  # of the byte whose upper half is the header's length in words
+TCP_OFFSET = 12  # of the byte whose upper half is the header's length in 32-bit words
 
 _ARP = struct.Struct("!HHBBH6s4s6s4s")
 _IPV4 = struct.Struct("!BBHHHBBH4s4s")

@@ -144,11 +144,11 @@ def _clock(minutes: int) -> str:
 
 def _span(interval: Interval, day: date, zone: ZoneInfo) -> Span:
     over = interval.end <= interval.start
-    start = _moment(day, interval.start, zone, fold=0)
-    return start, _moment(day + timedelta(days=over), interval.end, zone, fold=1)
+    start = _timestamp_of(day, interval.start, zone, fold=0)
+    return start, _timestamp_of(day + timedelta(days=over), interval.end, zone, fold=1)
 
 
-def _moment(day: date, minutes: int, zone: ZoneInfo, *, fold: int) -> datetime:
+def _timestamp_of(day: date, minutes: int, zone: ZoneInfo, *, fold: int) -> datetime:
     if minutes == DAY_MINUTES:
         day, minutes = day + timedelta(days=1), 0
     local = datetime.combine(day, time(minutes // 60, minutes % 60, fold=fold), zone)

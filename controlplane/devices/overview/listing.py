@@ -26,7 +26,7 @@ from controlplane.devices.priority import OFFLINE, ONLINE, Priority
 from controlplane.devices.records import device_records
 from controlplane.devices.requests import lifecycle
 from controlplane.operation.context import RequestContext
-from controlplane.operation.cursors import Place
+from controlplane.operation.cursors import SortKey
 from controlplane.operation.records import record_of
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import User
@@ -70,7 +70,7 @@ def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
         devices=rows(context.session, page, context.now, context.settings),
         next_cursor=None
         if last is None
-        else context.cursors.write(listing, Place(last.priority, last.position)),
+        else context.cursors.write(listing, SortKey(last.priority, last.position)),
         can_write=context.caller.can_write,
     )
 

@@ -34,16 +34,16 @@ class ConsolePoller:
         session: Session,
         now: datetime,
         changed: Collection[int],
-        shown: Collection[int],
+        displayed: Collection[int],
         key_ids: Collection[UUID],
     ) -> Snapshot:
-        """Return the rows of ``changed``, and of those of ``shown`` whose fingerprint changed."""
+        """Return the ``changed`` rows, and the ``displayed`` ones with another fingerprint."""
         fresh = dict(self._fingerprinted(session, now, changed))
-        others = dict(self._fingerprinted(session, now, shown)) if shown else {}
+        others = dict(self._fingerprinted(session, now, displayed)) if displayed else {}
         stale = [
             at for at, fingerprint in others.items() if self._fingerprints.get(at) != fingerprint
         ]
-        if shown:
+        if displayed:
             # Drops devices that no console displays any more.
             self._fingerprints = others
         self._fingerprints |= fresh

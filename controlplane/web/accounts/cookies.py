@@ -1,7 +1,7 @@
 """The session cookie: its name, its caller, and protection against CSRF.
 
 A browser sends the cookie with calls from any site. Calls from other sites are therefore refused,
-and calls that change anything must prove that they come from our own pages.
+and calls that change anything must show that they come from our own pages.
 """
 
 import re

@@ -38,7 +38,7 @@ from controlplane.operation.audit_entries import (
     Subject,
     note,
     note_call,
-    person,
+    user_actor,
     user_subject,
 )
 from controlplane.operation.bodies import parse_body
@@ -106,7 +106,7 @@ async def change_password(core: Core, request: Request) -> Response:
     As at sign-in, passwords are verified and hashed outside the database threads, and a wrong old
     password counts as a failed attempt.
     """
-    caller = await admit(core, request, writes=True, of_person=True)
+    caller = await admit(core, request, writes=True, requires_session=True)
     body = parse_body(PasswordChangeRequest, await read_body(core, request, BODY_MAX_BYTES))
     require_new(body.new_password, "newPassword")
     user = await core.read(lambda session: session.get_one(User, caller.owner_id))
@@ -202,7 +202,7 @@ class SignIn:
         def work(session: Session) -> None:
             user = find_user(session, email)
             unknown = Actor("unknown", None, "", address=address)
-            actor = unknown if user is None else person(user, address=address)
+            actor = unknown if user is None else user_actor(user, address=address)
             match = memberships(session, uuid4() if user is None else user.id)
             event = Event("session.sign_in", Subject("session", ""), reason, "refused")
             organization_id = match[0].organization_id if match else None
@@ -237,7 +237,7 @@ class SignIn:
                 address=address,
                 now=now,
             )
-            actor = person(row, Credential("session", session_id), address)
+            actor = user_actor(row, Credential("session", session_id), address)
             event = Event("session.sign_in", Subject("session", str(session_id)))
             note(session, actor, event, organization_id=organization_id, now=now)
             return token, _reply(session, row, session_id, organization_id)
