@@ -75,13 +75,13 @@ def venues(context: RequestContext, body: messages.NarrowedQuery) -> messages.Ve
 
 def venue_pulse(context: RequestContext, body: messages.LocationQuery) -> messages.Pulse:
     """Return the number of orders by weekday and hour."""
-    result = pulse(pulse_facts(context, query_location(context, body.location_id)))
+    venue = pulse(pulse_facts(context, query_location(context, body.location_id)))
     return messages.Pulse(
         venues=(
             messages.VenueActivity(
-                location_id=result.location_id,
-                activity_complete=result.activity_complete,
-                activity=result.activity,
+                location_id=venue.location_id,
+                activity_complete=venue.activity_complete,
+                activity=venue.activity,
             ),
         )
     )

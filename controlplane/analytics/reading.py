@@ -41,10 +41,12 @@ class Stretch:
 
 
 def stretches(days: Mapping[QueryLocation, Days]) -> list[Stretch]:
-    results: defaultdict[Days, list[int]] = defaultdict(list)
+    locations_by_days: defaultdict[Days, list[int]] = defaultdict(list)
     for location, local_days in days.items():
-        results[local_days].append(location.position)
-    return [Stretch(local_days, tuple(locations)) for local_days, locations in results.items()]
+        locations_by_days[local_days].append(location.position)
+    return [
+        Stretch(local_days, tuple(locations)) for local_days, locations in locations_by_days.items()
+    ]
 
 
 class Reader:
@@ -56,22 +58,22 @@ class Reader:
         self._types = types
 
     def ledger(self, stretches: Iterable[Stretch]) -> dict[tuple[int, str], Movements]:
-        matches: defaultdict[tuple[int, str], Movements] = defaultdict(Movements)
+        ledger: defaultdict[tuple[int, str], Movements] = defaultdict(Movements)
         names = self._method_names()
         for stretch in stretches:
             key: tuple[str, ...] = ("location", "currency", "payment_type", "payment_method")
             for location, currency, kind, method, *sums in self._sum(
                 rollup_tables.DayRollup, key, stretch
             ):
-                movements = matches[location, currency].by_method
+                movements = ledger[location, currency].by_method
                 name = MethodKey(kind, names.get(method))
                 movements[name] = plus(movements.get(name, DaySums()), DaySums(*sums))
             key = ("location", "currency", "unit")
             for location, currency, unit, *sold in self._sum(
                 rollup_tables.UnitRollup, key, stretch
             ):
-                matches[location, currency].units[unit] = UnitSums(*sold)
-        return dict(matches)
+                ledger[location, currency].units[unit] = UnitSums(*sold)
+        return dict(ledger)
 
     def hours(self, stretches: Iterable[Stretch]) -> Iterator[HourRow]:
         """Yield the hours with movements, of all types of payment, by location and hour."""
@@ -87,26 +89,26 @@ class Reader:
 
     def trading(self, stretches: Iterable[Stretch]) -> list[DayRow]:
         """Return the days of all locations together, in order."""
-        result: defaultdict[tuple[int, str], HourSums] = defaultdict(HourSums)
+        by_day: defaultdict[tuple[int, str], HourSums] = defaultdict(HourSums)
         for stretch in stretches:
             for day, currency, *sums in self._sum(
                 rollup_tables.DayRollup, ("day", "currency"), stretch, TRADED
             ):
                 part = HourSums(**dict(zip(TRADED, sums, strict=True)))
-                result[day, currency] = plus(result[day, currency], part)
-        return [(*key, *sums) for key, sums in sorted(result.items())]
+                by_day[day, currency] = plus(by_day[day, currency], part)
+        return [(*key, *sums) for key, sums in sorted(by_day.items())]
 
     def items(self, stretches: Iterable[Stretch]) -> dict[str, dict[int, ItemSums]]:
         """Return the sums of each snapshot, by currency."""
-        match: defaultdict[str, dict[int, ItemSums]] = defaultdict(dict)
+        by_currency: defaultdict[str, dict[int, ItemSums]] = defaultdict(dict)
         for stretch in stretches:
             for rollup, days in self._pieces(stretch.days):
                 some = Stretch(days, stretch.locations)
                 key = ("currency", "snapshot")
                 for currency, snapshot, *sums in self._sum(rollup, key, some):
-                    known = match[currency].get(snapshot, ItemSums())
-                    match[currency][snapshot] = plus(known, ItemSums(*sums))
-        return dict(match)
+                    known = by_currency[currency].get(snapshot, ItemSums())
+                    by_currency[currency][snapshot] = plus(known, ItemSums(*sums))
+        return dict(by_currency)
 
     def days(
         self, stretches: Iterable[Stretch], columns: Sequence[str]

@@ -18,14 +18,14 @@ CSV_COLUMNS: Final = tuple(AuditRecord.__pydantic_fields__)
 
 
 def show(options: argparse.Namespace) -> int:
-    result = in_database(options, lambda session: _records(session, options))
+    entries = in_database(options, lambda session: _records(session, options))
     if options.json:
-        print_json(result)
+        print_json(entries)
     elif options.csv:
-        write_exactly(csv_of(CSV_COLUMNS, [tuple(to_plain(each).values()) for each in result]))
+        write_exactly(csv_of(CSV_COLUMNS, [tuple(to_plain(each).values()) for each in entries]))
     else:
         print_records(
-            result,
+            entries,
             {
                 "when (UTC)": lambda entry: f"{entry.at:%Y-%m-%d %H:%M:%S}",
                 "who": _actor,

@@ -128,5 +128,5 @@ def _require_database(named: str | None) -> None:
 def _database_of_the_service() -> str | None:
     from controlplane.cli.main import build_parser
 
-    result = build_parser().parse_args(["serve", f"@{OPTIONS}"]).database
-    return None if result is None else str(result)
+    database = build_parser().parse_args(["serve", f"@{OPTIONS}"]).database
+    return None if database is None else str(database)

@@ -47,10 +47,10 @@ def locations_in(path: str | None) -> list[str]:
     if len(text) > LOCATIONS_FILE_MAX:
         raise UsageError(f"{path} is larger than 4 MiB, the maximum for a list of locations")
     lines = (line.strip() for line in text.splitlines())
-    results = [line for line in lines if line and not line.startswith("#")]
-    if not results:
+    locations = [line for line in lines if line and not line.startswith("#")]
+    if not locations:
         raise UsageError(f"{path} has no location")
-    return results
+    return locations
 
 
 def plan(locations: Sequence[str], count: int, prefix: str) -> list[KeyFile]:

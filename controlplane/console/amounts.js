@@ -10,7 +10,7 @@ function format(currency, options) {
   return formats.get(key);
 }
 
-// What is no code of a currency is shown with two digits, and as it stands.
+// An unknown currency code is shown unchanged, with two decimal digits.
 function made(currency, options) {
   try {
     const digits = new Intl.NumberFormat(undefined, { style: "currency", currency }).resolvedOptions().maximumFractionDigits;
@@ -26,7 +26,7 @@ export function money(cents, currency, options = {}) {
   return of.format(cents / 10 ** digits);
 }
 
-// For an axis, where there is little room.
+// A short form for the axes of charts.
 export const short = (cents, currency) => money(cents, currency, { notation: "compact", minimumFractionDigits: 0, maximumFractionDigits: 1 });
 
 export function currencyName(currency) {

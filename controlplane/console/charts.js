@@ -1,7 +1,7 @@
-// Plain SVG, drawn for the width it is shown at, so that letters have their size on every screen.
+// Draws charts as SVG at their displayed width, so that the font size is the same on every screen.
 
 const SVG = "http://www.w3.org/2000/svg";
-const LETTER = 7.4;  // more than a usual letter takes at 12 px
+const LETTER = 7.4;  // wider than an average letter at 12 px
 const LINE = 16;
 
 export function shape(name, attributes = {}, ...children) {
@@ -25,7 +25,7 @@ function drawing(title, width, height, kind, ...parts) {
     shape("title", {}, title), ...parts);
 }
 
-// Round numbers from below the least to above the greatest value.
+// Returns round numbers that enclose all values.
 export function ticks(least, most, count = 4) {
   const span = Math.max(1, most - least);
   const rough = span / count;
@@ -39,11 +39,11 @@ export function ticks(least, most, count = 4) {
   return values;
 }
 
-// A bar each row; `previous` is a line across it. `label` is shown where there is room for it.
+// A vertical bar for each row, with a line at `previous`. A `label` is omitted if it does not fit.
 export function bars({ title, width, rows, axis, height = 210 }) {
   const values = rows.flatMap(({ value, previous }) => [value, previous || 0]);
   const all = ticks(Math.min(0, ...values), Math.max(1, ...values));
-  // What was given back is little: below zero as much room as it needs.
+  // Negative values are small: the part below zero is only as high as needed.
   const least = Math.max(all[0], Math.min(0, ...values) * 1.15);
   const marks = all.filter((mark) => mark >= least);
   const names = marks.map(axis);

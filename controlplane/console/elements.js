@@ -1,4 +1,4 @@
-// Elements from values. Text is only ever text: nothing here parses markup.
+// Creates elements from values. Text is never parsed as markup.
 
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -34,7 +34,7 @@ export function ago(timestamp) {
   return `${Math.floor(seconds / 86400)} d ago`;
 }
 
-// In the viewer's zone, and marked with it.
+// In the time zone of the browser, with its name.
 export const exact = (timestamp) =>
   new Date(timestamp).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
 
@@ -50,7 +50,7 @@ export function lasted(from, to) {
 
 export const plural = (count, word) => `${count.toLocaleString()} ${word}${count === 1 ? "" : "s"}`;
 
-// Live refresh must not take the focus or the selection away: what looks the same stays.
+// Keeps equal elements, so that a refresh does not remove the focus or the selection.
 export function replace(parent, ...children) {
   const fresh = element("div", {}, ...children);
   if (parent.innerHTML === fresh.innerHTML) return;
@@ -59,10 +59,10 @@ export function replace(parent, ...children) {
   find()?.focus({ preventScroll: true });
 }
 
-// How to find what has the focus again: by its id, or as one of the links or boxes of one target.
+// Identifies the focused element: by its id, or by its position among the links or boxes of a target.
 function finder(parent, focused) {
   if (!focused || focused === parent || !parent.contains(focused)) return () => null;
-  // What is gone leaves the focus to the view, not to the top of the page.
+  // If the element no longer exists, the view gets the focus.
   if (focused.id) return () => document.getElementById(focused.id) || document.getElementById("view");
   const target = (each) => each.getAttribute("href") || each.getAttribute("value");
   const alike = () => [...parent.querySelectorAll(focused.localName)].filter((each) => target(each) === target(focused));

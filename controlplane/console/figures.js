@@ -1,4 +1,4 @@
-// The locations' figures: which there are, how today goes at each, and who may see the link here.
+// The figures of all locations: the list with today's sales, and whether the navigation shows it.
 
 import { callConsole, figures } from "./facade.js";
 import { change, clock, currencyName, money } from "./amounts.js";
@@ -9,7 +9,7 @@ import { PERIODS, fetchVenue, showVenue } from "./venue.js";
 const RELOAD_MS = 45000;
 const PAGE_SIZE = 40;
 const AT_ONCE = 4;
-let link = null;  // whether who looks sees any location; null until it was asked
+let link = null;  // whether the caller can see a location; null if not known yet
 let limit = PAGE_SIZE;
 
 export const FIGURES = {
@@ -32,7 +32,7 @@ function plain(id) {
   }
 }
 
-// Shows the link where there is something behind it; null forgets what is known of who looked before.
+// Shows the navigation link if the caller can see a location; null resets it for another caller.
 export async function showLink(anchor) {
   if (!anchor) {
     link = null;
@@ -94,7 +94,7 @@ function card({ venue, pulse }, at) {
       : element("p", { class: "empty" }, "No sales today or yesterday."));
 }
 
-// A currency of which there was nothing says nothing, beside others.
+// Omits a currency without movements if there are others.
 function taken(currencies) {
   const some = currencies.filter((each) => each.todayCents || each.yesterdayCents || !each.complete || !each.comparisonComplete);
   return some.length ? some : currencies.slice(0, 1);

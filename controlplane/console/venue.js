@@ -1,4 +1,4 @@
-// One location's figures: a period, what it came to, when, how it was paid, and what sold best.
+// The figures of one location: totals of a period, by hour, by method of payment and by item.
 
 import { callConsole, figures } from "./facade.js";
 import { clock, currencyName, dateText, money, notes } from "./amounts.js";
@@ -65,7 +65,7 @@ function draw(data, sheet) {
     activity(data.pulse, venue, { open, room }));
 }
 
-// As many as are compared with, right before.
+// The number of days; the previous period has the same number.
 const daysOf = ({ windows: [{ fromDate, toDate }] }) => Math.round((new Date(toDate) - new Date(fromDate)) / DAY_MS) + 1;
 
 const chooser = ({ locationId }, chosen) => element("nav", { class: "periods", "aria-label": "Period" },

@@ -1,4 +1,4 @@
-// The parts of a location's page, each with the same numbers as a table.
+// The sections of a location's page. Each chart also has a table with its numbers.
 
 import { change, clock, hourText, hours, percent, short } from "./amounts.js";
 import { bars, heat, shares } from "./charts.js";
@@ -10,7 +10,7 @@ const TYPES = { cash: "Cash", card: "Card", wallet: "Wallet", mixed: "Several wa
 const BARS_MAX = 8;
 const ROWS_MAX = 20;
 const before = ({ period, days }) => (period === "today" ? "yesterday" : days === 1 ? "the day before" : `${days} days before`);
-// Below the name of a currency, where there are several.
+// One level lower if the page has a heading for each currency.
 const title = ({ isOnly }, text) => element(isOnly ? "h2" : "h3", {}, text);
 const head = (text) => element("th", { scope: "col" }, text);
 
@@ -25,7 +25,7 @@ function table(id, heads, rows, open) {
 
 // ---------------------------------------------------------------------------- totals
 
-// Where both have no room in one line, the words go to the next together.
+// If both do not fit into one line, the words wrap together.
 const beside = (amount, words) => [`${amount} `, element("span", { class: "whole" }, words)];
 
 export function totals(part) {
@@ -34,7 +34,7 @@ export function totals(part) {
   const isToday = period === "today";
   const then = isToday ? "yesterday, all day" : `${days === 1 ? "" : "in the "}${before(part)}`;
   const vat = these.vatCents === null ? "not known" : of(these.vatCents);
-  // Today is not over: beside a whole day an arrow would say nothing. The net until now is compared.
+  // Today has not ended, so it is compared with yesterday until the same time, and only by net.
   const tile = (id, name, value, one, other, format, isRate = false) => element("li", { id: `${id}-${currency}` },
     element("span", { class: "what" }, name), element("strong", {}, value),
     isToday && !isRate ? null : change(one, other),
@@ -130,7 +130,7 @@ export function items(part) {
 
 // ---------------------------------------------------------------------------- the week
 
-// Orders of the 28 days before today, whatever period is shown, and of all currencies.
+// Orders of the 28 days before today, in all currencies. Does not depend on the selected period.
 export function activity({ activity: counts, activityComplete }, venue, { open, room }) {
   if (!counts.length) return null;
   const of = (weekday, hour) => counts.find((each) => each.weekday === weekday && each.hour === hour)?.orderCount || 0;

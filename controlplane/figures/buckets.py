@@ -23,13 +23,13 @@ def buckets(locations: Iterable[QueryLocation], rows: Iterable[HourRow]) -> dict
     """Return the buckets of each currency, in the order of ``rows``."""
     ids = {location.position: location.location_id for location in locations}
     dates: dict[int, str] = {}
-    results: defaultdict[str, list[Bucket]] = defaultdict(list)
+    by_currency: defaultdict[str, list[Bucket]] = defaultdict(list)
     for location, hour, currency, gross, discount, sales, refund, refunds, undone in rows:
         day = hour // HOURS
         if (local_date := dates.get(day)) is None:
             local_date = dates[day] = date_of(day).isoformat()
         sale = gross - discount
-        results[currency].append(
+        by_currency[currency].append(
             {
                 "locationId": ids[location],
                 "localDate": local_date,
@@ -43,20 +43,20 @@ def buckets(locations: Iterable[QueryLocation], rows: Iterable[HourRow]) -> dict
                 "refundCount": refunds,
             }
         )
-    return results
+    return by_currency
 
 
 def trading(rows: Iterable[DayRow]) -> dict[str, list[TradingDay]]:
     """Return the days with sales, by currency, in the order of ``rows``."""
-    matches: defaultdict[str, list[TradingDay]] = defaultdict(list)
+    days: defaultdict[str, list[TradingDay]] = defaultdict(list)
     for day, currency, *columns in rows:
         sums = HourSums(*columns)
         if sums.sale_count:
-            matches[currency].append(
+            days[currency].append(
                 TradingDay(
                     local_date=date_of(day).isoformat(),
                     trading_revenue_cents=sums.gross - sums.discount - sums.undone,
                     sale_count=sums.sale_count,
                 )
             )
-    return matches
+    return days

@@ -60,9 +60,11 @@ def hour_of(timestamp: datetime, zone: tzinfo) -> int:
 
 @lru_cache(maxsize=8192)
 def intervals(zone: tzinfo, from_day: int, to_day: int) -> tuple[Interval, ...]:
-    """Return the times at which clocks show one of these days, in order; none for a day that
-    was left out."""
-    results: list[Interval] = []
+    """Return the intervals in which local clocks show one of these days, in order.
+
+    A day that a zone skipped has none.
+    """
+    open_intervals: list[Interval] = []
     began: datetime | None = None
     opens, ends = _turns(zone, from_day), _turns(zone, to_day + 1)
     is_open = is_over = False
@@ -72,9 +74,9 @@ def intervals(zone: tzinfo, from_day: int, to_day: int) -> tuple[Interval, ...]:
         if is_open and not is_over:
             began = began or timestamp
         elif began is not None:
-            results.append((began, timestamp))
+            open_intervals.append((began, timestamp))
             began = None
-    return tuple(results)
+    return tuple(open_intervals)
 
 
 def offsets(
@@ -108,13 +110,13 @@ def _turns(zone: tzinfo, day: int) -> frozenset[datetime]:
 
 def _changes(zone: tzinfo, start: datetime, end: datetime) -> list[datetime]:
     """Return the timestamps in between at which the offset changes."""
-    matches = []
+    changes = []
     while start < end:
         step = min(start + STEP, end)
         if _offset(zone, start) != _offset(zone, step):
-            matches.append(_first_with(zone, start, step))
+            changes.append(_first_with(zone, start, step))
         start = step
-    return [change for change in matches if change < end]
+    return [change for change in changes if change < end]
 
 
 def _first_with(zone: tzinfo, before: datetime, after: datetime) -> datetime:

@@ -14,7 +14,7 @@ from controlplane.figures.records import Activity, Point, PulseCurrency, VenuePu
 
 WEEK: Final = 7
 ACTIVITY_DAYS: Final = 28
-"""Before today, so that each weekday counts four times; and as many weeks have a best day."""
+"""Ends before today, so that each weekday counts four times."""
 
 
 @dataclass(frozen=True, slots=True)

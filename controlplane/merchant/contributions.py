@@ -102,9 +102,9 @@ def of_sale(
     rollup_key: RollupKey, sale: SaleFacts, articles: Mapping[int, SoldArticle]
 ) -> Contributions:
     """Return what a completed sale adds. ``articles`` are by snapshot."""
-    result, money = Contributions(), sale.money
+    contributions, money = Contributions(), sale.money
     discount = money.gross - money.total
-    result.add(HourRollup, rollup_key.hour_key, HourSums(money.gross, discount, 1))
+    contributions.add(HourRollup, rollup_key.hour_key, HourSums(money.gross, discount, 1))
     is_missing = sale.lines is None
     sums = DaySums(
         gross=money.gross,
@@ -118,25 +118,27 @@ def of_sale(
         missing_count=int(is_missing),
         missing_amount=money.total if is_missing else 0,
     )
-    result.add(DayRollup, rollup_key.day_key, sums)
+    contributions.add(DayRollup, rollup_key.day_key, sums)
     if sale.lines is None:
-        result.add_item(rollup_key, NO_SNAPSHOT, ItemSums(gross=money.gross, discount=discount))
+        contributions.add_item(
+            rollup_key, NO_SNAPSHOT, ItemSums(gross=money.gross, discount=discount)
+        )
     for line in sale.lines or ():
         article = articles[line.snapshot]
         quantity = milli(line.quantity, article.exponent)
         unit_key = (*rollup_key.location_day, rollup_key.payment_type, article.unit or NO_UNIT)
-        result.add(UnitRollup, unit_key, UnitSums(quantity, 1))
+        contributions.add(UnitRollup, unit_key, UnitSums(quantity, 1))
         item = ItemSums(quantity, 1, line.gross, line.discount + line.share)
-        result.add_item(rollup_key, line.snapshot, item)
-    return result
+        contributions.add_item(rollup_key, line.snapshot, item)
+    return contributions
 
 
 def of_unresolved(rollup_key: RollupKey, amount: int) -> Contributions:
     """Return what an unresolved order adds. It is counted, but not part of any figure."""
-    match = Contributions()
+    contributions = Contributions()
     sums = DaySums(unresolved_count=1, unresolved_amount=amount)
-    match.add(DayRollup, rollup_key.day_key, sums)
-    return match
+    contributions.add(DayRollup, rollup_key.day_key, sums)
+    return contributions
 
 
 def of_refund(sold: RollupKey, given_back: RollupKey | None, refund: RefundFacts) -> Contributions:

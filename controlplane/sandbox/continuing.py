@@ -43,10 +43,10 @@ def stored_generator(session: Session, plan: Plan) -> tuple[DayGenerator, list[V
 def last_sale_at(session: Session, organization_id: str) -> datetime:
     """Return when the newest sale was made. Raises NoSandboxError."""
     query = select(func.max(Sale.initiated_at)).where(Sale.organization_id == organization_id)
-    result = session.execute(query).scalar_one()
-    if result is None:
+    newest = session.execute(query).scalar_one()
+    if newest is None:
         raise NoSandboxError(f"organization {organization_id} has no sales to continue from")
-    return result
+    return newest
 
 
 def continue_sales(

@@ -1,4 +1,4 @@
-"""Writes a sandbox to the database: places, catalog, the transactions of every day, then all sums.
+"""Writes a sandbox to the database: locations, catalog, the transactions of each day, and sums.
 
 It is one database transaction: a load that is interrupted writes nothing.
 """

@@ -53,7 +53,7 @@ def console_api_routes(core: Core) -> list[Route]:
 
 
 class ChangesEndpoint:
-    """Streams the rows of the devices that a console shows, and their changes.
+    """Streams the rows of the devices that a console displays, and their changes.
 
     The event ``device`` contains a row of `overview`. The event ``reload`` means that the list of
     devices has changed. The stream ends when the credential ends.

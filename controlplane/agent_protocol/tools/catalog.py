@@ -150,13 +150,13 @@ def _texts(session: Any, query: Any) -> Mapping[Any, str]:
 
 def _variations(context: ToolContext, goods: Sequence[UUID]) -> Mapping[UUID, list[VariationRow]]:
     query = select(GoodVariation).where(GoodVariation.good_id.in_(goods))
-    matches = list(context.session.scalars(query.order_by(GoodVariation.number)))
+    variations = list(context.session.scalars(query.order_by(GoodVariation.number)))
     codes: defaultdict[UUID, list[CodeRow]] = defaultdict(list)
-    of = select(GoodCode).where(GoodCode.variation_id.in_([each.id for each in matches]))
+    of = select(GoodCode).where(GoodCode.variation_id.in_([each.id for each in variations]))
     for code in context.session.scalars(of.order_by(GoodCode.number)):
         codes[code.variation_id].append(CodeRow(type=code.type, value=code.value))
     rows: defaultdict[UUID, list[VariationRow]] = defaultdict(list)
-    for each in matches:
+    for each in variations:
         rows[each.good_id].append(
             VariationRow(
                 variation_id=each.id,

@@ -109,11 +109,11 @@ def time_range(text: str) -> TimeRange:
 
 def full_date(text: str, year_min: int = YEARS[0]) -> date:
     try:
-        result = date.fromisoformat(text) if _DATE.fullmatch(text) else date.min
+        day = date.fromisoformat(text) if _DATE.fullmatch(text) else date.min
     except ValueError:
-        result = date.min
-    if not year_min <= result.year <= YEARS[-1]:
+        day = date.min
+    if not year_min <= day.year <= YEARS[-1]:
         raise argparse.ArgumentTypeError(
             f"must be a date such as 2026-11-20, from {year_min} to {YEARS[-1]}"
         )
-    return result
+    return day

@@ -133,17 +133,17 @@ def _finish(
     """Print the results. Returns whether all requests were successful."""
     from controlplane.cli.requests import results  # rich only where shown
 
-    matches = []
+    finished = []
     with progress:
         for number, request in enumerate(batch.requests, 1):
             progress.show(f"reading reports: {number} of {len(batch.requests)}")
-            matches.append(results.result_of(client, request))
+            finished.append(results.result_of(client, request))
             if options.out is not None:
-                results.save(matches[-1], Path(options.out))
-    results.print_results(matches)
+                results.save(finished[-1], Path(options.out))
+    results.print_results(finished)
     if not options.wait:
-        return not any(each.request.trouble for each in matches)
-    return all(each.is_good for each in matches)
+        return not any(each.request.trouble for each in finished)
+    return all(each.is_good for each in finished)
 
 
 def _progress_of(batch: RequestBatch, total: int) -> str:

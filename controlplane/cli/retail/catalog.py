@@ -131,16 +131,16 @@ def fees(options: argparse.Namespace) -> int:
 
 def good(options: argparse.Namespace) -> int:
     with retail_client_of(options) as client:
-        result = _good_of(client, options.id)
-        category = "" if options.json else _category_of(client, result)
+        record = _good_of(client, options.id)
+        category = "" if options.json else _category_of(client, record)
     if options.json:
-        print(encode_indented(result))
+        print(encode_indented(record))
         return 0
     from controlplane.cli.screen.tables import console, print_facts  # rich only where shown
 
-    print_facts(_facts(result, category))
+    print_facts(_facts(record, category))
     console().print()
-    print_records(result.variations, VARIATIONS, "It has no variations.", "Variations")
+    print_records(record.variations, VARIATIONS, "It has no variations.", "Variations")
     return 0
 
 
@@ -152,9 +152,9 @@ def _list(
     empty: str,
 ) -> int:
     with retail_client_of(options) as client:
-        results = list(fetch(client))
-    if not print_as(options, results, csv_columns):
-        print_records(results, columns, empty)
+        records = list(fetch(client))
+    if not print_as(options, records, csv_columns):
+        print_records(records, columns, empty)
     return 0
 
 

@@ -53,9 +53,9 @@ def list_all(options: argparse.Namespace) -> int:
     has_no_limit = options.json or options.csv or first is not None
     limit = options.limit or (None if has_no_limit else SALES_LIMIT)
     with Progress() as progress, retail_client_of(options, progress) as client:
-        result = client.sales(sort=options.sort, initiated_from=first, initiated_to=last)
+        stream = client.sales(sort=options.sort, initiated_from=first, initiated_to=last)
         # One more than is shown: its presence means that there are more.
-        fetched = islice(result, None if limit is None else limit + 1)
+        fetched = islice(stream, None if limit is None else limit + 1)
         sales = list(_counted(fetched, progress))
     is_cut = limit is not None and len(sales) > limit
     sales = sales[:limit]

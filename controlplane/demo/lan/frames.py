@@ -142,7 +142,7 @@ def tcp(source: bytes, destination: bytes, segment: Tcp) -> bytes:
 def udp(
     source: bytes, destination: bytes, source_port: int, destination_port: int, payload: bytes
 ) -> bytes:
-    """Return an IPv4 packet with TTL 255, as mDNS wants it, and without the optional checksum."""
+    """Return an IPv4 packet with TTL 255, as mDNS requires, without the optional checksum."""
     header = _UDP.pack(source_port, destination_port, _UDP.size + len(payload), 0)
     return ipv4(source, destination, UDP, header + payload, ttl=255)
 

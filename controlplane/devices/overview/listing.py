@@ -216,12 +216,12 @@ def _open_requests(
     )
     requests = session.scalars(query).all()
     requesters = names_of_requesters(session, {each.requested_by_id for each in requests})
-    results: dict[UUID, list[OpenRequest]] = defaultdict(list)
+    by_binding: dict[UUID, list[OpenRequest]] = defaultdict(list)
     for each in requests:
-        results[each.binding_id].append(
+        by_binding[each.binding_id].append(
             record_of(OpenRequest, each, requested_by=requesters.get(each.requested_by_id))
         )
-    return results
+    return by_binding
 
 
 def _contains(word: str) -> ColumnElement[bool]:

@@ -50,12 +50,12 @@ class ConsolePoller:
         return Snapshot(self._rows(session, now, [*fresh, *stale]), viewers(session, key_ids, now))
 
     def _rows(self, session: Session, now: datetime, positions: list[int]) -> dict[int, EncodedRow]:
-        matches: dict[int, EncodedRow] = {}
+        rows: dict[int, EncodedRow] = {}
         for part in in_steps(positions):
             for at, row in rows_at(session, part, now, self._settings).items():
                 place = row.device.organization_id, row.device.location_id
-                matches[at] = EncodedRow(*place, encode(row))
-        return matches
+                rows[at] = EncodedRow(*place, encode(row))
+        return rows
 
     def _fingerprinted(
         self, session: Session, now: datetime, positions: Collection[int]

@@ -108,7 +108,7 @@ class SalePayment(Base):
 class Refund(Base):
     """Money that went back for a sale, at the sale's location and in its currency.
 
-    ``refunded_at`` and ``local_hour`` are None where nobody wrote down when. ``goods``, ``fee`` and
+    ``refunded_at`` and ``local_hour`` are None if the date is unknown. ``goods``, ``fee`` and
     ``tip`` are what went back for each; where that is not known, ``has_components`` is False and
     all of it stands in ``goods``. ``tax`` is the tax in ``goods``, None where it is not known.
     """

@@ -90,10 +90,10 @@ async def sign_out(core: Core, request: Request) -> Response:
         address = address_of(core, request)
 
         def work(session: Session) -> None:
-            result = permissions.of_session(session, sessions.hash_token(token), now)
-            if result is not None:
-                event = Event("session.sign_out", Subject("session", str(result[0].key_id)))
-                note_call(session, result[0], event, address=address, now=now)
+            session_match = permissions.of_session(session, sessions.hash_token(token), now)
+            if session_match is not None:
+                event = Event("session.sign_out", Subject("session", str(session_match[0].key_id)))
+                note_call(session, session_match[0], event, address=address, now=now)
             sessions.end_by_token(session, token)
 
         await core.write(work)
@@ -289,11 +289,11 @@ def _finish(session: Session, caller: Caller, attempt: Try) -> int:
     others = select(SignInSession.id).where(
         SignInSession.user_id == caller.owner_id, SignInSession.id != caller.key_id
     )
-    results = session.scalars(others).all()
-    for each in results:
+    session_ids = session.scalars(others).all()
+    for each in session_ids:
         sessions.end(session, each, caller.owner_id)
     note_change(session, caller.owner_id)
-    return len(results)
+    return len(session_ids)
 
 
 def require_new(password: str, field: str) -> None:

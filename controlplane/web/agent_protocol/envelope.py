@@ -132,10 +132,10 @@ def _read(value: Json) -> RpcRequest:
 
 def _id_of(value: Json) -> Id | None:
     try:
-        match = codec.validate(value, Named).id
+        request_id = codec.validate(value, Named).id
     except ValidationError:
         return None
-    return match if _is_text(match) else None
+    return request_id if _is_text(request_id) else None
 
 
 def _require_shallow(params: Json) -> None:

@@ -73,13 +73,13 @@ async def authorize(limit: RateLimit, core: Core, request: Request) -> Response:
 
 
 async def _show(core: Core, request: Request, issuer: str) -> Response:
-    question = _oauth_request("GET", issuer, request.url.query)
-    result = await find_view(core, question, cookies.token_of(core, request))
-    if isinstance(result, OAuthReply):
-        return to_client(result)
-    if result.consent is None:
-        return sign_in_page(question.query, client=result.client)
-    return consent_page(result.consent)
+    oauth_request = _oauth_request("GET", issuer, request.url.query)
+    view = await find_view(core, oauth_request, cookies.token_of(core, request))
+    if isinstance(view, OAuthReply):
+        return to_client(view)
+    if view.consent is None:
+        return sign_in_page(oauth_request.query, client=view.client)
+    return consent_page(view.consent)
 
 
 async def _decide(core: Core, request: Request, issuer: str) -> Response:
@@ -119,12 +119,12 @@ async def sign_in(core: Core, request: Request) -> Response:
         body = {"email": email, "password": fields.get("password", "")}
         token, _ = await SignIn(core, request).sign_in(parse_part(SignInRequest, body))
     except Refusal as refusal:
-        match = await find_view(core, oauth_request, None)
-        if isinstance(match, OAuthReply):
-            return to_client(match)
+        view = await find_view(core, oauth_request, None)
+        if isinstance(view, OAuthReply):
+            return to_client(view)
         return sign_in_page(
             oauth_request.query,
-            client=match.client,
+            client=view.client,
             email=email,
             problem=_PROBLEMS.get(refusal.code, refusal.detail),
             status=refusal.status,
@@ -145,10 +145,10 @@ async def find_view(
         client = Server(session, now, oauth_request.issuer).check(oauth_request)
         if isinstance(client, OAuthReply):
             return client
-        match = token and permissions.of_session(session, sessions.hash_token(token), now)
-        if not token or not match:
+        session_match = token and permissions.of_session(session, sessions.hash_token(token), now)
+        if not token or not session_match:
             return View(client.name, None)
-        return View(client.name, _consent(session, oauth_request, client, match[0], token))
+        return View(client.name, _consent(session, oauth_request, client, session_match[0], token))
 
     return await core.read(work)
 
@@ -242,7 +242,7 @@ def _oauth_request(method: str, issuer: str, query: str) -> OAuthRequest:
 
 
 def _again(oauth_request: OAuthRequest, cookie: str | None = None) -> Response:
-    """Redirect to the page again. The address is made of parsed parameters, so it stays here."""
+    """Redirect to the page again. The address is local: only its parameters vary."""
     headers = {"location": f"{AUTHORIZE}?{oauth_request.query}"}
     if cookie is not None:
         headers["set-cookie"] = cookie
