@@ -331,14 +331,14 @@ DEFECTS: Final = (
     Defect(
         "cursor", "sales of the same moment are repeated where the newest come first",
         "controlplane/operation/paging.py",
-        "is_same = and_(self.column == value, self._beyond(self.position, place.position))",
-        "is_same = and_(self.column == value, self.position > place.position)",
+        "is_same = and_(self.column == value, self._beyond(self.position, sort_key.position))",
+        "is_same = and_(self.column == value, self.position > sort_key.position)",
         "tests/unit/controlplane/retail/test_sales.py",
     ),
     Defect(
         "cursor", "one row is lost between two pages",
         "controlplane/operation/paging.py",
-        "order.place_of(rows[limit - 1])", "order.place_of(rows[limit])",
+        "order.sort_key_of(rows[limit - 1])", "order.sort_key_of(rows[limit])",
         "tests/unit/controlplane/retail/test_goods.py",
     ),
     # ------------------------------------------------------------------ alerts

@@ -6,7 +6,7 @@ from controlplane.accounts.members.rules import require_owner
 from controlplane.audit.messages import PAGE_DEFAULT, AuditRecord, AuditReply, AuditRequest
 from controlplane.audit.reading import AuditFilters, entries
 from controlplane.operation.context import RequestContext
-from controlplane.operation.cursors import Place
+from controlplane.operation.cursors import SortKey
 from controlplane.operation.operation import Procedure, procedure
 from controlplane.operation.records import record_of
 
@@ -14,7 +14,7 @@ PATH: Final = "/console/api/audit"
 
 
 def audit_operations() -> tuple[Procedure, ...]:
-    return (procedure(PATH, audit, of_person=True),)
+    return (procedure(PATH, audit, requires_session=True),)
 
 
 def audit(context: RequestContext, body: AuditRequest) -> AuditReply:
@@ -28,7 +28,7 @@ def audit(context: RequestContext, body: AuditRequest) -> AuditReply:
     page = rows[:size]
     next_cursor = None
     if len(rows) > size:
-        next_cursor = context.cursors.write(listing, Place(0, page[-1].position))
+        next_cursor = context.cursors.write(listing, SortKey(0, page[-1].position))
     return AuditReply(
         entries=tuple(record_of(AuditRecord, row) for row in page),
         next_cursor=next_cursor,

@@ -27,21 +27,21 @@ class KeyCache:
         self._monotonic = monotonic
         # By hash: the keys themselves are not stored. In order of insertion: tracking each use
         # would cost every call, and a removed entry costs one query.
-        self._found: OrderedDict[str, Caller] = OrderedDict()
+        self._callers: OrderedDict[str, Caller] = OrderedDict()
         self._owners: set[UUID] = set()
         self._holds_until_s = -math.inf
         self._noted: dict[UUID, datetime] = {}
         self._uses: dict[UUID, datetime] = {}
 
     def find(self, key: str) -> Caller | None:
-        return self._found.get(hash_key(key)) if self._monotonic() < self._holds_until_s else None
+        return self._callers.get(hash_key(key)) if self._monotonic() < self._holds_until_s else None
 
     def keep(self, key: str, caller: Caller) -> None:
-        self._found[hash_key(key)] = caller
+        self._callers[hash_key(key)] = caller
         if caller.owner_id is not None:
             self._owners.add(caller.owner_id)
-        while len(self._found) > KEYS_MAX:
-            self._found.popitem(last=False)
+        while len(self._callers) > KEYS_MAX:
+            self._callers.popitem(last=False)
 
     def now_s(self) -> float:
         """Return the time at which a poll begins, for `forget`."""
@@ -61,12 +61,12 @@ class KeyCache:
             versions: permission versions of the owners at that time.
             polled_at_s: when the poll began.
         """
-        gone = [key for key, caller in self._found.items() if caller.key_id in revoked]
+        gone = [key for key, caller in self._callers.items() if caller.key_id in revoked]
         if self._owners:
-            gone += [key for key, caller in self._found.items() if _is_stale(caller, versions)]
+            gone += [key for key, caller in self._callers.items() if _is_stale(caller, versions)]
             self._owners &= versions.keys()
         for key in gone:
-            self._found.pop(key, None)
+            self._callers.pop(key, None)
         self._holds_until_s = polled_at_s + self._cached_s
 
     def note_use(self, key_id: UUID, now: datetime) -> None:

@@ -80,7 +80,7 @@ def create_key(
 
 
 def recognise(session: Session, key: str) -> Caller | None:
-    """Return whose key this is, or None if it is unknown, revoked, or its owner no member."""
+    """Return the caller of a key, or None if it is unknown or revoked, or has lost its owner."""
     return of_key(session, key)
 
 

@@ -27,9 +27,9 @@ class Names:
         return self.locations.get((organization_id, location_id))
 
 
-def names_of(session: Session, places: Iterable[tuple[str, str]]) -> Names:
+def names_of(session: Session, location_ids: Iterable[tuple[str, str]]) -> Names:
     """Return the names of these locations, given by both ids, and of their organizations."""
-    wanted = sorted(set(places))
+    wanted = sorted(set(location_ids))
     if not wanted:
         return Names()
     organizations = {organization for organization, _ in wanted}

@@ -17,7 +17,7 @@ from controlplane.operation.audit_entries import (
     Event,
     Subject,
     actor_of,
-    grant_in_words,
+    describe_grant,
     key_subject,
     note,
 )
@@ -33,17 +33,17 @@ KEYS_MAX: Final = 100
 """Valid keys of one member of an organization."""
 
 
-_write = partial(procedure, writes=True, of_person=True)
+_write = partial(procedure, writes=True, requires_session=True)
 
 
 def profile_operations() -> tuple[Procedure, ...]:
     return (
-        procedure(PREFIX, profile, of_person=True),
-        procedure(f"{PREFIX}/end-session", end_session, writes=True, of_person=True),
-        procedure(f"{PREFIX}/create-key", create_key, writes=True, of_person=True),
-        procedure(f"{PREFIX}/revoke-key", revoke_key, writes=True, of_person=True),
+        procedure(PREFIX, profile, requires_session=True),
+        procedure(f"{PREFIX}/end-session", end_session, writes=True, requires_session=True),
+        procedure(f"{PREFIX}/create-key", create_key, writes=True, requires_session=True),
+        procedure(f"{PREFIX}/revoke-key", revoke_key, writes=True, requires_session=True),
         procedure(
-            f"{PREFIX}/choose-organization", choose_organization, writes=True, of_person=True
+            f"{PREFIX}/choose-organization", choose_organization, writes=True, requires_session=True
         ),
         *grant_operations(PREFIX),
     )
@@ -94,7 +94,7 @@ def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> mess
     )
     context.session.flush()
     row = context.session.get_one(ApiKey, key.id)
-    context.note(Event("key.create", key_subject(row), grant_in_words(row)))
+    context.note(Event("key.create", key_subject(row), describe_grant(row)))
     return messages.KeyCreateReply(key=record_of(messages.KeyRecord, row), secret=key.secret)
 
 

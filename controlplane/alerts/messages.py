@@ -59,10 +59,10 @@ def text_of(alert: Alert, name: str, zone: str | None, *, is_resolved: bool) -> 
     return f"{where} {RESOLVED[kind]}, after {lasted}"
 
 
-def _clock(moment: datetime, zone: str | None) -> str:
-    local = moment.astimezone(ZoneInfo(zone) if zone else UTC)
+def _clock(timestamp: datetime, zone: str | None) -> str:
+    local = timestamp.astimezone(ZoneInfo(zone) if zone else UTC)
     return f"{local:%H:%M}" + ("" if zone else " UTC")
 
 
-def _wire(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def _wire(timestamp: datetime) -> str:
+    return timestamp.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

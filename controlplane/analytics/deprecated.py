@@ -3,7 +3,7 @@
 from controlplane.analytics import messages
 from controlplane.analytics.parts import buckets_part, figures_part, items_part, trading_part
 from controlplane.analytics.pulse_facts import pulse_facts
-from controlplane.analytics.question import place, question
+from controlplane.analytics.question import query_location, question
 from controlplane.figures.money import percent
 from controlplane.figures.pulse import pulse
 from controlplane.operation.context import RequestContext
@@ -35,53 +35,53 @@ def sales(context: RequestContext, body: messages.NarrowedQuery) -> messages.Sal
 
 def items(context: RequestContext, body: messages.NarrowedQuery) -> messages.Items:
     """Return the sold items of a period."""
-    asked = question(context, body)
-    return messages.Items(windows=asked.windows, currencies=items_part(asked))
+    query = question(context, body)
+    return messages.Items(windows=query.windows, currencies=items_part(query))
 
 
 def reconciliation(
     context: RequestContext, body: messages.NarrowedQuery
 ) -> messages.Reconciliation:
     """Return payments and refunds of a period by method of payment."""
-    asked = question(context, body)
+    query = question(context, body)
     return messages.Reconciliation(
-        windows=asked.windows,
+        windows=query.windows,
         currencies=tuple(
             messages.CurrencyReconciliation(
                 currency=each.currency, methods=each.methods, coverage=each.figures.coverage
             )
-            for each in figures_part(asked)
+            for each in figures_part(query)
         ),
     )
 
 
 def trend(context: RequestContext, body: messages.NarrowedQuery) -> messages.Trend:
     """Return the trading revenue of each day."""
-    asked = question(context, body)
-    return messages.Trend(windows=asked.windows, currencies=trading_part(asked))
+    query = question(context, body)
+    return messages.Trend(windows=query.windows, currencies=trading_part(query))
 
 
 def venues(context: RequestContext, body: messages.NarrowedQuery) -> messages.Venues:
     """Return the figures of each location."""
-    asked = question(context, body)
+    query = question(context, body)
     return messages.Venues(
-        windows=asked.windows,
+        windows=query.windows,
         currencies=tuple(
             messages.CurrencyVenues(currency=each.currency, locations=each.locations)
-            for each in figures_part(asked)
+            for each in figures_part(query)
         ),
     )
 
 
 def venue_pulse(context: RequestContext, body: messages.LocationQuery) -> messages.Pulse:
     """Return the number of orders by weekday and hour."""
-    result = pulse(pulse_facts(context, place(context, body.location_id)))
+    venue = pulse(pulse_facts(context, query_location(context, body.location_id)))
     return messages.Pulse(
         venues=(
             messages.VenueActivity(
-                location_id=result.location_id,
-                activity_complete=result.activity_complete,
-                activity=result.activity,
+                location_id=venue.location_id,
+                activity_complete=venue.activity_complete,
+                activity=venue.activity,
             ),
         )
     )

@@ -23,7 +23,7 @@ AROUND: Final = 2
 
 
 def employee_days(
-    session: Session, organization_id: str, asked: Iterable[Stretch], columns: Sequence[str]
+    session: Session, organization_id: str, stretches: Iterable[Stretch], columns: Sequence[str]
 ) -> Iterator[tuple[str, Mapping[str, Any], DaySums]]:
     """Yield currency, the values of ``columns`` (employee, day, location, payment_type) and sums.
 
@@ -34,7 +34,7 @@ def employee_days(
     )
     ids = {row.position: row.id for row in session.execute(query)}
     keys = ("currency", *columns)
-    for stretch in asked:
+    for stretch in stretches:
         parts = [_part(fact, stretch) for fact in FACTS[DayRollup]]
         for row in session.execute(text(summed(parts, keys, DaySums._fields))):
             values = dict(zip(keys, row, strict=False))

@@ -2,7 +2,7 @@
 
 from controlplane.analytics import messages, parts
 from controlplane.analytics.pulse_facts import pulse_facts
-from controlplane.analytics.question import place, question
+from controlplane.analytics.question import query_location, question
 from controlplane.figures.pulse import pulse
 from controlplane.operation.context import RequestContext
 
@@ -38,5 +38,5 @@ def venue_financial_pulse(
     context: RequestContext, body: messages.LocationQuery
 ) -> messages.FinancialPulse:
     """Return the figures of today until now, and of yesterday until the same time."""
-    facts = pulse_facts(context, place(context, body.location_id))
+    facts = pulse_facts(context, query_location(context, body.location_id))
     return messages.FinancialPulse(venues=(pulse(facts),))

@@ -9,7 +9,7 @@ from controlplane.figures.records import CurrencyFigures, CurrencySummary
 
 
 def figures_part(question: Question) -> list[CurrencyFigures]:
-    return by_currency(question.places, question.reader.ledger(question.stretches))
+    return by_currency(question.locations, question.reader.ledger(question.stretches))
 
 
 def period(question: Question) -> messages.FiguresPeriod:
@@ -19,13 +19,13 @@ def period(question: Question) -> messages.FiguresPeriod:
 
 
 def summary_period(question: Question) -> messages.SummaryPeriod:
-    result = buckets(question.places, question.reader.hours(question.stretches))
+    by_currency = buckets(question.locations, question.reader.hours(question.stretches))
     return messages.SummaryPeriod(
         windows=question.windows,
         currencies=tuple(
             CurrencySummary.model_construct(
                 **{name: getattr(each, name) for name in CurrencyFigures.model_fields},
-                buckets=tuple(result.get(each.currency, ())),
+                buckets=tuple(by_currency.get(each.currency, ())),
             )
             for each in figures_part(question)
         ),
@@ -33,20 +33,22 @@ def summary_period(question: Question) -> messages.SummaryPeriod:
 
 
 def buckets_part(question: Question) -> tuple[messages.CurrencyBuckets, ...]:
-    match = buckets(question.places, question.reader.hours(question.stretches))
+    by_currency = buckets(question.locations, question.reader.hours(question.stretches))
     # Without validation: there may be tens of thousands.
     return tuple(
         messages.CurrencyBuckets.model_construct(
-            currency=currency, buckets=tuple(match.get(currency, ()))
+            currency=currency, buckets=tuple(by_currency.get(currency, ()))
         )
-        for currency in sorted({place.currency for place in question.places} | set(match))
+        for currency in sorted(
+            {location.currency for location in question.locations} | set(by_currency)
+        )
     )
 
 
 def items_part(question: Question) -> tuple[messages.CurrencyItems, ...]:
     sums = question.reader.items(question.stretches)
     articles = question.reader.articles({each for part in sums.values() for each in part})
-    results = {currency: items(part.items(), articles) for currency, part in sums.items()}
+    ranked = {currency: items(part.items(), articles) for currency, part in sums.items()}
     return tuple(
         messages.CurrencyItems(
             currency=currency,
@@ -54,7 +56,7 @@ def items_part(question: Question) -> tuple[messages.CurrencyItems, ...]:
             omitted_count=each.omitted,
             omitted_net_cents=each.omitted_net,
         )
-        for currency, each in sorted(results.items())
+        for currency, each in sorted(ranked.items())
     )
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import func, select
 
 from controlplane.analytics.reading import Reader, Stretch
-from controlplane.figures.financial import Place, coverage
+from controlplane.figures.financial import QueryLocation, coverage
 from controlplane.figures.local_time import HOURS, hour_of, intervals
 from controlplane.figures.pulse import ACTIVITY_DAYS, PulseFacts
 from controlplane.figures.sums import HourSums
@@ -18,12 +18,12 @@ from controlplane.storage.merchant.rollup_tables import HourRollup
 from controlplane.storage.merchant.sales_tables import Refund, Sale
 
 
-def pulse_facts(context: RequestContext, place: Place) -> PulseFacts:
-    hour = hour_of(context.now, place.clock.zone)
+def pulse_facts(context: RequestContext, location: QueryLocation) -> PulseFacts:
+    hour = hour_of(context.now, location.clock.zone)
     today = hour // HOURS
     reader = Reader(context.session, context.caller.organization_id)
     nets, orders = {}, {}
-    stretch = Stretch(Days(today - ACTIVITY_DAYS, today), (place.position,))
+    stretch = Stretch(Days(today - ACTIVITY_DAYS, today), (location.position,))
     for _location, at, currency, *columns in reader.hours([stretch]):
         sums = HourSums(*columns)
         nets[currency, at] = sums.gross - sums.discount - sums.refund
@@ -32,26 +32,26 @@ def pulse_facts(context: RequestContext, place: Place) -> PulseFacts:
         (currency, day)
         for day in (today - 1, today)
         for (_, currency), movements in reader.ledger(
-            [Stretch(Days(day, day), (place.position,))]
+            [Stretch(Days(day, day), (location.position,))]
         ).items()
         if not (known := coverage(movements.sums, 0)).sales_complete or not known.refunds_complete
     }
     began = context.session.execute(
-        select(func.min(HourRollup.hour)).where(HourRollup.location == place.position)
+        select(func.min(HourRollup.hour)).where(HourRollup.location == location.position)
     ).scalar_one()
-    clock_time = context.now.astimezone(place.clock.zone).time()
+    clock_time = context.now.astimezone(location.clock.zone).time()
     return PulseFacts(
-        location_id=place.location_id,
-        currency=place.currency,
+        location_id=location.location_id,
+        currency=location.currency,
         hour=hour,
         nets=nets,
         orders=orders,
-        this_hour=_net(context, place, hour, lambda moment: moment <= context.now),
+        this_hour=_net(context, location, hour, lambda timestamp: timestamp <= context.now),
         that_hour=_net(
             context,
-            place,
+            location,
             hour - HOURS,
-            lambda moment: moment.astimezone(place.clock.zone).time() <= clock_time,
+            lambda timestamp: timestamp.astimezone(location.clock.zone).time() <= clock_time,
         ),
         incomplete=incomplete,
         began=None if began is None else began // HOURS,
@@ -59,21 +59,21 @@ def pulse_facts(context: RequestContext, place: Place) -> PulseFacts:
 
 
 def _net(
-    context: RequestContext, place: Place, hour: int, counts: Callable[[datetime], bool]
+    context: RequestContext, location: QueryLocation, hour: int, counts: Callable[[datetime], bool]
 ) -> dict[str, int]:
     """Return the net of a local hour by currency, limited to times that ``counts`` accepts."""
     results: defaultdict[str, int] = defaultdict(int)
     day = hour // HOURS
-    for start, end in intervals(place.clock.zone, day, day):
+    for start, end in intervals(location.clock.zone, day, day):
         sold = select(Sale.currency, Sale.initiated_at, Sale.total).where(
-            Sale.location == place.position,
+            Sale.location == location.position,
             Sale.initiated_at >= start,
             Sale.initiated_at < end,
             Sale.local_hour == hour,
             Sale.status == COMPLETED,
         )
         given_back = select(Refund.currency, Refund.refunded_at, -Refund.goods).where(
-            Refund.location == place.position,
+            Refund.location == location.position,
             Refund.refunded_at >= start,
             Refund.refunded_at < end,
             Refund.local_hour == hour,

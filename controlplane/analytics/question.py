@@ -7,11 +7,11 @@ from sqlalchemy import select
 
 from controlplane.analytics.messages import FiguresQuery, NarrowedQuery
 from controlplane.analytics.reading import Reader, Stretch, stretches
-from controlplane.figures.financial import Place, window
+from controlplane.figures.financial import QueryLocation, window
 from controlplane.figures.local_time import clock_of
 from controlplane.figures.records import Window
-from controlplane.figures.windows import Days, PeriodError, days_asked
-from controlplane.figures.windows import Question as PeriodAsked
+from controlplane.figures.windows import Days, PeriodError, period_days
+from controlplane.figures.windows import Question as PeriodQuery
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import invalid_field, not_found
 from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location
@@ -21,11 +21,11 @@ from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location
 class Question:
     """The locations of a query, each with its local days."""
 
-    days: dict[Place, Days]
+    days: dict[QueryLocation, Days]
     reader: Reader
 
     @property
-    def places(self) -> list[Place]:
+    def locations(self) -> list[QueryLocation]:
         return list(self.days)
 
     @property
@@ -34,19 +34,21 @@ class Question:
 
     @property
     def previous(self) -> "Question":
-        return Question({place: days.previous for place, days in self.days.items()}, self.reader)
+        return Question(
+            {location: days.previous for location, days in self.days.items()}, self.reader
+        )
 
     @property
     def windows(self) -> tuple[Window, ...]:
-        return tuple(window(place, days) for place, days in self.days.items())
+        return tuple(window(location, days) for location, days in self.days.items())
 
 
 def question(context: RequestContext, body: FiguresQuery) -> Question:
     """Return the query. Raises a refusal for a foreign location or invalid dates."""
-    request = PeriodAsked(body.period, body.first, body.last)
-    own = place(context, body.location_id)
-    places = [own] if body.location_mode == "single" else visible_places(context)
-    days = days_of(context, places, request)
+    period = PeriodQuery(body.period, body.first, body.last)
+    own = query_location(context, body.location_id)
+    locations = [own] if body.location_mode == "single" else visible_locations(context)
+    days = days_of(context, locations, period)
     types: Collection[str] | None = None
     if isinstance(body, NarrowedQuery) and body.payment_types is not None:
         types = frozenset(body.payment_types)
@@ -54,16 +56,16 @@ def question(context: RequestContext, body: FiguresQuery) -> Question:
 
 
 def days_of(
-    context: RequestContext, places: Iterable[Place], asked: PeriodAsked
-) -> dict[Place, Days]:
+    context: RequestContext, locations: Iterable[QueryLocation], query: PeriodQuery
+) -> dict[QueryLocation, Days]:
     """Return the local days of each location. Raises a refusal."""
     try:
-        return {each: days_asked(asked, each.clock, context.now) for each in places}
+        return {each: period_days(query, each.clock, context.now) for each in locations}
     except PeriodError as error:
         raise invalid_field(error.field, str(error)) from None
 
 
-def place(context: RequestContext, location_id: str) -> Place:
+def query_location(context: RequestContext, location_id: str) -> QueryLocation:
     """Return a location of the caller's organization. Raises a refusal."""
     row = context.session.scalars(
         select(Location).where(
@@ -76,10 +78,10 @@ def place(context: RequestContext, location_id: str) -> Place:
     context.visit(context.caller.organization_id, location_id, "location")
     if row is None:
         raise not_found("location")
-    return _place(row)
+    return _query_location(row)
 
 
-def visible_places(context: RequestContext) -> list[Place]:
+def visible_locations(context: RequestContext) -> list[QueryLocation]:
     """Return every location that the caller may see, by id."""
     query = (
         select(Location)
@@ -91,8 +93,8 @@ def visible_places(context: RequestContext) -> list[Place]:
     )
     if context.caller.locations:
         query = query.where(Location.id.in_(context.caller.locations))
-    return [_place(row) for row in context.session.scalars(query)]
+    return [_query_location(row) for row in context.session.scalars(query)]
 
 
-def _place(row: Location) -> Place:
-    return Place(row.position, row.id, row.currency, clock_of(row.zone))
+def _query_location(row: Location) -> QueryLocation:
+    return QueryLocation(row.position, row.id, row.currency, clock_of(row.zone))

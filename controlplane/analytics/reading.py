@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, ColumnElement, Select, cast, func, select
 from sqlalchemy.orm import Session
 
 from controlplane.figures.buckets import DayRow, HourRow
-from controlplane.figures.financial import MethodKey, Movements, Place
+from controlplane.figures.financial import MethodKey, Movements, QueryLocation
 from controlplane.figures.items import Article
 from controlplane.figures.sums import DaySums, HourSums, ItemSums, UnitSums, plus
 from controlplane.figures.windows import Days
@@ -40,11 +40,13 @@ class Stretch:
         return Stretch(self.days.previous, self.locations)
 
 
-def stretches(days: Mapping[Place, Days]) -> list[Stretch]:
-    results: defaultdict[Days, list[int]] = defaultdict(list)
-    for place, request in days.items():
-        results[request].append(place.position)
-    return [Stretch(request, tuple(locations)) for request, locations in results.items()]
+def stretches(days: Mapping[QueryLocation, Days]) -> list[Stretch]:
+    locations_by_days: defaultdict[Days, list[int]] = defaultdict(list)
+    for location, local_days in days.items():
+        locations_by_days[local_days].append(location.position)
+    return [
+        Stretch(local_days, tuple(locations)) for local_days, locations in locations_by_days.items()
+    ]
 
 
 class Reader:
@@ -55,28 +57,28 @@ class Reader:
         self._organization_id = organization_id
         self._types = types
 
-    def ledger(self, asked: Iterable[Stretch]) -> dict[tuple[int, str], Movements]:
-        matches: defaultdict[tuple[int, str], Movements] = defaultdict(Movements)
+    def ledger(self, stretches: Iterable[Stretch]) -> dict[tuple[int, str], Movements]:
+        ledger: defaultdict[tuple[int, str], Movements] = defaultdict(Movements)
         names = self._method_names()
-        for stretch in asked:
+        for stretch in stretches:
             key: tuple[str, ...] = ("location", "currency", "payment_type", "payment_method")
             for location, currency, kind, method, *sums in self._sum(
                 rollup_tables.DayRollup, key, stretch
             ):
-                movements = matches[location, currency].by_method
+                movements = ledger[location, currency].by_method
                 name = MethodKey(kind, names.get(method))
                 movements[name] = plus(movements.get(name, DaySums()), DaySums(*sums))
             key = ("location", "currency", "unit")
             for location, currency, unit, *sold in self._sum(
                 rollup_tables.UnitRollup, key, stretch
             ):
-                matches[location, currency].units[unit] = UnitSums(*sold)
-        return dict(matches)
+                ledger[location, currency].units[unit] = UnitSums(*sold)
+        return dict(ledger)
 
-    def hours(self, asked: Iterable[Stretch]) -> Iterator[HourRow]:
+    def hours(self, stretches: Iterable[Stretch]) -> Iterator[HourRow]:
         """Yield the hours with movements, of all types of payment, by location and hour."""
         hours = rollup_tables.HourRollup.__table__.c
-        for stretch in asked:
+        for stretch in stretches:
             first, last = stretch.days.hours
             query = (
                 select(*hours)
@@ -85,46 +87,48 @@ class Reader:
             )
             yield from self._rows(query)
 
-    def trading(self, asked: Iterable[Stretch]) -> list[DayRow]:
+    def trading(self, stretches: Iterable[Stretch]) -> list[DayRow]:
         """Return the days of all locations together, in order."""
-        result: defaultdict[tuple[int, str], HourSums] = defaultdict(HourSums)
-        for stretch in asked:
+        by_day: defaultdict[tuple[int, str], HourSums] = defaultdict(HourSums)
+        for stretch in stretches:
             for day, currency, *sums in self._sum(
                 rollup_tables.DayRollup, ("day", "currency"), stretch, TRADED
             ):
                 part = HourSums(**dict(zip(TRADED, sums, strict=True)))
-                result[day, currency] = plus(result[day, currency], part)
-        return [(*key, *sums) for key, sums in sorted(result.items())]
+                by_day[day, currency] = plus(by_day[day, currency], part)
+        return [(*key, *sums) for key, sums in sorted(by_day.items())]
 
-    def items(self, asked: Iterable[Stretch]) -> dict[str, dict[int, ItemSums]]:
+    def items(self, stretches: Iterable[Stretch]) -> dict[str, dict[int, ItemSums]]:
         """Return the sums of each snapshot, by currency."""
-        match: defaultdict[str, dict[int, ItemSums]] = defaultdict(dict)
-        for stretch in asked:
+        by_currency: defaultdict[str, dict[int, ItemSums]] = defaultdict(dict)
+        for stretch in stretches:
             for rollup, days in self._pieces(stretch.days):
                 some = Stretch(days, stretch.locations)
                 key = ("currency", "snapshot")
                 for currency, snapshot, *sums in self._sum(rollup, key, some):
-                    known = match[currency].get(snapshot, ItemSums())
-                    match[currency][snapshot] = plus(known, ItemSums(*sums))
-        return dict(match)
+                    known = by_currency[currency].get(snapshot, ItemSums())
+                    by_currency[currency][snapshot] = plus(known, ItemSums(*sums))
+        return dict(by_currency)
 
     def days(
-        self, asked: Iterable[Stretch], columns: Sequence[str]
+        self, stretches: Iterable[Stretch], columns: Sequence[str]
     ) -> Iterator[SumsByColumns[DaySums]]:
         """Yield sums by currency and these columns of the rollup of days."""
-        return self._sums_by(rollup_tables.DayRollup, DaySums, asked, columns)
+        return self._sums_by(rollup_tables.DayRollup, DaySums, stretches, columns)
 
     def item_days(
-        self, asked: Iterable[Stretch], columns: Sequence[str]
+        self, stretches: Iterable[Stretch], columns: Sequence[str]
     ) -> Iterator[SumsByColumns[ItemSums]]:
         """Yield sums by currency, snapshot and these columns of the rollup of articles."""
-        return self._sums_by(rollup_tables.ItemDayRollup, ItemSums, asked, ("snapshot", *columns))
+        return self._sums_by(
+            rollup_tables.ItemDayRollup, ItemSums, stretches, ("snapshot", *columns)
+        )
 
     def _sums_by(
-        self, rollup: Any, of: type[Part], asked: Iterable[Stretch], columns: Sequence[str]
+        self, rollup: Any, of: type[Part], stretches: Iterable[Stretch], columns: Sequence[str]
     ) -> Iterator[SumsByColumns[Part]]:
         key = ("currency", *columns)
-        for stretch in asked:
+        for stretch in stretches:
             for currency, *row in self._sum(rollup, key, stretch):
                 values = dict(zip(columns, row, strict=False))
                 yield currency, values, of(*row[len(columns) :])

@@ -9,7 +9,7 @@ from controlplane.operation.audit_entries import (
     COMMAND_LINE,
     Event,
     Subject,
-    grant_in_words,
+    describe_grant,
     key_subject,
     note,
 )
@@ -20,7 +20,7 @@ from controlplane.storage.tables import ApiKey
 def note_new_key(session: Session, key_id: UUID, now: datetime) -> None:
     session.flush()
     key = session.get_one(ApiKey, key_id)
-    event = Event("key.create", key_subject(key), grant_in_words(key))
+    event = Event("key.create", key_subject(key), describe_grant(key))
     note(session, COMMAND_LINE, event, organization_id=key.organization_id, now=now)
 
 

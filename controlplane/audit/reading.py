@@ -36,17 +36,17 @@ def entries(
 
 
 def _conditions(filters: AuditFilters) -> list[ColumnElement[bool]]:
-    results: list[ColumnElement[bool]] = []
+    conditions: list[ColumnElement[bool]] = []
     if filters.by:
         name = func.lower(AuditEntry.actor_name).contains(filters.by.lower(), autoescape=True)
-        results.append(or_(name, AuditEntry.credential_hint == filters.by.removeprefix("…")))
+        conditions.append(or_(name, AuditEntry.credential_hint == filters.by.removeprefix("…")))
     if filters.area:
-        results.append(AuditEntry.operation.startswith(f"{filters.area}.", autoescape=True))
+        conditions.append(AuditEntry.operation.startswith(f"{filters.area}.", autoescape=True))
     if filters.since is not None:
-        results.append(AuditEntry.at >= filters.since)
+        conditions.append(AuditEntry.at >= filters.since)
     if filters.before is not None:
-        results.append(AuditEntry.position < filters.before)
-    return results
+        conditions.append(AuditEntry.position < filters.before)
+    return conditions
 
 
 def _cut(query: Select[AuditEntry], limit: int | None) -> Select[AuditEntry]:

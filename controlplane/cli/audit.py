@@ -9,7 +9,7 @@ from agent.presentation.report_csv import csv_of
 from agent.wire.codec import to_plain
 from controlplane.audit.messages import AuditRecord
 from controlplane.audit.reading import AuditFilters, entries
-from controlplane.cli.arguments.database import AUDIT_SHOWN
+from controlplane.cli.arguments.database import AUDIT_LIMIT
 from controlplane.cli.chosen_database import in_database
 from controlplane.cli.screen.output import print_json, print_records, write_exactly
 from controlplane.operation.records import record_of
@@ -18,14 +18,14 @@ CSV_COLUMNS: Final = tuple(AuditRecord.__pydantic_fields__)
 
 
 def show(options: argparse.Namespace) -> int:
-    result = in_database(options, lambda session: _records(session, options))
+    entries = in_database(options, lambda session: _records(session, options))
     if options.json:
-        print_json(result)
+        print_json(entries)
     elif options.csv:
-        write_exactly(csv_of(CSV_COLUMNS, [tuple(to_plain(each).values()) for each in result]))
+        write_exactly(csv_of(CSV_COLUMNS, [tuple(to_plain(each).values()) for each in entries]))
     else:
         print_records(
-            result,
+            entries,
             {
                 "when (UTC)": lambda entry: f"{entry.at:%Y-%m-%d %H:%M:%S}",
                 "who": _actor,
@@ -41,7 +41,7 @@ def show(options: argparse.Namespace) -> int:
 def _records(session: Session, options: argparse.Namespace) -> list[AuditRecord]:
     since = None if options.since is None else options.since.first
     has_no_limit = options.json or options.csv or since is not None
-    limit = options.limit or (None if has_no_limit else AUDIT_SHOWN)
+    limit = options.limit or (None if has_no_limit else AUDIT_LIMIT)
     organization = None if options.of_nobody else options.organization
     wanted = AuditFilters(by=options.by, since=since)
     return [record_of(AuditRecord, row) for row in entries(session, organization, wanted, limit)]

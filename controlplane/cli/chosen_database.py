@@ -21,7 +21,7 @@ from controlplane.client.errors import ClosedError, CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.operation.audit_entries import COMMAND_LINE, Event, Operation, Subject, note
 from controlplane.service.account import as_the_service, uid_of_the_service
-from controlplane.service.places import OPTIONS
+from controlplane.service.paths import OPTIONS
 from controlplane.storage.database import (
     Database,
     DatabaseBusyError,
@@ -128,5 +128,5 @@ def _require_database(named: str | None) -> None:
 def _database_of_the_service() -> str | None:
     from controlplane.cli.main import build_parser
 
-    result = build_parser().parse_args(["serve", f"@{OPTIONS}"]).database
-    return None if result is None else str(result)
+    database = build_parser().parse_args(["serve", f"@{OPTIONS}"]).database
+    return None if database is None else str(database)

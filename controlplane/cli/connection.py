@@ -27,8 +27,8 @@ def client_of(
     options: argparse.Namespace, progress: Progress | None = None
 ) -> Iterator[OperationsClient]:
     """Open the client. Waits that the service asks for are shown."""
-    shown = progress or Progress()
-    patience = Patience(on_wait=shown.waits)
+    display = progress or Progress()
+    patience = Patience(on_wait=display.waits)
     with connect(options.base_url, options.api_key_file, os.environ, patience) as client:
         yield client
 
@@ -50,14 +50,14 @@ def device_of(client: OperationsClient, text: str) -> UUID:
 def device_named(text: str, devices: Sequence[Device]) -> Device:
     """Return the only device with this name or start of an id. Raises CommandError."""
     word = text.casefold()
-    results = {
+    matches = {
         device.instance_id: device
         for device in devices
         if device.legacy_install_id.casefold() == word
         or (word and str(device.instance_id).startswith(word))
     }
     hint = "`venue-control devices --search TEXT` searches names, locations and ids."
-    return only_match(text, results, "device", hint)
+    return only_match(text, matches, "device", hint)
 
 
 def report_of(client: OperationsClient, text: str) -> UUID:

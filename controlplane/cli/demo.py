@@ -115,8 +115,8 @@ def _show(report: ReportDetail) -> None:
             styled(finding.label, finding.severity), f": {finding.sentences[0]}"
         )
         _print_indented(sentence)
-    shown = min(FINDINGS_MAX, len(headline.findings))
-    if more := sum(each.count for each in headline.findings) - shown:
+    listed_count = min(FINDINGS_MAX, len(headline.findings))
+    if more := sum(each.count for each in headline.findings) - listed_count:
         _print_indented(words(f"and {more} more on its page", "dim"))
 
 

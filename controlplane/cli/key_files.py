@@ -47,10 +47,10 @@ def locations_in(path: str | None) -> list[str]:
     if len(text) > LOCATIONS_FILE_MAX:
         raise UsageError(f"{path} is larger than 4 MiB, the maximum for a list of locations")
     lines = (line.strip() for line in text.splitlines())
-    results = [line for line in lines if line and not line.startswith("#")]
-    if not results:
+    locations = [line for line in lines if line and not line.startswith("#")]
+    if not locations:
         raise UsageError(f"{path} has no location")
-    return results
+    return locations
 
 
 def plan(locations: Sequence[str], count: int, prefix: str) -> list[KeyFile]:
@@ -59,17 +59,17 @@ def plan(locations: Sequence[str], count: int, prefix: str) -> list[KeyFile]:
     Without locations, the keys are valid at all locations.
     ``loc-0001`` has ``loc-0001-01.key``; its name in the list of keys is the same without the end.
     """
-    places = list(dict.fromkeys(locations))
-    total = max(1, len(places)) * count
+    location_ids = list(dict.fromkeys(locations))
+    total = max(1, len(location_ids)) * count
     if total > KEYS_MAX:
         raise UsageError(f"{total} keys are more than the maximum of {KEYS_MAX}")
     digits = max(2, len(str(count)))
     files: list[KeyFile] = []
-    for place in places or [""]:
-        stem = _UNSAFE.sub("_", place).strip("._") or "key"
+    for location_id in location_ids or [""]:
+        stem = _UNSAFE.sub("_", location_id).strip("._") or "key"
         for number in range(1, count + 1):
-            name = " ".join(filter(None, (prefix, f"{place or 'key'}-{number:0{digits}}")))
-            key = key_store.new_key(name=name, locations=[place] if place else [])
+            name = " ".join(filter(None, (prefix, f"{location_id or 'key'}-{number:0{digits}}")))
+            key = key_store.new_key(name=name, locations=[location_id] if location_id else [])
             files.append(KeyFile(key, f"{stem}-{number:0{digits}}.key"))
     (most, times), *_ = Counter(each.file.casefold() for each in files).most_common(1)
     if times > 1:

@@ -35,8 +35,8 @@ def create(options: argparse.Namespace) -> int:
         raise UsageError("--count and --locations-file require --out, a directory for the keys")
     key = key_store.new_key(name=options.name, locations=locations)
     _add(options, [key])
-    places = ", ".join(options.location) or "all locations"
-    print_secret(key.secret, f"Access: {_grant_of(options)}, {places}. Save it: it is shown once.")
+    scope = ", ".join(options.location) or "all locations"
+    print_secret(key.secret, f"Access: {_grant_of(options)}, {scope}. Save it: it is shown once.")
     return 0
 
 
@@ -118,10 +118,10 @@ def key_named(
     Raises UsageError unless it is exactly one.
     """
     word = text.removeprefix("…")
-    results = [key for key in keys if word and str(key.id).startswith(word.casefold())]
-    results = results or [key for key in keys if word and word in (key.hint, key.name)]
+    matches = [key for key in keys if word and str(key.id).startswith(word.casefold())]
+    matches = matches or [key for key in keys if word and word in (key.hint, key.name)]
     hint = f"`venue-control {listed_by}` lists the keys."
-    return only_match(text, {key.id: key.id for key in results}, "key", hint, UsageError)
+    return only_match(text, {key.id: key.id for key in matches}, "key", hint, UsageError)
 
 
 def require_locations(ids: Sequence[str]) -> None:

@@ -76,7 +76,7 @@ def name(options: argparse.Namespace) -> int:
     return 0
 
 
-def quiet(options: argparse.Namespace) -> int:
+def set_maintenance(options: argparse.Namespace) -> int:
     device = None if options.device is None else _device_id(options.device)
     now = system_clock()
     if options.end:
@@ -124,8 +124,8 @@ def _add(
 ) -> Maintenance:
     at = (options.organization, options.id)
     zone = zones(session, {at}).get(at, "UTC")
-    since = now if options.since is None else _moment(options.since, zone)
-    window = Maintenance(device, since, _moment(options.until, zone))
+    since = now if options.since is None else _parse_time(options.since, zone)
+    window = Maintenance(device, since, _parse_time(options.until, zone))
     if window.until <= max(now, since):
         raise UsageError(f"--until {options.until} is in the past, or before --from")
     add_maintenance(session, at, window, options.reason)
@@ -134,7 +134,7 @@ def _add(
     return window
 
 
-def _moment(text: str, zone: str) -> datetime:
+def _parse_time(text: str, zone: str) -> datetime:
     """Read ISO 8601. Without an offset, it is in the location's time zone."""
     try:
         timestamp = datetime.fromisoformat(text)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from controlplane.client.errors import CommandError
 
-IDS_SHOWN = 5
+IDS_MAX = 5
 Record = TypeVar("Record")
 
 
@@ -21,6 +21,6 @@ def only_match(
     if not matches:
         raise error(f"no {noun} matches {text!r}", hint)
     if len(matches) > 1:
-        ids = ", ".join(map(str, list(matches)[:IDS_SHOWN]))
+        ids = ", ".join(map(str, list(matches)[:IDS_MAX]))
         raise error(f"{text!r} matches {len(matches)} {noun}s: {ids}", "Use more characters.")
     return next(iter(matches.values()))

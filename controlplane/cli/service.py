@@ -5,7 +5,7 @@ import sys
 
 from controlplane.cli.serve import settings_of
 from controlplane.client.errors import UsageError
-from controlplane.service.places import OPTIONS, RESOURCES, UNIT
+from controlplane.service.paths import OPTIONS, RESOURCES, UNIT
 from controlplane.service.program import command_line
 from controlplane.service.systemd import (
     ServiceState,

@@ -137,8 +137,8 @@ def _note(
 
 
 def _print_role(options: argparse.Namespace, locations: list[str]) -> None:
-    places = ", ".join(locations) or "all locations"
-    print(f"{_email(options)}: {options.role} of {options.organization}, {places}")
+    scope = ", ".join(locations) or "all locations"
+    print(f"{_email(options)}: {options.role} of {options.organization}, {scope}")
 
 
 def _email(options: argparse.Namespace) -> str:
@@ -166,10 +166,10 @@ def _user(session: Session, options: argparse.Namespace) -> User:
 
 
 def _member(session: Session, options: argparse.Namespace) -> Membership:
-    result = session.get(Membership, (_user(session, options).id, options.organization))
-    if result is None:
+    membership = session.get(Membership, (_user(session, options).id, options.organization))
+    if membership is None:
         raise CommandError(f"{options.email} is not a member of {options.organization}")
-    return result
+    return membership
 
 
 def _new_password(options: argparse.Namespace) -> str:

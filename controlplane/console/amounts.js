@@ -1,4 +1,4 @@
-// Amounts in words: money by its currency, shares, comparisons, the hours of a place.
+// Formats amounts: money by its currency, shares, comparisons, and the hours of a location.
 
 import { element, exact, plural } from "./elements.js";
 
@@ -10,7 +10,7 @@ function format(currency, options) {
   return formats.get(key);
 }
 
-// What is no code of a currency is shown with two digits, and as it stands.
+// An unknown currency code is shown unchanged, with two decimal digits.
 function made(currency, options) {
   try {
     const digits = new Intl.NumberFormat(undefined, { style: "currency", currency }).resolvedOptions().maximumFractionDigits;
@@ -26,7 +26,7 @@ export function money(cents, currency, options = {}) {
   return of.format(cents / 10 ** digits);
 }
 
-// For an axis, where there is little room.
+// A short form for the axes of charts.
 export const short = (cents, currency) => money(cents, currency, { notation: "compact", minimumFractionDigits: 0, maximumFractionDigits: 1 });
 
 export function currencyName(currency) {
@@ -40,7 +40,7 @@ export function currencyName(currency) {
 const share = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 export const percent = (value) => (value === null || value === undefined ? "–" : `${share.format(value)} %`);
 
-// An arrow and a percentage for who sees, words for who hears. Nothing where there is no before.
+// An arrow and a percentage, with words for screen readers. Null if there is no earlier value.
 export function change(now, before) {
   if (!before || now === null) return null;
   const by = ((now - before) / Math.abs(before)) * 100;
@@ -55,30 +55,30 @@ export function change(now, before) {
 export const hourText = (hour) => `${String(hour).padStart(2, "0")}:00`;
 export const hours = (hour) => `${hourText(hour)}–${hourText((hour + 1) % 24)}`;
 
-export function clock(zone, moment = new Date()) {
+export function clock(zone, timestamp = new Date()) {
   try {
-    return new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: zone }).format(moment);
+    return new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: zone }).format(timestamp);
   } catch {
-    return exact(moment);
+    return exact(timestamp);
   }
 }
 
 export const dateText = (date) =>
   new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(`${date}T00:00:00Z`));
 
-// What could not be known, in words. `money` is of the currency.
+// Sentences about what is not known. `of` formats an amount.
 export function notes(coverage, of) {
-  const found = [];
-  const say = (count, text) => { if (count) found.push(text); };
+  const sentences = [];
+  const add = (count, text) => { if (count) sentences.push(text); };
   const { saleUnknownTaxLineCount: lines, refundUnknownTaxCount: refunds } = coverage;
-  say(lines, `${plural(lines, "sold line")} ${lines === 1 ? "has" : "have"} no known tax.`);
-  say(refunds, `${plural(refunds, "refund")} ${refunds === 1 ? "has" : "have"} no known tax.`);
+  add(lines, `${plural(lines, "sold line")} ${lines === 1 ? "has" : "have"} no known tax.`);
+  add(refunds, `${plural(refunds, "refund")} ${refunds === 1 ? "has" : "have"} no known tax.`);
   const { missingSaleSnapshotCount: bare, unresolvedImportedOrderCount: open } = coverage;
-  say(bare, `${plural(bare, "sale")} (${of(coverage.missingSaleSnapshotCents)}) came without lines: counted, but without tax and articles.`);
-  say(open, `${plural(open, "imported order")} (${of(coverage.unresolvedImportedOrderCents)}) ${open === 1 ? "is" : "are"} not resolved and in no figure.`);
+  add(bare, `${plural(bare, "sale")} (${of(coverage.missingSaleSnapshotCents)}) came without lines: counted, but without tax and articles.`);
+  add(open, `${plural(open, "imported order")} (${of(coverage.unresolvedImportedOrderCents)}) ${open === 1 ? "is" : "are"} not resolved and in no figure.`);
   const { undatedRefundPaymentCount: undated, refundUnknownComponentsCount: blind } = coverage;
-  say(undated, `${plural(undated, "refund")} (${of(coverage.undatedRefundCents)}) ${undated === 1 ? "has" : "have"} no date and ${undated === 1 ? "is" : "are"} not taken off.`);
-  say(blind, `Of ${plural(blind, "refund")} only the amount is known: counted as goods.`);
-  if (!coverage.vatComplete) found.push("So VAT is not known.");
-  return found;
+  add(undated, `${plural(undated, "refund")} (${of(coverage.undatedRefundCents)}) ${undated === 1 ? "has" : "have"} no date and ${undated === 1 ? "is" : "are"} not taken off.`);
+  add(blind, `Of ${plural(blind, "refund")} only the amount is known: counted as goods.`);
+  if (!coverage.vatComplete) sentences.push("So VAT is not known.");
+  return sentences;
 }

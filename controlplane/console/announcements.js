@@ -1,4 +1,4 @@
-// Announces changes of requests and reports of the shown device to screen readers.
+// Announces changes of requests and reports of the displayed device to screen readers.
 
 const WORDS = {
   queued: "waits for the device", received: "was received by the device", running: "is running",

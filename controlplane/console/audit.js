@@ -66,14 +66,14 @@ function build(view, hooks) {
 const line = (each) => element("li", {},
   element("div", {},
     element("strong", {}, whoOf(each)), " ",
-    said(each), " ",
+    describe(each), " ",
     each.outcome === "refused" ? pill("bad", "refused") : null,
     each.detail ? element("p", { class: "detail" }, each.detail) : null),
   element("p", { class: "sub" }, element("time", { datetime: each.at }, exact(each.at)),
     element("span", { class: "by-what", title: each.credentialId },
       [credentialOf(each), each.address && `from ${each.address}`].filter(Boolean).join(" "))));
 
-function said({ operation, outcome, subjectKind, subjectId, subjectName }) {
+function describe({ operation, outcome, subjectKind, subjectId, subjectName }) {
   const words = (outcome === "refused" && TRIED[operation]) || WORDS[operation] || operation;
   if (NAMELESS.has(operation) && words !== TRIED["member.join"]) return words;
   const name = [subjectKind === "location" ? subjectId : "", subjectName].filter(Boolean).join(", ") || subjectId;
@@ -81,7 +81,7 @@ function said({ operation, outcome, subjectKind, subjectId, subjectName }) {
   return element("span", {}, `${words} `, element("a", { href: `#/device/${subjectId}` }, name));
 }
 
-const WHO = { command_line: "The command line", unknown: "Somebody", key: "A key", person: "Somebody" };
+const WHO = { command_line: "The command line", unknown: "Unknown user", key: "A key", user: "A user" };
 const whoOf = ({ actorKind, actorName }) => actorKind === "command_line" ? WHO[actorKind] : actorName || WHO[actorKind];
 
 const credentialOf = ({ credentialKind, credentialHint }) =>

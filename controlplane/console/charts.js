@@ -1,7 +1,7 @@
-// Plain SVG, drawn for the width it is shown at, so that letters have their size on every screen.
+// Draws charts as SVG at their displayed width, so that the font size is the same on every screen.
 
 const SVG = "http://www.w3.org/2000/svg";
-const LETTER = 7.4;  // more than a usual letter takes at 12 px
+const LETTER = 7.4;  // wider than an average letter at 12 px
 const LINE = 16;
 
 export function shape(name, attributes = {}, ...children) {
@@ -12,12 +12,12 @@ export function shape(name, attributes = {}, ...children) {
 }
 
 const round = (value) => Math.round(value * 10) / 10;
-const text = (x, y, said, anchor = "start", kind = "") =>
-  shape("text", { x: round(x), y: round(y), "text-anchor": anchor, ...(kind && { class: kind }) }, said);
-const wide = (said) => said.length * LETTER;
-const fitted = (said, room) => {
+const text = (x, y, content, anchor = "start", kind = "") =>
+  shape("text", { x: round(x), y: round(y), "text-anchor": anchor, ...(kind && { class: kind }) }, content);
+const wide = (content) => content.length * LETTER;
+const fitted = (content, room) => {
   const most = Math.max(3, Math.floor(room / LETTER));
-  return said.length <= most ? said : `${said.slice(0, most - 1).trimEnd()}…`;
+  return content.length <= most ? content : `${content.slice(0, most - 1).trimEnd()}…`;
 };
 
 function drawing(title, width, height, kind, ...parts) {
@@ -25,25 +25,25 @@ function drawing(title, width, height, kind, ...parts) {
     shape("title", {}, title), ...parts);
 }
 
-// Round numbers from below the least to above the greatest value.
+// Returns round numbers that enclose all values.
 export function ticks(least, most, count = 4) {
   const span = Math.max(1, most - least);
   const rough = span / count;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = Math.max(1, [1, 2, 2.5, 5, 10].find((each) => each * power >= rough) * power);
-  const found = [];
-  for (let at = Math.floor(least / step); found.length < 20; at += 1) {
-    found.push(at * step);
+  const values = [];
+  for (let at = Math.floor(least / step); values.length < 20; at += 1) {
+    values.push(at * step);
     if (at * step >= most) break;
   }
-  return found;
+  return values;
 }
 
-// A bar each row; `previous` is a line across it. `label` is shown where there is room for it.
+// A vertical bar for each row, with a line at `previous`. A `label` is omitted if it does not fit.
 export function bars({ title, width, rows, axis, height = 210 }) {
   const values = rows.flatMap(({ value, previous }) => [value, previous || 0]);
   const all = ticks(Math.min(0, ...values), Math.max(1, ...values));
-  // What was given back is little: below zero as much room as it needs.
+  // Negative values are small: the part below zero is only as high as needed.
   const least = Math.max(all[0], Math.min(0, ...values) * 1.15);
   const marks = all.filter((mark) => mark >= least);
   const names = marks.map(axis);
@@ -57,9 +57,9 @@ export function bars({ title, width, rows, axis, height = 210 }) {
     ...marks.flatMap((mark, index) => [
       shape("line", { class: mark === 0 ? "zero" : "grid", x1: left, x2: width, y1: round(y(mark)), y2: round(y(mark)) }),
       text(left - 6, y(mark) + 4, names[index], "end")]),
-    ...rows.map(({ label, value, previous, told }, index) => {
+    ...rows.map(({ label, value, previous, description }, index) => {
       const x = left + index * step + (step - bar) / 2;
-      const parts = [shape("title", {}, told),
+      const parts = [shape("title", {}, description),
         shape("rect", { class: "room", x: round(left + index * step), y: top, width: round(step), height: bottom - top })];
       if (value) parts.push(shape("rect", { class: "value", x: round(x), width: round(bar), y: round(Math.min(y(0), y(value))), height: round(Math.max(1, Math.abs(y(value) - y(0)))) }));
       if (previous) parts.push(shape("line", { class: "before-edge", x1: round(x - step * 0.12), x2: round(x + bar + step * 0.12), y1: round(y(previous)), y2: round(y(previous)) }),
@@ -69,34 +69,34 @@ export function bars({ title, width, rows, axis, height = 210 }) {
     }));
 }
 
-// A bar across for each row, under its name and what is said of it.
+// A horizontal bar for each row, under its name and caption.
 export function shares({ title, width, rows }) {
   const most = Math.max(1, ...rows.map(({ value }) => Math.abs(value)));
   const row = LINE + 22;
-  return drawing(title, width, rows.length * row, "shares", ...rows.flatMap(({ label, value, said }, index) => {
+  return drawing(title, width, rows.length * row, "shares", ...rows.flatMap(({ label, value, caption }, index) => {
     const y = index * row;
     return [
-      text(0, y + 12, fitted(label, width - wide(said) - 12), "start", "name"),
-      text(width, y + 12, said, "end"),
+      text(0, y + 12, fitted(label, width - wide(caption) - 12), "start", "name"),
+      text(width, y + 12, caption, "end"),
       shape("rect", { class: "room-full", x: 0, y: y + LINE + 2, width, height: 9, rx: 2 }),
       shape("rect", { class: value < 0 ? "value below" : "value", x: 0, y: y + LINE + 2, width: round(Math.max(1, (Math.abs(value) / most) * width)), height: 9, rx: 2 }),
     ];
   }));
 }
 
-// Rows of cells, the fuller the more; `levels` of them are told apart.
+// Rows of cells. A darker cell means more; there are `levels` shades.
 export function heat({ title, width, rows, columns, levels = 5 }) {
   const most = Math.max(1, ...rows.flatMap(({ cells }) => cells));
   const left = Math.ceil(Math.max(...rows.map(({ label }) => wide(label)))) + 14;
   const [across, tall] = [(width - left) / columns.length, 22];
   const every = [1, 2, 3, 4, 6].find((each) => each * across >= wide("00") + 8) || 12;
   return drawing(title, width, rows.length * tall + 20, "heat",
-    ...rows.flatMap(({ label, cells, told }, index) => [
+    ...rows.flatMap(({ label, cells, description }, index) => [
       text(left - 8, index * tall + 15, label, "end"),
-      ...cells.map((count, column) => shape("g", {}, shape("title", {}, told(column)),
+      ...cells.map((count, column) => shape("g", {}, shape("title", {}, description(column)),
         shape("rect", {
           class: `level-${count ? Math.max(1, Math.ceil((count / most) * levels)) : 0}`,
           x: round(left + column * across + 1), y: index * tall + 1, width: round(Math.max(1, across - 2)), height: tall - 2, rx: 2,
         })))]),
-    ...columns.flatMap((said, column) => column % every ? [] : [text(left + (column + 0.5) * across, rows.length * tall + 16, said, "middle")]));
+    ...columns.flatMap((heading, column) => column % every ? [] : [text(left + (column + 0.5) * across, rows.length * tall + 16, heading, "middle")]));
 }

@@ -13,21 +13,21 @@ const PAGES_MAX = 100;
 
 // Each page contains requests and reports, newest first. `pages` is how many pages to fetch.
 export async function fetchDevice(instanceId, pages) {
-  let found = null;
+  let merged = null;
   let cursor = null;
   for (let page = 0; page < Math.min(pages, PAGES_MAX); page += 1) {
     const reply = await callConsole("device", cursor ? { instanceId, cursor } : { instanceId });
-    if (found === null) found = reply;
+    if (merged === null) merged = reply;
     else {
-      found.detail.requests.push(...reply.detail.requests);
-      found.detail.reports.push(...reply.detail.reports);
-      found.lines.push(...reply.lines);
-      Object.assign(found.requesters, reply.requesters);
+      merged.detail.requests.push(...reply.detail.requests);
+      merged.detail.reports.push(...reply.detail.reports);
+      merged.lines.push(...reply.lines);
+      Object.assign(merged.requesters, reply.requesters);
     }
     cursor = reply.detail.nextCursor;
     if (!cursor) break;
   }
-  return { ...found, hasOlder: Boolean(cursor) };
+  return { ...merged, hasOlder: Boolean(cursor) };
 }
 
 export function showDevice(data, view, problem, actions) {

@@ -18,8 +18,8 @@ export const FILTERS = ["search", "state", "location", "platform", "version"];
 const selected = new Map();
 
 export async function fetchDevices(filters, pages) {
-  const [summary, ...found] = await Promise.all([callConsole("summary"), callConsole("overview", filters)]);
-  let [{ devices: rows, nextCursor, canWrite }] = found;
+  const [summary, ...replies] = await Promise.all([callConsole("summary"), callConsole("overview", filters)]);
+  let [{ devices: rows, nextCursor, canWrite }] = replies;
   for (let page = 1; page < Math.min(pages, PAGES_MAX) && nextCursor; page += 1) {
     const more = await callConsole("overview", { ...filters, cursor: nextCursor });
     rows = rows.concat(more.devices);
@@ -43,7 +43,7 @@ function showRows(data, actions) {
   const { rows, canWrite, hasMore, summary } = data;
   const total = summary.states.all;
   document.getElementById("count").textContent = Object.keys(data.filters).length
-    ? `${rows.length}${hasMore ? "+" : ""} found of ${plural(total, "device")}`
+    ? `${rows.length}${hasMore ? "+" : ""} of ${plural(total, "device")}`
     : plural(total, "device");
   replace(document.getElementById("device-rows"),
     rows.length ? table(rows, canWrite) : element("p", { class: "empty" }, emptyText(data)),
@@ -117,12 +117,12 @@ function chosen() {
 
 function options(select, name, { summary, filters }) {
   const counts = { location: summary.locations, platform: summary.platforms, version: summary.versions }[name];
-  const found = counts
+  const choices = counts
     ? [["", `All ${name}s`], ...counts.map(({ value, count }) => [value === null ? "-" : value, `${value ?? "unknown"} (${count.toLocaleString()})`])]
     : STATES.map(([value, text]) => [value, value ? `${text} (${summary.states[value].toLocaleString()})` : text]);
   const wanted = filters[name];
-  if (wanted && !found.some(([value]) => value === wanted)) found.push([wanted, wanted]);
-  replace(select, ...found.map(([value, text]) => element("option", { value }, text)));
+  if (wanted && !choices.some(([value]) => value === wanted)) choices.push([wanted, wanted]);
+  replace(select, ...choices.map(([value, text]) => element("option", { value }, text)));
 }
 
 function updateActions({ rows, canWrite }) {
@@ -166,7 +166,7 @@ function entry(row, canWrite) {
     element("td", { class: "when", "data-label": "reported" }, when(reportedAt(row))));
 }
 
-// The running request, else an open one, else the pending ones.
+// The running request, otherwise an open one, otherwise the pending ones.
 export function working(row) {
   const { requests } = row;
   const [request] = [...requests].sort((one, other) => Number(other.status === "running") - Number(one.status === "running"));

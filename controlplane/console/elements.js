@@ -1,4 +1,4 @@
-// Elements from values. Text is only ever text: nothing here parses markup.
+// Creates elements from values. Text is never parsed as markup.
 
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -11,7 +11,7 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-const TONES = {
+const SEVERITIES = {
   online: "good", offline: "bad", "never-seen": "bad", revoked: "muted",
   queued: "busy", received: "busy", running: "busy", working: "busy",
   completed: "good", partial: "warn", failed: "bad", expired: "muted",
@@ -21,12 +21,12 @@ const TONES = {
 const WORDS = { "never-seen": "never seen", good: "fine", warn: "warning", bad: "broken", muted: "no verdict" };
 
 export const pill = (word, text = WORDS[word] || word) =>
-  element("span", { class: `pill ${TONES[word] || ""}` }, text);
+  element("span", { class: `pill ${SEVERITIES[word] || ""}` }, text);
 export const dot = (word) =>
-  element("span", { class: `dot ${TONES[word] || "muted"}`, role: "img", "aria-label": WORDS[word] || word, title: WORDS[word] || word });
+  element("span", { class: `dot ${SEVERITIES[word] || "muted"}`, role: "img", "aria-label": WORDS[word] || word, title: WORDS[word] || word });
 
-export function ago(moment) {
-  const seconds = Math.max(0, Math.round((Date.now() - new Date(moment)) / 1000));
+export function ago(timestamp) {
+  const seconds = Math.max(0, Math.round((Date.now() - new Date(timestamp)) / 1000));
   if (seconds < 10) return "now";
   if (seconds < 60) return `${Math.floor(seconds / 10) * 10} s ago`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
@@ -34,12 +34,12 @@ export function ago(moment) {
   return `${Math.floor(seconds / 86400)} d ago`;
 }
 
-// In the viewer's zone, and marked with it.
-export const exact = (moment) =>
-  new Date(moment).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
+// In the time zone of the browser, with its name.
+export const exact = (timestamp) =>
+  new Date(timestamp).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
 
-export const when = (moment) =>
-  moment ? element("time", { datetime: moment, title: exact(moment) }, ago(moment)) : "–";
+export const when = (timestamp) =>
+  timestamp ? element("time", { datetime: timestamp, title: exact(timestamp) }, ago(timestamp)) : "–";
 
 export const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
@@ -50,7 +50,7 @@ export function lasted(from, to) {
 
 export const plural = (count, word) => `${count.toLocaleString()} ${word}${count === 1 ? "" : "s"}`;
 
-// Live refresh must not take the focus or the selection away: what looks the same stays.
+// Keeps equal elements, so that a refresh does not remove the focus or the selection.
 export function replace(parent, ...children) {
   const fresh = element("div", {}, ...children);
   if (parent.innerHTML === fresh.innerHTML) return;
@@ -59,10 +59,10 @@ export function replace(parent, ...children) {
   find()?.focus({ preventScroll: true });
 }
 
-// How to find what has the focus again: by its id, or as one of the links or boxes of one target.
+// Identifies the focused element: by its id, or by its position among the links or boxes of a target.
 function finder(parent, focused) {
   if (!focused || focused === parent || !parent.contains(focused)) return () => null;
-  // What is gone leaves the focus to the view, not to the top of the page.
+  // If the element no longer exists, the view gets the focus.
   if (focused.id) return () => document.getElementById(focused.id) || document.getElementById("view");
   const target = (each) => each.getAttribute("href") || each.getAttribute("value");
   const alike = () => [...parent.querySelectorAll(focused.localName)].filter((each) => target(each) === target(focused));

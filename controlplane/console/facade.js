@@ -37,12 +37,12 @@ export async function authenticate(operation, body = {}) {
   return (await post(`/api/auth/${operation}`, body)).json();
 }
 
-// The console's own calls, beside the facade.
+// Operations for this console only.
 export async function callConsole(name, body = {}) {
   return (await post(`/console/api/${name}`, body)).json();
 }
 
-// Yields [event, data] until the stream ends. `signal` ends it from here.
+// Yields [event, data] until the stream ends. `signal` aborts it.
 export async function* changes(body, signal) {
   const response = await post("/console/api/changes", body, signal);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -68,7 +68,7 @@ export async function reportPage(reportId) {
   return (await post("/console/report", { reportId })).text();
 }
 
-// As bytes: a text would lose the byte order mark that spreadsheets go by.
+// Returns bytes: text would lose the byte order mark that spreadsheets need.
 export async function reportTable(reportId, table) {
   return (await post("/console/report-table", { reportId, table })).blob();
 }

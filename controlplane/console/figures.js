@@ -1,4 +1,4 @@
-// The locations' figures: which there are, how today goes at each, and who may see the link here.
+// The figures of all locations: the list with today's sales, and whether the navigation shows it.
 
 import { callConsole, figures } from "./facade.js";
 import { change, clock, currencyName, money } from "./amounts.js";
@@ -7,10 +7,10 @@ import { isSignedIn } from "./signing_in.js";
 import { PERIODS, fetchVenue, showVenue } from "./venue.js";
 
 const RELOAD_MS = 45000;
-const SHOWN = 40;
+const PAGE_SIZE = 40;
 const AT_ONCE = 4;
-let link = null;  // whether who looks sees any location; null until it was asked
-let shown = SHOWN;
+let link = null;  // whether the caller can see a location; null if not known yet
+let limit = PAGE_SIZE;
 
 export const FIGURES = {
   figures: { load: fetchList, show: showList, title: () => "Figures", rows: () => null, reloadMs: RELOAD_MS, rests: true },
@@ -32,11 +32,11 @@ function plain(id) {
   }
 }
 
-// Shows the link where there is something behind it; null forgets what is known of who looked before.
+// Shows the navigation link if the caller can see a location; null resets it for another caller.
 export async function showLink(anchor) {
   if (!anchor) {
     link = null;
-    shown = SHOWN;
+    limit = PAGE_SIZE;
     document.getElementById("nav-figures").hidden = true;
     return;
   }
@@ -46,13 +46,13 @@ export async function showLink(anchor) {
     link = (await callConsole("venues")).venues.length > 0;
     anchor.hidden = !(link && isSignedIn());
   } catch {
-    link = null;  // with the next look
+    link = null;  // with the next poll
   }
 }
 
 async function fetchList() {
   const { venues, omittedCount } = await callConsole("venues");
-  const waiting = venues.slice(0, shown).map((venue) => ({ venue, pulse: null }));
+  const waiting = venues.slice(0, limit).map((venue) => ({ venue, pulse: null }));
   const rows = [...waiting];
   const worker = async () => {
     while (waiting.length) {
@@ -79,7 +79,7 @@ function showList({ rows, at, left, omittedCount }, view) {
 }
 
 function more() {
-  shown += SHOWN;
+  limit += PAGE_SIZE;
   dispatchEvent(new HashChangeEvent("hashchange", { oldURL: location.href, newURL: location.href }));
 }
 
@@ -94,7 +94,7 @@ function card({ venue, pulse }, at) {
       : element("p", { class: "empty" }, "No sales today or yesterday."));
 }
 
-// A currency of which there was nothing says nothing, beside others.
+// Omits a currency without movements if there are others.
 function taken(currencies) {
   const some = currencies.filter((each) => each.todayCents || each.yesterdayCents || !each.complete || !each.comparisonComplete);
   return some.length ? some : currencies.slice(0, 1);

@@ -5,7 +5,7 @@ import { dot, element, pill, replace, when, zone } from "./elements.js";
 import { nameOf, placeOf } from "./device_names.js";
 import { reportLines, working } from "./devices.js";
 
-const SHOWN = 12;
+const DEVICES_MAX = 12;
 const TILES = [
   ["offline", "Offline", "bad"], ["never-seen", "Never seen", "bad"], ["broken", "Broken", "bad"],
   ["warned", "Warnings", "warn"], ["working", "Working", "busy"], ["online", "Online", "good"],
@@ -13,7 +13,7 @@ const TILES = [
 ];
 
 export async function fetchHome() {
-  const [summary, list] = await Promise.all([callConsole("summary"), callConsole("overview", { size: SHOWN })]);
+  const [summary, list] = await Promise.all([callConsole("summary"), callConsole("overview", { size: DEVICES_MAX })]);
   return { summary, rows: list.devices };
 }
 
@@ -29,7 +29,7 @@ export function showHome({ summary, rows }, view) {
     element("div", { class: "columns" },
       element("section", {}, element("h2", {}, "Needs attention"),
         broken.length ? element("ul", { class: "cards" }, ...broken.map(card)) : element("p", { class: "empty" }, emptyText(summary)),
-        broken.length === SHOWN ? element("p", { class: "more" }, element("a", { href: "#/devices" }, "All devices")) : null),
+        broken.length === DEVICES_MAX ? element("p", { class: "more" }, element("a", { href: "#/devices" }, "All devices")) : null),
       element("div", {},
         element("section", {}, element("h2", {}, "Newest reports"),
           summary.reports.length ? element("ul", { class: "cards" }, ...summary.reports.map(report)) : element("p", { class: "empty" }, "No report yet.")),

@@ -1,7 +1,7 @@
 // Joining with an invitation link.
 
 import { authenticate, forgetKey } from "./facade.js";
-import { findPerson } from "./signing_in.js";
+import { fetchOwnProfile } from "./signing_in.js";
 
 const at = (id) => document.getElementById(id);
 let code = "";
@@ -30,7 +30,7 @@ export function prepareJoining(entered) {
       history.replaceState(null, "", "/#/");  // the link is used up
       forgetKey();
       await authenticate("sign-in/email", { email, password });
-      await findPerson();
+      await fetchOwnProfile();
     } catch (error) {
       at("sign-in-problem").textContent = error.message;
       return;

@@ -14,7 +14,7 @@ import { fetchHome, showHome } from "./home.js";
 import { codeOfInvitation, prepareJoining, showJoining } from "./joining.js";
 import { fetchReport, showReport } from "./report.js";
 import { partOf, routeOf } from "./routes.js";
-import { findPerson, isSignedIn, lost, prepareSignIn, showAccount, showSignIn } from "./signing_in.js";
+import { fetchOwnProfile, isSignedIn, lost, prepareSignIn, showAccount, showSignIn } from "./signing_in.js";
 import { cancelPending, createPending } from "./pending_requests.js";
 
 const RELOAD_MS = 60000;
@@ -304,7 +304,7 @@ async function start() {
   }
   try {
     if (codeOfInvitation()) return await invited(codeOfInvitation());
-    return hasKey() || await findPerson() ? refresh() : signedOut();
+    return hasKey() || await fetchOwnProfile() ? refresh() : signedOut();
   } catch (error) {
     return signedOut(error.message);
   }

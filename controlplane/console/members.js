@@ -3,7 +3,7 @@
 import { callConsole } from "./facade.js";
 import { element, exact, pill, replace, when } from "./elements.js";
 import { LOCATIONS_HINT, confirmed, describeLocations, openForm, parseLocations, showSecret } from "./forms.js";
-import { findPerson } from "./signing_in.js";
+import { fetchOwnProfile } from "./signing_in.js";
 
 const at = (id) => document.getElementById(id);
 const ROLES = [
@@ -53,7 +53,7 @@ const invited = (each, hooks) => element("li", {},
 
 const what = (role = "viewer", locations = []) => [
   { name: "role", label: "Role", options: ROLES, value: role },
-  { name: "places", label: "Locations", type: "lines", value: locations.join("\n"), hint: LOCATIONS_HINT },
+  { name: "locations", label: "Locations", type: "lines", value: locations.join("\n"), hint: LOCATIONS_HINT },
 ];
 
 function invite(hooks) {
@@ -61,8 +61,8 @@ function invite(hooks) {
     title: "Invite a member", action: "Create link",
     text: "You get a link to send to them. It can be used once, within 24 hours.",
     fields: [{ name: "email", label: "Their e-mail address", required: true, maxlength: 254, inputmode: "email", autocomplete: "off", autocapitalize: "none", spellcheck: "false" }, ...what()],
-  }, async ({ email, role, places }) => {
-    const made = await callConsole("members/invite", { email: email.trim(), role, locations: parseLocations(places) });
+  }, async ({ email, role, locations }) => {
+    const made = await callConsole("members/invite", { email: email.trim(), role, locations: parseLocations(locations) });
     hooks.refresh();
     return () => showSecret({
       title: `The link for ${made.invitation.email}`, value: `${location.origin}${made.path}`,
@@ -73,9 +73,9 @@ function invite(hooks) {
 
 function change(member, hooks) {
   openForm({ title: `Change ${member.name}`, action: "Change", text: "The change takes effect within seconds, also for their API keys.", fields: what(member.role, member.locations) },
-    async ({ role, places }) => {
-      await callConsole("members/change", { userId: member.userId, role, locations: parseLocations(places) });
-      if (member.isThis) await findPerson();
+    async ({ role, locations }) => {
+      await callConsole("members/change", { userId: member.userId, role, locations: parseLocations(locations) });
+      if (member.isThis) await fetchOwnProfile();
       hooks.refresh();
     }, hooks.left);
 }

@@ -3,7 +3,7 @@
 import { callConsole } from "./facade.js";
 import { element, pill, replace, when } from "./elements.js";
 import { LOCATIONS_HINT, confirmed, describeLocations, openForm, parseLocations, showSecret } from "./forms.js";
-import { knowPerson } from "./signing_in.js";
+import { setOwnProfile } from "./signing_in.js";
 
 const at = (id) => document.getElementById(id);
 const PASSWORD_MIN = 12;
@@ -12,7 +12,7 @@ const SYSTEMS = [["Android", "Android"], ["iPhone", "iPhone"], ["iPad", "iPad"],
 
 export async function fetchProfile() {
   const [profile, { grants }] = await Promise.all([callConsole("profile"), callConsole("profile/grants")]);
-  knowPerson(profile);
+  setOwnProfile(profile);
   return { ...profile, grants };
 }
 
@@ -103,10 +103,10 @@ function newKey(here, hooks) {
     fields: [
       { name: "name", label: "Name", required: true, maxlength: 128, autocomplete: "off", hint: "Shown in lists." },
       { name: "grant", label: "Permission", options: here.role === "viewer" ? grants.slice(0, 1) : grants },
-      { name: "places", label: "Locations", type: "lines", hint: LOCATIONS_HINT },
+      { name: "locations", label: "Locations", type: "lines", hint: LOCATIONS_HINT },
     ],
-  }, async ({ name, grant, places }) => {
-    const made = await callConsole("profile/create-key", { name: name.trim(), canWrite: grant === "write", locations: parseLocations(places) });
+  }, async ({ name, grant, locations }) => {
+    const made = await callConsole("profile/create-key", { name: name.trim(), canWrite: grant === "write", locations: parseLocations(locations) });
     hooks.refresh();
     return () => showSecret({ title: `The key ${made.key.name}`, text: "It is not stored and not shown again. Copy it now.", value: made.secret });
   }, hooks.left);

@@ -4,38 +4,38 @@ import { callConsole, authenticate, forgetKey, hasKey, keepKey } from "./facade.
 import { asMenu } from "./dialogs.js";
 
 const at = (id) => document.getElementById(id);
-let person = null;
+let ownProfile = null;
 
-export const isSignedIn = () => hasKey() || person !== null;
+export const isSignedIn = () => hasKey() || ownProfile !== null;
 
 // The membership in the session's organization; null for a key.
 export const membership = () =>
-  person && person.organizations.find((each) => each.id === person.organizationId) || null;
+  ownProfile && ownProfile.organizations.find((each) => each.id === ownProfile.organizationId) || null;
 
-export const organizationName = (id) => person?.organizations.find((each) => each.id === id)?.name || id;
+export const organizationName = (id) => ownProfile?.organizations.find((each) => each.id === id)?.name || id;
 
 // Owners of all locations see members and the audit log.
 export const owns = () => membership()?.role === "owner" && !membership().locations.length;
 
 // Returns whether the browser is signed in. Throws if that cannot be determined.
-export async function findPerson() {
+export async function fetchOwnProfile() {
   try {
-    knowPerson(await callConsole("profile"));
+    setOwnProfile(await callConsole("profile"));
   } catch (error) {
     if (error.status !== 401) throw error;
-    person = null;
+    ownProfile = null;
   }
-  return person !== null;
+  return ownProfile !== null;
 }
 
-export function knowPerson(profile) {
-  person = profile;
+export function setOwnProfile(profile) {
+  ownProfile = profile;
   at("account-name").textContent = profile.user.name;
 }
 
 // Shows the account menu.
 export function showAccount() {
-  at("account").hidden = hasKey() || !person;
+  at("account").hidden = hasKey() || !ownProfile;
   at("sign-out").hidden = !at("account").hidden;
   for (const id of ["nav-members", "nav-audit"]) at(id).hidden = !owns();
 }
@@ -46,7 +46,7 @@ export const lost = (ofKey) => hasKey() ? ofKey : "Your session has ended. Sign 
 export function showSignIn(problem) {
   const wasKey = hasKey();
   forgetKey();
-  person = null;
+  ownProfile = null;
   at("account").open = false;
   at("sign-in").hidden = false;
   if (wasKey || !at("join-form").hidden) choose(wasKey ? "key" : "person");
@@ -94,7 +94,7 @@ async function signIn(entered) {
   try {
     await authenticate("sign-in/email", { email: at("email").value.trim(), password: at("password").value });
     at("password").value = "";
-    await findPerson();
+    await fetchOwnProfile();
   } catch (error) {
     at("sign-in-problem").textContent = tried(error);
     at("password").select();
@@ -106,10 +106,10 @@ async function signIn(entered) {
 }
 
 const tried = (error) => error.status === 429 && error.waitSeconds
-  ? `Too many attempts. Try again in ${inWords(error.waitSeconds)}.`
+  ? `Too many attempts. Try again in ${formatDuration(error.waitSeconds)}.`
   : error.message;
 
-function inWords(seconds) {
+function formatDuration(seconds) {
   if (seconds < 90) return `${seconds} seconds`;
   return `${Math.ceil(seconds / 60)} minutes`;
 }

@@ -20,7 +20,7 @@ export function showSupport(data, view, hooks) {
   if (!at("support")) {
     view.replaceChildren(element("div", { class: "sheet", id: "support" },
       element("div", { class: "heading" }, element("h1", {}, "Support"),
-        element("button", { type: "button", class: "primary", id: "link", onclick: () => look(hooks) }, "Link with support")),
+        element("button", { type: "button", class: "primary", id: "link", onclick: () => inspectToken(hooks) }, "Link with support")),
       element("p", { class: "problem", role: "alert", id: "account-problem" }),
       element("div", { id: "channels" }),
       element("section", {}, element("div", { class: "heading" }, element("h2", {}, "Links"),
@@ -46,21 +46,21 @@ function links(rows) {
 }
 
 // Shows what the token links before linking it.
-function look(hooks) {
+function inspectToken(hooks) {
   openForm({ title: "Link with support", action: "Continue", text: "You see what the token links before you confirm.", fields: [TOKEN] },
     async ({ token }) => {
-      const found = await support("inspect", { token });
-      if (found.state !== "waiting") throw new Error(OVER[found.state]);
-      if (!found.organizations.length) throw new Error("Only an owner or manager of every location can link an organization.");
-      return () => confirm(token, found, hooks);
+      const link = await support("inspect", { token });
+      if (link.state !== "waiting") throw new Error(OVER[link.state]);
+      if (!link.organizations.length) throw new Error("Only an owner or manager of every location can link an organization.");
+      return () => confirm(token, link, hooks);
     }, hooks.left);
 }
 
-function confirm(token, found, hooks) {
+function confirm(token, link, hooks) {
   openForm({
-    title: `Link ${found.channel}?`, action: "Link",
-    text: `Requested by ${found.requestedBy}. The token is valid until ${exact(found.expiresAt)}.`,
-    fields: [{ name: "organization", label: "Organization", options: found.organizations.map((each) => [each.id, each.name || each.id]) }],
+    title: `Link ${link.channel}?`, action: "Link",
+    text: `Requested by ${link.requestedBy}. The token is valid until ${exact(link.expiresAt)}.`,
+    fields: [{ name: "organization", label: "Organization", options: link.organizations.map((each) => [each.id, each.name || each.id]) }],
   }, async ({ organization }) => {
     await support("confirm", { token, organizationId: organization });
     hooks.refresh();

@@ -1,4 +1,4 @@
-// One location's figures: a period, what it came to, when, how it was paid, and what sold best.
+// The figures of one location: totals of a period, by hour, by method of payment and by item.
 
 import { callConsole, figures } from "./facade.js";
 import { clock, currencyName, dateText, money, notes } from "./amounts.js";
@@ -65,7 +65,7 @@ function draw(data, sheet) {
     activity(data.pulse, venue, { open, room }));
 }
 
-// As many as are compared with, right before.
+// The number of days; the previous period has the same number.
 const daysOf = ({ windows: [{ fromDate, toDate }] }) => Math.round((new Date(toDate) - new Date(fromDate)) / DAY_MS) + 1;
 
 const chooser = ({ locationId }, chosen) => element("nav", { class: "periods", "aria-label": "Period" },
@@ -78,16 +78,16 @@ function currencyPart(current, data) {
   const previous = data.summary.previous.currencies.find((each) => each.currency === currency);
   const pulse = data.pulse.currencies.find((each) => each.currency === currency);
   const of = (cents) => money(cents, currency);
-  const said = notes(current.figures.coverage, of);
+  const warnings = notes(current.figures.coverage, of);
   const { saleCount, refundCount } = current.figures;
   const isEmpty = !saleCount && !refundCount;
-  const told = { ...data, currency, current, previous, now: pulse, of, days: daysOf(data.summary.current) };
+  const part = { ...data, currency, current, previous, now: pulse, of, days: daysOf(data.summary.current) };
   return element("section", { class: "currency" },
     data.isOnly ? null : element("h2", {}, currencyName(currency)),
-    isEmpty ? element("p", { class: "empty" }, EMPTY[data.period]) : totals(told),
-    said.length ? element("ul", { class: "coverage" }, ...said.map((each) => element("li", {}, each))) : null,
+    isEmpty ? element("p", { class: "empty" }, EMPTY[data.period]) : totals(part),
+    warnings.length ? element("ul", { class: "coverage" }, ...warnings.map((each) => element("li", {}, each))) : null,
     ...(isEmpty ? [] : [
-      hoursChart(told),
-      element("div", { class: "pair" }, methods(told), items(told)),
+      hoursChart(part),
+      element("div", { class: "pair" }, methods(part), items(part)),
     ]));
 }

@@ -1,4 +1,4 @@
-// The parts of a location's page, each with the same numbers as a table.
+// The sections of a location's page. Each chart also has a table with its numbers.
 
 import { change, clock, hourText, hours, percent, short } from "./amounts.js";
 import { bars, heat, shares } from "./charts.js";
@@ -10,9 +10,9 @@ const TYPES = { cash: "Cash", card: "Card", wallet: "Wallet", mixed: "Several wa
 const BARS_MAX = 8;
 const ROWS_MAX = 20;
 const before = ({ period, days }) => (period === "today" ? "yesterday" : days === 1 ? "the day before" : `${days} days before`);
-// Below the name of a currency, where there are several.
-const title = ({ isOnly }, said) => element(isOnly ? "h2" : "h3", {}, said);
-const head = (said) => element("th", { scope: "col" }, said);
+// One level lower if the page has a heading for each currency.
+const title = ({ isOnly }, text) => element(isOnly ? "h2" : "h3", {}, text);
+const head = (text) => element("th", { scope: "col" }, text);
 
 function table(id, heads, rows, open) {
   return element("details", { id, class: "numbers", open: open.has(id) },
@@ -25,20 +25,20 @@ function table(id, heads, rows, open) {
 
 // ---------------------------------------------------------------------------- totals
 
-// Where both have no room in one line, the words go to the next together.
+// If both do not fit into one line, the words wrap together.
 const beside = (amount, words) => [`${amount} `, element("span", { class: "whole" }, words)];
 
-export function totals(told) {
-  const { current, previous, currency, now, period, days, of, at, venue } = told;
+export function totals(part) {
+  const { current, previous, currency, now, period, days, of, at, venue } = part;
   const [these, those] = [current.figures, previous?.figures];
   const isToday = period === "today";
-  const then = isToday ? "yesterday, all day" : `${days === 1 ? "" : "in the "}${before(told)}`;
+  const then = isToday ? "yesterday, all day" : `${days === 1 ? "" : "in the "}${before(part)}`;
   const vat = these.vatCents === null ? "not known" : of(these.vatCents);
-  // Today is not over: beside a whole day an arrow would say nothing. The net until now is compared.
-  const tile = (id, name, value, one, other, said, isRate = false) => element("li", { id: `${id}-${currency}` },
+  // Today has not ended, so it is compared with yesterday until the same time, and only by net.
+  const tile = (id, name, value, one, other, format, isRate = false) => element("li", { id: `${id}-${currency}` },
     element("span", { class: "what" }, name), element("strong", {}, value),
     isToday && !isRate ? null : change(one, other),
-    element("span", { class: "sub" }, ...(other === null || other === undefined ? ["before: not known"] : beside(said(other), then))));
+    element("span", { class: "sub" }, ...(other === null || other === undefined ? ["before: not known"] : beside(format(other), then))));
   const count = (value) => value.toLocaleString();
   const amount = (id, name, key) => tile(id, name, of(these[key]), these[key], those?.[key] ?? 0, of);
   return element("ul", { class: "totals" },
@@ -59,38 +59,38 @@ export function totals(told) {
 // ---------------------------------------------------------------------------- hours
 
 function byHour(buckets = []) {
-  const found = Array.from({ length: HOURS }, (_, hour) => ({ hour, net: 0, sales: 0, moved: false }));
+  const totalsByHour = Array.from({ length: HOURS }, (_, hour) => ({ hour, net: 0, sales: 0, moved: false }));
   for (const { localHour, netCents, saleCount } of buckets) {
-    found[localHour].net += netCents;
-    found[localHour].sales += saleCount;
-    found[localHour].moved = true;
+    totalsByHour[localHour].net += netCents;
+    totalsByHour[localHour].sales += saleCount;
+    totalsByHour[localHour].moved = true;
   }
-  return found;
+  return totalsByHour;
 }
 
-export function hoursChart(told) {
-  const { current, previous, currency, days, of, rooms, open, venue } = told;
-  const then = before(told);
+export function hoursChart(part) {
+  const { current, previous, currency, days, of, rooms, open, venue } = part;
+  const then = before(part);
   const [these, those] = [byHour(current.buckets), byHour(previous?.buckets)];
   const moved = these.map(({ hour, moved: is }) => is || those[hour].moved);
   const [first, last] = [moved.indexOf(true), moved.lastIndexOf(true)];
   if (first < 0) return null;
-  const shown = these.slice(first, last + 1);
-  const rows = shown.map(({ hour, net, sales }) => ({
+  const visible = these.slice(first, last + 1);
+  const rows = visible.map(({ hour, net, sales }) => ({
     label: String(hour).padStart(2, "0"), value: net, previous: those[hour].net,
-    told: `${hours(hour)}: ${of(net)} of ${plural(sales, "sale")}, ${then} ${of(those[hour].net)}`,
+    description: `${hours(hour)}: ${of(net)} of ${plural(sales, "sale")}, ${then} ${of(those[hour].net)}`,
   }));
-  const best = [...shown].sort((one, other) => other.net - one.net)[0];
-  const said = `Net by hour: most between ${hours(best.hour)}, ${of(best.net)}`;
+  const best = [...visible].sort((one, other) => other.net - one.net)[0];
+  const summary = `Net by hour: most between ${hours(best.hour)}, ${of(best.net)}`;
   return element("section", {},
-    title(told, "Hours"),
+    title(part, "Hours"),
     element("p", { class: "sub chart-key" },
       element("span", {}, element("i", { class: "value" }), days === 1 ? "net of each hour" : "net of each hour, all days"),
       element("span", {}, element("i", { class: "before" }), then),
       element("span", {}, `hours of ${venue.timeZone}`)),
-    bars({ title: said, width: rooms.whole, rows, axis: (value) => short(value, currency) }),
+    bars({ title: summary, width: rooms.whole, rows, axis: (value) => short(value, currency) }),
     table(`hours-${currency}`, ["Hour", "Net", `Net ${then}`, "Sales"],
-      shown.map(({ hour, net, sales }) => [hours(hour), of(net), of(those[hour].net), sales.toLocaleString()]), open));
+      visible.map(({ hour, net, sales }) => [hours(hour), of(net), of(those[hour].net), sales.toLocaleString()]), open));
 }
 
 // ---------------------------------------------------------------------------- methods, items
@@ -99,13 +99,13 @@ const typeName = (type) => TYPES[type] || type.replaceAll(/[-_]/g, " ").replace(
 const methodName = ({ paymentType, paymentMethodName }) =>
   paymentMethodName && paymentMethodName !== typeName(paymentType) ? `${paymentMethodName} (${typeName(paymentType).toLowerCase()})` : typeName(paymentType);
 
-export function methods(told) {
-  const { current, currency, of, rooms, open } = told;
-  const rows = current.methods.map((each) => ({ label: methodName(each), value: each.netCents, said: `${of(each.netCents)} · ${percent(each.sharePercent)}` }));
+export function methods(part) {
+  const { current, currency, of, rooms, open } = part;
+  const rows = current.methods.map((each) => ({ label: methodName(each), value: each.netCents, caption: `${of(each.netCents)} · ${percent(each.sharePercent)}` }));
   if (!rows.length) return null;
   return element("section", {},
-    title(told, "Methods of payment"),
-    shares({ title: `Net by method of payment: ${rows[0].label} leads with ${rows[0].said}`, width: rooms.half, rows: rows.slice(0, BARS_MAX) }),
+    title(part, "Methods of payment"),
+    shares({ title: `Net by method of payment: ${rows[0].label} leads with ${rows[0].caption}`, width: rooms.half, rows: rows.slice(0, BARS_MAX) }),
     table(`methods-${currency}`, ["Method", "Net", "Share", "Sold", "Given back"],
       current.methods.map((each) => [methodName(each), of(each.netCents), percent(each.sharePercent), of(each.saleCents), of(each.refundedCents)]), open));
 }
@@ -113,24 +113,24 @@ export function methods(told) {
 const itemName = ({ name }) => name || "Not known what was sold";
 const quantity = ({ quantityMilli, quantityUnit }) => `${(quantityMilli / 1000).toLocaleString()}${quantityUnit ? ` ${quantityUnit}` : ""}`;
 
-export function items(told) {
-  const { items: all, currency, of, rooms, open } = told;
-  const found = all.find((each) => each.currency === currency);
-  if (!found?.items.length) return null;
-  const more = found.items.length - ROWS_MAX + found.omittedCount;
-  const rows = found.items.slice(0, BARS_MAX).map((each) => ({ label: itemName(each), value: each.netCents, said: `${of(each.netCents)} · ${percent(each.sharePercent)}` }));
+export function items(part) {
+  const { items: all, currency, of, rooms, open } = part;
+  const group = all.find((each) => each.currency === currency);
+  if (!group?.items.length) return null;
+  const more = group.items.length - ROWS_MAX + group.omittedCount;
+  const rows = group.items.slice(0, BARS_MAX).map((each) => ({ label: itemName(each), value: each.netCents, caption: `${of(each.netCents)} · ${percent(each.sharePercent)}` }));
   const numbers = table(`items-${currency}`, ["Item", "Net", "Share", "Quantity"],
-    found.items.slice(0, ROWS_MAX).map((each) => [itemName(each), of(each.netCents), percent(each.sharePercent), quantity(each)]), open);
+    group.items.slice(0, ROWS_MAX).map((each) => [itemName(each), of(each.netCents), percent(each.sharePercent), quantity(each)]), open);
   if (more > 0) numbers.append(element("p", { class: "sub" }, `${plural(more, "item")} more`));
   return element("section", {},
-    title(told, "Best items"),
-    shares({ title: `Net by item: ${rows[0].label} leads with ${rows[0].said}`, width: rooms.half, rows }),
+    title(part, "Best items"),
+    shares({ title: `Net by item: ${rows[0].label} leads with ${rows[0].caption}`, width: rooms.half, rows }),
     numbers);
 }
 
 // ---------------------------------------------------------------------------- the week
 
-// Orders of the 28 days before today, whatever period is shown, and of all currencies.
+// Orders of the 28 days before today, in all currencies. Does not depend on the selected period.
 export function activity({ activity: counts, activityComplete }, venue, { open, room }) {
   if (!counts.length) return null;
   const of = (weekday, hour) => counts.find((each) => each.weekday === weekday && each.hour === hour)?.orderCount || 0;
@@ -145,7 +145,7 @@ export function activity({ activity: counts, activityComplete }, venue, { open, 
       title: `Orders by weekday and hour: most on ${best[0]}`, width: room, columns: columns.map((hour) => String(hour).padStart(2, "0")),
       rows: WEEKDAYS.map((name, index) => ({
         label: name.slice(0, 3), cells: columns.map((hour) => of(index + 1, hour)),
-        told: (column) => `${name} ${hours(columns[column])}: ${plural(of(index + 1, columns[column]), "order")}`,
+        description: (column) => `${name} ${hours(columns[column])}: ${plural(of(index + 1, columns[column]), "order")}`,
       })),
     }),
     element("p", { class: "sub chart-key" },

@@ -19,7 +19,7 @@ _CHILD: Final = (sys.executable, "-I", "-m", "controlplane.demo.child")
 """Isolated: the current directory and PYTHONPATH cannot change what is run."""
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 Process = subprocess.Popen[bytes]
 
 
@@ -86,7 +86,7 @@ class Processes:
         return wait_for(lambda: line.search(output.read_text()), process, failure)[1]
 
 
-def wait_for(poll: Callable[[], Found | None], process: Process, failure: str) -> Found:
+def wait_for(poll: Callable[[], Result | None], process: Process, failure: str) -> Result:
     """Poll until there is a result. Raises CommandError with ``failure`` if the process ends."""
     deadline = time.monotonic() + START_WITHIN_S
     while time.monotonic() < deadline and process.poll() is None:

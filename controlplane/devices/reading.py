@@ -20,7 +20,7 @@ from controlplane.devices.records import (
 )
 from controlplane.devices.requests import lifecycle
 from controlplane.operation.context import RequestContext
-from controlplane.operation.cursors import POSITION_MAX, Place
+from controlplane.operation.cursors import POSITION_MAX, SortKey
 from controlplane.operation.errors import not_found
 from controlplane.storage.tables import Device, Report, Request
 
@@ -44,7 +44,7 @@ def list_devices(context: RequestContext, body: ListDevicesRequest) -> ListDevic
     page = rows[:size]
     next_cursor = None
     if len(rows) > size:
-        next_cursor = context.cursors.write(listing, Place(0, page[-1].position))
+        next_cursor = context.cursors.write(listing, SortKey(0, page[-1].position))
     return ListDevicesReply(
         devices=device_records(context.session, page, context.now, context.settings),
         next_cursor=next_cursor,
@@ -64,7 +64,7 @@ def device_detail(context: RequestContext, body: DeviceDetailRequest) -> DeviceD
     requests, next_request = _page(context, Request, device, first_request)
     reports, next_report = _page(context, Report, device, first_report)
     _show_due_as_expired(context, requests)
-    following = Place(next_request, next_report)
+    following = SortKey(next_request, next_report)
     (record,) = device_records(context.session, (device,), context.now, context.settings)
     return DeviceDetailReply(
         device=record,

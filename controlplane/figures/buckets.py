@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from controlplane.figures.financial import Place
+from controlplane.figures.financial import QueryLocation
 from controlplane.figures.local_time import HOURS, date_of
 from controlplane.figures.records import Bucket, TradingDay
 from controlplane.figures.sums import HourSums
@@ -19,17 +19,17 @@ DayRow = Sequence[Any]
 """Local day, currency, and `HourSums` of its sales."""
 
 
-def buckets(places: Iterable[Place], rows: Iterable[HourRow]) -> dict[str, list[Bucket]]:
+def buckets(locations: Iterable[QueryLocation], rows: Iterable[HourRow]) -> dict[str, list[Bucket]]:
     """Return the buckets of each currency, in the order of ``rows``."""
-    ids = {place.position: place.location_id for place in places}
+    ids = {location.position: location.location_id for location in locations}
     dates: dict[int, str] = {}
-    results: defaultdict[str, list[Bucket]] = defaultdict(list)
+    by_currency: defaultdict[str, list[Bucket]] = defaultdict(list)
     for location, hour, currency, gross, discount, sales, refund, refunds, undone in rows:
         day = hour // HOURS
         if (local_date := dates.get(day)) is None:
             local_date = dates[day] = date_of(day).isoformat()
         sale = gross - discount
-        results[currency].append(
+        by_currency[currency].append(
             {
                 "locationId": ids[location],
                 "localDate": local_date,
@@ -43,20 +43,20 @@ def buckets(places: Iterable[Place], rows: Iterable[HourRow]) -> dict[str, list[
                 "refundCount": refunds,
             }
         )
-    return results
+    return by_currency
 
 
 def trading(rows: Iterable[DayRow]) -> dict[str, list[TradingDay]]:
     """Return the days with sales, by currency, in the order of ``rows``."""
-    matches: defaultdict[str, list[TradingDay]] = defaultdict(list)
+    days: defaultdict[str, list[TradingDay]] = defaultdict(list)
     for day, currency, *columns in rows:
         sums = HourSums(*columns)
         if sums.sale_count:
-            matches[currency].append(
+            days[currency].append(
                 TradingDay(
                     local_date=date_of(day).isoformat(),
                     trading_revenue_cents=sums.gross - sums.discount - sums.undone,
                     sale_count=sums.sale_count,
                 )
             )
-    return matches
+    return days

@@ -17,7 +17,7 @@ Units = Mapping[str, UnitSums]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueryLocation:
     """A location of a query. ``currency`` is the one that it usually takes."""
 
     position: int
@@ -49,33 +49,41 @@ Ledger = Mapping[tuple[int, str], Movements]
 """By the location's position and the currency."""
 
 
-def window(place: Place, days: Days) -> records.Window:
+def window(location: QueryLocation, days: Days) -> records.Window:
     return records.Window(
-        location_id=place.location_id,
+        location_id=location.location_id,
         from_date=date_of(days.first).isoformat(),
         to_date=date_of(days.last).isoformat(),
-        time_zone=place.clock.name,
-        fell_back_to_utc=place.clock.fell_back,
+        time_zone=location.clock.name,
+        fell_back_to_utc=location.clock.fell_back,
         intervals=tuple(
             records.Interval(start_utc=_text(start), end_utc=_text(end))
-            for start, end in intervals(place.clock.zone, days.first, days.last)
+            for start, end in intervals(location.clock.zone, days.first, days.last)
         ),
     )
 
 
-def by_currency(places: Sequence[Place], ledger: Ledger) -> list[records.CurrencyFigures]:
+def by_currency(
+    locations: Sequence[QueryLocation], ledger: Ledger
+) -> list[records.CurrencyFigures]:
     """Return the figures of each currency that has movements or that a location takes.
 
     A currency contains the locations that take it, and those with movements in it.
     """
     return [
-        _currency(currency, [place for place in places if _counts(place, currency, ledger)], ledger)
-        for currency in currencies(places, ledger)
+        _currency(
+            currency,
+            [location for location in locations if _counts(location, currency, ledger)],
+            ledger,
+        )
+        for currency in currencies(locations, ledger)
     ]
 
 
-def currencies(places: Iterable[Place], ledger: Ledger) -> list[str]:
-    return sorted({place.currency for place in places} | {currency for _, currency in ledger})
+def currencies(locations: Iterable[QueryLocation], ledger: Ledger) -> list[str]:
+    return sorted(
+        {location.currency for location in locations} | {currency for _, currency in ledger}
+    )
 
 
 def figures(sums: DaySums, units: Units, fallbacks: int) -> records.Figures:
@@ -133,21 +141,23 @@ def coverage(sums: DaySums, fallbacks: int) -> records.Coverage:
     )
 
 
-def _currency(currency: str, places: Sequence[Place], ledger: Ledger) -> records.CurrencyFigures:
+def _currency(
+    currency: str, locations: Sequence[QueryLocation], ledger: Ledger
+) -> records.CurrencyFigures:
     methods: defaultdict[MethodKey, DaySums] = defaultdict(DaySums)
     units: defaultdict[str, UnitSums] = defaultdict(UnitSums)
-    of_places: list[tuple[Place, DaySums, Units]] = []
-    for place in places:
-        movements = ledger.get((place.position, currency)) or Movements()
+    location_sums: list[tuple[QueryLocation, DaySums, Units]] = []
+    for location in locations:
+        movements = ledger.get((location.position, currency)) or Movements()
         for key, sums in movements.by_method.items():
             methods[key] = plus(methods[key], sums)
         for unit, sold in movements.units.items():
             units[unit] = plus(units[unit], sold)
-        of_places.append((place, movements.sums, movements.units))
+        location_sums.append((location, movements.sums, movements.units))
     whole = total(DaySums, methods.values())
     return records.CurrencyFigures(
         currency=currency,
-        figures=figures(whole, units, sum(place.clock.fell_back for place in places)),
+        figures=figures(whole, units, sum(location.clock.fell_back for location in locations)),
         methods=tuple(
             _method(key, sums, whole.net)
             for key, sums in sorted(methods.items(), key=_by_net)
@@ -155,11 +165,11 @@ def _currency(currency: str, places: Sequence[Place], ledger: Ledger) -> records
         ),
         locations=tuple(
             records.LocationFigures(
-                location_id=place.location_id,
-                figures=figures(sums, units, int(place.clock.fell_back)),
+                location_id=location.location_id,
+                figures=figures(sums, units, int(location.clock.fell_back)),
                 share_percent=percent(sums.net, whole.net),
             )
-            for place, sums, units in of_places
+            for location, sums, units in location_sums
         ),
     )
 
@@ -182,9 +192,9 @@ def _by_net(entry: tuple[MethodKey, DaySums]) -> tuple[int, str, str]:
     return -sums.net, key.payment_type, key.name or ""
 
 
-def _counts(place: Place, currency: str, ledger: Ledger) -> bool:
-    return place.currency == currency or (place.position, currency) in ledger
+def _counts(location: QueryLocation, currency: str, ledger: Ledger) -> bool:
+    return location.currency == currency or (location.position, currency) in ledger
 
 
-def _text(moment: datetime) -> str:
-    return moment.isoformat().replace("+00:00", "Z")
+def _text(timestamp: datetime) -> str:
+    return timestamp.isoformat().replace("+00:00", "Z")

@@ -70,8 +70,8 @@ def rank(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article]) 
         key = article.identity
         whole[key] = plus(whole[key], part)
         latest[key] = max(latest.get(key, (snapshot, article)), (snapshot, article))
-    results = {key: Ranked(latest[key][1], part) for key, part in whole.items()}
-    return [results[key] for key in sorted(results, key=lambda key: (-results[key].net, repr(key)))]
+    ranked = {key: Ranked(latest[key][1], part) for key, part in whole.items()}
+    return [ranked[key] for key in sorted(ranked, key=lambda key: (-ranked[key].net, repr(key)))]
 
 
 def item(ranked: Ranked, whole: int) -> Item:

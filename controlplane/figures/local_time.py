@@ -52,17 +52,19 @@ def date_of(day: int) -> date:
     return date.fromordinal(day + EPOCH_ORDINAL)
 
 
-def hour_of(moment: datetime, zone: tzinfo) -> int:
-    """Return the hour that clocks show at ``moment``: `HOURS` × day + 0 to 23."""
-    local = moment.astimezone(zone)
+def hour_of(timestamp: datetime, zone: tzinfo) -> int:
+    """Return the hour that clocks show at ``timestamp``: `HOURS` × day + 0 to 23."""
+    local = timestamp.astimezone(zone)
     return (local.toordinal() - EPOCH_ORDINAL) * HOURS + local.hour
 
 
 @lru_cache(maxsize=8192)
 def intervals(zone: tzinfo, from_day: int, to_day: int) -> tuple[Interval, ...]:
-    """Return the moments at which clocks show one of these days, in order; none for a day that
-    was left out."""
-    results: list[Interval] = []
+    """Return the intervals in which local clocks show one of these days, in order.
+
+    A day that a zone skipped has none.
+    """
+    open_intervals: list[Interval] = []
     began: datetime | None = None
     opens, ends = _turns(zone, from_day), _turns(zone, to_day + 1)
     is_open = is_over = False
@@ -72,9 +74,9 @@ def intervals(zone: tzinfo, from_day: int, to_day: int) -> tuple[Interval, ...]:
         if is_open and not is_over:
             began = began or timestamp
         elif began is not None:
-            results.append((began, timestamp))
+            open_intervals.append((began, timestamp))
             began = None
-    return tuple(results)
+    return tuple(open_intervals)
 
 
 def offsets(
@@ -87,7 +89,7 @@ def offsets(
 
 @lru_cache(maxsize=8192)
 def _turns(zone: tzinfo, day: int) -> frozenset[datetime]:
-    """Return the moments at which "the clocks show this day or later" begins or ceases to hold."""
+    """Return the times at which "the clocks show this day or later" begins or ceases to hold."""
     middle = datetime.combine(date_of(day), datetime.min.time(), UTC)
     turns: set[datetime] = set()
     start = middle - AROUND
@@ -108,13 +110,13 @@ def _turns(zone: tzinfo, day: int) -> frozenset[datetime]:
 
 def _changes(zone: tzinfo, start: datetime, end: datetime) -> list[datetime]:
     """Return the timestamps in between at which the offset changes."""
-    matches = []
+    changes = []
     while start < end:
         step = min(start + STEP, end)
         if _offset(zone, start) != _offset(zone, step):
-            matches.append(_first_with(zone, start, step))
+            changes.append(_first_with(zone, start, step))
         start = step
-    return [change for change in matches if change < end]
+    return [change for change in changes if change < end]
 
 
 def _first_with(zone: tzinfo, before: datetime, after: datetime) -> datetime:
@@ -126,5 +128,5 @@ def _first_with(zone: tzinfo, before: datetime, after: datetime) -> datetime:
     return after
 
 
-def _offset(zone: tzinfo, moment: datetime) -> timedelta:
-    return moment.astimezone(zone).utcoffset() or timedelta()
+def _offset(zone: tzinfo, timestamp: datetime) -> timedelta:
+    return timestamp.astimezone(zone).utcoffset() or timedelta()

@@ -14,12 +14,12 @@ from controlplane.figures.records import Activity, Point, PulseCurrency, VenuePu
 
 WEEK: Final = 7
 ACTIVITY_DAYS: Final = 28
-"""Before today, so that each weekday counts four times; and as many weeks have a best day."""
+"""Ends before today, so that each weekday counts four times."""
 
 
 @dataclass(frozen=True, slots=True)
 class PulseFacts:
-    """``nets`` and ``orders`` are by currency and local hour, from the first day that is looked at
+    """``nets`` and ``orders`` are by currency and local hour, from the first day that is read
     to the hour before this one; ``this_hour`` and ``that_hour`` are the nets of today's hour until
     now and of yesterday's until the same time. ``incomplete`` are the currencies and days of which
     not everything is known; ``began`` is the day of the first movement ever."""

@@ -66,7 +66,7 @@ class Interval(Tolerant):
 
 
 class Window(Tolerant):
-    """``intervals``: the moments of these local days; none where clocks left the day out."""
+    """``intervals``: the times of these local days; none where clocks left the day out."""
 
     location_id: str
     from_date: str

@@ -61,8 +61,8 @@ def check(question: Question) -> None:
         raise PeriodError("to", f"must be less than {DAYS_MAX} days after from")
 
 
-def days_asked(question: Question, clock: Clock, now: datetime) -> Days:
-    """Return the local days that ``question`` means where ``clock`` hangs. Raises PeriodError."""
+def period_days(question: Question, clock: Clock, now: datetime) -> Days:
+    """Return the local days of a period in the time zone of ``clock``. Raises PeriodError."""
     check(question)
     if question.first is not None and question.last is not None:
         return Days(day_of(question.first), day_of(question.last))

@@ -30,7 +30,7 @@ Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RollupKey:
     """Location, local hour, currency and payment of a sale or refund."""
 
     location: int
@@ -45,10 +45,10 @@ class Place:
 
     @property
     def day_key(self) -> Key:
-        return (*self.place_of_day, self.payment_type, self.payment_method or NO_METHOD)
+        return (*self.location_day, self.payment_type, self.payment_method or NO_METHOD)
 
     @property
-    def place_of_day(self) -> Key:
+    def location_day(self) -> Key:
         return (self.location, self.hour // HOURS, self.currency)
 
 
@@ -62,9 +62,9 @@ class Contributions:
         known = self._sums[rollup].get(key)
         self._sums[rollup][key] = sums if known is None else plus(known, sums)
 
-    def add_item(self, place: Place, snapshot: int, sums: ItemSums) -> None:
-        location, day, currency = place.place_of_day
-        self.add(ItemDayRollup, (location, day, currency, snapshot, place.payment_type), sums)
+    def add_item(self, rollup_key: RollupKey, snapshot: int, sums: ItemSums) -> None:
+        location, day, currency = rollup_key.location_day
+        self.add(ItemDayRollup, (location, day, currency, snapshot, rollup_key.payment_type), sums)
         self.add(ItemSpanRollup, (location, day // SPAN_DAYS, currency, snapshot), sums)
 
     def rows(self) -> Iterator[tuple[Any, list[Key]]]:
@@ -98,11 +98,13 @@ class RefundFacts:
     lines: Sequence[tuple[int, int, int]]
 
 
-def of_sale(place: Place, sale: SaleFacts, articles: Mapping[int, SoldArticle]) -> Contributions:
+def of_sale(
+    rollup_key: RollupKey, sale: SaleFacts, articles: Mapping[int, SoldArticle]
+) -> Contributions:
     """Return what a completed sale adds. ``articles`` are by snapshot."""
-    result, money = Contributions(), sale.money
+    contributions, money = Contributions(), sale.money
     discount = money.gross - money.total
-    result.add(HourRollup, place.hour_key, HourSums(money.gross, discount, 1))
+    contributions.add(HourRollup, rollup_key.hour_key, HourSums(money.gross, discount, 1))
     is_missing = sale.lines is None
     sums = DaySums(
         gross=money.gross,
@@ -116,28 +118,30 @@ def of_sale(place: Place, sale: SaleFacts, articles: Mapping[int, SoldArticle]) 
         missing_count=int(is_missing),
         missing_amount=money.total if is_missing else 0,
     )
-    result.add(DayRollup, place.day_key, sums)
+    contributions.add(DayRollup, rollup_key.day_key, sums)
     if sale.lines is None:
-        result.add_item(place, NO_SNAPSHOT, ItemSums(gross=money.gross, discount=discount))
+        contributions.add_item(
+            rollup_key, NO_SNAPSHOT, ItemSums(gross=money.gross, discount=discount)
+        )
     for line in sale.lines or ():
         article = articles[line.snapshot]
         quantity = milli(line.quantity, article.exponent)
-        unit_key = (*place.place_of_day, place.payment_type, article.unit or NO_UNIT)
-        result.add(UnitRollup, unit_key, UnitSums(quantity, 1))
+        unit_key = (*rollup_key.location_day, rollup_key.payment_type, article.unit or NO_UNIT)
+        contributions.add(UnitRollup, unit_key, UnitSums(quantity, 1))
         item = ItemSums(quantity, 1, line.gross, line.discount + line.share)
-        result.add_item(place, line.snapshot, item)
-    return result
+        contributions.add_item(rollup_key, line.snapshot, item)
+    return contributions
 
 
-def of_unresolved(place: Place, amount: int) -> Contributions:
+def of_unresolved(rollup_key: RollupKey, amount: int) -> Contributions:
     """Return what an unresolved order adds. It is counted, but not part of any figure."""
-    match = Contributions()
+    contributions = Contributions()
     sums = DaySums(unresolved_count=1, unresolved_amount=amount)
-    match.add(DayRollup, place.day_key, sums)
-    return match
+    contributions.add(DayRollup, rollup_key.day_key, sums)
+    return contributions
 
 
-def of_refund(sold: Place, given_back: Place | None, refund: RefundFacts) -> Contributions:
+def of_refund(sold: RollupKey, given_back: RollupKey | None, refund: RefundFacts) -> Contributions:
     """Return what a refund adds. ``given_back`` None means that its date is unknown."""
     contributions = Contributions()
     contributions.add(HourRollup, sold.hour_key, HourSums(undone=refund.goods))

@@ -220,10 +220,10 @@ def refund_tax(
     """
     if not refund.has_components or sum(line.amount for line in refund.lines) != refund.goods:
         return None
-    result = 0
+    total = 0
     for line in refund.lines:
         tax = tax_of(articles[sale_lines[line.line].snapshot], line.amount)
         if tax is None:
             return None
-        result += tax
-    return result
+        total += tax
+    return total

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from controlplane.figures.local_time import clock_of, hour_of
 from controlplane.figures.money import milli
 from controlplane.merchant import contributions
-from controlplane.merchant.contributions import Contributions, Place, RefundFacts, SaleFacts
+from controlplane.merchant.contributions import Contributions, RefundFacts, RollupKey, SaleFacts
 from controlplane.merchant.rows import (
     line_table_rows,
     payment_rows,
@@ -54,13 +54,13 @@ def add_sale(session: Session, sale: NewSale, now: datetime) -> int:
     position = insert_row(session, Sale, sale_row(sale, money, hour, now, now))
     insert_rows(session, SaleLine, line_table_rows(position, lines))
     insert_rows(session, SalePayment, payment_rows(position, sale))
-    place = Place(sale.location, hour, sale.currency, kind, method)
+    rollup_key = RollupKey(sale.location, hour, sale.currency, kind, method)
     if sale.status != COMPLETED:
-        add_up(session, contributions.of_unresolved(place, money.total))
+        add_up(session, contributions.of_unresolved(rollup_key, money.total))
         return position
     facts = SaleFacts(money, sale.municipality_fee, sale.tip, None if sale.lines is None else lines)
     articles = {line.article.snapshot: line.article for line in sale.lines or ()}
-    add_up(session, contributions.of_sale(place, facts, articles))
+    add_up(session, contributions.of_sale(rollup_key, facts, articles))
     return position
 
 
@@ -89,18 +89,18 @@ def add_refund(session: Session, refund: NewRefund, now: datetime) -> int:
         [_given_back(lines[line.line], line.quantity, line.amount, articles)
          for line in refund.lines],
     )  # fmt: skip
-    sold = Place(
+    sold = RollupKey(
         sale.location, sale.local_hour, sale.currency, sale.payment_type, sale.payment_method
     )
-    given_back = None if hour is None else Place(
+    given_back = None if hour is None else RollupKey(
         sale.location, hour, sale.currency, refund.payment.type, refund.payment.method
     )  # fmt: skip
     add_up(session, contributions.of_refund(sold, given_back, facts))
     return position
 
 
-def add_up(session: Session, found: Contributions) -> None:
-    for rollup, rows in found.rows():
+def add_up(session: Session, sums: Contributions) -> None:
+    for rollup, rows in sums.rows():
         add_to(session, rollup, rows)
 
 
@@ -116,12 +116,12 @@ def articles_of(session: Session, snapshots: set[int]) -> dict[int, SoldArticle]
     }  # fmt: skip
 
 
-def _hour(session: Session, location: int, moment: datetime) -> int:
+def _hour(session: Session, location: int, timestamp: datetime) -> int:
     # Locked, so that the time zone does not change before the rollups are written.
     zone = session.execute(
         select(Location.zone).where(Location.position == location).with_for_update(read=True)
     ).scalar_one()
-    return hour_of(moment, clock_of(zone).zone)
+    return hour_of(timestamp, clock_of(zone).zone)
 
 
 def _lines_of(session: Session, sale: int) -> dict[int, LineRow]:

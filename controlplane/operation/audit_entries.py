@@ -133,7 +133,7 @@ def note_call(
     note(session, actor, event, organization_id=organization_id, now=now)
 
 
-def person(user: User, credential: Credential | None = None, address: str = "") -> Actor:
+def user_actor(user: User, credential: Credential | None = None, address: str = "") -> Actor:
     return Actor("user", user.id, user.email, credential or Credential("none"), address)
 
 
@@ -156,16 +156,18 @@ def key_subject(key: ApiKey) -> Subject:
     return Subject("key", str(key.id), f"{key.name} (…{key.hint})")
 
 
-def grant_in_words(key: ApiKey) -> str:
-    return f"{'reads and writes' if key.can_write else 'reads'}, at {places(key.locations)}"
+def describe_grant(key: ApiKey) -> str:
+    return (
+        f"{'reads and writes' if key.can_write else 'reads'}, at {format_locations(key.locations)}"
+    )
 
 
-def places(locations: Sequence[str]) -> str:
+def format_locations(locations: Sequence[str]) -> str:
     return ", ".join(locations) or "every location"
 
 
 def granted(role: Role, locations: Sequence[str]) -> str:
-    return f"{role} at {places(locations)}"
+    return f"{role} at {format_locations(locations)}"
 
 
 def user_subject(user: User) -> Subject:

@@ -27,7 +27,7 @@ _FORMAT: Final = struct.Struct(">I8sqq")
 _SIGNATURE_BYTES: Final = 16
 
 
-class Place(NamedTuple):
+class SortKey(NamedTuple):
     """The last row of a page. ``value`` is 0 where rows are sorted by position alone."""
 
     value: int
@@ -45,17 +45,17 @@ class Cursors:
     key: bytes
     now: datetime
 
-    def write(self, listing: tuple[str, ...], place: Place) -> str:
-        """Return the cursor of the page after ``place``.
+    def write(self, listing: tuple[str, ...], sort_key: SortKey) -> str:
+        """Return the cursor of the page after ``sort_key``.
 
         Args:
             listing: everything that the cursor depends on, the organization first.
         """
         expires_s = int((self.now + LIFETIME).timestamp())
-        body = _FORMAT.pack(expires_s, _digest(listing), place.value, place.position)
+        body = _FORMAT.pack(expires_s, _digest(listing), sort_key.value, sort_key.position)
         return base64.urlsafe_b64encode(body + self._sign(body)).rstrip(b"=").decode()
 
-    def read(self, listing: tuple[str, ...], cursor: str) -> Place:
+    def read(self, listing: tuple[str, ...], cursor: str) -> SortKey:
         """Return the last row of the page before.
 
         Raises:
@@ -74,7 +74,7 @@ class Cursors:
                 raise ValueError("another listing, or expired")
         except (ValueError, binascii.Error, struct.error):
             raise invalid_cursor() from None
-        return Place(value, position)
+        return SortKey(value, position)
 
     def _sign(self, body: bytes) -> bytes:
         return hmac.digest(self.key, body, "sha256")[:_SIGNATURE_BYTES]

@@ -133,14 +133,14 @@ class Procedure(Operation):
     Attributes:
         parse: returns the argument of ``run`` from the body, without the database. Raises the
             refusal of a wrong body.
-        of_person: whether it requires a signed-in user, of any role.
+        requires_session: whether it requires a signed-in user, of any role.
         judges_role: whether it checks the role of a signed-in user itself, because its body names
             the organization. An API key needs the write grant as elsewhere.
     """
 
     parse: Callable[[bytes], Any]
     run: Run
-    of_person: bool = False
+    requires_session: bool = False
     judges_role: bool = False
 
 

@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, Select, and_, or_
 from agent.wire.base import Model
 from agent.wire.codec import to_plain
 from controlplane.operation.context import RequestContext
-from controlplane.operation.cursors import Place
-from controlplane.storage.merchant.columns import microseconds, moment_at
+from controlplane.operation.cursors import SortKey
+from controlplane.storage.merchant.columns import from_microseconds, microseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +27,21 @@ class Order:
     position: Any
     column: Any = None
     is_descending: bool = False
-    value_at: Callable[[Place], Any] = lambda place: moment_at(place.value)
+    value_at: Callable[[SortKey], Any] = lambda sort_key: from_microseconds(sort_key.value)
 
-    def after(self, place: Place) -> ColumnElement[bool]:
-        """Return the condition for the rows after ``place``."""
+    def after(self, sort_key: SortKey) -> ColumnElement[bool]:
+        """Return the condition for the rows after ``sort_key``."""
         if self.column is None:
-            return self._beyond(self.position, place.position)
-        value = self.value_at(place)
-        is_same = and_(self.column == value, self._beyond(self.position, place.position))
+            return self._beyond(self.position, sort_key.position)
+        value = self.value_at(sort_key)
+        is_same = and_(self.column == value, self._beyond(self.position, sort_key.position))
         # The bound alone is redundant. It lets the database begin in the index.
         bound = self.column <= value if self.is_descending else self.column >= value
         return and_(bound, or_(self._beyond(self.column, value), is_same))
 
-    def place_of(self, row: Any) -> Place:
+    def sort_key_of(self, row: Any) -> SortKey:
         value = None if self.column is None else getattr(row, self.column.key)
-        return Place(microseconds(value) if isinstance(value, datetime) else 0, row.position)
+        return SortKey(microseconds(value) if isinstance(value, datetime) else 0, row.position)
 
     def _beyond(self, column: Any, value: Any) -> ColumnElement[bool]:
         return column < value if self.is_descending else column > value  # type: ignore[no-any-return]
@@ -76,4 +76,4 @@ def page(
     rows: list[Any] = list(context.session.scalars(query.limit(limit + 1)))
     if len(rows) <= limit:
         return rows, None
-    return rows[:limit], context.cursors.write(listing, order.place_of(rows[limit - 1]))
+    return rows[:limit], context.cursors.write(listing, order.sort_key_of(rows[limit - 1]))

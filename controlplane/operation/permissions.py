@@ -34,17 +34,17 @@ def hash_key(key: str) -> str:
 
 def callers(session: Session, ids: Collection[UUID], now: datetime) -> dict[UUID, Caller]:
     """Return the callers of credentials by id, without credentials that have ended."""
-    results: dict[UUID, Caller] = {}
+    callers_by_id: dict[UUID, Caller] = {}
     for step in _steps(ids):
         keys = map(_of_key, session.execute(_keys().where(ApiKey.id.in_(step))))
-        results.update({each.key_id: each for each in keys if each is not None})
-        others = [each for each in step if each not in results]
+        callers_by_id.update({each.key_id: each for each in keys if each is not None})
+        others = [each for each in step if each not in callers_by_id]
         if others:
             for row in session.execute(_sessions(now).where(SignInSession.id.in_(others))):
-                results[row.id] = _of_session(row)
+                callers_by_id[row.id] = _of_session(row)
             for row in session.execute(_grants(now).where(OAuthGrant.id.in_(others))):
-                results[row.id] = _of_grant(row)
-    return results
+                callers_by_id[row.id] = _of_grant(row)
+    return callers_by_id
 
 
 def of_key(session: Session, key: str) -> Caller | None:
@@ -94,11 +94,11 @@ def of_asker(
 
 def versions(session: Session, owners: Collection[UUID]) -> Mapping[UUID, int]:
     """Return the versions of the permissions of users. Deleted users are missing."""
-    matches: dict[UUID, int] = {}
+    versions_by_user: dict[UUID, int] = {}
     for step in _steps(owners):
         query = select(User.id, User.permissions_version).where(User.id.in_(step))
-        matches.update({row.id: row.permissions_version for row in session.execute(query)})
-    return matches
+        versions_by_user.update({row.id: row.permissions_version for row in session.execute(query)})
+    return versions_by_user
 
 
 def _steps(ids: Collection[UUID]) -> Iterator[Sequence[UUID]]:

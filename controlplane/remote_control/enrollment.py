@@ -1,4 +1,4 @@
-"""Enrollment: a device proves that it has its key, and gets a binding.
+"""Enrollment: a device signs with its key and gets a binding.
 
 A binding is kept if the same instance enrolls again with the same device key at the same location.
 Otherwise (revoked, moved, other key) the old binding ends and a new one begins.

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from sqlalchemy import select
 
 from controlplane.operation.context import RequestContext
-from controlplane.operation.cursors import Place
+from controlplane.operation.cursors import SortKey
 from controlplane.operation.paging import Order, page
 from controlplane.retail.limits import PAGE_SIZE
 from controlplane.storage.tables import Base
@@ -36,10 +36,10 @@ def page_by_name(
     """
     keyed: Any = table
     listing = (context.organization_id, keyed.__tablename__)
-    shown = 0 if cursor is None else context.cursors.read(listing, cursor).position
+    offset = 0 if cursor is None else context.cursors.read(listing, cursor).position
     query = select(table).where(keyed.organization_id == context.organization_id)
-    query = query.order_by(keyed.name, keyed.id).offset(shown).limit(PAGE_SIZE + 1)
+    query = query.order_by(keyed.name, keyed.id).offset(offset).limit(PAGE_SIZE + 1)
     results = list(context.session.scalars(query))
     if len(results) <= PAGE_SIZE:
         return results, None
-    return results[:PAGE_SIZE], context.cursors.write(listing, Place(0, shown + PAGE_SIZE))
+    return results[:PAGE_SIZE], context.cursors.write(listing, SortKey(0, offset + PAGE_SIZE))

@@ -20,5 +20,5 @@ FEES: Final = f"{BASE}/fees"
 
 
 def is_retail(path: str) -> bool:
-    """Tell whether a path is of the retail API, served or not."""
+    """Return whether a path is of the retail API, served or not."""
     return path.startswith(BASE + "/")

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import select
 
 from controlplane.operation.context import RequestContext
-from controlplane.operation.cursors import Place, invalid_cursor
+from controlplane.operation.cursors import SortKey, invalid_cursor
 from controlplane.operation.errors import validation_error
 from controlplane.operation.paging import Order, listing_of, page
 from controlplane.retail import models as wire
@@ -84,11 +84,11 @@ def _matching(context: RequestContext, parameters: wire.SalesQuery) -> Any:
     return query
 
 
-def _number_at(context: RequestContext, place: Place) -> str:
+def _number_at(context: RequestContext, sort_key: SortKey) -> str:
     """Return the number of the sale that a cursor names. A number is too long for a cursor."""
     number = context.session.scalars(
         select(Sale.number).where(
-            Sale.position == place.position, Sale.organization_id == context.organization_id
+            Sale.position == sort_key.position, Sale.organization_id == context.organization_id
         )
     ).first()
     if number is None:
@@ -154,9 +154,9 @@ def _positions(
     have no unit or tax."""
     if not sale.has_lines:
         return None
-    shown = [_position(sale, line, snapshot) for line, snapshot in lines]
-    known = tuple(each for each in shown if each is not None)
-    return known if len(known) == len(shown) else None
+    positions = [_position(sale, line, snapshot) for line, snapshot in lines]
+    known = tuple(each for each in positions if each is not None)
+    return known if len(known) == len(positions) else None
 
 
 def _position(sale: Sale, line: SaleLine, snapshot: LineSnapshot) -> wire.Position | None:

@@ -19,13 +19,13 @@ def points_of_sale(context: RequestContext, parameters: wire.PageQuery) -> wire.
     """Return a page of the company's terminals."""
     rows, cursor = page_of(context, PointOfSale, parameters.cursor)
     query = select(Location).where(Location.position.in_({row.location for row in rows}))
-    places = {row.position: row for row in context.session.scalars(query)}
+    locations = {row.position: row for row in context.session.scalars(query)}
     items = (
         wire.PointOfSale(
             id=row.id,
             name=row.name,
-            location_id=places[row.location].id,
-            location_name=places[row.location].name or places[row.location].id,
+            location_id=locations[row.location].id,
+            location_name=locations[row.location].name or locations[row.location].id,
         )
         for row in rows
     )

@@ -157,7 +157,7 @@ class _CatalogBuilder:
             Good(
                 id=good_id,
                 name=name,
-                description=f"{name}, as the house makes it." if number % 3 else None,
+                description=f"{name}, homemade." if number % 3 else None,
                 status="inactive" if number % 29 == 28 else "active",
                 category_id=category,
                 uom_id=unit.id,
@@ -184,9 +184,9 @@ class _CatalogBuilder:
                 name=size,
                 price=own_price,
             )
-            shown = f"{name}, {size}" if size else name
+            full_name = f"{name}, {size}" if size else name
             ids = (good_id, variation_id, category)
-            snapshot = self._snapshot(shown, "catalog", unit, fee, ids=ids, codes=codes)
+            snapshot = self._snapshot(full_name, "catalog", unit, fee, ids=ids, codes=codes)
             self._offers.append((snapshot, own_price, rng.randrange(1, 20)))
 
     def _variation(self, codes: Sequence[tuple[str, str]], **columns: Any) -> None:

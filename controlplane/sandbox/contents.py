@@ -103,10 +103,10 @@ CONTENTS: Final = (
 
 def clear(session: Session, organization_id: str) -> None:
     """Delete the organization and all of its data."""
-    places = select(merchant.Location.position).where(
+    locations = select(merchant.Location.position).where(
         merchant.Location.organization_id == organization_id
     )
     for rollup in ROLLUPS:
-        session.execute(delete(rollup).where(rollup.location.in_(places)))
+        session.execute(delete(rollup).where(rollup.location.in_(locations)))
     for content in reversed(CONTENTS):
         session.execute(delete(content.table).where(content.belongs(organization_id)))

@@ -13,7 +13,7 @@ from controlplane.figures.local_time import HOURS, hour_of
 from controlplane.merchant.writing import add_refund, add_sale
 from controlplane.sandbox.catalog import find_catalog
 from controlplane.sandbox.generator import DayGenerator, Transaction
-from controlplane.sandbox.places import Venue, find_places
+from controlplane.sandbox.locations import Venue, load_locations
 from controlplane.sandbox.plan import Plan
 from controlplane.storage.merchant.merchant_tables import Organization
 from controlplane.storage.merchant.sales_tables import Refund, Sale
@@ -36,17 +36,17 @@ def stored_plan(session: Session, organization_id: str) -> Plan:
 
 def stored_generator(session: Session, plan: Plan) -> tuple[DayGenerator, list[Venue]]:
     """Return the generator that the sandbox was loaded with, and its venues."""
-    venues, methods = find_places(session, plan)
+    venues, methods = load_locations(session, plan)
     return DayGenerator(plan, find_catalog(session, plan), methods), venues
 
 
 def last_sale_at(session: Session, organization_id: str) -> datetime:
     """Return when the newest sale was made. Raises NoSandboxError."""
     query = select(func.max(Sale.initiated_at)).where(Sale.organization_id == organization_id)
-    result = session.execute(query).scalar_one()
-    if result is None:
+    newest = session.execute(query).scalar_one()
+    if newest is None:
         raise NoSandboxError(f"organization {organization_id} has no sales to continue from")
-    return result
+    return newest
 
 
 def continue_sales(

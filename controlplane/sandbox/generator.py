@@ -21,7 +21,7 @@ from controlplane.merchant.sales import (
     line_rows,
 )
 from controlplane.sandbox.catalog import MUNICIPALITY_MILLI, Catalog, Offer
-from controlplane.sandbox.places import Method, Venue
+from controlplane.sandbox.locations import Method, Venue
 from controlplane.sandbox.plan import Plan, id_at
 
 HOURS: Final = (1, 1, 1, 1, 0, 0, 1, 4, 8, 9, 8, 9, 14, 15, 10, 7, 6, 7, 9, 10, 9, 6, 3, 2, 1)
@@ -54,12 +54,12 @@ class DayGenerator:
     def transactions(self, venue: Venue, day: int) -> Iterator[Transaction]:
         """Yield the day's transactions in the order of their time."""
         rng = self.plan.random_for("day", venue.number, day)
-        timestamps = sorted(_moments(rng, self.plan.sales_per_day, venue, day))
+        timestamps = sorted(_draw_timestamps(rng, self.plan.sales_per_day, venue, day))
         for number, timestamp in enumerate(timestamps, 1):
             yield self._transaction(rng, venue, day, number, timestamp)
 
     def _transaction(
-        self, rng: random.Random, venue: Venue, day: int, number: int, moment: datetime
+        self, rng: random.Random, venue: Venue, day: int, number: int, timestamp: datetime
     ) -> Transaction:
         chance = rng.random()
         has_no_lines = chance < 0.003
@@ -75,7 +75,7 @@ class DayGenerator:
         fee = divide(total * MUNICIPALITY_MILLI, 100_000) if venue.number % 3 == 0 else 0
         tip = rng.randrange(1, 20) * 50 if rng.random() < 0.1 else 0
         sale = NewSale(
-            id=id_at(moment, rng),
+            id=id_at(timestamp, rng),
             organization_id=self.plan.organization_id,
             location=venue.position,
             point_of_sale=rng.choice(venue.terminals),
@@ -83,7 +83,7 @@ class DayGenerator:
             number=f"{venue.number + 1:04}-{date_of(day):%y%m%d}-{number:05}",
             ticket_number=str(number),
             status=UNKNOWN if is_unresolved else COMPLETED,
-            initiated_at=moment,
+            initiated_at=timestamp,
             currency=FOREIGN[venue.currency] if is_foreign else venue.currency,
             lines=None if has_no_lines or is_unresolved else lines,
             payments=self._payments(rng, total + fee + tip),
@@ -154,7 +154,7 @@ class DayGenerator:
         )
 
 
-def _moments(rng: random.Random, sales: int, venue: Venue, day: int) -> Iterator[datetime]:
+def _draw_timestamps(rng: random.Random, sales: int, venue: Venue, day: int) -> Iterator[datetime]:
     pieces = intervals(venue.clock.zone, day, day)
     count = divide(sales * WEEKDAYS[(day + 3) % 7] * rng.randrange(70, 131), 10_000)
     length_us = sum((end - start) // timedelta(microseconds=1) for start, end in pieces)

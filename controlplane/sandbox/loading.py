@@ -1,4 +1,4 @@
-"""Writes a sandbox to the database: places, catalog, the transactions of every day, then all sums.
+"""Writes a sandbox to the database: locations, catalog, the transactions of each day, and sums.
 
 It is one database transaction: a load that is interrupted writes nothing.
 """
@@ -24,7 +24,7 @@ from controlplane.merchant.rows import (
 from controlplane.merchant.sales import LineRow, NewRefund, line_rows, money_of, refund_tax
 from controlplane.sandbox.catalog import make_catalog
 from controlplane.sandbox.generator import DayGenerator, Transaction
-from controlplane.sandbox.places import Venue, make_places
+from controlplane.sandbox.locations import Venue, create_locations
 from controlplane.sandbox.plan import Plan
 from controlplane.storage.merchant.merchant_tables import Organization
 from controlplane.storage.merchant.sales_tables import (
@@ -60,7 +60,7 @@ def load(
     """Write all transactions up to ``until``. Raises OccupiedError."""
     if session.get(Organization, plan.organization_id) is not None:
         raise OccupiedError(f"organization {plan.organization_id} exists already")
-    venues, methods = make_places(session, plan)
+    venues, methods = create_locations(session, plan)
     generator = DayGenerator(plan, make_catalog(session, plan), methods)
     writer = BulkWriter(session)
     loaded = Loaded(locations=len(venues))
@@ -89,8 +89,8 @@ def _transactions(
                     yield replace(transaction, refunds=tuple(refunds)), venue
 
 
-def _is_due(refund: NewRefund, moment: datetime) -> bool:
-    return refund.refunded_at is None or refund.refunded_at <= moment
+def _is_due(refund: NewRefund, now: datetime) -> bool:
+    return refund.refunded_at is None or refund.refunded_at <= now
 
 
 class BulkWriter:

@@ -34,7 +34,7 @@ FORMAT: Final = "venue-sandbox"
 VERSION: Final = 1
 BATCH: Final = 5_000
 CALCULATED: Final = "local_hour"
-MOMENTS: Final[Mapping[Any, str]] = {Sale: "initiated_at", Refund: "refunded_at"}
+TIMESTAMP_COLUMNS: Final[Mapping[Any, str]] = {Sale: "initiated_at", Refund: "refunded_at"}
 
 
 class FormatError(Exception):
@@ -125,16 +125,16 @@ class _Import:
                 row[name] += self._offsets[table]
         if content.table is Location:
             self._zones[row["position"]] = row["zone"]
-        if content.table in MOMENTS:
-            row[CALCULATED] = self._hour(number, row, row[MOMENTS[content.table]])
+        if content.table in TIMESTAMP_COLUMNS:
+            row[CALCULATED] = self._hour(number, row, row[TIMESTAMP_COLUMNS[content.table]])
         return row
 
-    def _hour(self, number: int, row: dict[str, Any], moment: datetime | None) -> int | None:
+    def _hour(self, number: int, row: dict[str, Any], timestamp: datetime | None) -> int | None:
         if row["location"] not in self._zones:
             raise FormatError(f"line {number} names a location that is not in the file")
-        if moment is None:
+        if timestamp is None:
             return None
-        return hour_of(moment, clock_of(self._zones[row["location"]]).zone)
+        return hour_of(timestamp, clock_of(self._zones[row["location"]]).zone)
 
     def _write(self, content: Content | None, rows: list[dict[str, Any]]) -> None:
         if content is None or not rows:

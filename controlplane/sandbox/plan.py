@@ -60,8 +60,8 @@ class Plan:
         return "/".join(map(str, (self.organization_id, self.seed, *subject)))
 
 
-def id_at(moment: datetime, rng: random.Random) -> uuid.UUID:
+def id_at(created_at: datetime, rng: random.Random) -> uuid.UUID:
     """Return an id that sorts by its timestamp (RFC 9562, version 7): an index grows at its end."""
-    milliseconds, noise = int(moment.timestamp() * 1000), rng.getrandbits(74)
+    milliseconds, noise = int(created_at.timestamp() * 1000), rng.getrandbits(74)
     high = milliseconds << 80 | VERSION_7 | (noise >> 62) << 64
     return uuid.UUID(int=high | VARIANT | noise & NOISE_MAX)

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 
-from controlplane.service.places import USER
+from controlplane.service.paths import USER
 
 
 def uid_of_the_service() -> int | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from controlplane.client.errors import ClosedError, CommandError
-from controlplane.service.places import OPTIONS, RESOURCES, STATE, SYSUSERS, UNIT, USER
+from controlplane.service.paths import OPTIONS, RESOURCES, STATE, SYSUSERS, UNIT, USER
 from controlplane.service.program import command_line, quoted, require_safe_program
 
 COMMAND_WITHIN_S: Final = 930
@@ -146,15 +146,15 @@ class SystemdService:
 
     def state(self) -> ServiceState:
         output = self._checked("systemctl", "show", UNIT, f"--property={_PROPERTIES}")
-        results = dict(line.partition("=")[::2] for line in output.stdout.splitlines())
-        activity = _ACTIVITIES.get(results.get("ActiveState", ""), "stopped")
+        properties = dict(line.partition("=")[::2] for line in output.stdout.splitlines())
+        activity = _ACTIVITIES.get(properties.get("ActiveState", ""), "stopped")
         return ServiceState(
-            is_installed=results.get("LoadState") == "loaded",
-            starts_at_boot=results.get("UnitFileState") == "enabled",
+            is_installed=properties.get("LoadState") == "loaded",
+            starts_at_boot=properties.get("UnitFileState") == "enabled",
             activity=activity,
-            pid=int(results.get("MainPID") or 0),
-            detail=results.get("StatusText", "") if activity == "running" else "",
-            restarts=int(results.get("NRestarts") or 0),
+            pid=int(properties.get("MainPID") or 0),
+            detail=properties.get("StatusText", "") if activity == "running" else "",
+            restarts=int(properties.get("NRestarts") or 0),
         )
 
     def _require_consistent_units(self) -> None:

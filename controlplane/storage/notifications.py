@@ -34,8 +34,8 @@ def publish(session: Session, key_ids: Iterable[UUID], sender: str) -> None:
     keys = sorted(key_id.hex for key_id in key_ids)
     for at in range(0, len(keys), KEYS_PER_MESSAGE):
         words = (sender, *keys[at : at + KEYS_PER_MESSAGE])
-        notice = {"channel": CHANNEL, "payload": " ".join(words)}
-        session.execute(text("SELECT pg_notify(:channel, :payload)"), notice)
+        parameters = {"channel": CHANNEL, "payload": " ".join(words)}
+        session.execute(text("SELECT pg_notify(:channel, :payload)"), parameters)
 
 
 async def listen(url: URL, sender: str, received: Callable[[tuple[UUID, ...]], None]) -> None:
@@ -53,8 +53,8 @@ async def listen(url: URL, sender: str, received: Callable[[tuple[UUID, ...]], N
         try:
             async with await psycopg.AsyncConnection.connect(words, autocommit=True) as connection:
                 await connection.execute(f"LISTEN {CHANNEL}")
-                async for notice in connection.notifies():
-                    received(read_notice(notice.payload, sender))
+                async for notification in connection.notifies():
+                    received(parse_notification(notification.payload, sender))
         except (psycopg.Error, OSError) as error:
             log.warning(
                 "cannot receive messages of the other processes: %s", str(error).splitlines()[0]
@@ -62,7 +62,7 @@ async def listen(url: URL, sender: str, received: Callable[[tuple[UUID, ...]], N
         await asyncio.sleep(random.uniform(0, RECONNECT_S))  # noqa: S311 - spreads, hides nothing
 
 
-def read_notice(payload: str, own: str) -> tuple[UUID, ...]:
+def parse_notification(payload: str, own: str) -> tuple[UUID, ...]:
     """Return the keys in a message; empty for a message of the process ``own``."""
     sender, *keys = payload.split(" ")
     if sender == own:

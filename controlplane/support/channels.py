@@ -30,7 +30,7 @@ def set_channel(session: Session, *, kind: str, address: str, hours: str | None)
 
 def remove_channel(session: Session, *, kind: str, address: str) -> bool:
     """Remove a channel. Return whether it existed."""
-    result = delete(SupportChannel).where(
+    statement = delete(SupportChannel).where(
         SupportChannel.kind == kind, SupportChannel.address == address
     )
-    return session.execute(result.returning(SupportChannel.position)).first() is not None
+    return session.execute(statement.returning(SupportChannel.position)).first() is not None

@@ -122,7 +122,7 @@ async def admit(
     writes: bool,
     authenticate: Authenticate = by_key_or_session,
     methods: Iterable[str] = POST,
-    of_person: bool = False,
+    requires_session: bool = False,
     judges_role: bool = False,
     has_body: bool = True,
 ) -> Caller:
@@ -130,7 +130,7 @@ async def admit(
 
     Args:
         writes: whether the operation needs a write grant.
-        of_person: whether it requires a signed-in user; it is then open to every role.
+        requires_session: whether it requires a signed-in user; it is then open to every role.
         judges_role: whether it checks the role of a signed-in user itself.
         has_body: whether it takes a JSON body.
 
@@ -141,9 +141,9 @@ async def admit(
     caller = await authenticate(core, request, writes)
     request.state.caller = caller
     core.fairness.admit(caller)
-    if of_person and caller.kind != "session":
+    if requires_session and caller.kind != "session":
         raise session_required()
-    checks_itself = of_person or (judges_role and caller.kind == "session")
+    checks_itself = requires_session or (judges_role and caller.kind == "session")
     if writes and not caller.can_write and not checks_itself:
         raise read_only_key()
     if has_body:

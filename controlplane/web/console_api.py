@@ -53,7 +53,7 @@ def console_api_routes(core: Core) -> list[Route]:
 
 
 class ChangesEndpoint:
-    """Streams the rows of the devices that a console shows, and their changes.
+    """Streams the rows of the devices that a console displays, and their changes.
 
     The event ``device`` contains a row of `overview`. The event ``reload`` means that the list of
     devices has changed. The stream ends when the credential ends.
@@ -67,12 +67,14 @@ class ChangesEndpoint:
         caller = await admit(self._core, request, writes=False)
         with self._core.fairness.call(caller):
             named = await read_model(self._core, request, caller, ChangesRequest)
-            shown = await self._core.read(partial(self._positions, caller, named))
+            displayed = await self._core.read(partial(self._positions, caller, named))
         with (
             self._core.fairness.stream(caller, of="console"),
             self._core.streams.open(caller),
             self._core.metrics.stream("console"),
-            self._core.console_feeds.open(caller.organization_id, caller.key_id, shown) as stream,
+            self._core.console_feeds.open(
+                caller.organization_id, caller.key_id, displayed
+            ) as stream,
         ):
             await send_events(stream, self._events(stream), receive, send)
 

@@ -98,7 +98,7 @@ class Core:
         self.thread_time = thread_time
         self.feeds = CommandFeeds(self._waiting)
         self._console_poller = ConsolePoller(settings)
-        self.console_feeds = ConsoleFeeds(self._shown)
+        self.console_feeds = ConsoleFeeds(self._poll_console)
         self.changes = ReportChangeCache()
         self.keys = KeyCache(settings.key_cached_s, monotonic)
         self.streams = OpenStreams()
@@ -157,8 +157,8 @@ class Core:
         now = self.clock()
         return await self.read(lambda session: waiting_by_key(session, key_ids, now))
 
-    async def _shown(
-        self, changed: Collection[int], shown: Collection[int], key_ids: Collection[UUID]
+    async def _poll_console(
+        self, changed: Collection[int], displayed: Collection[int], key_ids: Collection[UUID]
     ) -> Snapshot:
         now, poll = self.clock(), self._console_poller.poll
-        return await self.read(lambda session: poll(session, now, changed, shown, key_ids))
+        return await self.read(lambda session: poll(session, now, changed, displayed, key_ids))

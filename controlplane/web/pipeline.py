@@ -64,7 +64,7 @@ class Endpoint:
                 authenticate=authenticate,
                 methods=[other.method for other in operations],
                 writes=each.writes,
-                of_person=each.of_person,
+                requires_session=each.requires_session,
                 judges_role=each.judges_role,
                 has_body=each.has_body,
             )

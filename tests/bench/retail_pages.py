@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
 from controlplane.clock import system_clock
-from controlplane.operation.cursors import Cursors, Place
+from controlplane.operation.cursors import Cursors, SortKey
 from controlplane.retail import routes
 from controlplane.retail.credentials import clients, signing_keys
 from controlplane.retail.limits import PAGE_SIZE
@@ -168,9 +168,9 @@ def _cursor_at(database: Database, sort: str, shown: int) -> str:
         value, position = session.execute(query.offset(shown - 1).limit(1)).one()
         keys = signing_keys.load(session)
         assert keys is not None
-        place = Place(microseconds(value) if isinstance(value, datetime) else 0, position)
+        sort_key = SortKey(microseconds(value) if isinstance(value, datetime) else 0, position)
         listing = (DEFAULT_ORGANIZATION, "sales", sort, "", "")
-        return Cursors(keys.cursor_key, system_clock()).write(listing, place)
+        return Cursors(keys.cursor_key, system_clock()).write(listing, sort_key)
 
     return database.read(work)
 

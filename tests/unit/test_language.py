@@ -33,8 +33,11 @@ SKIPPED: Final = (
     Path("controlplane/storage/migrations/versions"),  # released migrations never change
 )
 
-CONTRACT_NAMES: Final[dict[str, str]] = {}
-"""Identifiers that the contract names although the list refuses them, with their section."""
+CONTRACT_NAMES: Final[dict[str, str]] = {
+    "asked_by": "the option --asked-by of venue-control",
+    "stamp": "alembic.command.stamp",
+}
+"""Identifiers that an interface names although the list refuses them, with that interface."""
 
 LIBRARY_NAMES: Final = {
     ("agent/adapters/service_manager/windows/host.py", "tell"): "io.IOBase.tell",
@@ -99,7 +102,7 @@ TERMS: Final = (
         r"_notices?_",
         r"(?<!copyright )(?<!licence )(?<!license )\bnotices?\b",
     ),
-    Term("quiet", "maintenance window", r"_quiet_", r"\bquiet\b"),
+    Term("quiet", "maintenance window", r"_quiet_", r"(?<!\blocations )\bquiet\b"),
     Term("Place (of a venue), places", "location", r"(?-i:_Place_)|_places_", ""),
     Term(
         "look",
@@ -111,7 +114,7 @@ TERMS: Final = (
     Term(
         "Seer, Seen, stamp",
         "viewer, snapshot, fingerprint",
-        r"_seer_|(?-i:_Seen_)|_stamps?_",
+        r"_seer_|(?<!_last)(?-i:_Seen_)|_stamps?_",
         r"\bseer\b",
     ),
     Term("beat, beaten", "heartbeat", r"_(beats?|beaten)_", r"\b(beats?|beaten)\b"),
@@ -305,7 +308,8 @@ def test_refused_names(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["FileNotFoundError", "not_found", "TypeGuard", "strip", "look_up", "gap", "last_seen"]
+    "name",
+    ["FileNotFoundError", "not_found", "TypeGuard", "strip", "look_up", "last_seen", "lastSeenAt"],
 )
 def test_permitted_names(name: str) -> None:
     assert list(check_name(name)) == []

@@ -25,16 +25,18 @@ JOIN_PATH: Final = "/#/join/"
 """The code follows ``#``: browsers do not send or log that part."""
 
 
-_write = partial(procedure, writes=True, of_person=True)
+_write = partial(procedure, writes=True, requires_session=True)
 
 
 def member_operations() -> tuple[Procedure, ...]:
     return (
-        procedure(PREFIX, members, of_person=True),
-        procedure(f"{PREFIX}/change", change, writes=True, of_person=True),
-        procedure(f"{PREFIX}/remove", remove, writes=True, of_person=True),
-        procedure(f"{PREFIX}/invite", invite, writes=True, of_person=True),
-        procedure(f"{PREFIX}/revoke-invitation", revoke_invitation, writes=True, of_person=True),
+        procedure(PREFIX, members, requires_session=True),
+        procedure(f"{PREFIX}/change", change, writes=True, requires_session=True),
+        procedure(f"{PREFIX}/remove", remove, writes=True, requires_session=True),
+        procedure(f"{PREFIX}/invite", invite, writes=True, requires_session=True),
+        procedure(
+            f"{PREFIX}/revoke-invitation", revoke_invitation, writes=True, requires_session=True
+        ),
     )
 
 

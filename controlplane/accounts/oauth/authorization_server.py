@@ -114,10 +114,10 @@ class ConsentingUser:
 
 
 class Request(OAuth2Request):  # type: ignore[misc]
-    def __init__(self, asked: OAuthRequest) -> None:
-        super().__init__(asked.method, asked.issuer + asked.path)
-        self.payload = BasicOAuth2Payload(dict(asked.parameters))
-        self.resources = asked.resources
+    def __init__(self, oauth_request: OAuthRequest) -> None:
+        super().__init__(oauth_request.method, oauth_request.issuer + oauth_request.path)
+        self.payload = BasicOAuth2Payload(dict(oauth_request.parameters))
+        self.resources = oauth_request.resources
 
     @property
     def args(self) -> Mapping[str, str]:
@@ -152,10 +152,10 @@ class Server(AuthorizationServer):  # type: ignore[misc]
         self._issuer_parameter = Issuer(issuer)
         self._issuer_parameter(self)
 
-    def check(self, asked: OAuthRequest) -> OAuthClient | OAuthReply:
+    def check(self, oauth_request: OAuthRequest) -> OAuthClient | OAuthReply:
         """Return the client that requests consent, or the reply that refuses it."""
         try:
-            grant = self.get_consent_grant(asked)
+            grant = self.get_consent_grant(oauth_request)
         except OAuth2Error as error:
             reply: OAuthReply = self.handle_error_response(None, error)
             self._issuer_parameter.add_issuer_parameter(self, reply)
@@ -163,14 +163,14 @@ class Server(AuthorizationServer):  # type: ignore[misc]
         row: OAuthClient = grant.client.row
         return row
 
-    def decide(self, asked: OAuthRequest, person: ConsentingUser | None) -> OAuthReply:
+    def decide(self, oauth_request: OAuthRequest, user: ConsentingUser | None) -> OAuthReply:
         """Return the redirect with a code, or with ``access_denied`` without a user."""
-        checked = self.check(asked)
+        checked = self.check(oauth_request)
         if isinstance(checked, OAuthReply):
             return checked
-        request = self.create_oauth2_request(asked)
+        request = self.create_oauth2_request(oauth_request)
         grant = self.get_authorization_grant(request)
-        reply: OAuthReply = self.create_authorization_response(request, person, grant=grant)
+        reply: OAuthReply = self.create_authorization_response(request, user, grant=grant)
         return reply
 
     def query_client(self, client_id: str) -> Client | None:
@@ -246,10 +246,10 @@ class RefreshGrant(RefreshTokenGrant):  # type: ignore[misc]
         return None if result is None else Token(*result)
 
     def authenticate_user(self, token: Token) -> ConsentingUser:
-        person = _member(self.server.session, token.grant.user_id, token.grant.organization_id)
-        if person is None:
+        member = _member(self.server.session, token.grant.user_id, token.grant.organization_id)
+        if member is None:
             raise InvalidGrantError()
-        return person
+        return member
 
     def revoke_old_credential(self, token: Token) -> None:
         token.row.used_at = self.server.now

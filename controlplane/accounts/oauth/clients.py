@@ -1,6 +1,6 @@
 """Registered OAuth clients (RFC 7591). Anyone can register one, so their number is limited.
 
-All are public clients: a secret that every copy of a program contains proves nothing. PKCE binds a
+All are public clients: a secret in every copy of a program is public. PKCE binds a
 code to the client that requested it.
 """
 
@@ -30,7 +30,7 @@ def add_client(session: Session, name: str, redirect_uris: list[str], now: datet
         if _count(session) >= CLIENTS_MAX:
             raise unavailable("too many clients are registered. Try again later", wait_s=600)
     row = OAuthClient(
-        id=new_client_id(), name=shown_name(name), redirect_uris=redirect_uris, created_at=now
+        id=new_client_id(), name=display_name(name), redirect_uris=redirect_uris, created_at=now
     )
     session.add(row)
     session.flush()
@@ -41,7 +41,7 @@ def find_client(session: Session, client_id: str) -> OAuthClient | None:
     return session.get(OAuthClient, client_id) if is_client_id(client_id) else None
 
 
-def shown_name(name: str) -> str:
+def display_name(name: str) -> str:
     """Return the name for pages, without invisible characters and changes of direction."""
     printable = "".join(each if each.isprintable() else " " for each in name)
     return " ".join(printable.split())[:NAME_MAX].strip() or UNNAMED

@@ -52,8 +52,8 @@ class GrantEndReply(Tolerant):
 
 def grant_operations(prefix: str) -> tuple[Procedure, ...]:
     return (
-        procedure(f"{prefix}/grants", list_grants, of_person=True),
-        procedure(f"{prefix}/end-grant", end_grant, writes=True, of_person=True),
+        procedure(f"{prefix}/grants", list_grants, requires_session=True),
+        procedure(f"{prefix}/end-grant", end_grant, writes=True, requires_session=True),
     )
 
 

@@ -25,12 +25,12 @@ def is_redirect_uri(uri: str) -> bool:
     return len(uri) <= URI_MAX and fits is not None
 
 
-def is_same(asked: str, registered: str) -> bool:
-    """Return whether ``asked`` matches a registered redirect URI."""
-    if asked == registered:
+def is_same(uri: str, registered: str) -> bool:
+    """Return whether ``uri`` matches a registered redirect URI."""
+    if uri == registered:
         return True
-    ours, theirs = _LOOPBACK.fullmatch(registered), _LOOPBACK.fullmatch(asked)
-    if ours is None or theirs is None or len(asked) > URI_MAX:
+    ours, theirs = _LOOPBACK.fullmatch(registered), _LOOPBACK.fullmatch(uri)
+    if ours is None or theirs is None or len(uri) > URI_MAX:
         return False
     return ours.group("host", "rest") == theirs.group("host", "rest")
 

@@ -26,8 +26,8 @@ class Payload(JsonPayload):  # type: ignore[misc]
         return self._data
 
 
-def registration_request(asked: OAuthRequest, body: Mapping[str, Any]) -> JsonRequest:
-    request = JsonRequest("POST", asked.issuer + asked.path)
+def registration_request(oauth_request: OAuthRequest, body: Mapping[str, Any]) -> JsonRequest:
+    request = JsonRequest("POST", oauth_request.issuer + oauth_request.path)
     request.payload = Payload(body)
     return request
 
@@ -66,7 +66,7 @@ class Registration(ClientRegistrationEndpoint):  # type: ignore[misc]
         request.payload = Payload(
             {
                 "redirect_uris": sent.get("redirect_uris"),
-                "client_name": clients.shown_name(name),
+                "client_name": clients.display_name(name),
                 "token_endpoint_auth_method": "none",
                 "grant_types": list(GRANT_TYPES),
                 "response_types": sent.get("response_types", ["code"]),

@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 
 from agent.wire.base import Array, Exact, Timestamp, Tolerant
 from controlplane.agent_protocol.tools.tool import ToolContext, tool
-from controlplane.analytics.question import visible_places
+from controlplane.analytics.question import visible_locations
 from controlplane.figures.local_time import date_of
 from controlplane.storage.merchant.merchant_tables import Location, Organization
 from controlplane.storage.merchant.rollup_tables import DayRollup
@@ -57,8 +57,8 @@ def business_context(
     context: ToolContext, _arguments: BusinessContextArguments
 ) -> tuple[str, BusinessContext]:
     caller = context.caller
-    places = visible_places(context)
-    positions = [place.position for place in places]
+    locations = visible_locations(context)
+    positions = [location.position for location in locations]
     query = select(Location.position, Location.name).where(Location.position.in_(positions))
     names = {row.position: row.name for row in context.session.execute(query)}
     organization = context.session.get(Organization, caller.organization_id)
@@ -76,21 +76,23 @@ def business_context(
         ),
         locations=tuple(
             LocationContext(
-                location_id=place.location_id,
-                name=names[place.position],
-                currency=place.currency,
-                time_zone=place.clock.name,
-                fell_back_to_utc=place.clock.fell_back,
-                local_time=context.now.astimezone(place.clock.zone).isoformat(timespec="minutes"),
+                location_id=location.location_id,
+                name=names[location.position],
+                currency=location.currency,
+                time_zone=location.clock.name,
+                fell_back_to_utc=location.clock.fell_back,
+                local_time=context.now.astimezone(location.clock.zone).isoformat(
+                    timespec="minutes"
+                ),
             )
-            for place in places
+            for location in locations
         ),
         now=context.now,
         data_span=span,
     )
     days = f"Sales from {span.from_date} to {span.to_date}" if span else "No sales yet"
     who = result.organization.name or caller.organization_id
-    return f"{who}. Locations: {len(places)}. {days}.", result
+    return f"{who}. Locations: {len(locations)}. {days}.", result
 
 
 def _span(context: ToolContext, positions: list[int]) -> DataSpan | None:

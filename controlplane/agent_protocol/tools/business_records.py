@@ -16,10 +16,10 @@ from controlplane.agent_protocol.tools.record_models import (
     RecordFilters,
 )
 from controlplane.agent_protocol.tools.sale_records import refund_records, sale_records
-from controlplane.agent_protocol.tools.tool import ToolContext, ToolError, named_places, tool
+from controlplane.agent_protocol.tools.tool import ToolContext, ToolError, named_locations, tool
 from controlplane.devices.records import device_records, report_summary, request_record
 from controlplane.devices.requests import lifecycle
-from controlplane.figures.financial import Place
+from controlplane.figures.financial import QueryLocation
 from controlplane.operation.paging import Order, listing_of, page
 from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale
 from controlplane.storage.merchant.sales_tables import Refund, Sale
@@ -62,17 +62,17 @@ def read_business_records(
     source = SOURCES[arguments.dataset]
     filters = arguments.filters or RecordFilters()
     _require_known(arguments.dataset, source, filters)
-    places = named_places(context, filters.locations) if source.by_position else []
-    ids = {place.position: place.location_id for place in places}
-    query = _query(context, source, filters, places)
+    locations = named_locations(context, filters.locations) if source.by_position else []
+    ids = {location.position: location.location_id for location in locations}
+    query = _query(context, source, filters, locations)
     listing = listing_of(context, type(arguments).__name__, arguments)
     rows, cursor = page(
         context, query, source.order, listing, cursor=arguments.cursor, limit=arguments.limit
     )
-    shown = tuple(source.records(context, rows, ids))
+    records = tuple(source.records(context, rows, ids))
     more = "; more with nextCursor" if cursor else ""
-    answer = BusinessRecords(dataset=arguments.dataset, rows=shown, next_cursor=cursor)
-    return f"Rows of {arguments.dataset}: {len(shown)}{more}.", answer
+    answer = BusinessRecords(dataset=arguments.dataset, rows=records, next_cursor=cursor)
+    return f"Rows of {arguments.dataset}: {len(records)}{more}.", answer
 
 
 def _require_known(dataset: Dataset, source: Source, filters: RecordFilters) -> None:
@@ -85,12 +85,12 @@ def _require_known(dataset: Dataset, source: Source, filters: RecordFilters) -> 
 
 
 def _query(
-    context: ToolContext, source: Source, filters: RecordFilters, places: Sequence[Place]
+    context: ToolContext, source: Source, filters: RecordFilters, locations: Sequence[QueryLocation]
 ) -> Select[Any]:
     organization = context.caller.organization_id
     query = select(source.table).where(source.table.organization_id == organization)
     is_cut = filters.locations is not None or context.caller.locations
-    visible: Sequence[Any] = [place.position for place in places]
+    visible: Sequence[Any] = [location.position for location in locations]
     if not source.by_position:
         visible = _location_ids(context, filters)
     if is_cut:

@@ -75,7 +75,7 @@ def read_catalog(context: ToolContext, arguments: ReadCatalogArguments) -> tuple
     if arguments.category is not None:
         query = query.where(Good.category_id.in_(_categories(context, arguments.category)))
     if arguments.search is not None:
-        query = query.where(_found_by(arguments.search))
+        query = query.where(_matches_search(arguments.search))
     listing = listing_of(context, type(arguments).__name__, arguments)
     rows, cursor = page(
         context,
@@ -90,7 +90,7 @@ def read_catalog(context: ToolContext, arguments: ReadCatalogArguments) -> tuple
     return f"Goods: {len(answer.rows)}{more}.", answer
 
 
-def _found_by(search: str) -> Any:
+def _matches_search(search: str) -> Any:
     of_variation = (
         select(GoodVariation.good_id)
         .outerjoin(GoodCode, GoodCode.variation_id == GoodVariation.id)
@@ -150,13 +150,13 @@ def _texts(session: Any, query: Any) -> Mapping[Any, str]:
 
 def _variations(context: ToolContext, goods: Sequence[UUID]) -> Mapping[UUID, list[VariationRow]]:
     query = select(GoodVariation).where(GoodVariation.good_id.in_(goods))
-    matches = list(context.session.scalars(query.order_by(GoodVariation.number)))
+    variations = list(context.session.scalars(query.order_by(GoodVariation.number)))
     codes: defaultdict[UUID, list[CodeRow]] = defaultdict(list)
-    of = select(GoodCode).where(GoodCode.variation_id.in_([each.id for each in matches]))
+    of = select(GoodCode).where(GoodCode.variation_id.in_([each.id for each in variations]))
     for code in context.session.scalars(of.order_by(GoodCode.number)):
         codes[code.variation_id].append(CodeRow(type=code.type, value=code.value))
     rows: defaultdict[UUID, list[VariationRow]] = defaultdict(list)
-    for each in matches:
+    for each in variations:
         rows[each.good_id].append(
             VariationRow(
                 variation_id=each.id,
@@ -181,7 +181,7 @@ class SetCatalogAvailabilityArguments(Exact):
     status: Availability
 
 
-class StatusSeen(Tolerant):
+class StatusSnapshot(Tolerant):
     good_status: str
     variation_status: str | None = Field(description="null: variationId was not given")
 
@@ -191,8 +191,8 @@ class AvailabilityChange(Tolerant):
     variation_id: Uuid | None
     name: str
     changed: bool = Field(description="false: it had this status before")
-    before: StatusSeen
-    after: StatusSeen
+    before: StatusSnapshot
+    after: StatusSnapshot
 
 
 def set_catalog_availability(
@@ -241,8 +241,8 @@ def _locked(context: ToolContext, query: Any) -> Any:
     return row
 
 
-def _seen(good: Good, variation: GoodVariation | None) -> StatusSeen:
-    return StatusSeen(
+def _seen(good: Good, variation: GoodVariation | None) -> StatusSnapshot:
+    return StatusSnapshot(
         good_status=good.status, variation_status=variation.status if variation else None
     )
 

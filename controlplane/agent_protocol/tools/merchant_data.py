@@ -16,7 +16,7 @@ from controlplane.agent_protocol.tools.record_models import (
     ReadBusinessRecordsArguments,
 )
 from controlplane.agent_protocol.tools.tool import ToolContext, tool
-from controlplane.analytics.question import visible_places
+from controlplane.analytics.question import visible_locations
 from controlplane.storage.merchant.merchant_tables import (
     FeeItem,
     Location,
@@ -87,11 +87,11 @@ def read_merchant_data(
     context: ToolContext, arguments: ReadMerchantDataArguments
 ) -> tuple[str, MerchantData]:
     rows = _SECTIONS[arguments.section](context)
-    shown = tuple(rows[:ROWS_MAX])
+    listed = tuple(rows[:ROWS_MAX])
     answer = MerchantData(
-        section=arguments.section, rows=shown, omitted_count=len(rows) - len(shown)
+        section=arguments.section, rows=listed, omitted_count=len(rows) - len(listed)
     )
-    return f"Rows of {arguments.section}: {len(shown)}.", answer
+    return f"Rows of {arguments.section}: {len(listed)}.", answer
 
 
 def _organization(context: ToolContext) -> list[Any]:
@@ -101,7 +101,7 @@ def _organization(context: ToolContext) -> list[Any]:
 
 
 def _locations(context: ToolContext) -> list[Any]:
-    positions = [place.position for place in visible_places(context)]
+    positions = [location.position for location in visible_locations(context)]
     query = select(Location).where(Location.position.in_(positions)).order_by(Location.id)
     return [
         LocationRow(

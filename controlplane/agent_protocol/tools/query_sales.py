@@ -21,7 +21,7 @@ from controlplane.agent_protocol.tools.tool import (
     LOCATIONS_MAX,
     ToolContext,
     ToolError,
-    named_places,
+    named_locations,
     tool,
 )
 from controlplane.analytics.messages import FullDate
@@ -30,7 +30,7 @@ from controlplane.analytics.question import Question, days_of
 from controlplane.analytics.reading import Reader
 from controlplane.figures.records import Coverage, Window
 from controlplane.figures.windows import Period
-from controlplane.figures.windows import Question as PeriodAsked
+from controlplane.figures.windows import Question as PeriodQuery
 
 ROWS_MAX: Final = 500
 ROWS_USUAL: Final = 100
@@ -93,10 +93,10 @@ def query_sales(context: ToolContext, arguments: QuerySalesArguments) -> tuple[s
     question = _question(context, arguments)
     result = sales_groups.groups_of(question, context, groups)
     rows = sorted(result, key=partial(_place, groups))
-    shown = [_row(each, groups, metrics) for each in rows[: arguments.limit]]
+    listed = [_row(each, groups, metrics) for each in rows[: arguments.limit]]
     answer = SalesAnswer(
-        rows=tuple(shown),
-        omitted_count=len(rows) - len(shown),
+        rows=tuple(listed),
+        omitted_count=len(rows) - len(listed),
         totals=_totals(question, metrics),
         windows=question.windows,
     )
@@ -109,8 +109,8 @@ def _question(context: ToolContext, arguments: QuerySalesArguments) -> Question:
     period: Period = arguments.period or "today"
     if (arguments.first or arguments.last) is not None:
         period = "custom"
-    places = named_places(context, arguments.locations)
-    days = days_of(context, places, PeriodAsked(period, arguments.first, arguments.last))
+    locations = named_locations(context, arguments.locations)
+    days = days_of(context, locations, PeriodQuery(period, arguments.first, arguments.last))
     return Question(days, Reader(context.session, context.caller.organization_id))
 
 

@@ -76,9 +76,9 @@ def _lines(context: ToolContext, sales: Sequence[int]) -> Mapping[int, list[Line
         .where(SaleLine.sale.in_(sales))
         .order_by(SaleLine.sale, SaleLine.number)
     )
-    results: defaultdict[int, list[LineRecord]] = defaultdict(list)
+    lines: defaultdict[int, list[LineRecord]] = defaultdict(list)
     for line, snapshot in context.session.execute(query):
-        results[line.sale].append(
+        lines[line.sale].append(
             LineRecord(
                 name=snapshot.name,
                 good_id=snapshot.good_id,
@@ -90,7 +90,7 @@ def _lines(context: ToolContext, sales: Sequence[int]) -> Mapping[int, list[Line
                 total_cents=line.total - line.share,
             )
         )
-    return results
+    return lines
 
 
 def _methods(context: ToolContext, rows: Sequence[Sale] | Sequence[Refund]) -> dict[Any, str]:

@@ -115,8 +115,8 @@ class Names:
     of: dict[str, dict[Any, str]] = field(default_factory=dict)
 
     def label(self, key: Mapping[str, Any]) -> str | None:
-        matches = [self.of[name][key[name]] for name in key if key[name] in self.of.get(name, {})]
-        return ", ".join(matches) or None
+        labels = [self.of[name][key[name]] for name in key if key[name] in self.of.get(name, {})]
+        return ", ".join(labels) or None
 
 
 def base_of(groups: Sequence[GroupBy]) -> Base:
@@ -133,17 +133,17 @@ def base_of(groups: Sequence[GroupBy]) -> Base:
 
 def groups_of(question: Question, context: ToolContext, groups: Sequence[GroupBy]) -> list[Group]:
     """Return the groups with sales or refunds, in no order."""
-    ids = {place.position: place.location_id for place in question.places}
+    ids = {location.position: location.location_id for location in question.locations}
     if "hour" in groups:
-        result = _by_hour(question, groups)
+        rows = _by_hour(question, groups)
     elif any(each in BY_ARTICLE for each in groups):
-        result = _by_article(question, context, groups, ids)
+        rows = _by_article(question, context, groups, ids)
     else:
-        result = _by_day(question, context, groups, ids)
+        rows = _by_day(question, context, groups, ids)
     names = _names(context, groups)
-    for group in result:
+    for group in rows:
         group.label = group.label or names.label(group.key)
-    return result
+    return rows
 
 
 # ---------------------------------------------------------------------------- days, employees
@@ -200,8 +200,8 @@ def _value(group: GroupBy, values: Mapping[str, Any], ids: Mapping[int, str]) ->
 
 def _by_hour(question: Question, groups: Sequence[GroupBy]) -> list[Group]:
     sums: dict[tuple[Any, ...], dict[str, Any]] = {}
-    match = buckets(question.places, question.reader.hours(question.stretches))
-    for currency, rows in match.items():
+    buckets_by_currency = buckets(question.locations, question.reader.hours(question.stretches))
+    for currency, rows in buckets_by_currency.items():
         for bucket in rows:
             key = (currency, *(_of_bucket(each, bucket) for each in groups))
             known = sums.setdefault(key, dict.fromkeys(_SUMMED, 0))

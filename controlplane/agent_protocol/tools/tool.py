@@ -7,8 +7,8 @@ from typing import Any, get_args, get_type_hints
 from pydantic import BaseModel, TypeAdapter
 
 from agent.wire.base import Exact, Tolerant
-from controlplane.analytics.question import place, visible_places
-from controlplane.figures.financial import Place
+from controlplane.analytics.question import query_location, visible_locations
+from controlplane.figures.financial import QueryLocation
 from controlplane.operation.context import RequestContext
 
 Json = dict[str, Any]
@@ -58,14 +58,14 @@ def tool(
     )
 
 
-def named_places(context: ToolContext, named: Sequence[str] | None) -> list[Place]:
+def named_locations(context: ToolContext, named: Sequence[str] | None) -> list[QueryLocation]:
     """Return the named locations, each once, or all that the caller has access to.
 
     Raises the refusal of a location that the caller has no access to.
     """
     if named is None:
-        return visible_places(context)
-    return [place(context, location_id) for location_id in dict.fromkeys(named)]
+        return visible_locations(context)
+    return [query_location(context, location_id) for location_id in dict.fromkeys(named)]
 
 
 def schema_of(model: type[BaseModel], mode: Any) -> Json:

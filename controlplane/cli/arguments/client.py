@@ -12,7 +12,7 @@ from controlplane.cli.arguments.command import (
     positional,
     repeated,
 )
-from controlplane.cli.arguments.values import count, duration, full_date, moment
+from controlplane.cli.arguments.values import count, duration, full_date, time_range
 
 KINDS: Final = ("network", "application")
 PLATFORMS: Final = ("android", "ios", "macos", "windows", "linux")
@@ -29,7 +29,7 @@ LISTS: Final = {
     "uoms": "units of measure",
     "fees": "taxes and fees",
 }
-SALES_SHOWN: Final = 50
+SALES_LIMIT: Final = 50
 DEFAULT_URL: Final = "http://127.0.0.1:8470"
 
 _NAME: Final = "name of the device, its id, or the first characters of the id"
@@ -177,12 +177,12 @@ COMMANDS: Final = (
         "sales", "retail.sales:list_all", "list completed sales, newest first",
         (
             option("--since", "WHEN", "start of the period, such as 7d, 12h, 2026-11-01 or"
-                   " 2026-11-01T09:30", type=moment),
+                   " 2026-11-01T09:30", type=time_range),
             option("--until", "WHEN", "end of the period, as --since; includes all of a date",
-                   type=moment),
+                   type=time_range),
             option("--sort", "ORDER", "initiated_at, created_at, updated_at or number, with _asc or"
                    " _desc", choices=ORDERS, default="initiated_at_desc"),
-            option("--limit", "N", f"at most N sales (default: {SALES_SHOWN}; with --since, --json"
+            option("--limit", "N", f"at most N sales (default: {SALES_LIMIT}; with --since, --json"
                    " or --csv all)", type=count),
             one_of(_RECORDS, _CSV), _RETAIL,
         ),

@@ -12,12 +12,12 @@ from controlplane.cli.arguments.command import (
     positional,
     repeated,
 )
-from controlplane.cli.arguments.values import count, full_date, moment, within
+from controlplane.cli.arguments.values import count, full_date, time_range, within
 
 DEFAULT_ORGANIZATION: Final = "org-0001"
 ROLES: Final = ("owner", "manager", "viewer")
 """As `controlplane.storage.account_tables.Role`, without the libraries of the service."""
-AUDIT_SHOWN: Final = 50
+AUDIT_LIMIT: Final = 50
 
 DATABASE: Final = option(
     "--database", "URL", "database URL or SQLite file (default: $VENUE_CONTROL_DATABASE, or a file"
@@ -146,9 +146,9 @@ COMMANDS: Final = (
         "audit", "audit:show", "list requests and changes with their user or API key",
         (
             option("--since", "WHEN", "start of the period, such as 7d, 2026-11-20 or"
-                   " 2026-11-20T09:30", type=moment),
+                   " 2026-11-20T09:30", type=time_range),
             option("--by", "TEXT", "part of the name of a user or key, or the end of an API key"),
-            option("--limit", "N", f"newest N entries (default: {AUDIT_SHOWN}; with --since,"
+            option("--limit", "N", f"newest N entries (default: {AUDIT_LIMIT}; with --since,"
                    " --json or --csv all)", type=count),
             one_of(
                 _ORGANIZATION,
@@ -189,7 +189,7 @@ COMMANDS: Final = (
         ),
     ),
     Command(
-        "locations quiet", "locations:quiet", "start or end a maintenance window",
+        "locations quiet", "locations:set_maintenance", "start or end a maintenance window",
         (
             option("--device", "INSTANCE", "instanceId of a device; the window is for it only"),
             one_of(

@@ -14,7 +14,7 @@ YEARS: Final = range(1971, 3000)
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _DURATION: Final = re.compile(r"(\d{1,9})([mhd])", re.ASCII)
 _UNITS_S: Final = {"m": 60, "h": 3600, "d": 86_400}
-_MOMENTS: Final = (
+_TIMES: Final = (
     f"must be such as 7d, 2026-11-20 or 2026-11-20T09:30, from {YEARS[0]} to {YEARS[-1]}"
 )
 
@@ -76,44 +76,44 @@ def duration(units: str = "mhd", days_max: int = DAYS_MAX) -> Callable[[str], fl
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TimeRange:
     """A point in time, or the day from ``first`` to ``last``."""
 
     first: datetime
     last: datetime
 
 
-def moment(text: str) -> Moment:
+def time_range(text: str) -> TimeRange:
     """Read ``7d`` (that long ago), a date, or a date with a time.
 
     Without an offset, it is in this machine's time zone.
     """
     if _DURATION.fullmatch(text):
         then = datetime.now(UTC) - timedelta(seconds=duration()(text))
-        return Moment(then, then)
+        return TimeRange(then, then)
     try:
         if _DATE.fullmatch(text):
             day = full_date(text)
-            return Moment(
+            return TimeRange(
                 datetime.combine(day, time.min).astimezone(),
                 datetime.combine(day, time.max).astimezone(),
             )
         then = datetime.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(_MOMENTS) from None
+        raise argparse.ArgumentTypeError(_TIMES) from None
     if then.year not in YEARS:
-        raise argparse.ArgumentTypeError(_MOMENTS)
+        raise argparse.ArgumentTypeError(_TIMES)
     then = then if then.tzinfo else then.astimezone()
-    return Moment(then, then)
+    return TimeRange(then, then)
 
 
 def full_date(text: str, year_min: int = YEARS[0]) -> date:
     try:
-        result = date.fromisoformat(text) if _DATE.fullmatch(text) else date.min
+        day = date.fromisoformat(text) if _DATE.fullmatch(text) else date.min
     except ValueError:
-        result = date.min
-    if not year_min <= result.year <= YEARS[-1]:
+        day = date.min
+    if not year_min <= day.year <= YEARS[-1]:
         raise argparse.ArgumentTypeError(
             f"must be a date such as 2026-11-20, from {year_min} to {YEARS[-1]}"
         )
-    return result
+    return day

@@ -37,9 +37,9 @@ class Filters:
 
     def admits(self, device: Device) -> bool:
         given, version = self.options, device.app_version or ""
-        places = {device.location_id.casefold(), (device.location_name or "").casefold()}
+        names = {device.location_id.casefold(), (device.location_name or "").casefold()}
         return (
-            _is_one(places, [each.casefold() for each in given.location])
+            _is_one(names, [each.casefold() for each in given.location])
             and self.state in (None, state_of(device))
             and _is_one({device.platform}, given.platform)
             and _is_one({version}, given.app_version)

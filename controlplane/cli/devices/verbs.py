@@ -20,7 +20,7 @@ from controlplane.cli.screen.output import CsvColumns, print_as, print_records
 from controlplane.client.operations import OperationsClient
 
 CUT = "There are more devices than this command reads."
-VERSIONS_SHOWN = 4
+VERSIONS_MAX = 4
 CSV: Final[CsvColumns[Device]] = {
     "instanceId": lambda device: device.instance_id,
     "name": lambda device: device.legacy_install_id,
@@ -29,9 +29,9 @@ CSV: Final[CsvColumns[Device]] = {
     "locationName": lambda device: device.location_name,
     "platform": lambda device: device.platform,
     "appVersion": lambda device: device.app_version,
-    "lastSeenAt": lambda device: _moment(device.last_seen_at),
-    "createdAt": lambda device: _moment(device.created_at),
-    "revokedAt": lambda device: _moment(device.revoked_at),
+    "lastSeenAt": lambda device: _format_time(device.last_seen_at),
+    "createdAt": lambda device: _format_time(device.created_at),
+    "revokedAt": lambda device: _format_time(device.revoked_at),
     "capabilities": lambda device: "; ".join(device.capabilities),
     "bindingId": lambda device: device.binding_id,
     "userId": lambda device: device.user_id,
@@ -172,12 +172,12 @@ def _summary(devices: Sequence[Device], of: int | None) -> str:
     states = [f"{counts[state]} {state}" for state in ("online", "offline", "revoked")
               if counts[state]]  # fmt: skip
     versions = Counter(device.app_version or "unknown" for device in devices).most_common()
-    shown = [f"{version} {count}" for version, count in versions[:VERSIONS_SHOWN]]
-    if len(versions) > VERSIONS_SHOWN:
-        shown.append(f"{len(versions) - VERSIONS_SHOWN} more")
+    parts = [f"{version} {count}" for version, count in versions[:VERSIONS_MAX]]
+    if len(versions) > VERSIONS_MAX:
+        parts.append(f"{len(versions) - VERSIONS_MAX} more")
     noun = "device" if total == "1" else "devices"
-    return f"{total} {noun}: {', '.join(states)}; versions: {', '.join(shown)}"
+    return f"{total} {noun}: {', '.join(states)}; versions: {', '.join(parts)}"
 
 
-def _moment(moment: datetime | None) -> str:
-    return "" if moment is None else f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+def _format_time(timestamp: datetime | None) -> str:
+    return "" if timestamp is None else f"{timestamp.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from controlplane.analytics.messages import FinancialSummary
 from controlplane.cli.screen.cells import NONE
-from controlplane.cli.screen.money import amount_in_words, money_in_words
+from controlplane.cli.screen.money import format_amount, format_money
 from controlplane.cli.screen.tables import console, fits, is_piped, print_lines, print_rows, text_of
 from controlplane.figures.records import Coverage, CurrencySummary, Figures, LocationFigures, Window
 
@@ -50,8 +50,8 @@ def print_summary(summary: FinancialSummary, *, is_first: bool) -> None:
 
 def print_heading(summary: FinancialSummary) -> None:
     windows = summary.current.windows
-    places = [each.location_id for each in windows]
-    where = places[0] if len(places) == 1 else f"{len(places)} locations"
+    location_ids = [each.location_id for each in windows]
+    where = location_ids[0] if len(location_ids) == 1 else f"{len(location_ids)} locations"
     line = f"{where}, {_days(windows)}; before: {_days(summary.previous.windows)}"
     console().print(text_of(line), soft_wrap=is_piped())
 
@@ -89,11 +89,11 @@ def _money_row(
     before: Figures | None,
 ) -> tuple[str, str, str, str]:
     values = [None if each is None else value(each) for each in (now, before)]
-    shown = [
-        _unknown(name, each) if amount is None else amount_in_words(round(amount), currency)
+    cells = [
+        _unknown(name, each) if amount is None else format_amount(round(amount), currency)
         for each, amount in zip((now, before), values, strict=True)
     ]
-    return name, shown[0], shown[1], _change(*values)
+    return name, cells[0], cells[1], _change(*values)
 
 
 def _count_row(
@@ -119,7 +119,7 @@ def _print_locations(currency: str, locations: Sequence[LocationFigures]) -> Non
     rows = [
         (
             each.location_id,
-            amount_in_words(each.figures.net_cents, currency),
+            format_amount(each.figures.net_cents, currency),
             "" if each.share_percent is None else f"{each.share_percent:.1f} %",
             str(each.figures.sale_count),
         )
@@ -142,15 +142,15 @@ def notes_of(coverage: Coverage, currency: str) -> list[str]:
 
 def _notes(coverage: Coverage, currency: str) -> Iterator[str]:
     if count := coverage.missing_sale_snapshot_count:
-        amount = money_in_words(coverage.missing_sale_snapshot_cents, currency)
+        amount = format_money(coverage.missing_sale_snapshot_cents, currency)
         yield f"{_many(count, 'sale')} of {amount} without lines: included, but not by article."
     if count := coverage.unresolved_imported_order_count:
-        amount = money_in_words(coverage.unresolved_imported_order_cents, currency)
+        amount = format_money(coverage.unresolved_imported_order_cents, currency)
         yield f"{_many(count, 'unresolved order')} of {amount}: not included."
     if count := coverage.sale_unknown_tax_line_count:
         yield f"{_many(count, 'line')} of sales with an unknown tax."
     if count := coverage.undated_refund_payment_count:
-        amount = money_in_words(coverage.undated_refund_cents, currency)
+        amount = format_money(coverage.undated_refund_cents, currency)
         yield f"{_many(count, 'refund')} of {amount} without a date: not subtracted."
     if count := coverage.refund_unknown_components_count:
         yield f"{_many(count, 'refund')} with only the amount known: counted as goods."

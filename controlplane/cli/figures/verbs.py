@@ -22,15 +22,15 @@ def show(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         if options.location and not options.all:
             bodies = [_body(options, period, each, is_all=False) for each in options.location]
-            results = [client.financial_summary(body) for body in bodies]
+            summaries = [client.financial_summary(body) for body in bodies]
         else:
-            results = [_of_all(client, options, period)]
+            summaries = [_of_all(client, options, period)]
     if options.json:
-        print_json(results)
+        print_json(summaries)
         return 0
     from controlplane.cli.figures.listings import print_summary  # rich only where shown
 
-    for number, summary in enumerate(results):
+    for number, summary in enumerate(summaries):
         print_summary(summary, is_first=number == 0)
     return 0
 

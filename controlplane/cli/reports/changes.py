@@ -68,7 +68,7 @@ def _between(before: ReportDetail, after: ReportDetail) -> Changes:
 
 
 def _with_stable_keys(items: list[tuple[str, object]]) -> dict[str, object]:
-    """Keep the key ``tone``, which programs read."""
+    """Keep the key of ``severity`` that programs already read."""
     return {"tone" if key == "severity" else key: value for key, value in items}
 
 

@@ -22,7 +22,7 @@ from controlplane.cli.screen.progress import Progress
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
 
-Found = list[tuple[Device, ReportSummary]]
+DeviceReports = list[tuple[Device, ReportSummary]]
 
 
 def list_all(options: argparse.Namespace) -> int:
@@ -32,15 +32,15 @@ def list_all(options: argparse.Namespace) -> int:
         devices = Filters(options).of(client.devices()[0])
         if options.device is not None:
             devices = [device_named(options.device, devices)]
-        result = _found(client, devices, since, options.kind)
+        pairs = _fetch_reports(client, devices, since, options.kind)
     if options.json:
         records = [
-            {**to_plain(report), "instanceId": str(device.instance_id)} for device, report in result
+            {**to_plain(report), "instanceId": str(device.instance_id)} for device, report in pairs
         ]
         print(json.dumps(records, indent=2))
         return 0
     print_records(
-        result,
+        pairs,
         {
             "report": lambda row: row[1].report_id,
             "device": lambda row: row[0].legacy_install_id,
@@ -76,19 +76,19 @@ def show(options: argparse.Namespace) -> int:
     return 0
 
 
-def _found(
+def _fetch_reports(
     client: OperationsClient, devices: list[Device], since: datetime, kind: Kind | None
-) -> Found:
+) -> DeviceReports:
     """Return the reports of these devices from ``since`` on, the newest first."""
-    results: Found = []
+    pairs: DeviceReports = []
     with Progress() as progress:
         for number, device in enumerate(devices, 1):
-            progress.show(f"reading {number} of {len(devices)} devices: {len(results)} reports")
+            progress.show(f"reading {number} of {len(devices)} devices: {len(pairs)} reports")
             reports = reports_since(
                 client, device.instance_id, lambda report: report.created_at >= since
             )
-            results += [(device, each) for each in reports if kind in (None, each.kind)]
-    return sorted(results, key=lambda pair: pair[1].created_at, reverse=True)
+            pairs += [(device, each) for each in reports if kind in (None, each.kind)]
+    return sorted(pairs, key=lambda pair: pair[1].created_at, reverse=True)
 
 
 def _latest(client: OperationsClient, name: str, kind: str) -> UUID:

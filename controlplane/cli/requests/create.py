@@ -79,7 +79,7 @@ def _request_many(options: argparse.Namespace) -> int:
     with client_of(options, progress) as client:
         selection = select(options, listed_devices(client))
         for line in selection.lines():
-            progress.tell(line)
+            progress.write_line(line)
         if not selection.devices:
             raise CommandError("no device is left to request a report from")
         count = len(selection.devices)
@@ -119,7 +119,7 @@ def _run(
     for device in skipped:
         left_out.leave_out(device, "already open")
     for line in left_out.lines():
-        progress.tell(line)
+        progress.write_line(line)
     is_good = _finish(client, progress, batch, options)
     if is_interrupted:
         _note_what_continues(batch.open)
@@ -133,17 +133,17 @@ def _finish(
     """Print the results. Returns whether all requests were successful."""
     from controlplane.cli.requests import results  # rich only where shown
 
-    matches = []
+    finished = []
     with progress:
         for number, request in enumerate(batch.requests, 1):
             progress.show(f"reading reports: {number} of {len(batch.requests)}")
-            matches.append(results.result_of(client, request))
+            finished.append(results.result_of(client, request))
             if options.out is not None:
-                results.save(matches[-1], Path(options.out))
-    results.print_results(matches)
+                results.save(finished[-1], Path(options.out))
+    results.print_results(finished)
     if not options.wait:
-        return not any(each.request.trouble for each in matches)
-    return all(each.is_good for each in matches)
+        return not any(each.request.trouble for each in finished)
+    return all(each.is_good for each in finished)
 
 
 def _progress_of(batch: RequestBatch, total: int) -> str:
@@ -183,5 +183,5 @@ def _note_what_continues(requests: list[DeviceRequest]) -> None:
     )
 
 
-def _time_of_day(moment: datetime) -> str:
-    return f"{moment.astimezone():%H:%M}"
+def _time_of_day(timestamp: datetime) -> str:
+    return f"{timestamp.astimezone():%H:%M}"

@@ -36,7 +36,7 @@ class Result:
     request: DeviceRequest
     report: ReportDetail | None
     headline: str
-    tone: Severity
+    severity: Severity
 
     @property
     def is_good(self) -> bool:
@@ -76,7 +76,7 @@ def print_results(results: list[Result]) -> None:
         )
         for each in results
     ]
-    sentences = [text_of(each.headline, STYLES[each.tone]) for each in results]
+    sentences = [text_of(each.headline, STYLES[each.severity]) for each in results]
     headings = ("device", "location", "outcome", "report")
     if is_piped() or console().width >= WIDE:
         beside = [(*row, sentence) for row, sentence in zip(rows, sentences, strict=True)]

@@ -77,10 +77,10 @@ def meant_by(options: argparse.Namespace, every: Sequence[Device]) -> list[Devic
 
 
 def _filtered(filters: Filters, every: Sequence[Device]) -> list[Device]:
-    result = filters.of(every)
-    if not result:
+    selected = filters.of(every)
+    if not selected:
         raise CommandError(f"none of {len(every)} devices matches")
-    return result
+    return selected
 
 
 def _reason_against(device: Device, kind: Kind) -> Reason | None:

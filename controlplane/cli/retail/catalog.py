@@ -9,7 +9,7 @@ from agent.wire.codec import encode_indented
 from controlplane.cli.connection import retail_client_of
 from controlplane.cli.matching import only_match
 from controlplane.cli.screen.cells import NONE, Cell, Columns, Record
-from controlplane.cli.screen.money import amount_in_words, minor_units, money_in_words
+from controlplane.cli.screen.money import format_amount, format_money, minor_units
 from controlplane.cli.screen.output import CsvColumns, print_as, print_csv, print_records
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import NotFoundError
@@ -18,7 +18,7 @@ from controlplane.retail.models import Category, FeeItem, Good, Money, Uom, Vari
 
 
 def _money(price: Money | None) -> str:
-    return "open" if price is None else money_in_words(price.value, price.currency_code)
+    return "open" if price is None else format_money(price.value, price.currency_code)
 
 
 def _price_range(good: Good) -> str:
@@ -30,7 +30,7 @@ def _price_range(good: Good) -> str:
     highest = max(prices, key=lambda each: each.value)
     if lowest.value == highest.value:
         return _money(lowest)
-    return f"{amount_in_words(lowest.value, lowest.currency_code)}–{_money(highest)}"
+    return f"{format_amount(lowest.value, lowest.currency_code)}–{_money(highest)}"
 
 
 GOODS_CSV: Final[CsvColumns[tuple[Good, Variation]]] = {
@@ -131,16 +131,16 @@ def fees(options: argparse.Namespace) -> int:
 
 def good(options: argparse.Namespace) -> int:
     with retail_client_of(options) as client:
-        result = _good_of(client, options.id)
-        category = "" if options.json else _category_of(client, result)
+        record = _good_of(client, options.id)
+        category = "" if options.json else _category_of(client, record)
     if options.json:
-        print(encode_indented(result))
+        print(encode_indented(record))
         return 0
     from controlplane.cli.screen.tables import console, print_facts  # rich only where shown
 
-    print_facts(_facts(result, category))
+    print_facts(_facts(record, category))
     console().print()
-    print_records(result.variations, VARIATIONS, "It has no variations.", "Variations")
+    print_records(record.variations, VARIATIONS, "It has no variations.", "Variations")
     return 0
 
 
@@ -152,9 +152,9 @@ def _list(
     empty: str,
 ) -> int:
     with retail_client_of(options) as client:
-        results = list(fetch(client))
-    if not print_as(options, results, csv_columns):
-        print_records(results, columns, empty)
+        records = list(fetch(client))
+    if not print_as(options, records, csv_columns):
+        print_records(records, columns, empty)
     return 0
 
 

@@ -7,11 +7,11 @@ from datetime import datetime
 from itertools import islice
 from typing import Final
 
-from controlplane.cli.arguments.client import SALES_SHOWN
-from controlplane.cli.arguments.values import Moment
+from controlplane.cli.arguments.client import SALES_LIMIT
+from controlplane.cli.arguments.values import TimeRange
 from controlplane.cli.connection import retail_client_of
 from controlplane.cli.screen.cells import Columns
-from controlplane.cli.screen.money import minor_units, money_in_words
+from controlplane.cli.screen.money import format_money, minor_units
 from controlplane.cli.screen.output import CsvColumns, print_as, print_records
 from controlplane.cli.screen.progress import Progress
 from controlplane.client.errors import UsageError
@@ -44,18 +44,18 @@ COLUMNS: Final[Columns[Sale]] = {
     "when": lambda sale: f"{sale.initiated_at.astimezone():%Y-%m-%d %H:%M}",
     "till": lambda sale: sale.point_of_sale_id,
     "lines": _line_count,
-    "total": lambda sale: money_in_words(sale.totals.total.value, sale.totals.total.currency_code),
+    "total": lambda sale: format_money(sale.totals.total.value, sale.totals.total.currency_code),
 }
 
 
 def list_all(options: argparse.Namespace) -> int:
     first, last = _bounds(options.since, options.until)
     has_no_limit = options.json or options.csv or first is not None
-    limit = options.limit or (None if has_no_limit else SALES_SHOWN)
+    limit = options.limit or (None if has_no_limit else SALES_LIMIT)
     with Progress() as progress, retail_client_of(options, progress) as client:
-        result = client.sales(sort=options.sort, initiated_from=first, initiated_to=last)
+        stream = client.sales(sort=options.sort, initiated_from=first, initiated_to=last)
         # One more than is shown: its presence means that there are more.
-        fetched = islice(result, None if limit is None else limit + 1)
+        fetched = islice(stream, None if limit is None else limit + 1)
         sales = list(_counted(fetched, progress))
     is_cut = limit is not None and len(sales) > limit
     sales = sales[:limit]
@@ -78,7 +78,7 @@ def _summary(sales: Sequence[Sale]) -> str:
     for sale in sales:
         totals[sale.totals.total.currency_code] += sale.totals.total.value
     noun = "sale" if len(sales) == 1 else "sales"
-    amounts = ", ".join(money_in_words(value, name) for name, value in sorted(totals.items()))
+    amounts = ", ".join(format_money(value, name) for name, value in sorted(totals.items()))
     return f"{len(sales)} {noun}, {amounts}"
 
 
@@ -90,7 +90,9 @@ def _counted(sales: Iterable[Sale], progress: Progress) -> Iterator[Sale]:
         yield sale
 
 
-def _bounds(since: Moment | None, until: Moment | None) -> tuple[datetime | None, datetime | None]:
+def _bounds(
+    since: TimeRange | None, until: TimeRange | None
+) -> tuple[datetime | None, datetime | None]:
     first = None if since is None else since.first
     last = None if until is None else until.last
     if first is not None and last is not None and last < first:

@@ -39,11 +39,11 @@ Columns = Mapping[str, Callable[[Record], Cell]]
 """The heading of each column, and what it shows of a record."""
 
 
-def age(moment: datetime | None) -> str:
+def age(timestamp: datetime | None) -> str:
     """Return how long ago a moment was, in the largest whole unit: ``29 min``."""
-    if moment is None:
+    if timestamp is None:
         return "never"
-    passed_s = (datetime.now(UTC) - moment).total_seconds()
+    passed_s = (datetime.now(UTC) - timestamp).total_seconds()
     return format_seconds(max(0, int(passed_s)), units=1)
 
 

@@ -24,7 +24,7 @@ _DECIMALS: Final = {
 _COMMON: Final = 2
 
 
-def amount_in_words(minor_units: int, currency: str) -> str:
+def format_amount(minor_units: int, currency: str) -> str:
     """Return the amount with the currency's decimals, without its code: ``-12.50``."""
     decimals = _DECIMALS.get(currency, _COMMON)
     sign = "-" if minor_units < 0 else ""
@@ -32,8 +32,8 @@ def amount_in_words(minor_units: int, currency: str) -> str:
     return f"{sign}{whole}" + (f".{part:0{decimals}}" if decimals else "")
 
 
-def money_in_words(minor_units: int, currency: str) -> str:
-    return f"{amount_in_words(minor_units, currency)} {currency}"
+def format_money(minor_units: int, currency: str) -> str:
+    return f"{format_amount(minor_units, currency)} {currency}"
 
 
 def minor_units(money: Money | None) -> str | None:

@@ -19,7 +19,7 @@ _SPINNER: Final = 4
 
 
 class Progress:
-    """A context manager. ``show`` updates the line on a terminal, ``tell`` prints a line
+    """A context manager. ``show`` updates the line on a terminal, ``write_line`` prints a line
     everywhere, and ``log`` prints a line everywhere but on a terminal.
     """
 
@@ -55,7 +55,7 @@ class Progress:
         self._text = text
         self._render(text)
 
-    def tell(self, line: str) -> None:
+    def write_line(self, line: str) -> None:
         if self._status is not None:
             self._status.console.print(plain(line), soft_wrap=True, markup=False)
         else:
@@ -64,7 +64,7 @@ class Progress:
 
     def log(self, line: str) -> None:
         if self._status is None:
-            self.tell(line)
+            self.write_line(line)
 
     def waits(self, wait_s: float, status: int) -> None:
         """Report that the client waits because the service refused a call for now."""
@@ -75,13 +75,13 @@ class Progress:
             self._render(f"{line} · {self._text}" if self._text else line)
         elif self._wait_line_at_s is None or now_s - self._wait_line_at_s >= WAIT_LINE_INTERVAL_S:
             self._wait_line_at_s = now_s
-            self.tell(line)
+            self.write_line(line)
 
     def _render(self, text: str) -> None:
         if self._status is None:
             return
         from rich.text import Text
 
-        shown = Text(plain(text), no_wrap=True)
-        shown.truncate(max(1, self._status.console.width - _SPINNER), overflow="ellipsis")
-        self._status.update(shown)
+        rendered = Text(plain(text), no_wrap=True)
+        rendered.truncate(max(1, self._status.console.width - _SPINNER), overflow="ellipsis")
+        self._status.update(rendered)

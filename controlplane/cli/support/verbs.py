@@ -35,10 +35,10 @@ def create_link(options: argparse.Namespace) -> int:
 
 
 def list_links(options: argparse.Namespace) -> int:
-    result = _links(options)
-    if not print_as(options, result):
+    links = _links(options)
+    if not print_as(options, links):
         print_records(
-            result,
+            links,
             {
                 "id": lambda link: link.id,
                 "channel": lambda link: link.channel,
@@ -54,11 +54,11 @@ def list_links(options: argparse.Namespace) -> int:
 
 def disconnect(options: argparse.Namespace) -> int:
     start = options.id.casefold()
-    results = {
+    matches = {
         each.id: each.id for each in _links(options) if start and str(each.id).startswith(start)
     }
     hint = "`venue-control support list` lists the links."
-    link_id = only_match(options.id, results, "link", hint, UsageError)
+    link_id = only_match(options.id, matches, "link", hint, UsageError)
     if not in_database(options, lambda session: end_link(session, link_id, system_clock())):
         raise CommandError(f"the link {link_id} has ended already")
     print(f"disconnected {link_id}")

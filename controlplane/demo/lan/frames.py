@@ -11,7 +11,7 @@ ETHERTYPE_IPV4 = 0x0800
 ETHERTYPE_ARP = 0x0806
 ICMP, TCP, UDP = 1, 6, 17
 FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
-TCP_OFFSET = 12  # of the byte whose upper half is the header's length in words
+TCP_OFFSET = 12  # of the byte whose upper half is the header's length in 32-bit words
 
 _ARP = struct.Struct("!HHBBH6s4s6s4s")
 _IPV4 = struct.Struct("!BBHHHBBH4s4s")
@@ -142,7 +142,7 @@ def tcp(source: bytes, destination: bytes, segment: Tcp) -> bytes:
 def udp(
     source: bytes, destination: bytes, source_port: int, destination_port: int, payload: bytes
 ) -> bytes:
-    """Return an IPv4 packet with TTL 255, as mDNS wants it, and without the optional checksum."""
+    """Return an IPv4 packet with TTL 255, as mDNS requires, without the optional checksum."""
     header = _UDP.pack(source_port, destination_port, _UDP.size + len(payload), 0)
     return ipv4(source, destination, UDP, header + payload, ttl=255)
 

@@ -46,7 +46,7 @@ class TapLan:
         self._number = 0
         self._last_arp: dict[bytes, float] = {}
         self._last_mdns: dict[tuple[bytes, ...], float] = {}
-        self.was_asked = False
+        self.was_queried = False
         self._last_printing_ms: dict[tuple[bytes, int], int] = {}
         self._handshakes: dict[tuple[bytes, int, int], int | None] = {}
         self._connections: defaultdict[bytes, set[tuple[int, int]]] = defaultdict(set)
@@ -202,7 +202,7 @@ class TapLan:
     def _handle_mdns(self, packet: frames.Ipv4, now: float) -> None:
         if self._filters_multicast:
             return
-        self.was_asked = True
+        self.was_queried = True
         for name in read_questions(packet.body[8:]):
             # A record is multicast at most once a second (RFC 6762, section 6).
             if now - self._last_mdns.get(name, -1.0) < 1.0:

@@ -41,7 +41,7 @@ def read_questions(payload: bytes) -> tuple[Name, ...]:
 
 
 class Responder:
-    """Knows which packets answer a name, and who sends them."""
+    """Maps names to the packets that answer them, with their senders."""
 
     def __init__(self, plan: LanPlan) -> None:
         self._answers: dict[Name, list[tuple[LanHost, bytes]]] = defaultdict(list)

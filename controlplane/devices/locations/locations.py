@@ -70,7 +70,7 @@ def add_maintenance(session: Session, at: At, window: Maintenance, reason: str) 
 
 def end_maintenance(session: Session, at: At, instance_id: UUID | None, now: datetime) -> int:
     """End the current windows and cancel the planned ones. Returns how many windows."""
-    results = session.scalars(
+    windows = session.scalars(
         select(MaintenanceWindow).where(
             MaintenanceWindow.organization_id == at[0],
             MaintenanceWindow.location_id == at[1],
@@ -78,16 +78,16 @@ def end_maintenance(session: Session, at: At, instance_id: UUID | None, now: dat
             MaintenanceWindow.until > now,
         )
     ).all()
-    for row in results:
+    for row in windows:
         row.since, row.until = min(row.since, now), now
-    return len(results)
+    return len(windows)
 
 
 def zones(session: Session, at: Collection[At]) -> Mapping[At, str]:
     """Return the time zones of the locations that have a valid one."""
     columns = (Location.organization_id, Location.id, Location.zone)
-    match = session.execute(select(*columns).where(tuple_(*columns[:2]).in_(at)))
-    return {(row[0], row[1]): zone for row in match if (zone := valid_zone(row[2]))}
+    rows = session.execute(select(*columns).where(tuple_(*columns[:2]).in_(at)))
+    return {(row[0], row[1]): zone for row in rows if (zone := valid_zone(row[2]))}
 
 
 def _schedules(session: Session, now: datetime, at: Collection[At] | None) -> Schedules:

@@ -112,13 +112,13 @@ def merge_spans(spans: Iterable[Span], since: datetime, until: datetime) -> list
 
 
 def _intervals(line: str) -> list[Interval]:
-    result = _LINE.fullmatch(line.strip())
-    if result is None:
+    match = _LINE.fullmatch(line.strip())
+    if match is None:
         raise ValueError(f'{line!r} does not have the form "Mon-Fri 08:00-22:00"')
-    first = _weekday(result["first"])
-    last = _weekday(result["last"] or result["first"])
-    start = _minutes(result["h1"], result["m1"])
-    end = _minutes(result["h2"], result["m2"])
+    first = _weekday(match["first"])
+    last = _weekday(match["last"] or match["first"])
+    start = _minutes(match["h1"], match["m1"])
+    end = _minutes(match["h2"], match["m2"])
     if start in {DAY_MINUTES, end}:
         raise ValueError(f"{line!r} opens and closes at the same time. A whole day is 00:00-24:00")
     count = (last - first) % 7 + 1
@@ -132,10 +132,10 @@ def _weekday(word: str) -> int:
 
 
 def _minutes(hours: str, minutes: str) -> int:
-    match = int(hours) * 60 + int(minutes)
-    if int(minutes) > 59 or match > DAY_MINUTES:
+    total = int(hours) * 60 + int(minutes)
+    if int(minutes) > 59 or total > DAY_MINUTES:
         raise ValueError(f"{hours}:{minutes} is not a time of day")
-    return match
+    return total
 
 
 def _clock(minutes: int) -> str:
@@ -144,11 +144,11 @@ def _clock(minutes: int) -> str:
 
 def _span(interval: Interval, day: date, zone: ZoneInfo) -> Span:
     over = interval.end <= interval.start
-    start = _moment(day, interval.start, zone, fold=0)
-    return start, _moment(day + timedelta(days=over), interval.end, zone, fold=1)
+    start = _timestamp_of(day, interval.start, zone, fold=0)
+    return start, _timestamp_of(day + timedelta(days=over), interval.end, zone, fold=1)
 
 
-def _moment(day: date, minutes: int, zone: ZoneInfo, *, fold: int) -> datetime:
+def _timestamp_of(day: date, minutes: int, zone: ZoneInfo, *, fold: int) -> datetime:
     if minutes == DAY_MINUTES:
         day, minutes = day + timedelta(days=1), 0
     local = datetime.combine(day, time(minutes // 60, minutes % 60, fold=fold), zone)

@@ -59,13 +59,13 @@ Poll = Callable[[Collection[int], Collection[int], Collection[UUID]], Awaitable[
 
 
 class ConsoleStream(EventStream):
-    """One open stream. ``shown`` are the positions of the devices that its console displays."""
+    """One open stream. ``displayed`` are the positions of the devices that its console displays."""
 
-    def __init__(self, key_id: UUID, shown: Collection[int]) -> None:
+    def __init__(self, key_id: UUID, displayed: Collection[int]) -> None:
         super().__init__()
         self.key_id = key_id
-        self.shown = frozenset(shown)
-        self.changed: set[int] = set(shown)
+        self.displayed = frozenset(displayed)
+        self.changed: set[int] = set(displayed)
         self.is_reordered = False
         self._sent: dict[int, bytes] = {}
         self._fresh: dict[int, bytes] = {}
@@ -84,13 +84,13 @@ class ConsoleStream(EventStream):
     def offer(self, positions: Collection[int], *, is_reordered: bool) -> bool:
         """Add changes to poll for. Returns whether there are any."""
         # Iterates over the smaller set: a console displays few devices, a sweep changes thousands.
-        self.changed |= self.shown.intersection(positions)
+        self.changed |= self.displayed.intersection(positions)
         self.is_reordered |= is_reordered
         return bool(self.changed) or self.is_reordered
 
     def update(self, rows: Mapping[int, EncodedRow], viewer: Viewer, *, is_reordered: bool) -> None:
         """Queue the rows that this console displays and has not received yet."""
-        for position in self.shown & rows.keys():
+        for position in self.displayed & rows.keys():
             row = rows[position]
             if viewer.can_see(row) and self._sent.get(position) != row.data:
                 self._sent[position] = self._fresh[position] = row.data
@@ -111,10 +111,10 @@ class ConsoleFeeds:
 
     @contextlib.contextmanager
     def open(
-        self, organization_id: str, key_id: UUID, shown: Collection[int]
+        self, organization_id: str, key_id: UUID, displayed: Collection[int]
     ) -> Iterator[ConsoleStream]:
         """Open a stream. It first sends all displayed devices."""
-        stream = ConsoleStream(key_id, shown)
+        stream = ConsoleStream(key_id, displayed)
         streams = self._streams.setdefault(organization_id, set())
         streams.add(stream)
         if self._is_closed:
@@ -190,9 +190,13 @@ class ConsoleFeeds:
         for stream in taken:
             stream.changed, stream.is_reordered = set(), False
         changed = frozenset().union(*(each for each, _ in taken.values()))
-        shown = frozenset().union(*(stream.shown for stream in taken)) if is_at_all else frozenset()
+        displayed = (
+            frozenset().union(*(stream.displayed for stream in taken)) if is_at_all else frozenset()
+        )
         try:
-            snapshot = await self._poll(changed, shown - changed, {each.key_id for each in taken})
+            snapshot = await self._poll(
+                changed, displayed - changed, {each.key_id for each in taken}
+            )
         except Exception:
             # The boundary of a loop: it must survive an unavailable database.
             log.exception("cannot poll for consoles, next attempt in %g s", POLL_S)

@@ -16,14 +16,14 @@ def device(
     changes: ReportChangeCache, context: RequestContext, body: DeviceDetailRequest
 ) -> DeviceReply:
     detail = device_detail(context, body)
-    shown_device = context.device(body.instance_id)
-    (row,) = rows(context.session, [shown_device], context.now, context.settings)
-    shown = [each.report_id for each in detail.reports]
+    device = context.device(body.instance_id)
+    (row,) = rows(context.session, [device], context.now, context.settings)
+    report_ids = [each.report_id for each in detail.reports]
     request_ids = [each.id for each in detail.requests]
     # Requests and reports have separate pages: the report of a request may be on another one.
     query = (
         select(Report)
-        .where(Report.id.in_(shown) | Report.request_id.in_(request_ids))
+        .where(Report.id.in_(report_ids) | Report.request_id.in_(request_ids))
         .options(LINE)
     )
     return DeviceReply(
@@ -33,7 +33,7 @@ def device(
         requesters=names_of_requesters(
             context.session, {each.requested_by_id for each in detail.requests}
         ),
-        changes=changes.of_device(context, shown_device) if body.cursor is None else (),
-        timeline=timeline_of(context.session, shown_device, context.now),
+        changes=changes.of_device(context, device) if body.cursor is None else (),
+        timeline=timeline_of(context.session, device, context.now),
         can_write=context.caller.can_write,
     )

@@ -26,7 +26,7 @@ from controlplane.devices.priority import OFFLINE, ONLINE, Priority
 from controlplane.devices.records import device_records
 from controlplane.devices.requests import lifecycle
 from controlplane.operation.context import RequestContext
-from controlplane.operation.cursors import Place
+from controlplane.operation.cursors import SortKey
 from controlplane.operation.records import record_of
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import User
@@ -70,7 +70,7 @@ def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
         devices=rows(context.session, page, context.now, context.settings),
         next_cursor=None
         if last is None
-        else context.cursors.write(listing, Place(last.priority, last.position)),
+        else context.cursors.write(listing, SortKey(last.priority, last.position)),
         can_write=context.caller.can_write,
     )
 
@@ -216,12 +216,12 @@ def _open_requests(
     )
     requests = session.scalars(query).all()
     requesters = names_of_requesters(session, {each.requested_by_id for each in requests})
-    results: dict[UUID, list[OpenRequest]] = defaultdict(list)
+    by_binding: dict[UUID, list[OpenRequest]] = defaultdict(list)
     for each in requests:
-        results[each.binding_id].append(
+        by_binding[each.binding_id].append(
             record_of(OpenRequest, each, requested_by=requesters.get(each.requested_by_id))
         )
-    return results
+    return by_binding
 
 
 def _contains(word: str) -> ColumnElement[bool]:

@@ -31,9 +31,9 @@ def pending_requests_of(
         )
         .order_by(PendingRequest.position)
     )
-    results: dict[tuple[str, UUID], tuple[PendingRequestRecord, ...]] = {}
+    by_device: dict[tuple[str, UUID], tuple[PendingRequestRecord, ...]] = {}
     for row, name in session.execute(query):
         record = record_of(PendingRequestRecord, row, requested_by=name)
         key = (row.organization_id, row.instance_id)
-        results[key] = (*results.get(key, ()), record)
-    return results
+        by_device[key] = (*by_device.get(key, ()), record)
+    return by_device

@@ -34,28 +34,28 @@ class ConsolePoller:
         session: Session,
         now: datetime,
         changed: Collection[int],
-        shown: Collection[int],
+        displayed: Collection[int],
         key_ids: Collection[UUID],
     ) -> Snapshot:
-        """Return the rows of ``changed``, and of those of ``shown`` whose fingerprint changed."""
+        """Return the ``changed`` rows, and the ``displayed`` ones with another fingerprint."""
         fresh = dict(self._fingerprinted(session, now, changed))
-        others = dict(self._fingerprinted(session, now, shown)) if shown else {}
+        others = dict(self._fingerprinted(session, now, displayed)) if displayed else {}
         stale = [
             at for at, fingerprint in others.items() if self._fingerprints.get(at) != fingerprint
         ]
-        if shown:
+        if displayed:
             # Drops devices that no console displays any more.
             self._fingerprints = others
         self._fingerprints |= fresh
         return Snapshot(self._rows(session, now, [*fresh, *stale]), viewers(session, key_ids, now))
 
     def _rows(self, session: Session, now: datetime, positions: list[int]) -> dict[int, EncodedRow]:
-        matches: dict[int, EncodedRow] = {}
+        rows: dict[int, EncodedRow] = {}
         for part in in_steps(positions):
             for at, row in rows_at(session, part, now, self._settings).items():
                 place = row.device.organization_id, row.device.location_id
-                matches[at] = EncodedRow(*place, encode(row))
-        return matches
+                rows[at] = EncodedRow(*place, encode(row))
+        return rows
 
     def _fingerprinted(
         self, session: Session, now: datetime, positions: Collection[int]

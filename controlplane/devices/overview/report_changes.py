@@ -56,12 +56,12 @@ class ReportChangeCache:
             if pair in self._known:
                 self._known.move_to_end(pair)
                 return self._known[pair]
-        result = _record(earlier, report)
+        changes = _record(earlier, report)
         with self._lock:
-            self._known[pair] = result
+            self._known[pair] = changes
             while len(self._known) > CACHED_MAX:
                 self._known.popitem(last=False)
-        return result
+        return changes
 
 
 def earlier_than(context: RequestContext, report: Report) -> Report | None:

@@ -12,12 +12,12 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 
 
-def microseconds(moment: datetime) -> int:
+def microseconds(timestamp: datetime) -> int:
     """Return whole microseconds since 1970-01-01T00:00Z."""
-    return (moment - EPOCH) // MICROSECOND
+    return (timestamp - EPOCH) // MICROSECOND
 
 
-def moment_at(count: int) -> datetime:
+def from_microseconds(count: int) -> datetime:
     """Return the timestamp that many microseconds after 1970-01-01T00:00Z."""
     return EPOCH + timedelta(microseconds=count)
 
@@ -35,15 +35,15 @@ class Microseconds(TypeDecorator[datetime]):
         return None if value is None else microseconds(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
-        return None if value is None else moment_at(int(value))
+        return None if value is None else from_microseconds(int(value))
 
 
 Money = Annotated[int, mapped_column(BigInteger)]
 """Minor units of the row's currency (cents, fils)."""
 Wide = Annotated[int, mapped_column(BigInteger)]
 """A number, or the position of a row, that needs 64 bits."""
-Moment = Annotated[datetime, mapped_column(Microseconds)]
-MaybeMoment = Annotated[datetime | None, mapped_column(Microseconds)]
+Timestamp = Annotated[datetime, mapped_column(Microseconds)]
+OptionalTimestamp = Annotated[datetime | None, mapped_column(Microseconds)]
 MaybeWide = Annotated[int | None, mapped_column(BigInteger)]
 RowPosition = Annotated[int, mapped_column(Position, primary_key=True, autoincrement=True)]
 """The key by which other rows refer to this one. It is never part of a reply."""

@@ -13,11 +13,11 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from controlplane.storage.merchant.columns import (
     ExternalData,
-    MaybeMoment,
     MaybeWide,
-    Moment,
     Money,
+    OptionalTimestamp,
     RowPosition,
+    Timestamp,
     Wide,
 )
 from controlplane.storage.tables import Base
@@ -51,9 +51,9 @@ class Sale(Base):
     number: Mapped[str]
     ticket_number: Mapped[str]
     status: Mapped[str]
-    initiated_at: Mapped[Moment]
-    created_at: Mapped[Moment]
-    updated_at: Mapped[Moment]
+    initiated_at: Mapped[Timestamp]
+    created_at: Mapped[Timestamp]
+    updated_at: Mapped[Timestamp]
     local_hour: Mapped[int]
     comment: Mapped[str | None]
     external_data: Mapped[ExternalData]
@@ -108,7 +108,7 @@ class SalePayment(Base):
 class Refund(Base):
     """Money that went back for a sale, at the sale's location and in its currency.
 
-    ``refunded_at`` and ``local_hour`` are None where nobody wrote down when. ``goods``, ``fee`` and
+    ``refunded_at`` and ``local_hour`` are None if the date is unknown. ``goods``, ``fee`` and
     ``tip`` are what went back for each; where that is not known, ``has_components`` is False and
     all of it stands in ``goods``. ``tax`` is the tax in ``goods``, None where it is not known.
     """
@@ -124,8 +124,8 @@ class Refund(Base):
     organization_id: Mapped[str]
     location: Mapped[int]
     employee: Mapped[int | None]
-    refunded_at: Mapped[MaybeMoment]
-    created_at: Mapped[Moment]
+    refunded_at: Mapped[OptionalTimestamp]
+    created_at: Mapped[Timestamp]
     local_hour: Mapped[int | None]
     currency: Mapped[str]
     goods: Mapped[Money]

@@ -1,7 +1,7 @@
 """The session cookie: its name, its caller, and protection against CSRF.
 
 A browser sends the cookie with calls from any site. Calls from other sites are therefore refused,
-and calls that change anything must prove that they come from our own pages.
+and calls that change anything must show that they come from our own pages.
 """
 
 import re
@@ -30,10 +30,12 @@ async def signed_in(core: Core, request: Request, *, writes: bool) -> Caller:
         raise unauthenticated()
     require_own_origin(core, request, is_needed=writes)
     now, token_hash = core.clock(), sessions.hash_token(token)
-    result = await core.read(lambda session: permissions.of_session(session, token_hash, now))
-    if result is None:
+    session_match = await core.read(
+        lambda session: permissions.of_session(session, token_hash, now)
+    )
+    if session_match is None:
         raise unauthenticated()
-    caller, last_used_at = result
+    caller, last_used_at = session_match
     if now - last_used_at >= sessions.TOUCHED_EVERY:
         await core.write(lambda session: sessions.touch(session, caller.key_id, now))
         request.state.set_cookie = cookie(core, request, token)

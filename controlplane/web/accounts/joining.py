@@ -1,6 +1,6 @@
 """``POST /api/auth/invitation`` and ``/api/auth/join``: join an organization by a link.
 
-The code proves that the user was invited. If the address has an account, its password is required.
+Only an invited user has the code. If the address has an account, its password is required.
 """
 
 from datetime import datetime
@@ -29,7 +29,7 @@ from controlplane.operation.audit_entries import (
     Event,
     granted,
     note,
-    person,
+    user_actor,
     user_subject,
 )
 from controlplane.operation.bodies import parse_body
@@ -60,7 +60,7 @@ async def invitation(core: Core, request: Request) -> Response:
     now = core.clock()
 
     def work(session: Session) -> InvitationReply:
-        row = _found(session, body.code, now)
+        row = _find_invitation(session, body.code, now)
         names = names_of_organizations(session, (row.organization_id,))
         organization = names.get(row.organization_id, row.organization_id)
         return InvitationReply(email=row.email, organization=organization, role=row.role)
@@ -75,7 +75,7 @@ async def join(core: Core, request: Request) -> Response:
     now = core.clock()
 
     def find(session: Session) -> tuple[str, User | None]:
-        row = _found(session, body.code, now)
+        row = _find_invitation(session, body.code, now)
         return row.email, users.find_user(session, row.email)
 
     email, user = await core.read(find)
@@ -92,7 +92,7 @@ async def join(core: Core, request: Request) -> Response:
             raise wrong_password("the address has an account: enter the password of the account")
 
     def work(session: Session) -> JoinReply:
-        row = _found(session, body.code, now, lock=True)
+        row = _find_invitation(session, body.code, now, lock=True)
         member = users.find_user(session, row.email)
         if member is None:
             name = body.name.strip() or row.email
@@ -110,13 +110,15 @@ async def join(core: Core, request: Request) -> Response:
 
 
 def _note_refused(session: Session, *, code: str, user: User, address: str, now: datetime) -> None:
-    row = _found(session, code, now)
+    row = _find_invitation(session, code, now)
     actor = Actor("unknown", None, "", Credential("invitation", row.id), address)
     event = Event("member.join", user_subject(user), "the password is wrong", "refused")
     note(session, actor, event, organization_id=row.organization_id, now=now)
 
 
-def _found(session: Session, code: str, now: datetime, *, lock: bool = False) -> Invitation:
+def _find_invitation(
+    session: Session, code: str, now: datetime, *, lock: bool = False
+) -> Invitation:
     row = invitations.find(session, code, now, lock=lock)
     if row is None:
         raise Refusal(
@@ -135,7 +137,7 @@ def _join(session: Session, row: Invitation, user: User, address: str, now: date
     users.set_membership(
         session, user.id, organization_id, role=row.role, locations=row.locations, now=now
     )
-    actor = person(user, Credential("invitation", row.id), address)
+    actor = user_actor(user, Credential("invitation", row.id), address)
     event = Event("member.join", user_subject(user), granted(row.role, row.locations))
     note(session, actor, event, organization_id=organization_id, now=now)
     session.delete(row)

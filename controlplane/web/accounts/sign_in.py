@@ -38,7 +38,7 @@ from controlplane.operation.audit_entries import (
     Subject,
     note,
     note_call,
-    person,
+    user_actor,
     user_subject,
 )
 from controlplane.operation.bodies import parse_body
@@ -90,10 +90,10 @@ async def sign_out(core: Core, request: Request) -> Response:
         address = address_of(core, request)
 
         def work(session: Session) -> None:
-            result = permissions.of_session(session, sessions.hash_token(token), now)
-            if result is not None:
-                event = Event("session.sign_out", Subject("session", str(result[0].key_id)))
-                note_call(session, result[0], event, address=address, now=now)
+            session_match = permissions.of_session(session, sessions.hash_token(token), now)
+            if session_match is not None:
+                event = Event("session.sign_out", Subject("session", str(session_match[0].key_id)))
+                note_call(session, session_match[0], event, address=address, now=now)
             sessions.end_by_token(session, token)
 
         await core.write(work)
@@ -106,7 +106,7 @@ async def change_password(core: Core, request: Request) -> Response:
     As at sign-in, passwords are verified and hashed outside the database threads, and a wrong old
     password counts as a failed attempt.
     """
-    caller = await admit(core, request, writes=True, of_person=True)
+    caller = await admit(core, request, writes=True, requires_session=True)
     body = parse_body(PasswordChangeRequest, await read_body(core, request, BODY_MAX_BYTES))
     require_new(body.new_password, "newPassword")
     user = await core.read(lambda session: session.get_one(User, caller.owner_id))
@@ -202,7 +202,7 @@ class SignIn:
         def work(session: Session) -> None:
             user = find_user(session, email)
             unknown = Actor("unknown", None, "", address=address)
-            actor = unknown if user is None else person(user, address=address)
+            actor = unknown if user is None else user_actor(user, address=address)
             match = memberships(session, uuid4() if user is None else user.id)
             event = Event("session.sign_in", Subject("session", ""), reason, "refused")
             organization_id = match[0].organization_id if match else None
@@ -237,7 +237,7 @@ class SignIn:
                 address=address,
                 now=now,
             )
-            actor = person(row, Credential("session", session_id), address)
+            actor = user_actor(row, Credential("session", session_id), address)
             event = Event("session.sign_in", Subject("session", str(session_id)))
             note(session, actor, event, organization_id=organization_id, now=now)
             return token, _reply(session, row, session_id, organization_id)
@@ -289,11 +289,11 @@ def _finish(session: Session, caller: Caller, attempt: Try) -> int:
     others = select(SignInSession.id).where(
         SignInSession.user_id == caller.owner_id, SignInSession.id != caller.key_id
     )
-    results = session.scalars(others).all()
-    for each in results:
+    session_ids = session.scalars(others).all()
+    for each in session_ids:
         sessions.end(session, each, caller.owner_id)
     note_change(session, caller.owner_id)
-    return len(results)
+    return len(session_ids)
 
 
 def require_new(password: str, field: str) -> None:

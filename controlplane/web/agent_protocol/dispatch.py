@@ -191,10 +191,10 @@ def read_arguments(tool: Tool, arguments: Json) -> Any:
 
 def _renewed(session: Session, caller: Caller, now: datetime) -> Caller:
     """Return what the caller may do now. Raises the refusal of a credential that has ended."""
-    match = callers(session, (caller.key_id,), now).get(caller.key_id)
-    if match is None:
+    renewed = callers(session, (caller.key_id,), now).get(caller.key_id)
+    if renewed is None:
         raise unauthenticated()
-    return match
+    return renewed
 
 
 def _rpc_error(refusal: Refusal) -> Exception:

@@ -118,8 +118,8 @@ def _read(value: Json) -> RpcRequest:
     try:
         envelope = codec.validate(value, Envelope)
     except ValidationError as error:
-        places = [each.where for each in error.issues]
-        is_of_meta = all(each.startswith("params._meta") for each in places)
+        paths = [each.where for each in error.issues]
+        is_of_meta = all(each.startswith("params._meta") for each in paths)
         message = f"{error.where[:64] or 'the request'} {error.reason}"
         raise RpcError(INVALID_PARAMS if is_of_meta else INVALID_REQUEST, message) from None
     if envelope.id is None and not envelope.method.startswith(NOTIFICATIONS):
@@ -132,10 +132,10 @@ def _read(value: Json) -> RpcRequest:
 
 def _id_of(value: Json) -> Id | None:
     try:
-        match = codec.validate(value, Named).id
+        request_id = codec.validate(value, Named).id
     except ValidationError:
         return None
-    return match if _is_text(match) else None
+    return request_id if _is_text(request_id) else None
 
 
 def _require_shallow(params: Json) -> None:

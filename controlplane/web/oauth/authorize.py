@@ -73,24 +73,24 @@ async def authorize(limit: RateLimit, core: Core, request: Request) -> Response:
 
 
 async def _show(core: Core, request: Request, issuer: str) -> Response:
-    question = _asked("GET", issuer, request.url.query)
-    result = await find_view(core, question, cookies.token_of(core, request))
-    if isinstance(result, OAuthReply):
-        return to_client(result)
-    if result.consent is None:
-        return sign_in_page(question.query, client=result.client)
-    return consent_page(result.consent)
+    oauth_request = _oauth_request("GET", issuer, request.url.query)
+    view = await find_view(core, oauth_request, cookies.token_of(core, request))
+    if isinstance(view, OAuthReply):
+        return to_client(view)
+    if view.consent is None:
+        return sign_in_page(oauth_request.query, client=view.client)
+    return consent_page(view.consent)
 
 
 async def _decide(core: Core, request: Request, issuer: str) -> Response:
     cookies.require_own_origin(core, request, is_needed=True)
     fields = fields_of(await read_form(core, request))
-    asked = _asked("POST", issuer, fields.get("query", ""))
+    oauth_request = _oauth_request("POST", issuer, fields.get("query", ""))
     token = cookies.token_of(core, request)
     caller = None if token is None else await _signed_in(core, token)
     if token is None or caller is None:
-        return _again(asked)
-    if not hmac.compare_digest(proof(token, asked.query), fields.get("proof", "").encode()):
+        return _again(oauth_request)
+    if not hmac.compare_digest(proof(token, oauth_request.query), fields.get("proof", "").encode()):
         raise Refusal(
             HTTPStatus.FORBIDDEN,
             "foreign_origin",
@@ -99,9 +99,11 @@ async def _decide(core: Core, request: Request, issuer: str) -> Response:
     decision = fields.get("decision")
     if decision == "switch":
         await core.write(lambda session: sessions.end_by_token(session, token))
-        return _again(asked, cookies.cookie(core, request, ""))
+        return _again(oauth_request, cookies.cookie(core, request, ""))
     organization_id = fields.get("organization", "") if decision == "allow" else None
-    return to_client(await _answer(core, asked, caller, organization_id, address_of(core, request)))
+    return to_client(
+        await _answer(core, oauth_request, caller, organization_id, address_of(core, request))
+    )
 
 
 async def sign_in(core: Core, request: Request) -> Response:
@@ -111,40 +113,42 @@ async def sign_in(core: Core, request: Request) -> Response:
     cookies.require_own_origin(core, request, is_needed=True)
     count_attempt(core, request)
     fields = fields_of(await read_form(core, request))
-    asked = _asked("GET", issuer, fields.get("query", ""))
+    oauth_request = _oauth_request("GET", issuer, fields.get("query", ""))
     email = fields.get("email", "")
     try:
         body = {"email": email, "password": fields.get("password", "")}
         token, _ = await SignIn(core, request).sign_in(parse_part(SignInRequest, body))
     except Refusal as refusal:
-        match = await find_view(core, asked, None)
-        if isinstance(match, OAuthReply):
-            return to_client(match)
+        view = await find_view(core, oauth_request, None)
+        if isinstance(view, OAuthReply):
+            return to_client(view)
         return sign_in_page(
-            asked.query,
-            client=match.client,
+            oauth_request.query,
+            client=view.client,
             email=email,
             problem=_PROBLEMS.get(refusal.code, refusal.detail),
             status=refusal.status,
             headers=refusal.headers,
         )
-    return _again(asked, cookies.cookie(core, request, token))
+    return _again(oauth_request, cookies.cookie(core, request, token))
 
 
-async def find_view(core: Core, asked: OAuthRequest, token: str | None) -> View | OAuthReply:
+async def find_view(
+    core: Core, oauth_request: OAuthRequest, token: str | None
+) -> View | OAuthReply:
     """Return the view for a request of a client, or the reply that refuses the request."""
     now = core.clock()
 
     def work(session: Session) -> View | OAuthReply:
         from controlplane.accounts.oauth.authorization_server import Server
 
-        client = Server(session, now, asked.issuer).check(asked)
+        client = Server(session, now, oauth_request.issuer).check(oauth_request)
         if isinstance(client, OAuthReply):
             return client
-        found = token and permissions.of_session(session, sessions.hash_token(token), now)
-        if not token or not found:
+        session_match = token and permissions.of_session(session, sessions.hash_token(token), now)
+        if not token or not session_match:
             return View(client.name, None)
-        return View(client.name, _consent(session, asked, client, found[0], token))
+        return View(client.name, _consent(session, oauth_request, client, session_match[0], token))
 
     return await core.read(work)
 
@@ -172,7 +176,11 @@ async def _signed_in(core: Core, token: str) -> Caller | None:
 
 
 async def _answer(
-    core: Core, asked: OAuthRequest, caller: Caller, organization_id: str | None, address: str
+    core: Core,
+    oauth_request: OAuthRequest,
+    caller: Caller,
+    organization_id: str | None,
+    address: str,
 ) -> OAuthReply:
     """Return the reply for the client. ``organization_id`` is None if the user denied access."""
     now = core.clock()
@@ -181,32 +189,32 @@ async def _answer(
         from controlplane.accounts.oauth.authorization_server import ConsentingUser, Server
 
         assert caller.owner_id is not None  # noqa: S101 - a session has a user
-        server = Server(session, now, asked.issuer)
-        checked = server.check(asked)
+        server = Server(session, now, oauth_request.issuer)
+        checked = server.check(oauth_request)
         if isinstance(checked, OAuthReply):
             return checked
-        person = None
+        user = None
         if organization_id is not None:
             grants.lock_user(session, caller.owner_id)
             of = {each.organization_id for each in memberships(session, caller.owner_id)}
             if organization_id not in of:
                 raise invalid_request("you are not a member of the organization")
-            person = ConsentingUser(caller.owner_id, organization_id)
+            user = ConsentingUser(caller.owner_id, organization_id)
             event = Event("grant.create", Subject("client", checked.id, checked.name))
             note_call(
                 session, caller, event,
                 address=address, now=now, organization_id=organization_id,
             )  # fmt: skip
-        return server.decide(asked, person)
+        return server.decide(oauth_request, user)
 
     return await core.write(work)
 
 
 def _consent(
-    session: Session, asked: OAuthRequest, client: OAuthClient, caller: Caller, token: str
+    session: Session, oauth_request: OAuthRequest, client: OAuthClient, caller: Caller, token: str
 ) -> Consent:
     user = session.get_one(User, caller.owner_id)
-    redirect_uri = asked.parameters["redirect_uri"]
+    redirect_uri = oauth_request.parameters["redirect_uri"]
     records = organization_records(session, memberships(session, user.id))
     return Consent(
         client=client.name,
@@ -214,27 +222,28 @@ def _consent(
         form_source=form_source(redirect_uri),
         email=user.email,
         organizations=tuple(
-            Organization(each.id, each.name or each.id, _places(each.locations)) for each in records
+            Organization(each.id, each.name or each.id, _describe_locations(each.locations))
+            for each in records
         ),
         chosen=caller.organization_id,
-        query=asked.query,
-        proof=proof(token, asked.query).decode(),
+        query=oauth_request.query,
+        proof=proof(token, oauth_request.query).decode(),
     )
 
 
-def _places(locations: Sequence[str]) -> str:
+def _describe_locations(locations: Sequence[str]) -> str:
     if not locations:
         return "every location"
     return f"{len(locations)} location{'s' if len(locations) > 1 else ''}"
 
 
-def _asked(method: str, issuer: str, query: str) -> OAuthRequest:
+def _oauth_request(method: str, issuer: str, query: str) -> OAuthRequest:
     return OAuthRequest(method, issuer, AUTHORIZE, *read_parameters(query))
 
 
-def _again(asked: OAuthRequest, cookie: str | None = None) -> Response:
-    """Redirect to the page again. The address is made of parsed parameters, so it stays here."""
-    headers = {"location": f"{AUTHORIZE}?{asked.query}"}
+def _again(oauth_request: OAuthRequest, cookie: str | None = None) -> Response:
+    """Redirect to the page again. The address is local: only its parameters vary."""
+    headers = {"location": f"{AUTHORIZE}?{oauth_request.query}"}
     if cookie is not None:
         headers["set-cookie"] = cookie
     return Response(status_code=HTTPStatus.SEE_OTHER, headers=headers)

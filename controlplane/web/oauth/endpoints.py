@@ -96,9 +96,11 @@ async def issue_token(limit: RateLimit, core: Core, request: Request) -> Respons
 
 async def revoke(limit: RateLimit, core: Core, request: Request) -> Response:
     """End the grant of a token (RFC 7009)."""
-    asked = await _read(core, request, limit)
+    oauth_request = await _read(core, request, limit)
     return await _call(
-        core, asked, lambda server: server.create_endpoint_response("revocation", asked)
+        core,
+        oauth_request,
+        lambda server: server.create_endpoint_response("revocation", oauth_request),
     )
 
 
@@ -111,14 +113,16 @@ async def _read(core: Core, request: Request, limit: RateLimit) -> OAuthRequest:
     return OAuthRequest("POST", issuer, request.url.path, parameters, resources)
 
 
-async def _call(core: Core, asked: OAuthRequest, work: Callable[[Any], OAuthReply]) -> Response:
+async def _call(
+    core: Core, oauth_request: OAuthRequest, work: Callable[[Any], OAuthReply]
+) -> Response:
     """Return the response of the authorization server to a request."""
     now = core.clock()
 
     def transact(session: Session) -> OAuthReply:
         from controlplane.accounts.oauth.authorization_server import Server
 
-        return work(Server(session, now, asked.issuer))
+        return work(Server(session, now, oauth_request.issuer))
 
     reply = await core.write(transact)
     headers = {name: value for name, value in reply.headers.items() if name != "content-type"}

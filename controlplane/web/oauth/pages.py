@@ -26,11 +26,11 @@ POLICY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Organization:
-    """An organization on the consent page. ``places`` describes the accessible locations."""
+    """An organization on the consent page. ``locations`` describes the accessible locations."""
 
     id: str
     name: str
-    places: str
+    locations: str
 
 
 @dataclass(frozen=True, slots=True)

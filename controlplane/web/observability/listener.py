@@ -136,11 +136,11 @@ class Processes(Collector):
         self._processes = processes
 
     def collect(self) -> Iterator[Metric]:
-        results: dict[str, list[Metric]] = {}
+        metrics_by_name: dict[str, list[Metric]] = {}
         for pid in self._processes:
             for metric in ProcessCollector(pid=partial(int, pid), registry=None).collect():
-                results.setdefault(metric.name, []).append(metric)
-        for name, metrics in results.items():
+                metrics_by_name.setdefault(metric.name, []).append(metric)
+        for name, metrics in metrics_by_name.items():
             values = [sample.value for metric in metrics for sample in metric.samples]
             first = metrics[0]
             total = sum(values) if name in SUMMED else min(values)

@@ -29,7 +29,7 @@ FIELDS: Final = (
 )
 """Fields of a record besides its message, from ``extra``."""
 _API_KEY: Final = re.compile(PREFIX + r"[\w-]+")
-QUIET: Final = ("uvicorn", "httpx2", "httpcore2")
+LIBRARY_LOGGERS: Final = ("uvicorn", "httpx2", "httpcore2")
 """On level INFO, these log every call with its full address."""
 
 
@@ -63,5 +63,5 @@ def set_up_logging(level: str, form: Format) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for name in QUIET:
+    for name in LIBRARY_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)

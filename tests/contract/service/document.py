@@ -21,7 +21,7 @@ INTRODUCTION: Final = """\
 # Every operation of the service, by example
 
 What `venue-control serve` answers, operation by operation, and which test saw it. A test asks a
-running service every call below and fails where this text is not what it said; `make service-doc`
+running service every call below and fails if a reply differs from this text; `make service-doc`
 writes it anew. Where the contract is silent: [controlplane.md](controlplane.md),
 [figures.md](figures.md), [support.md](support.md) and [agent-protocol.md](agent-protocol.md).
 

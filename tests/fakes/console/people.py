@@ -149,7 +149,9 @@ async def _profile(page: Page, told: dict[str, Any], http: httpx2.AsyncClient) -
     told["who"] = await page.until("document.querySelector('#who .lede')?.textContent")
     told["sessions"] = await page.run("document.getElementById('sessions').innerText")
     await page.click("#new-key")
-    await fill(page, form_name="till of the bar", form_grant="write", form_places="harbour-street")
+    await fill(
+        page, form_name="till of the bar", form_grant="write", form_locations="harbour-street"
+    )
     await page.look("new-key")
     await page.click("#form-submit")
     secret = await page.until("document.getElementById('secret')?.value")
@@ -219,7 +221,7 @@ async def _members(page: Page, told: dict[str, Any]) -> None:
     )
     told["buttons"] = await page.run("document.querySelectorAll('#member-list button').length")
     await page.click("[id^=change-]")
-    await fill(page, form_role="viewer", form_places="harbour-street")
+    await fill(page, form_role="viewer", form_locations="harbour-street")
     await page.click("#form-submit")
     told["changed"] = await page.until(
         "document.querySelector('#member-list').innerText.includes('at harbour-street') && "

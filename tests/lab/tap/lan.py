@@ -83,7 +83,7 @@ def play(
 ) -> int:
     """Answer frames until the command ends; returns its exit code."""
     while child.poll() is None:
-        if liar is not None and liar.stdin is not None and lan.was_asked:
+        if liar is not None and liar.stdin is not None and lan.was_queried:
             liar.stdin.write(b"\n")
             liar.stdin.close()
             liar.stdin = None

@@ -59,7 +59,7 @@ DEVICES: Final = (
                 EXAMPLE,
                 ENROLMENT + "test_heartbeats_make_a_device_online",
             ),
-            row("`acknowledge` → `accepted` true, `status` as it was said", EXAMPLE, MOVED),
+            row("`acknowledge` → `accepted` true, `status` as it was sent", EXAMPLE, MOVED),
             row(
                 "`submitResult` → `reportId`, `requestId` or null, `outcome`, `trackerStatus`",
                 EXAMPLE,

@@ -59,7 +59,7 @@ FIGURES: Final = (
                 OPERATIONS + "test_a_mistake_is_named",
             ),
             row(
-                "`period`: five words, `today` unless said",
+                "`period`: five words, `today` by default",
                 PERIOD,
                 WINDOWS + "test_periods_are_local",
             ),
@@ -69,7 +69,7 @@ FIGURES: Final = (
                 WINDOWS + "test_custom_days_are_taken_as_they_are",
             ),
             row(
-                "`locationMode`: single or all, single unless said",
+                "`locationMode`: single or all, single by default",
                 PERIOD,
                 OPERATIONS + "test_all_means_every_location_that_the_key_may_see",
             ),

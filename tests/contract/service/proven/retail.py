@@ -84,7 +84,7 @@ RETAIL: Final = (
                 GOODS + "test_the_only_variation_has_no_name",
             ),
             row("a variation's `description` and `external_data`", CREATED, INSIDE, OUTSIDE),
-            row("a variation's `status`: active or inactive, active unless said", CREATED, OUTSIDE),
+            row("a variation's `status`: active or inactive, active by default", CREATED, OUTSIDE),
             row("`default_price`: int64 from 0, `currency_code` `AED`", INSIDE, OUTSIDE),
             row(
                 "`codes`: 20 at most; six types; values of 4 to 128 characters",
@@ -110,7 +110,7 @@ RETAIL: Final = (
                 SALES + "test_the_longest_cursor_fits",
             ),
             row(
-                "the order: eight words, `initiated_at_desc` unless said (`sort` is our name)",
+                "the order: eight words, `initiated_at_desc` by default (`sort` is our name)",
                 SALES + "test_pages_follow_each_other_in_every_order",
                 SALES + "test_the_newest_come_first_unless_asked_otherwise",
                 PARAMETER,
@@ -234,8 +234,8 @@ RETAIL: Final = (
                 GOODS + "test_goods_are_listed_in_pages",
             ),
             row(
-                "fields in `errors` are written `variations[2].codes[0].value`; what is wrong with"
-                " the body itself is told at once, then ids that lead nowhere and missing names",
+                "fields in `errors` are written `variations[2].codes[0].value`; mistakes in the"
+                " body itself are reported together, then ids that lead nowhere and missing names",
                 GOODS + "test_all_mistakes_are_named_at_once",
             ),
             row(

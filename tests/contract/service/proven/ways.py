@@ -24,6 +24,6 @@ SEEN_ELSEWHERE: Final[Mapping[Way, str]] = {
 NEVER: Final[Mapping[Way, str]] = {
     ("Problem", "detail", ABSENT): "a problem always says more",
     ("Problem", "errors", NULL): "left out where there are none",
-    ("Window", "intervals", ABSENT): "always told",
+    ("Window", "intervals", ABSENT): "always present",
 }
 """Ways that a document permits and this service does not use; why."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controlplane.figures.local_time import clock_of, day_of
-from controlplane.figures.windows import Days, PeriodError, Question, days_asked
+from controlplane.figures.windows import Days, PeriodError, Question, period_days
 
 NOW = datetime(2026, 11, 1, 2, 30, tzinfo=UTC)
 
@@ -16,7 +16,7 @@ NOW = datetime(2026, 11, 1, 2, 30, tzinfo=UTC)
 def asked(zone: str, **question: Any) -> tuple[date, date]:
     from controlplane.figures.local_time import date_of
 
-    days = days_asked(Question(**question), clock_of(zone), NOW)
+    days = period_days(Question(**question), clock_of(zone), NOW)
     return date_of(days.first), date_of(days.last)
 
 
@@ -56,7 +56,7 @@ def test_custom_days_are_taken_as_they_are() -> None:
 )
 def test_the_wrong_field_is_named(question: dict[str, Any], field: str) -> None:
     with pytest.raises(PeriodError) as refused:
-        days_asked(Question(**question), clock_of("UTC"), NOW)
+        period_days(Question(**question), clock_of("UTC"), NOW)
     assert refused.value.field == field
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.wire.limits import CURSOR_MAX
-from controlplane.operation.cursors import LIFETIME, POSITION_MAX, Cursors, Place
+from controlplane.operation.cursors import LIFETIME, POSITION_MAX, Cursors, SortKey
 from controlplane.operation.errors import Refusal
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -24,20 +24,20 @@ def code_of(cursors: Cursors, listing: tuple[str, ...], cursor: str) -> str:
 
 @given(positions, positions)
 def test_a_cursor_is_read_as_it_was_written(value: int, position: int) -> None:
-    cursor = CURSORS.write(LISTING, Place(value, position))
+    cursor = CURSORS.write(LISTING, SortKey(value, position))
     assert len(cursor) <= CURSOR_MAX
     assert CURSORS.read(LISTING, cursor) == (value, position)
 
 
 @given(positions)
 def test_a_cursor_belongs_to_one_listing(position: int) -> None:
-    cursor = CURSORS.write(LISTING, Place(0, position))
+    cursor = CURSORS.write(LISTING, SortKey(0, position))
     for other in (("default", "devices"), ("other", *LISTING[1:]), (*LISTING[:2], "till-2")):
         assert code_of(CURSORS, other, cursor) == "invalid_cursor"
 
 
 def test_a_cursor_of_another_key_or_an_expired_one_is_refused() -> None:
-    cursor = CURSORS.write(LISTING, Place(1, 2))
+    cursor = CURSORS.write(LISTING, SortKey(1, 2))
     assert code_of(Cursors(b"x" * 32, NOW), LISTING, cursor) == "invalid_cursor"
     assert code_of(Cursors(CURSORS.key, NOW + LIFETIME), LISTING, cursor) == "invalid_cursor"
     last = Cursors(CURSORS.key, NOW + LIFETIME - timedelta(seconds=1))

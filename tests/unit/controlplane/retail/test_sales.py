@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import update
 
 from agent.wire import codec
-from controlplane.operation.cursors import Cursors, Place
+from controlplane.operation.cursors import Cursors, SortKey
 from controlplane.retail import routes
 from controlplane.retail.limits import CURSOR_MAX
 from controlplane.retail.models import Sale, SalePage
@@ -320,9 +320,9 @@ def test_the_longest_cursor_fits() -> None:
     cursors = Cursors(b"k" * 32, NOON)
     listing = ("org" * 100, "sales")
     for number in (0, -(2**63), 2**63 - 1):
-        cursor = cursors.write(listing, Place(number, 2**63 - 1))
+        cursor = cursors.write(listing, SortKey(number, 2**63 - 1))
         assert len(cursor) <= CURSOR_MAX
-        assert cursors.read(listing, cursor) == Place(number, 2**63 - 1)
+        assert cursors.read(listing, cursor) == SortKey(number, 2**63 - 1)
 
 
 async def test_terminals_and_people_are_listed(shop: Retailer) -> None:

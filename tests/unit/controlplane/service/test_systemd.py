@@ -11,7 +11,7 @@ import pytest
 from controlplane.cli.main import build_parser, main
 from controlplane.cli.service import describe, install_and_start, options_file
 from controlplane.client.errors import CommandError, UsageError
-from controlplane.service.places import RESOURCES, UNIT
+from controlplane.service.paths import RESOURCES, UNIT
 from controlplane.service.program import quoted, require_safe_program
 from controlplane.service.systemd import Output, ServiceState, SystemdService, unit_text
 from controlplane.settings import Settings

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
-from controlplane.storage.notifications import read_notice
+from controlplane.storage.notifications import parse_notification
 from controlplane.web.background import background
 from controlplane.web.commands import OPENING, RECONNECT_MIN_MS, command_stream
 from tests.postgresql import new_database
@@ -107,10 +107,10 @@ async def test_heartbeats_of_a_moment_share_a_transaction(service: RunningServic
 
 @given(st.text(max_size=200))
 def test_a_notice_of_anybodys_is_no_fault(payload: str) -> None:
-    assert isinstance(read_notice(payload, "me"), tuple)
+    assert isinstance(parse_notification(payload, "me"), tuple)
 
 
 def test_who_told_does_not_hear_itself() -> None:
     key = UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
-    assert read_notice(f"me {key.hex}", "me") == ()
-    assert read_notice(f"another {key.hex}", "me") == (key,)
+    assert parse_notification(f"me {key.hex}", "me") == ()
+    assert parse_notification(f"another {key.hex}", "me") == (key,)

@@ -393,7 +393,7 @@ class Counted:
     """A look that notes how often it was made, and at how many devices."""
 
     def __init__(self, service: RunningService) -> None:
-        self._look = service.core._shown
+        self._look = service.core._poll_console
         self.looks: list[tuple[int, int, int]] = []
         self.is_away = False
 

@@ -11,7 +11,7 @@ from agent.wire.codec import validate
 from controlplane.analytics.messages import FiguresQuery, LocationQuery, NarrowedQuery
 from controlplane.cli.figures.listings import notes_of
 from controlplane.cli.main import main
-from controlplane.cli.screen.money import amount_in_words
+from controlplane.cli.screen.money import format_amount
 from controlplane.client.connection import connect
 from controlplane.client.operations import OperationsClient
 from controlplane.figures.records import Coverage
@@ -57,7 +57,7 @@ def test_what_is_shown_is_what_was_sold(shop: Shop, capsys: pytest.CaptureFixtur
             shop.ask(OF_A_PLACE.format(column, "'loc-0001'", day(first), day(last)))
             for first, last in (("2026-11-11", "2026-11-20"), ("2026-11-01", "2026-11-10"))
         )
-        assert row(out, name)[:2] == [amount_in_words(each, "AED") for each in (now, before)]
+        assert row(out, name)[:2] == [format_amount(each, "AED") for each in (now, before)]
     assert out.startswith("loc-0001, 2026-11-11 to 2026-11-20; before: 2026-11-01 to 2026-11-10")
 
 
@@ -80,7 +80,7 @@ def test_several_locations_and_all_of_them(shop: Shop, capsys: pytest.CaptureFix
     every = told(capsys, "--location", "loc-0002", "--all", *DAYS).partition("\nEUR")[0]
     places = "'loc-0001', 'loc-0002', 'loc-0003', 'loc-0004'"
     gross = shop.ask(OF_A_PLACE.format("s.gross", places, day("2026-11-11"), day("2026-11-20")))
-    assert row(every, "gross")[0] == amount_in_words(gross, "AED")
+    assert row(every, "gross")[0] == format_amount(gross, "AED")
     assert "4 locations" in every
 
 

@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 
 from controlplane.cli.main import build_parser, main
-from controlplane.cli.screen.money import money_in_words
+from controlplane.cli.screen.money import format_money
 from controlplane.cli.screen.progress import Progress
 from tests.unit.controlplane.cli.merchant.conftest import Shop
 
@@ -53,7 +53,7 @@ def test_sales_for_a_person_are_the_newest_with_their_sum(
     newest = records(capsys, "sales", "--limit", "3")
     assert [row.split()[0] for row in rows] == [each["number"] for each in newest]
     total = sum(each["totals"]["total"]["value"] for each in newest)
-    assert err == f"3 sales, {money_in_words(total, 'AED')}; --limit N shows more\n"
+    assert err == f"3 sales, {format_money(total, 'AED')}; --limit N shows more\n"
     assert newest[0]["initiated_at"] >= newest[1]["initiated_at"]
     assert shop.ask(COMPLETED) > 3
 
@@ -99,7 +99,7 @@ def test_a_good_by_its_id_or_the_start_of_it(capsys: pytest.CaptureFixture[str])
     categories = {each["id"]: each["name"] for each in records(capsys, "catalog", "categories")}
     assert categories[good["category_id"]] in output
     price = good["variations"][0]["default_price"]["value"]
-    assert money_in_words(price, "AED") in output
+    assert format_money(price, "AED") in output
 
 
 @pytest.mark.parametrize(
@@ -215,4 +215,4 @@ def test_a_moment_that_is_none_is_refused(text: str, capsys: pytest.CaptureFixtu
     ],
 )
 def test_money_has_the_decimals_of_its_currency(amount: int, currency: str, words: str) -> None:
-    assert money_in_words(amount, currency) == words
+    assert format_money(amount, currency) == words

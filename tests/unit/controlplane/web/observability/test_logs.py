@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from agent.wire import routes
-from controlplane.web.observability.logs import QUIET, set_up_logging
+from controlplane.web.observability.logs import LIBRARY_LOGGERS, set_up_logging
 from tests.unit.controlplane.running_service import RunningService
 
 
 @pytest.fixture(autouse=True)
 def _same_levels() -> Iterator[None]:
-    levels = {name: logging.getLogger(name).level for name in QUIET}
+    levels = {name: logging.getLogger(name).level for name in LIBRARY_LOGGERS}
     yield
     for name, level in levels.items():
         logging.getLogger(name).setLevel(level)

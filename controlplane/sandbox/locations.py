@@ -65,7 +65,7 @@ class Method:
     type: PaymentType
 
 
-def make_places(session: Session, plan: Plan) -> tuple[list[Venue], list[Method]]:
+def create_locations(session: Session, plan: Plan) -> tuple[list[Venue], list[Method]]:
     """Write the organization with its venues, and return them with the payment methods."""
     session.add(
         Organization(
@@ -82,10 +82,10 @@ def make_places(session: Session, plan: Plan) -> tuple[list[Venue], list[Method]
     )
     for number in range(plan.locations):
         _add_venue(session, plan, number)
-    return find_places(session, plan)
+    return load_locations(session, plan)
 
 
-def find_places(session: Session, plan: Plan) -> tuple[list[Venue], list[Method]]:
+def load_locations(session: Session, plan: Plan) -> tuple[list[Venue], list[Method]]:
     """Return what `make_places` wrote."""
 
     def of(table: type[Any], order: Any) -> list[Any]:
@@ -129,6 +129,8 @@ def _add_venue(session: Session, plan: Plan, number: int) -> None:
     for at in range(TERMINALS):
         session.add(PointOfSale(id=f"pos-{number + 1:04}-{at + 1}", name=f"Till {at + 1}", **own))
     for at in range(EMPLOYEES):
-        person = NAMES[(number * EMPLOYEES + at) % len(NAMES)]
+        employee_name = NAMES[(number * EMPLOYEES + at) % len(NAMES)]
         role = "cashier" if at else "manager"
-        session.add(Employee(id=f"emp-{number + 1:04}-{at + 1}", name=person, role=role, **own))
+        session.add(
+            Employee(id=f"emp-{number + 1:04}-{at + 1}", name=employee_name, role=role, **own)
+        )
