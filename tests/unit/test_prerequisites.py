@@ -67,7 +67,7 @@ def test_a_reason_says_what_to_do_and_what_was_said(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.medium
 @pytest.mark.parametrize(
-    ("environment", "code", "said"),
+    ("environment", "code", "message"),
     [
         ({}, 0, r"^SKIPPED \[1\] .*: needs veth: install iproute2.*unshare: No such file"),
         ({"CI": "1"}, 1, r"^ERROR .*::test_needy - Failed: needs veth: "),
@@ -85,7 +85,9 @@ def test_a_reason_says_what_to_do_and_what_was_said(monkeypatch: pytest.MonkeyPa
         ),
     ],
 )
-def test_pytest_does_so(tmp_path: Path, environment: dict[str, str], code: int, said: str) -> None:
+def test_pytest_does_so(
+    tmp_path: Path, environment: dict[str, str], code: int, message: str
+) -> None:
     (tmp_path / "test_needy.py").write_text(NEEDY_TEST)
     ours = ("-c", str(ROOT / "pyproject.toml"), f"--rootdir={tmp_path}", "-p", "tests.conftest")
     inherited = {k: v for k, v in os.environ.items() if k not in {"CI", "TESTS_WITHOUT"}}
@@ -96,7 +98,7 @@ def test_pytest_does_so(tmp_path: Path, environment: dict[str, str], code: int, 
         env={**inherited, **without_tools, **environment},
     )  # fmt: skip
     assert done.returncode == code, done.stdout + done.stderr
-    assert re.search(said, done.stdout + done.stderr, re.MULTILINE), done.stdout + done.stderr
+    assert re.search(message, done.stdout + done.stderr, re.MULTILINE), done.stdout + done.stderr
 
 
 LOOPBACK_IS_UP = """

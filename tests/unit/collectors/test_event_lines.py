@@ -110,9 +110,9 @@ def test_more_hosts_than_can_be_told_cost_the_hosts_only() -> None:
         a_host(f"10.{n // 62500}.{n // 250 % 250}.{n % 250}", 0, None) for n in range(900)
     )
     facts = replace(HONEST, hosts=hosts, endpoints=(an_endpoint("10.0.0.1", 1, None, ("p",)),))
-    told = facts_of(line_of(Result(facts), LIMIT))
-    assert (told["hosts"], len(told["endpoints"]), len(told["printers"])) == ([], 1, 1)
-    assert "900 hosts" in told["limitations"][0]
+    content = facts_of(line_of(Result(facts), LIMIT))
+    assert (content["hosts"], len(content["endpoints"]), len(content["printers"])) == ([], 1, 1)
+    assert "900 hosts" in content["limitations"][0]
 
 
 @pytest.mark.medium
@@ -137,20 +137,20 @@ def test_the_longest_field_of_a_snapshot_is_left_out_with_its_reason() -> None:
     facts = ApplicationFacts(
         "2026", fields=(long, short), interfaces=(InterfaceFields("eth0", (long, short)),)
     )
-    told = facts_of(line_of(Result(facts), LIMIT))
-    for fields in (told["fields"], told["interfaces"][0]["fields"]):
+    content = facts_of(line_of(Result(facts), LIMIT))
+    for fields in (content["fields"], content["interfaces"][0]["fields"]):
         assert [each["status"] for each in fields] == ["collection-failed", "available"]
         assert "100,002 bytes" in fields[0]["reason"]
-    assert told["limitations"] == ["cpu was left out: it is too long"]
-    assert told["truncated"]
+    assert content["limitations"] == ["cpu was left out: it is too long"]
+    assert content["truncated"]
 
 
 def test_thousands_of_short_fields_are_left_out_by_their_groups() -> None:
     group = InterfaceFields("eth0", (Field("os", "s", "available", "y" * 100),) * 100)
     facts = ApplicationFacts("2026", fields=group.fields[:3], interfaces=(group,) * 100)
-    told = facts_of(line_of(Result(facts), LIMIT))
-    assert len(told["fields"]) == 3
-    assert "100 interfaces and 0 devices are left out" in told["limitations"][0]
+    content = facts_of(line_of(Result(facts), LIMIT))
+    assert len(content["fields"]) == 3
+    assert "100 interfaces and 0 devices are left out" in content["limitations"][0]
 
 
 def test_a_crash_is_told_within_bounds() -> None:

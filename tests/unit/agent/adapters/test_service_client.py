@@ -539,15 +539,15 @@ async def test_a_stream_is_read_as_it_comes(
 
 
 @pytest.mark.parametrize(
-    ("said", "understood"),
+    ("retry_after", "understood"),
     [("3000", [3.0]), ("0", [0.0]), ("-7", [0.0]), ("9" * 4000, [86_400.0]), ("soon", [])],
 )
 async def test_a_stream_says_over_which_time_to_return(
-    server: ScriptedServer, client: ServiceClient, said: str, understood: list[float]
+    server: ScriptedServer, client: ServiceClient, retry_after: str, understood: list[float]
 ) -> None:
     async def speak(writer: asyncio.StreamWriter) -> None:
         writer.write(head(200, {"Content-Type": "text/event-stream"}))
-        writer.write(f"retry: {said}\n: connected\n\n".encode())
+        writer.write(f"retry: {retry_after}\n: connected\n\n".encode())
 
     server.speak = speak
 

@@ -19,7 +19,9 @@ KITCHEN = LearnedPrinter(
     mac_address="00:1b:a9:00:00:01", model="EPSON TM-m30",
 )  # fmt: skip
 BAR = replace(KITCHEN, id="bar", mac_address=None, model=None)
-FOUND = Replacement(replace(KITCHEN, mac_address="00:1b:a9:00:00:03"), "2026-11-21T08:00:00", 2)
+REPLACEMENT = Replacement(
+    replace(KITCHEN, mac_address="00:1b:a9:00:00:03"), "2026-11-21T08:00:00", 2
+)
 
 
 @pytest.fixture
@@ -39,7 +41,7 @@ def run(home: Path, *words: str) -> int:
 def test_they_are_shown_at_80_columns(
     memory: PrinterMemory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    memory.write(Memory((KITCHEN, BAR), (FOUND,)))
+    memory.write(Memory((KITCHEN, BAR), (REPLACEMENT,)))
     assert run(tmp_path) == 0
     output = capsys.readouterr().out
     assert "cups:kitchen  2026-11-20 19:00  192.168.1.50  00:1b:a9:00:00:01\n" in output
@@ -53,7 +55,7 @@ def test_they_are_shown_at_80_columns(
 def test_programs_get_all_of_it(
     memory: PrinterMemory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    memory.write(Memory((KITCHEN,), (FOUND,)))
+    memory.write(Memory((KITCHEN,), (REPLACEMENT,)))
     assert run(tmp_path, "--json") == 0
     message = json.loads(capsys.readouterr().out)
     assert message["printers"][0]["mac_address"] == "00:1b:a9:00:00:01"
@@ -62,7 +64,7 @@ def test_programs_get_all_of_it(
 
 @pytest.mark.parametrize("word", ["cups:kitchen", "kitchen"])
 def test_one_is_forgotten(memory: PrinterMemory, tmp_path: Path, word: str) -> None:
-    memory.write(Memory((KITCHEN, BAR), (FOUND,)))
+    memory.write(Memory((KITCHEN, BAR), (REPLACEMENT,)))
     assert run(tmp_path, "forget", word) == 0
     assert memory.peek() == (Memory((BAR,)), None)
 

@@ -65,7 +65,7 @@ def _nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VENUE_AGENT_API_KEY", raising=False)
 
 
-def _said_by_verbs(text: str) -> str:
+def _output_of_verbs(text: str) -> str:
     """Return what the verbs say of a configuration."""
     message = io.StringIO()
     with TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
@@ -86,7 +86,7 @@ def _said_by_verbs(text: str) -> str:
 @settings(max_examples=examples(40))
 @given(WORDS, st.sampled_from(TEXTS))
 def test_verbs_and_any_configuration(secret: str, text: str) -> None:
-    output = _said_by_verbs(SERVICE + text.format(secret))
+    output = _output_of_verbs(SERVICE + text.format(secret))
     if text in {"{}\n", '"{}" = 1\n'}:  # no sign of a secret, but of a key that is unknown
         output = output.replace(f"unknown key {secret!r}", "")
     assert_none(output)
@@ -122,12 +122,12 @@ def test_the_log(capsys: pytest.CaptureFixture[str], form: str) -> None:
         raise ValueError("Authorization: Bearer hunter2, or 9f8e%2F7d6c")
     except ValueError:
         logger.exception("it broke", stack_info=True)
-    said = capsys.readouterr().err
+    stderr = capsys.readouterr().err
     for secret in ("p/ss", "hunter2", "9f8e", "7d6c", "vck_1"):
-        assert secret not in said
-    assert "proxy:3128" in said
-    assert "ValueError" in said
-    assert "Traceback" in said
+        assert secret not in stderr
+    assert "proxy:3128" in stderr
+    assert "ValueError" in stderr
+    assert "Traceback" in stderr
 
 
 @given(SECRETS)
@@ -207,6 +207,6 @@ def test_the_marks_are_found_where_nothing_is_redacted(monkeypatch: pytest.Monke
     """The search itself: it fails on what is not redacted."""
     monkeypatch.setattr(Redactor, "redact", lambda _, text: text)
     monkeypatch.setattr(Redactor, "redact_value", lambda _, __, value: value)
-    said = _said_by_verbs(SERVICE + f'proxy = "http://user:{HEAD}{TAIL}@proxy"\n')
+    output = _output_of_verbs(SERVICE + f'proxy = "http://user:{HEAD}{TAIL}@proxy"\n')
     with pytest.raises(AssertionError):
-        assert_none(said)
+        assert_none(output)

@@ -59,7 +59,7 @@ def test_variables_that_hold_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "shown"),
+    ("url", "expected"),
     [
         ("http://name:secret@proxy.example:3128", "http://proxy.example:3128"),
         ("http://name:se/cret@proxy.example:3128", "http://proxy.example:3128"),
@@ -70,9 +70,9 @@ def test_variables_that_hold_one() -> None:
         ("localhost,127.0.0.1,.example", "localhost,127.0.0.1,.example"),
     ],
 )
-def test_a_child_knows_no_more_of_a_proxy_than_its_address(url: str, shown: str) -> None:
+def test_a_child_knows_no_more_of_a_proxy_than_its_address(url: str, expected: str) -> None:
     for name in ("HTTPS_PROXY", "all_proxy"):
-        assert without_secrets({name: url}) == {name: shown}
+        assert without_secrets({name: url}) == {name: expected}
 
 
 def test_a_variable_that_holds_a_secret_is_not_inherited() -> None:

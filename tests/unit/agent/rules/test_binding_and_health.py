@@ -47,7 +47,7 @@ def problem(code: str) -> Problem:
     )
 
 
-def shown(*codes: str) -> set[str]:
+def visible_codes(*codes: str) -> set[str]:
     return {p.code for p in to_show(map(problem, codes))}
 
 
@@ -64,7 +64,7 @@ def shown(*codes: str) -> set[str]:
     ],
 )
 def test_what_follows_from_something_else_is_not_shown(present: str, expected: str) -> None:
-    assert shown(*present.split()) == set(expected.split())
+    assert visible_codes(*present.split()) == set(expected.split())
 
 
 def test_conditions_are_complete_and_depend_on_known_ones() -> None:
@@ -77,9 +77,13 @@ def test_conditions_are_complete_and_depend_on_known_ones() -> None:
 
 @pytest.mark.parametrize("code", CONDITIONS)
 def test_nothing_hides_itself(code: str) -> None:
-    assert shown(code) == {code}
+    assert visible_codes(code) == {code}
 
 
 def test_something_is_always_shown_when_something_is_wrong() -> None:
-    assert shown(*CONDITIONS) != set()
-    assert not shown(*CONDITIONS) & {"not-enrolled", "credential-refused", "reports-waiting"}
+    assert visible_codes(*CONDITIONS) != set()
+    assert not visible_codes(*CONDITIONS) & {
+        "not-enrolled",
+        "credential-refused",
+        "reports-waiting",
+    }

@@ -33,7 +33,7 @@ ONE, TWO = command(1), command(2)
 
 
 @pytest.mark.parametrize(
-    ("document", "found"),
+    ("document", "expected"),
     [
         (ONE, [1]),
         ([ONE, TWO], [1, 2]),
@@ -50,12 +50,12 @@ ONE, TWO = command(1), command(2)
     ],
     ids=lambda value: json.dumps(value)[:40],
 )
-def test_each_reading_of_a_document(document: Any, found: list[int]) -> None:
+def test_each_reading_of_a_document(document: Any, expected: list[int]) -> None:
     text = json.dumps(document)
 
     for data in (text, text.encode(), f"  {text}\r\n", json.dumps(document, indent=1).encode()):
         frame = parse_frame(data)
-        assert ids(frame) == found
+        assert ids(frame) == expected
         assert frame.rejected == ()
 
 

@@ -34,8 +34,8 @@ def facts(*learned: LearnedPrinter, there: tuple[str, ...] = (KITCHEN.id, BAR.id
     )
 
 
-def after(known: tuple[LearnedPrinter, ...], told: NetworkFacts) -> tuple[LearnedPrinter, ...]:
-    return updated(Memory(known), told, NOW).printers
+def after(known: tuple[LearnedPrinter, ...], collected: NetworkFacts) -> tuple[LearnedPrinter, ...]:
+    return updated(Memory(known), collected, NOW).printers
 
 
 def test_what_was_not_seen_stays_as_it_was_known() -> None:
@@ -76,8 +76,8 @@ NEW = replace(KITCHEN, mac_address="00:1b:a9:00:00:03", serial=None)
 HOUR = timedelta(hours=1)
 
 
-def reports(memory: Memory, *told: tuple[timedelta, NetworkFacts]) -> Memory:
-    for age, each in told:
+def reports(memory: Memory, *facts_by_age: tuple[timedelta, NetworkFacts]) -> Memory:
+    for age, each in facts_by_age:
         memory = updated(memory, each, NOW + age)
     return memory
 

@@ -52,7 +52,7 @@ class ExecutorHarness:
     executor: Executor
     work: asyncio.Event
     collectors: FakeCollectors
-    said: list[str]
+    status_lines: list[str]
     sends: list[int]
 
     def report(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class ExecutorHarness:
         document: dict[str, Any] = json.loads(item.body)
         return document
 
-    def told(self) -> list[str]:
+    def acknowledged(self) -> list[str]:
         return [sent.status for sent in self.home.client.named("acknowledge")]
 
 
@@ -117,7 +117,7 @@ async def test_a_request_is_run_and_reported(workshop: ExecutorHarness) -> None:
         "locationId": "loc-0001",
         "installId": "install-1",
     }
-    assert workshop.told() == ["running"]
+    assert workshop.acknowledged() == ["running"]
     assert workshop.collectors.jobs == [network_job(config())]
     decode(json.dumps(report["report"]), NetworkPayload)
 
@@ -175,10 +175,10 @@ async def test_what_is_done_is_said(workshop: ExecutorHarness) -> None:
     async with running(workshop.executor.run):
         await until(lambda: workshop.home.entry().state is State.REPORTED)
 
-    assert workshop.said == [
+    assert workshop.status_lines == [
         "collecting network", "collecting: disks 1 of 2", "collecting: ports 3", IDLE,
     ]  # fmt: skip
-    assert workshop.said[-1] == IDLE
+    assert workshop.status_lines[-1] == IDLE
 
 
 async def test_requests_run_one_at_a_time_in_their_order(workshop: ExecutorHarness) -> None:
@@ -425,8 +425,8 @@ async def test_a_kind_that_is_switched_off_is_answered_so(tmp_path: Path, kind: 
         assert "switched off in this machine's configuration" in line
         if kind == "network":
             assert report["report"]["unavailable"] == {"interfaces": line}
-            for nothing_was_looked_for in ("discovery", "printers", "networkMap"):
-                assert report["report"][nothing_was_looked_for] is None
+            for part in ("discovery", "printers", "networkMap"):
+                assert report["report"][part] is None
 
 
 async def test_a_report_that_is_too_large_is_sealed_smaller(tmp_path: Path) -> None:
@@ -458,18 +458,18 @@ async def test_a_clean_stop_begins_anew_and_is_not_counted(workshop: ExecutorHar
     entry = workshop.home.entry()
     assert (entry.state, entry.attempt) == (State.ACKNOWLEDGED, 0)
     assert workshop.home.outbox.depth().reports == 0
-    assert workshop.said[-1] == IDLE
+    assert workshop.status_lines[-1] == IDLE
 
 
 async def test_a_stop_while_the_start_is_told_is_clean_too(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
 
-    async def silence(_: object) -> None:
+    async def never_answer(_: object) -> None:
         await asyncio.Event().wait()
 
-    workshop.home.client.always["acknowledge"] = silence
+    workshop.home.client.always["acknowledge"] = never_answer
     async with running(workshop.executor.run):
-        await until(lambda: workshop.told() == ["running"])
+        await until(lambda: workshop.acknowledged() == ["running"])
 
     assert (workshop.home.entry().state, workshop.home.entry().attempt) == (State.ACKNOWLEDGED, 0)
     assert workshop.collectors.jobs == []

@@ -82,7 +82,7 @@ SUBMITTED = (*REPORTED, Event.REPORT_TAKEN)
 
 
 @pytest.mark.parametrize(
-    ("events", "status", "told"),
+    ("events", "status", "expected"),
     [
         ((), "queued", []),
         ((Event.ACCEPTED,), "received", []),
@@ -98,7 +98,7 @@ SUBMITTED = (*REPORTED, Event.REPORT_TAKEN)
     ],
 )
 async def test_a_known_request_is_acknowledged_again_and_never_run_again(
-    home: Harness, events: tuple[Event, ...], status: str, told: list[str]
+    home: Harness, events: tuple[Event, ...], status: str, expected: list[str]
 ) -> None:
     before = home.requested(*events)
 
@@ -113,7 +113,7 @@ async def test_a_known_request_is_acknowledged_again_and_never_run_again(
             await settle()
 
     assert home.entry() == before
-    assert [sent.status for sent in home.client.named("acknowledge")] == told
+    assert [sent.status for sent in home.client.named("acknowledge")] == expected
     assert home.receiver.received == 0
 
 

@@ -23,8 +23,8 @@ from tests.unit.agent.tasks.harness import Harness, running, settle, until
 async def test_a_heartbeat_is_sent_for_the_binding(home: Harness) -> None:
     await home.heartbeat.beat()
 
-    (beat,) = home.client.named("heartbeat")
-    assert (beat.binding_id, beat.foreground) == (BINDING, False)
+    (heartbeat,) = home.client.named("heartbeat")
+    assert (heartbeat.binding_id, heartbeat.foreground) == (BINDING, False)
     assert home.heartbeat.last_at == home.clock.now()
 
 

@@ -293,12 +293,12 @@ async def test_a_report_at_which_the_service_fails_lets_the_others_go_first(home
 
     home.client.always["submitResult"] = answer
 
-    async def beat() -> None:
+    async def send_heartbeat() -> None:
         while True:
             await home.heartbeat.beat()
             await home.clock.sleep(0.2)
 
-    async with running(home.submitter.run, beat):
+    async with running(home.submitter.run, send_heartbeat):
         await until(lambda: is_empty(home))
 
     order = [report_of(body).report_id == REPORT_ID for body in sent(home)]

@@ -15,7 +15,7 @@ HALF = timedelta(seconds=0.5)
 
 
 @pytest.mark.parametrize(
-    ("text", "moment"),
+    ("text", "timestamp"),
     [
         ("2026-11-21T10:00:00.000Z", TEN),  # JavaScript: toISOString
         ("2026-11-21T10:00:00Z", TEN),  # Go: RFC3339, Java: Instant
@@ -44,8 +44,8 @@ HALF = timedelta(seconds=0.5)
         ("0001-01-01T00:00:00+14:00", datetime.min.replace(tzinfo=UTC)),
     ],
 )
-def test_is_read(text: str, moment: datetime) -> None:
-    assert moment_of(text) == moment
+def test_is_read(text: str, timestamp: datetime) -> None:
+    assert moment_of(text) == timestamp
 
 
 @pytest.mark.parametrize(
@@ -90,5 +90,5 @@ def test_whatever_is_written_is_a_moment_or_an_error(text: str) -> None:
         timezones=st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30))]),
     )
 )
-def test_what_python_writes_is_read_back(moment: datetime) -> None:
-    assert moment_of(moment.isoformat()) == moment_of(str(moment)) == moment
+def test_what_python_writes_is_read_back(timestamp: datetime) -> None:
+    assert moment_of(timestamp.isoformat()) == moment_of(str(timestamp)) == timestamp

@@ -74,22 +74,26 @@ def test_a_browser_that_answers() -> None:
     assert params["userGesture"] is False
 
 
-def shown_as(visible: bool, focused: bool, name: str) -> Callable[..., dict[str, object] | None]:
+def with_visibility(
+    visible: bool, focused: bool, name: str
+) -> Callable[..., dict[str, object] | None]:
     values = json.dumps({key: {"value": name} for key in BROWSER_KEYS})
 
     def answer(method: str, params: dict[str, object]) -> dict[str, object] | None:
-        is_look = params.get("expression") == SHOWN
-        return answer_with(json.dumps([visible, focused]) if is_look else values)(method, params)
+        is_visibility_query = params.get("expression") == SHOWN
+        return answer_with(json.dumps([visible, focused]) if is_visibility_query else values)(
+            method, params
+        )
 
     return answer
 
 
 def test_of_several_pages_the_one_on_the_screen_is_read() -> None:
     pages = {
-        "HIDDEN": shown_as(False, False, "hidden"),
+        "HIDDEN": with_visibility(False, False, "hidden"),
         "FROZEN": lambda _method, _params: None,
-        "VISIBLE": shown_as(True, False, "visible"),
-        "FOCUSED": shown_as(True, True, "focused"),
+        "VISIBLE": with_visibility(True, False, "visible"),
+        "FOCUSED": with_visibility(True, True, "focused"),
     }
     with devtools_port(pages) as port:
         facts = collected(port.url)
@@ -276,8 +280,8 @@ entries = st.dictionaries(st.sampled_from(["value", "error"]), json_values)
 
 @settings(max_examples=examples(40))
 @given(st.dictionaries(st.sampled_from(BROWSER_KEYS), entries | json_values, max_size=5))
-def test_any_answer_of_the_page_fits_the_contract(told: dict[str, object]) -> None:
-    assert_fits_the_contract(parse_values(json.dumps(told)))
+def test_any_answer_of_the_page_fits_the_contract(page: dict[str, object]) -> None:
+    assert_fits_the_contract(parse_values(json.dumps(page)))
 
 
 @given(st.text())

@@ -28,7 +28,7 @@ WORKING: dict[str, object] = {
 }
 
 
-def told_by_page(**changed: object) -> str:
+def page_values(**changed: object) -> str:
     entries = {key: {"value": value} for key, value in WORKING.items()}
     return json.dumps(entries | {f"kiosk.{key}": entry for key, entry in changed.items()})
 
@@ -46,7 +46,7 @@ def values_of(state: dict[str, Field]) -> dict[str, object]:
 
 
 def test_a_page_that_works() -> None:
-    with devtools_port({"A": answer_with(told_by_page())}) as port:
+    with devtools_port({"A": answer_with(page_values())}) as port:
         state = state_of(port.url)
     well = {"kiosk.crashed": False, "kiosk.responding": True, "kiosk.errorPage": False}
     assert values_of(state) == {**WORKING, **well}
@@ -54,7 +54,7 @@ def test_a_page_that_works() -> None:
 
 
 def test_a_white_page_that_draws_nothing() -> None:
-    white = told_by_page(drawing={"value": False}, painted={"value": False})
+    white = page_values(drawing={"value": False}, painted={"value": False})
     with devtools_port({"A": answer_with(white)}) as port:
         state = state_of(port.url)
     assert (state["kiosk.drawing"].value, state["kiosk.painted"].value) == (False, False)
@@ -65,7 +65,7 @@ def test_a_white_page_that_draws_nothing() -> None:
     "frame", [{"url": "chrome-error://chromewebdata/"}, {"unreachableUrl": PAGE_ADDRESS}]
 )
 def test_an_error_page_has_not_the_permissions_of_the_page(frame: dict[str, str]) -> None:
-    with devtools_port({"A": answer_with(told_by_page(), **frame)}) as port:
+    with devtools_port({"A": answer_with(page_values(), **frame)}) as port:
         state = state_of(port.url)
     assert state["kiosk.errorPage"].value is True
     for key in ("kiosk.localNetworkPermission", "kiosk.loopbackPermission"):
@@ -75,7 +75,7 @@ def test_an_error_page_has_not_the_permissions_of_the_page(frame: dict[str, str]
 
 def test_a_crashed_page_is_not_asked() -> None:
     event = "Inspector.targetCrashed"
-    with devtools_port({"A": answer_with(told_by_page())}, event=event) as port:
+    with devtools_port({"A": answer_with(page_values())}, event=event) as port:
         state = state_of(port.url)
     assert values_of(state) == {"kiosk.crashed": True, "kiosk.responding": False}
     assert state["kiosk.drawing"].reason == "the page has crashed"
@@ -108,7 +108,7 @@ def test_a_page_given_too_little_time_is_not_called_silent() -> None:
     ],
 )
 def test_what_the_page_cannot_tell_of_its_state_says_why(entry: object, status: str) -> None:
-    with devtools_port({"A": answer_with(told_by_page(drawing=entry))}) as port:
+    with devtools_port({"A": answer_with(page_values(drawing=entry))}) as port:
         assert state_of(port.url)["kiosk.drawing"].status == status
 
 

@@ -280,14 +280,14 @@ def tls_service(tmp_path: Path) -> Iterator[int]:
 
 def test_an_untrusted_service_shows_who_signed_it(tls_service: int) -> None:
     reading = service_probe.read_service(Deadline.after(60), f"https://localhost:{tls_service}/")
-    told = values(reading.fields)
-    assert told["network.service.reachable"] is True
-    assert told["network.service.tlsTrusted"] is False
-    assert told["network.service.tlsIssuer"] == "Nosy Middlebox Ltd, Inspecting CA \u2603"
-    assert told["network.service.tlsVersion"] == "TLSv1.3"
-    assert told["network.service.tlsIssuedAt"] == "2026-05-06T07:08:09+00:00"
-    assert told["network.service.tlsExpiresAt"] == "2031-05-06T07:08:09+00:00"
-    assert float(str(told["network.service.connectMilliseconds"])) >= 0
+    facts = values(reading.fields)
+    assert facts["network.service.reachable"] is True
+    assert facts["network.service.tlsTrusted"] is False
+    assert facts["network.service.tlsIssuer"] == "Nosy Middlebox Ltd, Inspecting CA \u2603"
+    assert facts["network.service.tlsVersion"] == "TLSv1.3"
+    assert facts["network.service.tlsIssuedAt"] == "2026-05-06T07:08:09+00:00"
+    assert facts["network.service.tlsExpiresAt"] == "2031-05-06T07:08:09+00:00"
+    assert float(str(facts["network.service.connectMilliseconds"])) >= 0
 
 
 def closed_port() -> int:

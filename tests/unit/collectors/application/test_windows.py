@@ -138,17 +138,17 @@ def test_bluetooth() -> None:
 
 
 def test_queues() -> None:
-    told = values(devices.queues_reading(DEVICES).fields)
-    assert told["printqueue.waitingJobs"] == 2
-    assert told["printqueue.stuckJobs"] == 1
-    assert told["printqueue.oldestJobSeconds"] == 90000
-    assert told["printqueue.EPSON TM-T20II Receipt.reasons"] == ("no-paper",)
-    assert told["printqueue.Kitchen.state"] == "offline"
+    facts = values(devices.queues_reading(DEVICES).fields)
+    assert facts["printqueue.waitingJobs"] == 2
+    assert facts["printqueue.stuckJobs"] == 1
+    assert facts["printqueue.oldestJobSeconds"] == 90000
+    assert facts["printqueue.EPSON TM-T20II Receipt.reasons"] == ("no-paper",)
+    assert facts["printqueue.Kitchen.state"] == "offline"
 
 
 def test_the_clock_in_german() -> None:
-    told = values(time_service.clock_reading(decode(fixture("windows/w32tm.txt"))).fields)
-    assert told == {"os.clockSynchronised": True, "os.clockOffsetMilliseconds": -2.104}
+    facts = values(time_service.clock_reading(decode(fixture("windows/w32tm.txt"))).fields)
+    assert facts == {"os.clockSynchronised": True, "os.clockOffsetMilliseconds": -2.104}
     fields = by_key(time_service.clock_reading("Leap Indicator: 3(not synchronized)\r\n"))
     assert fields["os.clockSynchronised"].value is False
     assert fields["os.clockOffsetMilliseconds"].status == "unsupported"

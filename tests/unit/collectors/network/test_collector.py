@@ -96,7 +96,7 @@ class World:
     local: LocalNetwork = LAN
     hosts: tuple[ScannedHost, ...] = (PRINTER,)
     known: tuple[KnownPrinter, ...] = ()
-    asked: list[OpenPort] = field(default_factory=list)
+    queried_ports: list[OpenPort] = field(default_factory=list)
     scanned: list[tuple[Target, ...]] = field(default_factory=list)
     browsed: list[tuple[str, ...]] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
@@ -143,7 +143,7 @@ class World:
         while not discoveries.is_complete and not run.cancelled and time.monotonic() < deadline_s:
             time.sleep(0.005)
         queries += discoveries.take_ports()
-        self.asked += queries
+        self.queried_ports += queries
         return Enrichment(
             tuple(Evidence(p.address, p.port, make_model="Brother HL") for p in queries)
         )
@@ -382,7 +382,7 @@ def test_device_only_stays_on_this_machine() -> None:
 def test_without_enrichment_nobody_is_asked_and_it_is_said() -> None:
     world = World()
     facts = collect(world, replace(JOB, enrich=False))
-    assert world.asked == []
+    assert world.queried_ports == []
     assert any("not asked" in text for text in facts.limitations)
 
 
@@ -395,24 +395,24 @@ def test_printers_are_asked_about_announced_queues_and_those_printed_to() -> Non
         "Kitchen", "_ipp._tcp", "k.local", ("10.0.0.9",), 631, (("rp", "ipp/print"),)
     )
     collect(world, browse=lambda *_, **__: MdnsFindings((announced,), SourceState("succeeded")))
-    assert world.asked == [OpenPort("10.0.0.9", 631, ("ipp/print",), ("printers/bar",))]
+    assert world.queried_ports == [OpenPort("10.0.0.9", 631, ("ipp/print",), ("printers/bar",))]
 
 
 def test_ports_are_asked_while_the_scan_goes_on() -> None:
     world = World()
-    was_asked = threading.Event()
+    query_received = threading.Event()
 
     def enrich(discoveries: Discoveries, *_: object, **__: object) -> Enrichment:
         while not discoveries.take_ports():
             time.sleep(0.005)
-        was_asked.set()
+        query_received.set()
         return Enrichment()
 
     def scan(targets: Sequence[Target], *_: object, **known: object) -> ScanFindings:
         discoveries = known["discoveries"]
         assert isinstance(discoveries, Discoveries)
         discoveries.add_port("10.0.0.9", 80, 0.0)
-        assert was_asked.wait(60)
+        assert query_received.wait(60)
         return ScanFindings()
 
     facts = collect(world, scan=scan, enrich=enrich)
@@ -443,7 +443,7 @@ def test_the_own_spooler_is_no_printer_of_the_network() -> None:
     own = ScannedHost("10.0.0.20", "eth0", open_ports=(631, 80))
     world = World(hosts=(own,))
     collect(world)
-    assert [(p.address, p.port) for p in world.asked] == [("10.0.0.20", 80)]
+    assert [(p.address, p.port) for p in world.queried_ports] == [("10.0.0.20", 80)]
 
 
 def test_hosts_beyond_the_bound_are_counted() -> None:

@@ -29,11 +29,11 @@ def test_devices_are_of_many_makers() -> None:
 
 
 def test_kinds_are_right() -> None:
-    assert _share(lambda device: (told(device)[0], device.kind), "kind") >= RIGHT_MIN
+    assert _share(lambda device: (described(device)[0], device.kind), "kind") >= RIGHT_MIN
 
 
 def test_labels_and_models_are_right() -> None:
-    wanted = _share(lambda each: (told(each)[1:], (each.label, each.model)), "label and model")
+    wanted = _share(lambda each: (described(each)[1:], (each.label, each.model)), "label and model")
     assert wanted >= RIGHT_MIN
 
 
@@ -43,7 +43,7 @@ def test_nine_of_ten_are_recognised_by_what_they_say_alone() -> None:
     assert sum(row.is_recognisable for row in rows) / len(rows) >= RECOGNISED_MIN
 
 
-def told(device: Device) -> tuple[str, str | None, str | None]:
+def described(device: Device) -> tuple[str, str | None, str | None]:
     """Return kind, and label and model on the device's port, as the payload tells them."""
     payload = payload_of(device)
     (row,) = host_rows(payload)

@@ -27,14 +27,14 @@ def _service(kind: str, port: int, **txt: str) -> MdnsService:
     )
 
 
-def _gathered(*services: MdnsService) -> Gathered:
+def _collected(*services: MdnsService) -> Gathered:
     collected = Gathered(started_at="2026-11-20T12:00:00.000+00:00", os_platform="linux")
     collected.mdns = MdnsFindings(services=services, state=SourceState("succeeded"))
     return collected
 
 
 def test_announced_queues_are_known_for_each_address_and_port() -> None:
-    facts = _gathered(
+    facts = _collected(
         _service("_ipp._tcp", 631, rp="printers/kitchen"),
         _service("_ipps._tcp", 631, rp="/printers/bar/"),
         _service("_ipp._tcp", 631, rp="printers/kitchen"),
@@ -46,21 +46,21 @@ def test_announced_queues_are_known_for_each_address_and_port() -> None:
 
 
 def test_what_is_no_print_queue_is_not_taken_for_one() -> None:
-    gathered = _gathered(_service("_http._tcp", 80, rp="admin"), _service("_ipp._tcp", 631))
-    ports = observed_in(gathered, announced_in(gathered)).ports.values()
+    facts = _collected(_service("_http._tcp", 80, rp="admin"), _service("_ipp._tcp", 631))
+    ports = observed_in(facts, announced_in(facts)).ports.values()
     assert [each.queues for each in ports] == [(), (), (), ()]
 
 
 def test_the_queues_that_this_machine_prints_to_are_asked() -> None:
-    gathered = _gathered()
+    facts = _collected()
     server = KnownPrinter("q", "q", "network", "cups", addresses=("192.0.2.7",), port=631)
-    gathered.known = (replace(server, queue="printers/bar"), replace(server, queue=None))
-    assert queues_in(gathered) == {("192.0.2.7", 631): Queues((), ("printers/bar",))}
+    facts.known = (replace(server, queue="printers/bar"), replace(server, queue=None))
+    assert queues_in(facts) == {("192.0.2.7", 631): Queues((), ("printers/bar",))}
 
 
 def test_a_name_answered_is_left_out_where_the_host_announced_one() -> None:
-    gathered = _gathered(_service("_http._tcp", 80))
-    gathered.enrichment = Enrichment(
+    facts = _collected(_service("_http._tcp", 80))
+    facts.enrichment = Enrichment(
         hostnames=(HostName("192.0.2.7", "other.local"), HostName("192.0.2.8", "till.local"))
     )
-    assert answers_in(gathered).hostnames == (HostName("192.0.2.8", "till.local"),)
+    assert answers_in(facts).hostnames == (HostName("192.0.2.8", "till.local"),)

@@ -236,14 +236,14 @@ def test_a_directory_of_an_earlier_installation_is_taken(tmp_path: Path) -> None
     "planted", ["venue-agent", "config.toml", "api-key", "identity.pem", "quarantine", "wreck"]
 )
 @pytest.mark.parametrize(
-    ("security", "said"),
+    ("security", "message"),
     [
         (Security(MALLORY, CLOSED.entries), r"belongs to TILL\mallory"),
         (Security(SYSTEM, (Entry(0, 0, FULL, USERS),)), r"may be changed by BUILTIN\Users"),
     ],
 )
 def test_what_was_planted_is_refused(
-    tmp_path: Path, planted: str, security: Security, said: str
+    tmp_path: Path, planted: str, security: Security, message: str
 ) -> None:
     home = tmp_path / "venue-agent"
     (home / "quarantine").mkdir(parents=True)
@@ -254,7 +254,7 @@ def test_what_was_planted_is_refused(
         take_directory(rights, home)
     lines = str(caught.value).splitlines()
     assert len(lines) == 2
-    assert f"{planted} {said}" in lines[0]
+    assert f"{planted} {message}" in lines[0]
     assert "move it away, and install again" in lines[1]
     assert rights.protected == []
 

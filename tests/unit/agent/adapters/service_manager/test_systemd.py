@@ -68,8 +68,8 @@ class FakeSystemd:
 
     @property
     def is_installed(self) -> bool:
-        places = ("etc/systemd/system", "usr/lib/systemd/system")
-        return any((self.root / place / UNIT).exists() for place in places)
+        directories = ("etc/systemd/system", "usr/lib/systemd/system")
+        return any((self.root / directory / UNIT).exists() for directory in directories)
 
     def _systemctl(self, words: list[str]) -> Output:
         verb = words[0]

@@ -223,7 +223,7 @@ def test_what_does_not_run_says_what_to_do(
     config = tmp_path / "config.toml"
     if has_config:
         config.touch()
-    message = shown(state, None, config)
+    message = status_text(state, None, config)
     assert ("→" in message) is (advice is not None)
     assert (advice or "") in " ".join(message.split())
 
@@ -232,13 +232,15 @@ def test_what_does_not_run_says_what_to_do(
 def test_whatever_the_manager_passes_on_is_plain_and_fits_80_columns(
     detail: str, last: LastExit | None
 ) -> None:
-    output = shown(ServiceState(True, True, "running", 7, f"idle\x1b[2J\x07; {detail}", 3), last)
+    output = status_text(
+        ServiceState(True, True, "running", 7, f"idle\x1b[2J\x07; {detail}", 3), last
+    )
     lines = output.splitlines()
     assert all(line.isprintable() for line in lines)
     assert max(map(len, lines)) <= 80
 
 
-def shown(state: ServiceState, last: LastExit | None, config: Path = Path("/x")) -> str:
+def status_text(state: ServiceState, last: LastExit | None, config: Path = Path("/x")) -> str:
     stream = io.StringIO()
     show(Screen(stream, 80), state, last, config)
     return stream.getvalue()

@@ -254,12 +254,12 @@ def test_what_is_no_sealed_report_is_said(body: bytes) -> None:
 
 @settings(max_examples=examples(40))
 @given(network_facts | application_facts, st.integers(1, 20_000))
-def test_no_seal_with_a_payload_is_over_the_bound(found: facts.Facts, max_bytes: int) -> None:
+def test_no_seal_with_a_payload_is_over_the_bound(collected: facts.Facts, max_bytes: int) -> None:
     payload: ReportPayload
-    if isinstance(found, facts.NetworkFacts):
-        payload = network_report(found, JOB, CONTEXT)
+    if isinstance(collected, facts.NetworkFacts):
+        payload = network_report(collected, JOB, CONTEXT)
     else:
-        payload = application_report(found, (), CONTEXT)
+        payload = application_report(collected, (), CONTEXT)
 
     sealed = seal(report(payload), max_bytes)
 

@@ -127,7 +127,7 @@ def nobody(_: Deadline) -> Objects:
     raise Unreadable("not-applicable", "nobody answers")
 
 
-def said(message: str, exit_status: int = 2) -> bytes:
+def with_message(message: str, exit_status: int = 2) -> bytes:
     """What smartctl writes when it has no verdict."""
     run = {"exit_status": exit_status, "messages": [{"string": message, "severity": "error"}]}
     return json.dumps({"smartctl": run}).encode()
@@ -154,12 +154,16 @@ AT_REST = ("not-applicable", None)
             None,
         ),
         (b'{"smartctl":{"exit_status":4}}', "unsupported", None),
-        (said("Smartctl open device: /dev/sda failed: Operation not permitted"), *DENIED),
-        (said("Smartctl open device: /dev/sda failed: No such device"), *NOT_OPENED),
-        (said("", exit_status=2), *NOT_OPENED),
-        (said("/dev/sda: Unknown USB bridge [0x1234:0x5678 (0x100)]", 1), "unsupported", None),
-        (said("Device is in SLEEP mode, exit(2)"), *AT_REST),
-        (said("Device is in LOW POWER mode, exit(2)"), *AT_REST),
+        (with_message("Smartctl open device: /dev/sda failed: Operation not permitted"), *DENIED),
+        (with_message("Smartctl open device: /dev/sda failed: No such device"), *NOT_OPENED),
+        (with_message("", exit_status=2), *NOT_OPENED),
+        (
+            with_message("/dev/sda: Unknown USB bridge [0x1234:0x5678 (0x100)]", 1),
+            "unsupported",
+            None,
+        ),
+        (with_message("Device is in SLEEP mode, exit(2)"), *AT_REST),
+        (with_message("Device is in LOW POWER mode, exit(2)"), *AT_REST),
     ],
 )
 def test_without_udisks_the_drive_is_asked(
@@ -226,7 +230,7 @@ def test_udisks_takes_any_properties(objects: Objects) -> None:
 @given(
     st.binary()
     | st.dictionaries(st.sampled_from(["smart_status", "smartctl"]), json_values).map(
-        lambda told: json.dumps(told).encode()
+        lambda output: json.dumps(output).encode()
     )
 )
 def test_smartctl_of_any_bytes_is_read_or_refused(data: bytes) -> None:

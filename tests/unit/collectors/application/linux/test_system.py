@@ -176,10 +176,10 @@ def figures(status: int, offset: int) -> clock.Timex:
 
 
 def test_a_clock_in_step_tells_its_offset(tmp_path: Path) -> None:
-    told = values(clock.read_clock(NOW, tmp_path, lambda: (0, figures(0x2001, -1_500_000))).fields)
-    assert told == {"os.clockSynchronised": True, "os.clockOffsetMilliseconds": -1.5}
-    told = values(clock.read_clock(NOW, tmp_path, lambda: (0, figures(0x0001, 2_000))).fields)
-    assert told["os.clockOffsetMilliseconds"] == 2.0
+    facts = values(clock.read_clock(NOW, tmp_path, lambda: (0, figures(0x2001, -1_500_000))).fields)
+    assert facts == {"os.clockSynchronised": True, "os.clockOffsetMilliseconds": -1.5}
+    facts = values(clock.read_clock(NOW, tmp_path, lambda: (0, figures(0x0001, 2_000))).fields)
+    assert facts["os.clockOffsetMilliseconds"] == 2.0
 
 
 def test_a_clock_nobody_keeps(tmp_path: Path) -> None:
@@ -203,6 +203,6 @@ def test_a_sandbox_that_protects_the_clock(tmp_path: Path) -> None:
 
 @pytest.mark.needs("clock-state")
 def test_this_kernel_answers_adjtimex() -> None:
-    state, told = clock.adjtimex()
+    state, timex = clock.adjtimex()
     assert 0 <= state <= 5
-    assert told.maxerror >= 0
+    assert timex.maxerror >= 0

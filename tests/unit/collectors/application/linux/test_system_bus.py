@@ -21,7 +21,7 @@ NOW = Deadline.after(3600)
 
 
 @pytest.mark.parametrize(
-    ("said", "status"),
+    ("stderr", "status"),
     [
         (b'Call failed: Name "org.bluez" does not exist', "not-applicable"),
         (
@@ -36,13 +36,13 @@ NOW = Deadline.after(3600)
         (b"\xff\xfe", "collection-failed"),
     ],
 )
-def test_complaints(said: bytes, status: str) -> None:
-    assert system_bus.refusal(1, said).status == status
+def test_complaints(stderr: bytes, status: str) -> None:
+    assert system_bus.refusal(1, stderr).status == status
 
 
 @given(st.binary())
-def test_complaints_take_any_bytes(said: bytes) -> None:
-    assert system_bus.refusal(1, said).reason
+def test_complaints_take_any_bytes(stderr: bytes) -> None:
+    assert system_bus.refusal(1, stderr).reason
 
 
 @given(st.binary() | json_values.map(lambda value: json.dumps({"data": value}).encode()))

@@ -133,6 +133,6 @@ def test_a_routing_table_that_is_denied_costs_the_gateways_only(
             raise OSError("denied")
 
     monkeypatch.setitem(sys.modules, "netifaces", Denied())
-    found = read_interfaces()
-    assert found.interfaces
-    assert found.unavailable.gateway == "the routing table cannot be read: denied"
+    local = read_interfaces()
+    assert local.interfaces
+    assert local.unavailable.gateway == "the routing table cannot be read: denied"

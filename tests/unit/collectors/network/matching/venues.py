@@ -57,21 +57,21 @@ class Device:
         return f"00:1b:a9:00:00:{self.number:02x}"
 
     @property
-    def told_uuid(self) -> str | None:
+    def reported_uuid(self) -> str | None:
         """Its UUID as anybody can see it, None for a placeholder."""
-        is_told = self.is_printer and (self.is_announced or self.is_answering_ipp)
-        return self.uuid if is_told and self.uuid != PLACEHOLDER_UUID else None
+        is_reporting = self.is_printer and (self.is_announced or self.is_answering_ipp)
+        return self.uuid if is_reporting and self.uuid != PLACEHOLDER_UUID else None
 
     @property
-    def told_serial(self) -> str | None:
+    def reported_serial(self) -> str | None:
         """Its serial number as anybody can see it, None for a placeholder."""
-        is_told = self.is_printer and self.is_answering_ipp
-        return self.serial if is_told and self.serial != "00000000" else None
+        is_reporting = self.is_printer and self.is_answering_ipp
+        return self.serial if is_reporting and self.serial != "00000000" else None
 
     @property
-    def told_model(self) -> str | None:
-        is_told = self.is_printer and (self.is_announced or self.is_answering_ipp)
-        return self.model if is_told else None
+    def reported_model(self) -> str | None:
+        is_reporting = self.is_printer and (self.is_announced or self.is_answering_ipp)
+        return self.model if is_reporting else None
 
 
 @dataclass(frozen=True)
@@ -157,10 +157,10 @@ class Venue:
     def is_beyond_knowledge(self, queue: Queue, device: Device) -> bool:
         """Tell whether all that a queue says and a device shows fits, so that only the memory of
         what was there before could tell them apart."""
-        pairs = ((queue.uuid, device.told_uuid), (queue.model, device.told_model))
+        pairs = ((queue.uuid, device.reported_uuid), (queue.model, device.reported_model))
         return all(a is None or b is None or a == b for a, b in pairs) and (
             device.address == queue.address
-            or (queue.uuid is not None and queue.uuid == device.told_uuid)
+            or (queue.uuid is not None and queue.uuid == device.reported_uuid)
             or (queue.address is None and queue.kind != "host" and queue.name == device.name)
             or _is_twin(queue.device, device)
         )
@@ -174,8 +174,8 @@ class Venue:
 def _is_twin(one: Device, other: Device) -> bool:
     """Tell whether two have one UUID and one serial number: nobody knows that they are not one
     device, with another MAC on Wi-Fi."""
-    outputs = (other.told_uuid, other.told_serial)
-    return (one.told_uuid, one.told_serial) == outputs and None not in outputs
+    outputs = (other.reported_uuid, other.reported_serial)
+    return (one.reported_uuid, one.reported_serial) == outputs and None not in outputs
 
 
 def _scanned(device: Device) -> ScannedHost:
@@ -203,7 +203,7 @@ def _answer(device: Device) -> Evidence:
     return Evidence(
         address=device.address or "",
         port=631,
-        uuid=device.told_uuid,
+        uuid=device.reported_uuid,
         make_model=device.model,
         serial=device.serial,
         name=device.name,
@@ -233,11 +233,11 @@ def venues(draw: Callable[..., Any]) -> Venue:
             if kind.endswith("uuid") and device.uuid is None:
                 kind = kind.removesuffix("-uuid")
             queues.append(Queue(kind, device, device.name, driver))
-    places = _places(draw, devices, total)
+    addresses = _draw_addresses(draw, devices, total)
     now = []
-    for device, place in zip(devices, places, strict=True):
+    for device, address in zip(devices, addresses, strict=True):
         name = draw(st.sampled_from([device.name, device.name, *NAMES]))
-        now.append(replace(device, address=place, name=name))
+        now.append(replace(device, address=address, name=name))
     first = [
         replace(each, address=None if draw(st.integers(0, 4)) == 0 else each.home)
         for each in devices
@@ -245,23 +245,25 @@ def venues(draw: Callable[..., Any]) -> Venue:
     return Venue(tuple(now), tuple(queues), tuple(first))
 
 
-def _places(draw: Callable[..., Any], devices: list[Device], total: int) -> list[str | None]:
+def _draw_addresses(
+    draw: Callable[..., Any], devices: list[Device], total: int
+) -> list[str | None]:
     """Return where each device is now: of the strangers some have the address of one that left."""
-    places: list[str | None] = [device.home for device in devices]
+    addresses: list[str | None] = [device.home for device in devices]
     for number in range(total):
         fate = draw(st.sampled_from(["stays", "stays", "off", "moves", "swaps"]))
         if fate == "off":
-            places[number] = None
+            addresses[number] = None
         elif fate == "moves":
-            places[number] = f"{SUBNET}.{150 + number}"
+            addresses[number] = f"{SUBNET}.{150 + number}"
         elif fate == "swaps":
             other = draw(st.integers(0, total - 1))
-            places[number], places[other] = places[other], places[number]
-    free = [each.home for each in devices[:total] if each.home not in places]
+            addresses[number], addresses[other] = addresses[other], addresses[number]
+    free = [each.home for each in devices[:total] if each.home not in addresses]
     for number in range(total, len(devices)):
         if free and draw(st.booleans()):
-            places[number] = free.pop()
-    return places
+            addresses[number] = free.pop()
+    return addresses
 
 
 def _device(draw: Callable[..., Any], number: int, *, is_stranger: bool) -> Device:

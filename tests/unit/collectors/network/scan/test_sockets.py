@@ -27,7 +27,7 @@ from collectors.network.scan.targets import Target
 from collectors.shared.background import in_background
 
 
-class QuietRun:
+class NullRun:
     """A run nobody cancels, unless ``cancel`` is called."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ def test_open_and_refused_ports_of_this_machine(listener: Listener) -> None:
         [Target("127.0.0.1", "local")],
         (listener.port, closed),
         deadline_s=monotonic() + 60,
-        run=QuietRun(),
+        run=NullRun(),
         discoveries=Discoveries(),
     )
     (host,) = findings.hosts
@@ -114,7 +114,7 @@ def test_a_connection_is_reset_without_a_byte(listener: Listener) -> None:
         [Target("127.0.0.1", "local")],
         (listener.port,),
         deadline_s=monotonic() + 60,
-        run=QuietRun(),
+        run=NullRun(),
         discoveries=Discoveries(),
     )
     assert listener.ended.acquire(timeout=60)
@@ -151,7 +151,7 @@ def test_a_connection_that_nobody_takes_is_closed(listener: Listener) -> None:
 
 
 def test_a_cancelled_scan_returns_and_closes_its_sockets(listener: Listener) -> None:
-    run = QuietRun()
+    run = NullRun()
     run.cancel()
     findings = scan(
         [Target("127.0.0.1", "local")],
