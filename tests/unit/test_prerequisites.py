@@ -56,7 +56,7 @@ def test_naming_what_can_be_had_is_noticed() -> None:
     assert untrue({}, lacks_tap) == ()
 
 
-def test_a_reason_says_what_to_do_and_what_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reason_has_the_remedy_and_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     reason = missing.__wrapped__("systemd-analyze")
     assert reason == (
@@ -116,7 +116,7 @@ def test_a_network_of_ones_own_is_loopback_and_up_without_ip() -> None:
     assert done.stdout == "['lo']\n"
 
 
-def test_a_command_that_fails_is_told_in_its_last_words() -> None:
+def test_failing_command_is_reported_by_its_last_line() -> None:
     assert failure_of("true") is None
     assert failure_of("sh", "-c", "echo first >&2; echo last >&2; echo >&2; exit 3") == "last"
     assert failure_of("sh", "-c", "exit 3") == "exit 3"

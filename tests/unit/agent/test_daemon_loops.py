@@ -41,7 +41,7 @@ async def breaks() -> None:
 
 
 @pytest.mark.parametrize("loop", [ends, is_cancelled_from_inside, breaks])
-async def test_a_loop_that_is_gone_is_said_and_begun_again(
+async def test_failed_loop_is_reported_and_restarted(
     loop: Callable[[], Awaitable[None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(daemon, "RESTART", SimpleNamespace(delay_s=lambda attempt, rng: 0.0))

@@ -56,7 +56,7 @@ def facts_of(line: bytes) -> dict[str, Any]:
     return dict(json.loads(line)["facts"])
 
 
-def test_what_fits_is_told_as_it_is() -> None:
+def test_fitting_event_is_unchanged() -> None:
     for event in (Progress("scan", 1, 2), Checkpoint(HONEST), Result(HONEST), Crash("x")):
         assert "limitations" not in (line := line_of(event, LIMIT)).decode() or (
             facts_of(line)["limitations"] == []
@@ -64,7 +64,7 @@ def test_what_fits_is_told_as_it_is() -> None:
     assert json.loads(line_of(Progress("scan", 1, 2)))["done"] == 1
 
 
-def test_only_the_device_that_has_most_is_cut_and_that_is_said() -> None:
+def test_only_the_largest_device_is_cut_and_reported() -> None:
     lies = tuple(an_endpoint(LIAR, n, LIAR_MAC) for n in range(2000))
     wanted = an_endpoint(LIAR, 9100, LIAR_MAC, ("p",))
     facts = replace(
@@ -105,7 +105,7 @@ def test_what_no_device_made_too_long_is_left_out_too() -> None:
     assert report["limitations"][-1].startswith("368 more failures and limitations are left out")
 
 
-def test_more_hosts_than_can_be_told_cost_the_hosts_only() -> None:
+def test_excess_hosts_are_cut_before_endpoints_and_printers() -> None:
     hosts = tuple(
         a_host(f"10.{n // 62500}.{n // 250 % 250}.{n % 250}", 0, None) for n in range(900)
     )
@@ -153,5 +153,5 @@ def test_thousands_of_short_fields_are_left_out_by_their_groups() -> None:
     assert "100 interfaces and 0 devices are left out" in content["limitations"][0]
 
 
-def test_a_crash_is_told_within_bounds() -> None:
+def test_crash_is_bounded() -> None:
     assert len(line_of(Crash("x" * LIMIT), LIMIT)) < 5000

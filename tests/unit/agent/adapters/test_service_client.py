@@ -199,7 +199,9 @@ async def test_a_status_becomes_an_error(
     assert client.last_contact_at is None
 
 
-async def test_a_wish_to_wait_is_heard(server: ScriptedServer, client: ServiceClient) -> None:
+async def test_retry_after_header_is_honoured(
+    server: ScriptedServer, client: ServiceClient
+) -> None:
     server.answer(b"", 503, Retry_After="17")
 
     with pytest.raises(Throttled) as error:
@@ -351,7 +353,7 @@ async def test_a_closed_port_refuses(clock: FakeClock) -> None:
 
 
 @pytest.mark.parametrize(("greeting", "cause"), [(b"SSH-2.0-OpenSSH\r\n", "tls"), (b"", "timeout")])
-async def test_a_port_without_tls_is_said_and_left(
+async def test_port_without_tls_is_reported_and_disconnected(
     clock: FakeClock, greeting: bytes, cause: str
 ) -> None:
     left = asyncio.Event()
@@ -379,7 +381,7 @@ async def test_a_port_without_tls_is_said_and_left(
 
 
 @pytest.mark.parametrize("proxy", ["nonsense", "ftp://proxy.example", "http://u:secret@[::1"])
-def test_a_proxy_that_is_none_is_said_without_its_password(clock: FakeClock, proxy: str) -> None:
+def test_invalid_proxy_raises_an_error_without_its_password(clock: FakeClock, proxy: str) -> None:
     service = config("https://ops.example.com").service.model_copy(update={"proxy": proxy})
 
     with pytest.raises(ConfigError, match=r"service\.proxy must be a URL") as error:
@@ -389,7 +391,7 @@ def test_a_proxy_that_is_none_is_said_without_its_password(clock: FakeClock, pro
 
 
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "service.proxy"])
-async def test_a_proxy_never_hears_of_a_service_on_this_machine(
+async def test_local_service_is_called_without_a_proxy(
     server: ScriptedServer, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     """Over http it would read the API key."""
@@ -412,7 +414,7 @@ async def test_a_proxy_never_hears_of_a_service_on_this_machine(
 
 
 @pytest.mark.parametrize("content", [None, b"no certificate"])
-def test_trust_anchors_that_cannot_be_read_are_said(
+def test_unreadable_trust_anchors_raise_an_error(
     clock: FakeClock, tmp_path: Path, content: bytes | None
 ) -> None:
     file = tmp_path / "ca.pem"
@@ -461,7 +463,9 @@ async def test_an_answer_given_at_once(
     assert ids(answers) == expected
 
 
-async def test_what_is_asked_for(server: ScriptedServer, client: ServiceClient) -> None:
+async def test_accept_header_matches_the_delivery(
+    server: ScriptedServer, client: ServiceClient
+) -> None:
     server.answer(b"[]")
 
     await frames(client, stream=True)
@@ -542,7 +546,7 @@ async def test_a_stream_is_read_as_it_comes(
     ("retry_after", "understood"),
     [("3000", [3.0]), ("0", [0.0]), ("-7", [0.0]), ("9" * 4000, [86_400.0]), ("soon", [])],
 )
-async def test_a_stream_says_over_which_time_to_return(
+async def test_stream_sets_the_reconnect_time(
     server: ScriptedServer, client: ServiceClient, retry_after: str, understood: list[float]
 ) -> None:
     async def speak(writer: asyncio.StreamWriter) -> None:
@@ -574,7 +578,7 @@ async def test_a_stream_lives_longer_than_a_call(
     assert ids((await frames(client))[1]) == [ONE]
 
 
-async def test_a_stream_that_breaks_tells_what_came_before(
+async def test_broken_stream_returns_the_frames_before_the_error(
     server: ScriptedServer, client: ServiceClient
 ) -> None:
     async def speak(writer: asyncio.StreamWriter) -> None:

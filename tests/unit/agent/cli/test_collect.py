@@ -52,7 +52,7 @@ def collected(home: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     return report
 
 
-def test_the_child_is_told_and_nothing_is_written(
+def test_child_receives_the_learned_printers_and_writes_no_state(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     PrinterMemory(StateDirectory(home / "state")).write(Memory((KITCHEN,)))

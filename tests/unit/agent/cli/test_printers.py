@@ -38,7 +38,7 @@ def run(home: Path, *words: str) -> int:
     return printers.run(parser.parse_args(["--config", str(home / "agent.toml"), *words]))
 
 
-def test_they_are_shown_at_80_columns(
+def test_list_fits_80_columns(
     memory: PrinterMemory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     memory.write(Memory((KITCHEN, BAR), (REPLACEMENT,)))
@@ -70,7 +70,7 @@ def test_one_is_forgotten(memory: PrinterMemory, tmp_path: Path, word: str) -> N
 
 
 @pytest.mark.parametrize("words", [("forget",), ("forget", "office")])
-def test_what_is_not_remembered_is_said(
+def test_forgetting_an_unknown_printer_raises_an_error(
     memory: PrinterMemory, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     memory.write(Memory((KITCHEN, BAR)))
@@ -79,7 +79,7 @@ def test_what_is_not_remembered_is_said(
     assert memory.peek() == (Memory((KITCHEN, BAR)), None)
 
 
-def test_what_is_damaged_is_said_and_left(memory: PrinterMemory, tmp_path: Path) -> None:
+def test_damaged_memory_is_reported_and_left(memory: PrinterMemory, tmp_path: Path) -> None:
     (tmp_path / "state/printers.json").write_text("garbage")
     with pytest.raises(StateError, match="is damaged"):
         run(tmp_path)

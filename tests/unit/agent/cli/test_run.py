@@ -43,7 +43,7 @@ CLOSED_STATE = NotVisible("the state directory /var/x is closed to this user")
         (CLOSED_CONFIG, {"SYSTEMD_EXEC_PID": "1"}, 3),
     ],
 )
-def test_who_is_told_what(
+def test_error_sets_the_exit_code_and_is_printed(
     error: AgentError,
     variables: dict[str, str],
     code: int,

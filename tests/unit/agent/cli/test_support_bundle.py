@@ -63,7 +63,7 @@ def test_without_a_configuration_nothing_is_collected(tmp_path: Path, collector:
     assert collector.kinds == []
 
 
-def test_a_collection_that_breaks_is_said(tmp_path: Path, collector: Collector) -> None:
+def test_failed_collection_is_reported(tmp_path: Path, collector: Collector) -> None:
     collector.fails = True
     assert why_not(context(tmp_path, LocalConfig())) == ["the child died"] * 2
 
@@ -96,7 +96,7 @@ def test_an_agent_that_collects_for_ever_is_not_disturbed(
     assert collector.kinds == []
 
 
-def test_a_case_can_be_told_on_the_phone() -> None:
+def test_case_ids_have_no_ambiguous_characters() -> None:
     cases = {support_bundle.new_case_id() for _ in range(200)}
     assert len(cases) == 200
     assert not set("".join(cases)) & set("01ILO")

@@ -30,7 +30,7 @@ def printer(**values: str) -> str:
     return "[[printers]]\n" + "".join(f'{key} = "{value}"\n' for key, value in known.items())
 
 
-def test_all_of_it_is_found_at_once(file: Path) -> None:
+def test_all_problems_of_the_review_are_reported_at_once(file: Path) -> None:
     text = SERVICE + printer(id="a b", name="", address="printer kitchen") + printer() + printer()
 
     assert problems_in(file, text) == [
@@ -46,7 +46,7 @@ def test_a_daemon_runs_with_it(file: Path) -> None:
     assert len(load(Config, file, {}).config.printers) == 3
 
 
-def test_what_no_agent_runs_with_is_told_in_the_same_breath(file: Path) -> None:
+def test_unknown_keys_and_invalid_values_are_reported_together(file: Path) -> None:
     lines = problems_in(file, SERVICE + printer(id="a b") + "[netwrok]\n")
     assert [line.split(" ")[1] for line in lines] == ["printers.id", "unknown"]
 
@@ -146,14 +146,14 @@ def test_what_else_nobody_means(file: Path, text: str, place: str, message: str)
         '[application]\nkiosk_debug_url = "http://127.0.0.1:9222"\n',
     ],
 )
-def test_what_somebody_may_mean(file: Path, text: str) -> None:
+def test_unusual_but_valid_settings_are_accepted(file: Path, text: str) -> None:
     assert problems_in(file, SERVICE + text) == []
 
 
 @pytest.mark.parametrize(
     "proxy", ["proxy:3128", "user:pw@proxy", "http://", "http://p:99999", "a b"]
 )
-def test_a_proxy_that_is_none_is_told_without_its_words(file: Path, proxy: str) -> None:
+def test_invalid_proxy_is_reported_without_its_content(file: Path, proxy: str) -> None:
     (line,) = problems_in(file, f'{SERVICE}proxy = "{proxy}"\n')
     assert line == ":4:1: service.proxy must be a URL such as http://proxy.example:3128"
 

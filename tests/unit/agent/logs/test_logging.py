@@ -151,7 +151,7 @@ def test_arguments_that_do_not_fit_are_written_beside_the_message() -> None:
     assert "hunter2" not in entry.getMessage()
 
 
-def test_what_a_person_asked_for_is_never_held_back() -> None:
+def test_debug_messages_are_never_suppressed() -> None:
     repeats = Repeats()
     for _ in range(100):
         repeats.log(record("frame", level=logging.DEBUG))
@@ -187,7 +187,7 @@ def test_the_journal_gets_fields(journal: socket.socket, tmp_path: Path) -> None
     }
 
 
-def test_without_a_journal_it_says_so(tmp_path: Path) -> None:
+def test_missing_journal_socket_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         JournalHandler(tmp_path / "none")
 

@@ -131,7 +131,7 @@ def test_the_log(capsys: pytest.CaptureFixture[str], form: str) -> None:
 
 
 @given(SECRETS)
-def test_what_is_wrong_is_told_without_it(secret: str) -> None:
+def test_problem_details_are_redacted(secret: str) -> None:
     known.forget()
     known.remember(secret)
     health = HealthBoard(FakeClock(), lambda: None)
@@ -177,7 +177,7 @@ def test_words_of_the_contract_are_no_secrets() -> None:
     assert view == network
 
 
-def test_a_collector_is_not_told_a_printers_password(tmp_path: Path) -> None:
+def test_collector_job_has_no_printer_passwords(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text(
         '[[printers]]\nid = "a"\nname = "A"\naddress = "user:p/ss@192.168.1.5:9100"\n'
@@ -203,7 +203,7 @@ def test_arguments_that_are_not_understood(capsys: pytest.CaptureFixture[str]) -
     assert "vck_1" not in capsys.readouterr().err
 
 
-def test_the_marks_are_found_where_nothing_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_marks_are_detected_without_redaction(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search itself: it fails on what is not redacted."""
     monkeypatch.setattr(Redactor, "redact", lambda _, text: text)
     monkeypatch.setattr(Redactor, "redact_value", lambda _, __, value: value)

@@ -20,7 +20,7 @@ password = 'planted value
 """
 
 
-def test_they_are_found_where_the_configuration_is_broken(tmp_path: Path) -> None:
+def test_secrets_are_collected_from_a_broken_configuration(tmp_path: Path) -> None:
     key = tmp_path / "key"
     key.write_text("9f8e7d6c\n")
     (tmp_path / "api-key").write_text("beside-it")

@@ -31,7 +31,9 @@ def record(instance: UUID, binding: UUID) -> EnrollmentRecord:
         (record(OTHERS, OTHERS), BindingVerdict.SHARED),
     ],
 )
-def test_what_current_says(current: EnrollmentRecord | None, verdict: BindingVerdict) -> None:
+def test_current_binding_is_judged(
+    current: EnrollmentRecord | None, verdict: BindingVerdict
+) -> None:
     assert judge(current, instance_id=OURS, binding_id=OURS) is verdict
 
 
@@ -63,7 +65,7 @@ def visible_codes(*codes: str) -> set[str]:
         ("revoked timeout clock-skew", "revoked timeout clock-skew"),
     ],
 )
-def test_what_follows_from_something_else_is_not_shown(present: str, expected: str) -> None:
+def test_consequences_of_another_condition_are_hidden(present: str, expected: str) -> None:
     assert visible_codes(*present.split()) == set(expected.split())
 
 
@@ -80,7 +82,7 @@ def test_nothing_hides_itself(code: str) -> None:
     assert visible_codes(code) == {code}
 
 
-def test_something_is_always_shown_when_something_is_wrong() -> None:
+def test_at_least_one_condition_is_visible() -> None:
     assert visible_codes(*CONDITIONS) != set()
     assert not visible_codes(*CONDITIONS) & {
         "not-enrolled",

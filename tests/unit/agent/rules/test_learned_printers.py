@@ -43,7 +43,7 @@ def test_what_was_not_seen_stays_as_it_was_known() -> None:
     assert after((KITCHEN, BAR), facts(moved)) == (KITCHEN, moved)
 
 
-def test_what_was_not_told_this_time_is_kept_of_the_same_printer() -> None:
+def test_missing_values_are_kept_for_the_same_printer() -> None:
     assert after((KITCHEN,), facts(replace(KITCHEN, serial=None))) == (KITCHEN,)
 
 
@@ -65,7 +65,7 @@ def test_a_printer_that_is_gone_from_the_machine_is_forgotten() -> None:
         {"cancelled": True},
     ],
 )
-def test_nothing_is_forgotten_where_the_printers_were_not_all_told(
+def test_incomplete_printer_list_forgets_nothing(
     changes: dict[str, object],
 ) -> None:
     output = replace(facts(there=(BAR.id,)), **changes)  # type: ignore[arg-type]

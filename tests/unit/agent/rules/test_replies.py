@@ -102,7 +102,7 @@ def test_the_meaning_of_a_status(row: str) -> None:
         ("Friday, 20-Nov-26 19:01:00 GMT", 60),
     ],
 )
-def test_the_wish_to_wait(status: int, value: str, wait_s: float) -> None:
+def test_retry_after_is_parsed(status: int, value: str, wait_s: float) -> None:
     error = error_of(status, {"retry-after": value}, b"", NOW)
 
     assert isinstance(error, Throttled)
@@ -111,7 +111,7 @@ def test_the_wish_to_wait(status: int, value: str, wait_s: float) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "", "soon", "-5", "1.5", "٣", "Fri, 99 Nov 2026"])
-def test_what_is_no_wish(value: str | None) -> None:
+def test_invalid_retry_after_is_ignored(value: str | None) -> None:
     assert retry_after_s(value, NOW) is None
 
 
@@ -172,7 +172,7 @@ def test_the_code_of_a_refusal() -> None:
     assert (error.status, error.code) == (403, "read_only_key")
 
 
-def test_a_redirect_says_where_to_and_no_more() -> None:
+def test_redirect_error_has_the_bounded_location() -> None:
     error = error_of(302, {"location": "https://portal.example/" + "x" * 999}, b"", NOW)
 
     assert str(error).startswith("redirected (302) to https://portal.example/")

@@ -39,7 +39,7 @@ async def test_it_waits_to_be_woken(home: Harness) -> None:
         await until(lambda: home.entry().state is State.ACKNOWLEDGED)
 
 
-async def test_a_lost_answer_is_asked_for_again(home: Harness) -> None:
+async def test_acknowledgement_is_retried_after_a_lost_reply(home: Harness) -> None:
     home.requested()
     home.client.script["acknowledge"].extend([ServiceUnavailable("connection-lost", "cut")] * 3)
 
@@ -96,7 +96,7 @@ async def test_nothing_is_acknowledged_without_a_binding(home: Harness) -> None:
         await until(lambda: home.entry().state is State.ACKNOWLEDGED)
 
 
-async def test_the_start_of_a_collection_is_told(home: Harness) -> None:
+async def test_start_of_a_collection_is_acknowledged(home: Harness) -> None:
     entry = home.requested(Event.ACCEPTED, Event.STARTED)
 
     assert await home.session.acknowledge(entry, "running") is None

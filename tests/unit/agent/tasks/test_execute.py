@@ -139,7 +139,7 @@ async def test_what_a_report_learned_goes_with_the_next_job(workshop: ExecutorHa
         assert "00:1b:a9:0:0:1" not in result.payload.model_dump_json()
 
 
-async def test_what_was_learned_and_cannot_be_read_is_said(workshop: ExecutorHarness) -> None:
+async def test_unreadable_printer_memory_is_quarantined(workshop: ExecutorHarness) -> None:
     (workshop.home.state.path / "printers.json").write_bytes(b"garbage")
     workshop.home.requested(Event.ACCEPTED)
 
@@ -169,7 +169,7 @@ async def test_what_was_forgotten_while_a_report_was_made_stays_forgotten(
     assert memory.load() == (Memory(), None)
 
 
-async def test_what_is_done_is_said(workshop: ExecutorHarness) -> None:
+async def test_status_lines_follow_the_execution(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
 
     async with running(workshop.executor.run):
@@ -379,7 +379,7 @@ async def test_a_silent_service_does_not_delay_the_collection(workshop: Executor
     assert not workshop.home.entry().running_acknowledged
 
 
-async def test_a_collection_that_told_nothing_is_a_failed_report(workshop: ExecutorHarness) -> None:
+async def test_collection_without_facts_is_a_failed_report(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
     workshop.collectors.script.append(nothing_told())
 
@@ -461,7 +461,7 @@ async def test_a_clean_stop_begins_anew_and_is_not_counted(workshop: ExecutorHar
     assert workshop.status_lines[-1] == IDLE
 
 
-async def test_a_stop_while_the_start_is_told_is_clean_too(workshop: ExecutorHarness) -> None:
+async def test_stop_while_the_start_is_acknowledged_is_clean(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
 
     async def never_answer(_: object) -> None:
@@ -581,7 +581,7 @@ async def test_what_was_handed_over_is_not_handed_over_again(workshop: ExecutorH
     assert workshop.home.outbox.oldest() is None
 
 
-async def test_a_broken_report_is_tried_once_more_and_then_told(workshop: ExecutorHarness) -> None:
+async def test_invalid_facts_are_retried_once_and_then_fail(workshop: ExecutorHarness) -> None:
     """Facts of another kind than the job's are a bug: it must not run for ever."""
     workshop.home.requested(Event.ACCEPTED)
     wrong = Collected(good_facts("application"))
@@ -629,7 +629,7 @@ async def test_an_outage_during_the_collection_does_not_matter(workshop: Executo
 # --------------------------------------------------------------- jobs and payloads
 
 
-def test_jobs_are_as_the_configuration_says() -> None:
+def test_jobs_follow_the_configuration() -> None:
     settings = config(
         network={"ports": [80], "max_hosts": 7, "device_only": True, "subnets": ["10.0.0.0/24"]},
         printers=[{"id": "bar", "name": "Bar", "transport": "usb"}],

@@ -60,7 +60,7 @@ def scheduler(
     return made, wanted
 
 
-async def test_the_heart_beats_until_it_is_stopped() -> None:
+async def test_heartbeats_are_sent_until_the_scheduler_stops() -> None:
     heartbeats = HeartbeatCounter()
     timers, _ = scheduler(heartbeats, 0.02)
 
@@ -105,7 +105,7 @@ async def send_heartbeat_now(timers: Scheduler) -> None:
     await settle()
 
 
-async def test_a_beat_now_begins_the_period_anew() -> None:
+async def test_immediate_heartbeat_restarts_the_period() -> None:
     heartbeats = HeartbeatCounter()
     timers, _ = scheduler(heartbeats, 3600)
     timers.beat_now()  # not started: there is nothing to move
@@ -124,7 +124,7 @@ async def test_a_beat_now_begins_the_period_anew() -> None:
     assert heartbeats.count == 3
 
 
-async def test_beats_do_not_pile_up() -> None:
+async def test_heartbeats_do_not_overlap() -> None:
     began: list[int] = []
     may_end = asyncio.Event()
 
@@ -160,7 +160,7 @@ async def test_beats_do_not_pile_up() -> None:
         ({"binding": BOUND, "problems": (PROBLEM,)}, "idle; broken: d"),
     ],
 )
-def test_a_status_in_words(changes: dict[str, object], words: str) -> None:
+def test_status_is_described(changes: dict[str, object], words: str) -> None:
     assert describe(STATUS.model_copy(update={**changes})) == words
 
 

@@ -52,7 +52,7 @@ def test_the_keys_are_the_contracts() -> None:
     assert len(BROWSER_KEYS) == 34
 
 
-def test_without_a_kiosk_each_key_says_so() -> None:
+def test_without_a_kiosk_each_key_has_a_reason() -> None:
     facts = collected("")
     assert_fits_the_contract(facts.browser_fields)
     for field in facts.browser_fields:
@@ -166,7 +166,7 @@ def test_a_list_of_pages_in_each_form(reply: bytes, reason: str) -> None:
     assert_fails({"A": answer_with(ANSWERS)}, answers(reply), reason)
 
 
-def test_a_port_that_accepts_and_says_nothing() -> None:
+def test_silent_devtools_port_fails_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         facts = collected(f"http://127.0.0.1:{silent.getsockname()[1]}", 1.0)
     assert_all_failed(facts, "did not answer in time")
@@ -211,7 +211,7 @@ def test_nobody_listens() -> None:
         "file:///etc/passwd",
     ],
 )
-def test_only_loopback_is_asked(url: str) -> None:
+def test_only_loopback_urls_are_queried(url: str) -> None:
     facts = collected(url)
     assert_all_failed(facts, "")
     assert "passwd" not in repr(facts)
@@ -267,7 +267,7 @@ def test_what_is_missing_is_classed(entry: object, status: str) -> None:
     assert field.value is None
 
 
-def test_an_insecure_page_says_why() -> None:
+def test_insecure_page_has_a_reason() -> None:
     text = json.dumps(
         {"browser.secureContext": {"value": False}, "browser.usbAuthorizedDevices": {"value": None}}
     )

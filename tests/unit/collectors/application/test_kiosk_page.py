@@ -73,7 +73,7 @@ def test_an_error_page_has_not_the_permissions_of_the_page(frame: dict[str, str]
         assert state[key].reason == "an error page is shown"
 
 
-def test_a_crashed_page_is_not_asked() -> None:
+def test_crashed_page_is_not_queried() -> None:
     event = "Inspector.targetCrashed"
     with devtools_port({"A": answer_with(page_values())}, event=event) as port:
         state = state_of(port.url)
@@ -107,7 +107,7 @@ def test_a_page_given_too_little_time_is_not_called_silent() -> None:
         ({"error": "TimeoutError"}, "collection-failed"),
     ],
 )
-def test_what_the_page_cannot_tell_of_its_state_says_why(entry: object, status: str) -> None:
+def test_unknown_drawing_state_has_a_status(entry: object, status: str) -> None:
     with devtools_port({"A": answer_with(page_values(drawing=entry))}) as port:
         assert state_of(port.url)["kiosk.drawing"].status == status
 
@@ -176,7 +176,7 @@ def test_policies_in_the_registry_of_windows(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, "null"])
-def test_a_policy_file_that_is_none_says_so(tmp_path: Path, text: str) -> None:
+def test_invalid_policy_file_has_a_reason(tmp_path: Path, text: str) -> None:
     write_policies(tmp_path, "a.json", text)
     field = policies("http://127.0.0.1:9", tmp_path)
     assert (field.status, field.reason) == (
@@ -195,6 +195,6 @@ def test_any_policy_file_is_read_or_refused(data: bytes, is_json: bool) -> None:
     st.dictionaries(st.sampled_from(["id", "url", "unreachableUrl"]), json_values),
     st.dictionaries(st.sampled_from(PAGE_KEYS), json_values).map(json.dumps) | st.text(),
 )
-def test_any_page_is_told_in_every_key_or_refused(frame: dict[str, object], answer: str) -> None:
+def test_any_page_has_every_key_or_is_refused(frame: dict[str, object], answer: str) -> None:
     with contextlib.suppress(ValueError):
         assert sorted(field.key for field in of_page(frame, answer).fields) == sorted(PAGE_KEYS)

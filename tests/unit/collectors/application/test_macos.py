@@ -97,7 +97,9 @@ def test_bluetooth_up_to_macos_11() -> None:
         ("Keyboard", "Peripheral", False),
     ],
 )
-def test_names_of_persons_up_to_macos_11(minor: str, major: str, is_personal: bool) -> None:
+def test_personal_devices_are_recognised_up_to_macos_11(
+    minor: str, major: str, is_personal: bool
+) -> None:
     outputs = {
         "device_minorClassOfDevice_string": minor,
         "device_majorClassOfDevice_string": major,
@@ -124,7 +126,7 @@ def test_bluetooth_batteries(levels: dict[str, str], fraction: float | None) -> 
         assert device.battery_fraction == expected
 
 
-def test_what_a_usb_device_of_a_mac_does_not_tell() -> None:
+def test_usb_placeholders_of_macos_are_ignored() -> None:
     reports = {"vendor_id": "apple_vendor_id", "product_id": "0x8600", "serial_num": "Not Provided"}
     (device,) = profiler.parse_usb(json.dumps({"SPUSBDataType": [reports]}).encode())
     assert (device.vendor_id, device.product_id, device.serial) == (0x05AC, 0x8600, None)

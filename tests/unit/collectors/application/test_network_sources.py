@@ -54,7 +54,7 @@ def test_a_proxy_leaves_its_password_here() -> None:
     assert resolver.proxy_field({}).status == "not-applicable"
 
 
-def test_a_service_on_this_machine_is_asked_without_a_proxy(
+def test_local_service_is_checked_without_a_proxy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
@@ -303,7 +303,7 @@ def test_a_service_that_is_down() -> None:
     assert fields["network.service.tlsIssuer"].status == "not-applicable"
 
 
-def test_a_service_that_accepts_and_says_nothing() -> None:
+def test_silent_service_is_reachable_without_tls_facts() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"https://127.0.0.1:{silent.getsockname()[1]}"
         fields = by_key(service_probe.read_service(Deadline.after(1.0), url))

@@ -65,7 +65,7 @@ def test_the_jobs_time_bounds_every_source(hung: Callable[..., Source]) -> None:
         (Unreadable("not-applicable", "none is fitted"), "not-applicable", False),
     ],
 )
-def test_an_error_is_classed_and_said(error: Exception, status: str, is_failure: bool) -> None:
+def test_error_is_classified_with_a_reason(error: Exception, status: str, is_failure: bool) -> None:
     facts = snapshot(
         [raising("bad", "a.bad", error), single_field("ok", "a.ok")], 5, RecordingRun()
     )
@@ -78,7 +78,7 @@ def test_an_error_is_classed_and_said(error: Exception, status: str, is_failure:
     assert by_key(facts)["a.ok"].status == "available"
 
 
-def test_a_key_that_is_owed_and_not_told_stands_in_the_snapshot() -> None:
+def test_missing_key_is_in_the_snapshot_as_failed() -> None:
     source = Source("half", "test", ("a.one", "a.two"), single_field("half", "a.one").read)
     fields = by_key(snapshot([source], 5, RecordingRun()))
     assert fields["a.two"].status == "collection-failed"

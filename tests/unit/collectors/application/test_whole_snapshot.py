@@ -180,7 +180,9 @@ def test_everything_hangs_at_once(tmp_path: Path) -> None:
     assert fields["memory.totalBytes"]["status"] == "available"
 
 
-def test_nothing_planted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_secrets_are_not_in_the_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A secret in every place one could come from: environment, arguments, addresses."""
     monkeypatch.setenv("PLANTED", "planted-environment")
     monkeypatch.setenv("http_proxy", "http://planted-user:planted-password@127.0.0.1:3128")

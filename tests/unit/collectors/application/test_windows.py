@@ -58,7 +58,7 @@ def test_a_section_windows_refuses_costs_its_own_keys() -> None:
     assert fields["os.name"].status == "available"
 
 
-def test_every_key_owed_is_told_even_of_nothing() -> None:
+def test_every_key_is_present_even_without_data() -> None:
     outputs = {field.key for field in read_groups(machine.GROUPS, {}).fields}
     assert set(machine.read_machine.keys) <= outputs
 
@@ -84,7 +84,7 @@ def usb_row(hardware: str, mark: str | None = None) -> dict[str, object]:
     return {"Name": "USB Printing Support", "Hardware": hardware, "Mark": mark}
 
 
-def test_devices_of_one_kind_are_told_apart() -> None:
+def test_devices_of_one_kind_have_distinct_keys() -> None:
     rows = (
         usb_row("VID_04B8&PID_0E15"),
         usb_row("VID_04B8&PID_0E15"),

@@ -233,7 +233,7 @@ def retries(world: World, *later: str, job: NetworkJob = JOB) -> tuple[str, list
     return facts.printers[0].reason or "", made
 
 
-def test_a_print_port_that_does_not_answer_is_looked_at_again() -> None:
+def test_print_port_that_does_not_answer_is_retried() -> None:
     world = World(hosts=(replace(PRINTER, open_ports=(80,), refused_ports=(9100,)),), known=(RAW,))
     held, made = retries(world, "refused", "no-answer", "refused")
     assert made == ["10.0.0.9:(9100,)"] * 3
@@ -245,7 +245,7 @@ def test_a_print_port_that_does_not_answer_is_looked_at_again() -> None:
     assert "it accepted no connection at first" in freed
 
 
-def test_no_other_port_is_looked_at_again() -> None:
+def test_other_ports_are_not_retried() -> None:
     well = World(hosts=(replace(PRINTER, open_ports=(9100,), refused_ports=(80,)),), known=(RAW,))
     gone = World(hosts=(), known=(RAW,))
     silent = replace(PRINTER, open_ports=(), refused_ports=(), silent_ports=(80, 9100))
@@ -255,7 +255,7 @@ def test_no_other_port_is_looked_at_again() -> None:
     assert retries(here, job=replace(JOB, device_only=True))[1] == []
 
 
-def test_printers_are_asked_by_snmp_where_a_community_is_configured() -> None:
+def test_printers_are_queried_by_snmp_if_a_community_is_configured() -> None:
     world = World(hosts=(replace(PRINTER, open_ports=(9100,), refused_ports=()),), known=(RAW,))
     requests: list[tuple[Sequence[SnmpTarget], str]] = []
 
@@ -307,7 +307,7 @@ def test_a_whole_report() -> None:
     assert len(world.scanned[0]) == 254
 
 
-def test_checkpoints_grow_and_running_sources_are_said() -> None:
+def test_checkpoints_grow_and_report_running_sources() -> None:
     run = RecordedRun()
     collect(World(), run=run)
     first = run.checkpoints[0]
@@ -341,7 +341,7 @@ def test_a_broken_source_costs_only_its_own_facts() -> None:
         assert (facts.printers is None) == (step == "printers")
 
 
-def test_denied_interfaces_are_said() -> None:
+def test_denied_interfaces_are_reported() -> None:
     facts = collect(World(), read_local_network=broken)
     assert facts.interfaces_source == SourceState("failed", "out of order")
     assert facts.unavailable.interfaces == "out of order"
@@ -379,14 +379,14 @@ def test_device_only_stays_on_this_machine() -> None:
     assert facts.printers[0].status == "unknown"
 
 
-def test_without_enrichment_nobody_is_asked_and_it_is_said() -> None:
+def test_disabled_enrichment_queries_nothing_and_is_reported() -> None:
     world = World()
     facts = collect(world, replace(JOB, enrich=False))
     assert world.queried_ports == []
     assert any("not asked" in text for text in facts.limitations)
 
 
-def test_printers_are_asked_about_announced_queues_and_those_printed_to() -> None:
+def test_announced_and_configured_queues_are_queried() -> None:
     queue = KnownPrinter(
         "q", "Bar", "network", "cups", addresses=("10.0.0.9",), port=631, queue="printers/bar"
     )
@@ -398,7 +398,7 @@ def test_printers_are_asked_about_announced_queues_and_those_printed_to() -> Non
     assert world.queried_ports == [OpenPort("10.0.0.9", 631, ("ipp/print",), ("printers/bar",))]
 
 
-def test_ports_are_asked_while_the_scan_goes_on() -> None:
+def test_ports_are_queried_during_the_scan() -> None:
     world = World()
     query_received = threading.Event()
 

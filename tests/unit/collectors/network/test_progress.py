@@ -51,7 +51,7 @@ def test_what_is_no_print_queue_is_not_taken_for_one() -> None:
     assert [each.queues for each in ports] == [(), (), (), ()]
 
 
-def test_the_queues_that_this_machine_prints_to_are_asked() -> None:
+def test_configured_queues_are_queried() -> None:
     facts = _collected()
     server = KnownPrinter("q", "q", "network", "cups", addresses=("192.0.2.7",), port=631)
     facts.known = (replace(server, queue="printers/bar"), replace(server, queue=None))

@@ -107,7 +107,7 @@ def test_nothing_is_given_up_for_a_directory_of_ones_own(directory: Path) -> Non
 
 
 @for_root
-def test_a_program_that_the_owner_cannot_read_is_said(
+def test_program_unreadable_by_the_owner_raises_an_error(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.chown(directory, OWNER, OWNER)
@@ -163,7 +163,7 @@ def test_only_a_file_is_replaced(directory: Path, kind: str) -> None:
     assert not stat.S_ISREG(target.lstat().st_mode)
 
 
-def test_why_a_file_cannot_be_written_is_said(directory: Path) -> None:
+def test_writing_to_a_missing_directory_raises_an_error(directory: Path) -> None:
     with pytest.raises(OSError, match="No such file or directory"):
         replace_file(directory / "none" / "bundle.zip", b"content")
 

@@ -102,7 +102,7 @@ def test_uninstall_waits_until_it_is_gone_and_keeps_the_configuration(tmp_path: 
     assert service.places.config.exists()
 
 
-def test_a_service_that_does_not_go_is_told(tmp_path: Path) -> None:
+def test_stopping_a_service_that_stays_loaded_raises_an_error(tmp_path: Path) -> None:
     launchd = FakeLaunchd(polls_until_gone=10_000)
     service = service_in(tmp_path, launchd)
     service.install()

@@ -139,7 +139,7 @@ def test_a_program_through_a_link_is_that_program(program: Path, tmp_path: Path)
         require_safe_program((str(link),), MINE)
 
 
-def test_an_environment_is_looked_at_with_all_it_imports() -> None:
+def test_environment_is_checked_with_its_import_directories() -> None:
     whole, parts = program_places(Path(sys.executable))
     package = Path(posix.__file__).parents[2]
     assert package in whole
@@ -217,7 +217,7 @@ class FakeRights:
         return {MALLORY: r"TILL\mallory", USERS: r"BUILTIN\Users"}.get(sid, sid)
 
 
-def test_a_new_directory_is_closed_from_its_first_moment(tmp_path: Path) -> None:
+def test_new_directory_is_created_with_restricted_rights(tmp_path: Path) -> None:
     rights = FakeRights({tmp_path.name: PROGRAM_DATA})
     take_directory(rights, tmp_path / "venue-agent")
     assert rights.made == [tmp_path / "venue-agent"]
@@ -298,7 +298,9 @@ def under_launchd(root: Path, command: tuple[str, ...]) -> ServiceManager:
 
 
 @pytest.mark.parametrize("make", [under_systemd, under_launchd])
-def test_an_installation_looks_before_it_writes(make: Maker, program: Path, tmp_path: Path) -> None:
+def test_installation_checks_permissions_before_it_writes(
+    make: Maker, program: Path, tmp_path: Path
+) -> None:
     command = (str(program),)
     make(tmp_path, command).prepare()
     program.chmod(0o777)

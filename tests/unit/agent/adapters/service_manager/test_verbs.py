@@ -134,7 +134,7 @@ def test_without_a_configuration_it_is_installed_and_not_started(
         ({"api_key_file": Path("/nonexistent/key")}, "cannot be read"),
     ],
 )
-def test_a_wrong_answer_is_told_before_anything_is_written(
+def test_wrong_answer_is_refused_before_anything_is_written(
     tmp_path: Path, answers: Answers, change: dict[str, object], problem: str
 ) -> None:
     service = FakeService(tmp_path)
@@ -212,7 +212,7 @@ def test_the_words_are_the_same_everywhere() -> None:
         (ServiceState(True, activity="stopping"), True, None),
     ],
 )
-def test_what_does_not_run_says_what_to_do(
+def test_status_advises_what_to_do_if_the_service_does_not_run(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     state: ServiceState,
@@ -257,7 +257,7 @@ def status_text(state: ServiceState, last: LastExit | None, config: Path = Path(
         (b"something-new\n", "something-new"),
     ],
 )
-def test_the_last_exit_in_words(tmp_path: Path, line: bytes, words: str) -> None:
+def test_last_exit_is_described(tmp_path: Path, line: bytes, words: str) -> None:
     assert read_last_exit(tmp_path) is None
     (tmp_path / NAME).write_bytes(line)
     result = read_last_exit(tmp_path)

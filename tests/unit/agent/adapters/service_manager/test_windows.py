@@ -203,7 +203,9 @@ def test_a_service_that_has_never_run_has_not_failed(tmp_path: Path) -> None:
     assert service.state().activity == "stopped"
 
 
-def test_a_service_that_somebody_holds_open_is_told(tmp_path: Path) -> None:
+def test_uninstalling_a_service_that_another_program_holds_open_raises_an_error(
+    tmp_path: Path,
+) -> None:
     control = FakeControl()
     service = service_in(tmp_path, control)
     service.install()
@@ -320,7 +322,7 @@ def test_a_wrong_configuration_is_an_end_with_an_error() -> None:
     assert "exit code 2" in scm.logged[0]
 
 
-def test_started_by_hand_it_says_that_only_the_manager_may() -> None:
+def test_host_started_by_hand_raises_an_error() -> None:
     with pytest.raises(OSError, match="could not connect"):
         Host(FakeScm(is_scm=False), lambda on_ready: 0).run()
 

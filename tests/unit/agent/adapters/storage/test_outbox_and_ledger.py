@@ -108,7 +108,7 @@ def test_what_is_too_old_goes_and_makes_room(outbox: Outbox, ledger: Ledger) -> 
     assert numbers([item.report_id for item in over]) == [1]
 
 
-def test_what_is_given_up_is_counted_and_said(
+def test_dropped_reports_are_counted_and_returned(
     outbox: Outbox, ledger: Ledger, journal: Journal, database: Database
 ) -> None:
     entry = running(journal)
@@ -196,7 +196,7 @@ def test_a_taken_report_closes_its_request(
     assert journal.get(REQUEST) == after, "settled twice is settled once"
 
 
-def test_a_report_given_up_says_why(outbox: Outbox, ledger: Ledger, journal: Journal) -> None:
+def test_rejected_report_keeps_its_reason(outbox: Outbox, ledger: Ledger, journal: Journal) -> None:
     entry = running(journal)
     sealed = report(1, REQUEST)
     ledger.hand_over(entry, sealed, NOW)

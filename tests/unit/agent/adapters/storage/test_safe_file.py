@@ -101,7 +101,7 @@ def test_only_the_directorys_owner_is_trusted(place: Path, directory: int, file:
             poll()
 
 
-def test_what_is_opened_by_name_is_looked_at_before(place: Path, outside: Path) -> None:
+def test_path_is_checked_before_it_is_opened(place: Path, outside: Path) -> None:
     require_own(place)
     place.write_text("")
     require_own(place)

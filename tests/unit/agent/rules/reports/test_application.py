@@ -33,7 +33,7 @@ def test_any_facts_become_a_payload(
     assert "\u202e" not in encode(payload).decode()
 
 
-def test_facts_stand_in_the_payload_as_they_were_told() -> None:
+def test_payload_contains_the_facts_unchanged() -> None:
     result = replace(
         CLEAN,
         fields=(facts.Field("os.name", "file", "available", "Debian"),),
@@ -81,7 +81,7 @@ def test_a_value_is_written_within_the_contract(value: Any, written: Any) -> Non
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_a_value_that_is_no_number_is_said_to_be_missing(value: float) -> None:
+def test_non_finite_number_is_reported_as_missing(value: float) -> None:
     odd = facts.Field("browser.pixelRatio", "s", "available", value)
     collected = replace(CLEAN, duration_ms=value, fields=(odd,), browser_fields=(odd,))
 
@@ -125,7 +125,7 @@ def test_a_browser_field_keeps_its_own_limits() -> None:
         (tuple(replace(ONLINE, key=key) for key in (*KEYS, "browser.online")), 34),
     ],
 )
-def test_browser_fields_beyond_the_contract_are_said(
+def test_browser_fields_beyond_the_contract_are_reported(
     browser_fields: tuple[facts.Field, ...], kept: int
 ) -> None:
     payload = application_report(replace(CLEAN, browser_fields=browser_fields), (), CONTEXT)

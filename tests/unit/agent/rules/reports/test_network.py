@@ -61,7 +61,7 @@ def test_any_facts_become_a_payload(collected: facts.NetworkFacts) -> None:
     assert "\u202e" not in strings
 
 
-def test_facts_stand_in_the_payload_as_they_were_told() -> None:
+def test_payload_contains_the_facts_unchanged() -> None:
     result = replace(
         CLEAN,
         endpoints=(replace(endpoint(), discovered_by=("mdns", "scan"), model="M"),),
@@ -126,7 +126,9 @@ def test_an_endpoint_of_no_port_is_counted_too(port: int) -> None:
 
 
 @pytest.mark.parametrize(("count", "kept", "is_reported"), [(64, 64, False), (65, 64, True)])
-def test_printers_beyond_the_contract_are_said(count: int, kept: int, is_reported: bool) -> None:
+def test_printers_beyond_the_contract_are_reported(
+    count: int, kept: int, is_reported: bool
+) -> None:
     payload = network_report(
         replace(CLEAN, printers=tuple(printer(n) for n in range(count))), JOB, CONTEXT
     )
@@ -138,7 +140,7 @@ def test_printers_beyond_the_contract_are_said(count: int, kept: int, is_reporte
     assert payload.network_map.limitations == payload.limitations
 
 
-def test_printers_that_were_not_asked_for_are_null() -> None:
+def test_printers_that_were_not_requested_are_null() -> None:
     assert network_report(replace(CLEAN, printers=None), JOB, CONTEXT).printers is None
 
 
@@ -185,7 +187,7 @@ def test_how_complete_a_report_is(collected: facts.NetworkFacts, judged: str) ->
     assert payload.network_map.state == ("cancelled" if collected.cancelled else "completed")
 
 
-def test_how_a_source_ended_stands_in_both_places() -> None:
+def test_source_state_is_in_discovery_and_in_the_network_map() -> None:
     value = replace(CLEAN, mdns_source=UNABLE, scan_source=facts.SourceState("failed"))
 
     payload = network_report(value, JOB, CONTEXT)
@@ -263,7 +265,7 @@ def test_long_names_are_cut_to_the_contract() -> None:
     assert utf16_length(network_report(collected, JOB, CONTEXT).endpoints[0].label) == 1023
 
 
-def test_a_collector_that_was_not_confined_is_said_and_costs_nothing() -> None:
+def test_unconfined_collector_is_reported_and_changes_nothing_else() -> None:
     refused = replace(CLEAN, confinement=facts.Confinement("refused", "this kernel is old"))
     payload = network_report(refused, JOB, CONTEXT)
     assert payload.limitations == (

@@ -115,7 +115,7 @@ def test_the_same_report_is_the_same_bytes(large: ReportPayload) -> None:
     assert seal(report_of(seal(report(large), 10**6).body), 10**6) == seal(report(large), 10**6)
 
 
-def test_each_tier_is_smaller_and_says_so(large: ReportPayload) -> None:
+def test_each_tier_is_smaller_and_marked_as_incomplete(large: ReportPayload) -> None:
     sizes = [size(large, tier) for tier in range(LAST_TIER + 1)]
 
     assert sizes == sorted(sizes, reverse=True)
@@ -245,7 +245,7 @@ def test_a_rejected_body_becomes_a_failed_report_with_its_ids(large: ReportPaylo
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"\xff", b'{"report": 1}'])
-def test_what_is_no_sealed_report_is_said(body: bytes) -> None:
+def test_invalid_sealed_report_raises_an_error(body: bytes) -> None:
     with pytest.raises(ValidationError):
         seal_smaller(body, 1000, tier=0)
     with pytest.raises(ValidationError):

@@ -77,7 +77,7 @@ async def test_waits_grow_until_there_is_an_answer(home: Harness) -> None:
     assert home.breaker.is_up
 
 
-async def test_what_is_wrong_is_said_while_it_is(home: Harness) -> None:
+async def test_condition_is_set_while_calls_fail(home: Harness) -> None:
     seen: list[set[str]] = []
 
     class Watched(Service):
@@ -164,7 +164,7 @@ async def test_the_service_names_the_wait(home: Harness) -> None:
     assert 3600 <= second <= 3960
 
 
-async def test_a_refused_key_is_asked_for_slowly(home: Harness) -> None:
+async def test_refused_key_is_retried_with_growing_delays(home: Harness) -> None:
     service = Service(home, *[NO_KEY] * 12)
 
     await home.breaker.call("heartbeat", service.ask)
@@ -187,7 +187,7 @@ async def test_another_key_is_tried_at_once(home: Harness) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\xff"])
-async def test_a_key_that_is_missing_is_looked_for(home: Harness, content: bytes | None) -> None:
+async def test_missing_key_is_polled(home: Harness, content: bytes | None) -> None:
     """Its loss is no other key: nothing is tried until there is one."""
     if content is None:
         home.key_file.unlink()
@@ -297,7 +297,7 @@ async def test_a_wait_for_another_key_ends_with_it(home: Harness) -> None:
     assert home.clock.elapsed_s - began <= 100 + 2 * 5
 
 
-async def test_a_call_that_fails_alone_waits_alone_and_is_said(home: Harness) -> None:
+async def test_single_failing_operation_waits_alone_without_a_condition(home: Harness) -> None:
     """The service answers others meanwhile: nobody waits with it."""
     failing, fine = Service(home, *[DOWN] * 5), Service(home)
     others = asyncio.create_task(_ask_for_ever(home, fine))
@@ -414,7 +414,7 @@ async def test_an_outage_has_one_caller_whatever_the_operations(home: Harness) -
     assert len(service.called_at) <= 25 + len(operations)
 
 
-async def test_one_try_tells_every_error_and_waits_its_turn(home: Harness) -> None:
+async def test_single_try_raises_every_error_and_waits_its_turn(home: Harness) -> None:
     service = Service(home, *[ServiceUnavailable("server-error", "503")] * 4)
     for _ in range(4):
         with pytest.raises(ServiceUnavailable):

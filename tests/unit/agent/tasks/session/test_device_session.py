@@ -10,7 +10,7 @@ from tests.unit.agent.samples import BINDING, OTHER_BINDING, record
 from tests.unit.agent.tasks.harness import Harness, settle, until
 
 
-async def test_a_heartbeat_is_for_the_binding_of_the_moment_it_is_sent(home: Harness) -> None:
+async def test_heartbeat_uses_the_binding_at_the_time_of_sending(home: Harness) -> None:
     """It may have waited out an outage in which the device was bound anew."""
     answer = HeartbeatReply(last_seen_at=home.clock.now())
     home.client.always["heartbeat"] = lambda request: (

@@ -68,7 +68,7 @@ def test_too_many_mounts_are_counted() -> None:
     assert reading.limitations == ("8 mounts beyond 32 are not listed",)
 
 
-def test_df_tells_the_space_of_this_machine() -> None:
+def test_df_returns_the_space_of_this_machine() -> None:
     answer = disk_space.space_by_df([Mount("/", "ext4", False)], Deadline.after(5))["/"]
     assert isinstance(answer, Space)
     assert 0 <= answer.free_bytes <= answer.size_bytes
@@ -90,7 +90,7 @@ def test_df_takes_any_bytes(data: bytes) -> None:
     disk_space.parse_df(data)
 
 
-def test_udisks_tells_health() -> None:
+def test_udisks_returns_drive_health() -> None:
     assert drives.parse_udisks(parse_objects(fixture("linux/udisks.json"))) == {
         "sda": "failing",
         "nvme0n1": "good",
@@ -166,7 +166,7 @@ AT_REST = ("not-applicable", None)
         (with_message("Device is in LOW POWER mode, exit(2)"), *AT_REST),
     ],
 )
-def test_without_udisks_the_drive_is_asked(
+def test_without_udisks_smartctl_is_used(
     tmp_path: Path, answer: bytes, status: str, value: str | None
 ) -> None:
     root = plant(tmp_path, {"sys/block/sda/size": "8\n", "sys/block/vda/size": "8\n"})

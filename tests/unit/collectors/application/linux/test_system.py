@@ -130,7 +130,7 @@ def test_temperatures(tmp_path: Path) -> None:
     assert message["hardware.temperatures"] == ("coretemp Package id 0 47.5", "acpitz 51.0")
 
 
-def test_a_sensor_that_hwmon_and_a_zone_show_is_told_once(tmp_path: Path) -> None:
+def test_sensor_of_hwmon_and_a_thermal_zone_is_listed_once(tmp_path: Path) -> None:
     zones = {"acpitz": 27800, "cpu-thermal": 51000, "x86_pkg_temp": 47000, "soc": 40000}
     chips = ("acpitz", "cpu_thermal", "coretemp", "mute")
     files = {f"sys/class/hwmon/hwmon{n}/name": f"{name}\n" for n, name in enumerate(chips)}
@@ -175,7 +175,7 @@ def figures(status: int, offset: int) -> clock.Timex:
     return clock.Timex(status=status, offset=offset)
 
 
-def test_a_clock_in_step_tells_its_offset(tmp_path: Path) -> None:
+def test_synchronised_clock_has_an_offset(tmp_path: Path) -> None:
     facts = values(clock.read_clock(NOW, tmp_path, lambda: (0, figures(0x2001, -1_500_000))).fields)
     assert facts == {"os.clockSynchronised": True, "os.clockOffsetMilliseconds": -1.5}
     facts = values(clock.read_clock(NOW, tmp_path, lambda: (0, figures(0x0001, 2_000))).fields)

@@ -221,7 +221,7 @@ SEEN_ONLY = {"port-closed": "refuses connections on port", "unplugged": "no USB 
 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.code)
-def test_a_cause_is_told_and_is_gone_after_its_cure(cause: Cause):
+def test_cause_is_reported_and_absent_after_its_fix(cause: Cause):
     ill, fixed = (each.reason() for each in ROWS[cause.code])
     output = _sentence_matcher(cause)
     assert output(ill), ill
@@ -232,7 +232,7 @@ def test_every_row_has_its_scene_and_a_code_of_its_own():
     assert [each.code for each in CAUSES] == list(ROWS)
 
 
-def test_a_cause_of_the_machine_is_told_once_and_with_the_printers_that_it_explains():
+def test_cause_of_the_machine_is_reported_once_and_with_the_printers_that_it_explains():
     isolated = only_gateway(is_wireless=True)
     assert isolated.reason().count("nothing but the gateway answers") == 2
     reached = replace(isolated, hosts=(*isolated.hosts, host()))

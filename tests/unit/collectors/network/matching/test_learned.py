@@ -77,7 +77,7 @@ def test_it_is_reachable_again_once_it_is_back():
     assert matches.strangers == ()
 
 
-def test_a_stranger_at_the_old_address_is_said_and_never_reachable():
+def test_stranger_at_the_old_address_is_reported_and_never_reachable():
     stranger = seen(("192.168.1.50", STRANGER_MAC))
     known = with_learned([KITCHEN], match([KITCHEN], FIRST).learned)
     matches = match(known, stranger)
@@ -104,7 +104,7 @@ def test_what_another_queue_prints_to_has_replaced_nothing():
     assert "forget" not in (kitchen.reason or "")
 
 
-def test_what_replaced_the_printer_of_two_queues_is_found_by_both():
+def test_replacement_of_the_printer_of_two_queues_is_learned_for_both():
     named = replace(KITCHEN, id="cups:k2", host=None, addresses=(), dns_sd_name="Kitchen")
     txt = (("rp", "ipp/print"),)
 
@@ -122,7 +122,7 @@ def test_what_replaced_the_printer_of_two_queues_is_found_by_both():
     ]
 
 
-def test_of_a_printer_that_was_replaced_it_is_said_since_when():
+def test_reason_of_a_replaced_printer_has_the_date():
     (learned,) = match([KITCHEN], FIRST).learned
     known = with_learned([KITCHEN], [replace(learned, replaced_at="2026-11-20T12:00:00+00:00")])
     (kitchen,) = match(known, FIRST).printers
@@ -231,7 +231,7 @@ def test_a_name_is_printed_to_wherever_the_device_is_that_had_it():
     assert printer.status == "reachable"
 
 
-def test_what_is_learned_says_what_the_printer_was():
+def test_learned_printer_keeps_address_and_identity():
     (learned,) = match([KITCHEN], FIRST).learned
     assert learned == LearnedPrinter(
         id="cups:kitchen",

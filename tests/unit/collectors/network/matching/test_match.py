@@ -172,7 +172,7 @@ def test_by_address_port_and_queue():
     assert judged(QUEUE, observed).reason == "Reachable on port 631, matched by address and port"
 
 
-def test_another_uuid_at_the_address_is_told():
+def test_different_uuid_at_the_address_is_reported():
     observed = correlate(scanned=opened("192.168.1.50", 631), services=[announced(uuid=OTHER_UUID)])
     result = judged(replace(QUEUE, uuid=UUID.replace("001ba9123456", "abcdefabcdef")), observed)
     assert (result.status, result.matched_endpoint) == ("unknown", None)
@@ -230,7 +230,7 @@ def test_no_answer_at_all():
     assert "only its MAC was seen lately" in (judged(QUEUE, remembered).reason or "")
 
 
-def test_what_the_spooler_says_of_a_lost_printer():
+def test_reason_of_a_lost_printer_includes_the_spooler_state():
     lost = replace(QUEUE, stopped=True, state_reasons=("connecting-to-device",))
     result = judged(lost, correlate(scanned_networks=LAN))
     assert result.reason == (
@@ -239,7 +239,7 @@ def test_what_the_spooler_says_of_a_lost_printer():
     )
 
 
-def test_an_address_where_nobody_looked_is_unknown():
+def test_address_that_was_not_scanned_is_unknown():
     observed = correlate(scanned=[host("10.0.0.1")], scanned_networks=("10.0.0.0/24",))
     result = judged(QUEUE, observed)
     assert result.status == "unknown"
@@ -270,7 +270,7 @@ def test_a_name_that_nobody_announces():
     )
 
 
-def test_a_queue_of_cups_browsed_is_found_by_the_name_it_was_made_of():
+def test_queue_of_cups_browsed_is_matched_by_the_name_it_was_made_of():
     observed = correlate(
         scanned=opened("192.168.1.50", 631), services=[announced(name="Brother HL-L2350DW (bar)")]
     )
@@ -315,7 +315,7 @@ def test_a_lost_printer_with_a_twin_of_its_model_gets_a_hint():
     assert "same model" not in (first.reason or "").lower()
 
 
-def test_what_the_printer_says_and_what_the_queue_does():
+def test_reason_includes_printer_state_and_stopped_queue():
     observed = correlate(
         scanned=opened("192.168.1.50", 631),
         evidence=[
@@ -334,7 +334,7 @@ def test_what_the_printer_says_and_what_the_queue_does():
     )
 
 
-def test_the_state_of_another_printer_on_the_same_port_is_not_told():
+def test_state_of_another_printer_on_the_same_port_is_not_reported():
     observed = correlate(
         scanned=opened("192.168.1.50", 631),
         evidence=[

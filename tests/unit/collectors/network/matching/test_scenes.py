@@ -87,7 +87,7 @@ STAR = UsbPrinter(
 
 
 @pytest.mark.parametrize("model", [None, "Local Raw Printer", "Star TSP100 Cutter", "Bar till"])
-def test_a_usb_queue_is_known_by_the_model_in_its_uri_whatever_its_driver_says(model: str | None):
+def test_usb_queue_is_matched_by_the_model_in_its_uri_whatever_its_driver(model: str | None):
     message = plugged(queue("usb://Star/TSP143%20(STR_T-001)", model=model), STAR)
     assert message.status == "reachable"
     without_id = replace(STAR, device_id="", model="TSP143 (STR_T-001)")
@@ -331,7 +331,7 @@ def test_a_queue_that_its_server_does_not_have_is_missing():
     )
 
 
-def test_a_stopped_queue_of_a_server_is_told_as_announced_and_as_asked():
+def test_stopped_queue_of_a_server_is_reported_from_mdns_and_from_ipp():
     services = (
         service("192.168.1.5", "Bar @ server", rp="printers/bar", **{"printer-state": "5"}),
         service("192.168.1.5", "Till @ server", rp="printers/till", **{"printer-state": "3"}),
@@ -367,7 +367,7 @@ def test_a_stopped_queue_of_a_server_is_told_as_announced_and_as_asked():
         ),
     ],
 )
-def test_a_printer_that_is_there_is_found(uri: str, mac: str, host: str, name: str):
+def test_reachable_printer_is_matched(uri: str, mac: str, host: str, name: str):
     (result,) = judged(
         queue(uri),
         hosts=(scanned("192.168.1.50", mac, 515, 631, 9100),),
@@ -413,7 +413,7 @@ def test_a_device_that_such_a_queue_may_use_is_not_called_unused():
     [("169.254.7.8", "without a DHCP server"), ("10.9.0.5", "another network than this machine")],
 )
 @pytest.mark.parametrize("uri", [f"ipp://192.168.1.50/?uuid={UUID}", f"dnssd://K?uuid={UUID}"])
-def test_nobody_is_told_to_use_an_address_out_of_reach(uri: str, address: str, why: str):
+def test_unreachable_address_is_not_recommended(uri: str, address: str, why: str):
     services = (service(address, "K", uuid=UUID),)
     (result,) = judged(queue(uri), services=services)
     assert result.status == "unreachable"

@@ -34,7 +34,7 @@ def test_nothing_is_reachable_or_moved_that_is_another_thing(venue: Venue):
 
 @settings(max_examples=examples(VENUES))
 @given(venues())
-def test_what_was_learned_tells_apart_what_nothing_else_does(venue: Venue):
+def test_learned_identity_separates_otherwise_equal_devices(venue: Venue):
     known, before = venue.known(), venue.before()
     learned = {
         each.id: each

@@ -47,7 +47,7 @@ def select(
     return announced(services, link, wanted or Wanted())
 
 
-def test_what_devices_say_of_themselves_stays_as_it_is() -> None:
+def test_own_announcements_of_devices_are_unchanged() -> None:
     output = select(KITCHEN, service("Bar", OTHER, OTHER))
     assert output.services == (KITCHEN, service("Bar", OTHER, OTHER))
     assert (output.limitations, output.is_cut) == ((), False)
@@ -69,7 +69,7 @@ def test_a_stranger_is_not_believed_against_the_device_itself(lie: MdnsService) 
     assert text.startswith(f"192.168.1.66 (MAC {LIAR_MAC}) announced 1 services of others")
 
 
-def test_the_name_of_another_at_an_address_of_its_own_is_told_beside_it() -> None:
+def test_other_announcer_of_the_same_name_is_listed_separately() -> None:
     report = select(service("Kitchen", LIAR, LIAR, HONEST), KITCHEN)
     assert listed(report) == {("Kitchen", LIAR), ("Kitchen", HONEST)}
     assert [each for each in report.services if HONEST in each.addresses] == [KITCHEN]
@@ -103,7 +103,7 @@ def test_addresses_of_other_networks_are_left_out_where_there_is_one_of_ours() -
     assert listed(passed_on) == {("Reflected", "10.20.0.5")}
 
 
-def test_services_of_one_host_are_bounded_and_said() -> None:
+def test_services_of_one_announcer_are_bounded_and_reported() -> None:
     lies = [service(f"Lie {n}", LIAR, LIAR, port=n + 1) for n in range(2048)]
     result = select(*lies, KITCHEN)
     assert SERVICES_PER_HOST_MAX == 64
@@ -192,7 +192,9 @@ _LIES = st.lists(
 
 
 @given(_LIES, st.booleans())
-def test_no_lie_changes_what_the_devices_say(lies: list[MdnsService], is_first: bool) -> None:
+def test_hostile_announcements_do_not_change_honest_services(
+    lies: list[MdnsService], is_first: bool
+) -> None:
     honest = (KITCHEN, service("Bar", OTHER, OTHER), service("Bar web", OTHER, OTHER, port=80))
     result = select(*((*lies, *honest) if is_first else (*honest, *lies)))
     assert set(honest) <= set(result.services)
@@ -202,7 +204,7 @@ def test_no_lie_changes_what_the_devices_say(lies: list[MdnsService], is_first: 
             assert not ({HONEST, OTHER} & set(each.addresses)) or each.is_hearsay
 
 
-def test_a_service_whose_host_has_told_no_address_is_not_cut() -> None:
+def test_service_without_a_host_address_is_not_cut() -> None:
     result = select(KITCHEN, service("Half", HONEST))
     assert {each.instance for each in result.services} == {"Kitchen", "Half"}
     assert (result.is_cut, result.limitations) == (False, ())

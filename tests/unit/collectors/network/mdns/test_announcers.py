@@ -49,7 +49,7 @@ def services_of(records: LinkRecords) -> set[tuple[str, tuple[str, ...], str]]:
     return {(each.instance, each.addresses, each.announcer) for each in listed(records)}
 
 
-def test_what_a_stranger_tells_of_a_service_changes_nothing_of_it() -> None:
+def test_records_of_a_stranger_do_not_change_a_service() -> None:
     records = link()
     records.add(HONEST, a_service("Kitchen", HONEST))
     records.add(LIAR, a_service("Kitchen", LIAR, port=80))
@@ -136,7 +136,7 @@ def test_addresses_of_other_networks_are_one_announcer() -> None:
     assert any(label.startswith("Only") for label, *_ in services_of(records))
 
 
-def test_more_addresses_than_are_listened_to_give_way_to_one_that_answers() -> None:
+def test_excess_addresses_give_way_to_one_that_answers() -> None:
     records = link(limit=5000)
     records.identify([LinkNeighbour(2, HONEST, MAC, "reachable")])
     for n in range(SOURCES_MAX):
@@ -211,7 +211,7 @@ def test_types_and_questions_are_shared() -> None:
     assert sum(q.labels[0] == "Kitchen" for q in requests) == 2
 
 
-def test_what_is_proved_replaces_what_was_heard_from_an_address() -> None:
+def test_direct_answers_replace_earlier_records_of_an_address() -> None:
     records = link(limit=5)
     for n in range(5):
         records.add(HONEST, a_service(f"False {n}", HONEST))  # somebody used its address
@@ -231,7 +231,7 @@ def test_what_is_proved_finds_room_among_addresses_that_are_made_up() -> None:
     assert ("Kitchen", (HONEST,), HONEST) in services_of(records)
 
 
-def test_what_a_host_is_asked_for_by_itself_is_bounded() -> None:
+def test_direct_queries_per_host_are_bounded() -> None:
     records = link(limit=1000)
     messages = (PointerRecord("_ipp._tcp.local", f"P{n}._ipp._tcp.local") for n in range(500))
     records.add_proved(HONEST, messages)

@@ -71,7 +71,7 @@ def test_what_a_host_answers_is_its_own() -> None:
     assert len({question[:2] for question in host.questions}) == len(host.questions)
 
 
-def test_what_did_not_come_along_is_asked_for_once_more() -> None:
+def test_missing_records_are_queried_once_more() -> None:
     with Host(response(*KITCHEN[:1])) as host:
         browse_hosts(host)
     assert len(host.questions) == 2

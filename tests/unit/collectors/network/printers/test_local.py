@@ -47,7 +47,7 @@ def test_reads_usb_printers_and_nothing_else(tmp_path: Path):
     assert read_usb_printers(tmp_path) == (EPSON,)
 
 
-def test_reads_the_device_id_that_the_kernel_asked_for(tmp_path: Path):
+def test_device_id_is_read_from_sysfs(tmp_path: Path):
     interface = usb_device(tmp_path, "1-5", manufacturer="Star Micronics", serial="00000000")
     (interface / "ieee1284_id").write_text("MFG:Star;CMD:STAR;MDL:TSP143 (STR_T-001);SN:77;\n")
     (result,) = read_usb_printers(tmp_path) or ()
@@ -65,12 +65,12 @@ def test_a_hostile_usb_name_is_cleaned(tmp_path: Path):
     assert set(match.model) == {"P", " "}
 
 
-def test_a_system_without_sysfs_cannot_tell(tmp_path: Path):
+def test_missing_sysfs_leaves_usb_queues_unchanged(tmp_path: Path):
     assert read_usb_printers(tmp_path) is None
     assert with_usb([QUEUE], None) == (QUEUE,)
 
 
-def test_a_plugged_in_queue_is_told_by_its_serial_number():
+def test_connected_queue_is_matched_by_its_serial_number():
     (printer,) = with_usb([replace(QUEUE, serial="J5XX")], [EPSON])
     assert (printer.present, printer.address) == (True, "/dev/usb/lp0")
     assert printer.presence_reason == (
@@ -78,7 +78,7 @@ def test_a_plugged_in_queue_is_told_by_its_serial_number():
     )
 
 
-def test_an_unplugged_queue_is_told():
+def test_disconnected_queue_is_reported():
     (printer, other) = with_usb([replace(QUEUE, serial="GONE")], [EPSON])
     assert printer.present is False
     assert printer.presence_reason == (
@@ -87,7 +87,7 @@ def test_an_unplugged_queue_is_told():
     assert (other.id, other.source, other.present) == ("usb:J5XX", "usb", True)
 
 
-def test_a_queue_without_serial_number_is_told_by_its_model_if_that_is_clear():
+def test_queue_without_serial_number_is_matched_by_an_unambiguous_model():
     queue = replace(QUEUE, make_model="Epson TM-T20II")
     (printer,) = with_usb([queue], [EPSON])
     assert printer.present

@@ -95,7 +95,7 @@ async def test_tries_the_usual_queues_until_one_answers():
 
 
 @pytest.mark.parametrize("reply", [http(message(status=0x0406)), http(b"", status="404 Not Found")])
-async def test_the_queue_that_is_printed_to_is_asked_first_and_told_missing(reply: bytes):
+async def test_configured_queue_is_queried_first_and_reported_missing(reply: bytes):
     async with device(reply, http(PRINTER)) as (port, requests):
         own = OpenPort(port.address, port.port, ("printers/bar",), ("printers/Bar Küche",))
         missing, bar = await evidence_of(ask_ipp(own))
@@ -105,7 +105,7 @@ async def test_the_queue_that_is_printed_to_is_asked_first_and_told_missing(repl
     assert paths == [b"/printers/Bar%20K%C3%BCche", b"/printers/bar"]
 
 
-async def test_a_device_is_asked_the_usual_way_where_the_own_queue_is_missing():
+async def test_device_is_queried_at_the_usual_path_if_the_configured_queue_is_missing():
     async with device(http(message(status=0x0406)), http(PRINTER)) as (port, _):
         missing, evidence = await evidence_of(
             ask_ipp(OpenPort(port.address, port.port, (), ("GONE",)))
@@ -123,7 +123,7 @@ async def test_a_device_is_asked_the_usual_way_where_the_own_queue_is_missing():
         http(message()),
     ],
 )
-async def test_what_is_no_printer_tells_nothing(reply: bytes):
+async def test_non_printer_reply_gives_no_evidence(reply: bytes):
     async with device(reply) as (port, _):
         assert await evidence_of(ask_ipp(port)) == ()
 
@@ -198,7 +198,7 @@ def test_a_printer_called_after_its_path_has_no_name():
     assert evidence == Evidence("10.0.0.9", 631)
 
 
-def test_the_maker_is_told_once():
+def test_maker_appears_once_in_the_model():
     for device_id in (b"MFG:Lexmark;MDL:Lexmark CS310;", b"MANUFACTURER:Lexmark;MODEL:CS310;"):
         evidence = parse_attributes(
             "10.0.0.9", 631, message(b"\x04", item(0x41, "printer-device-id", device_id))
@@ -243,7 +243,7 @@ async def test_a_page_behind_a_certificate_of_its_own(tmp_path: Path):
     assert evidence.title == "TLS"
 
 
-async def test_a_printer_that_wants_tls_is_asked_so():
+async def test_printer_that_requires_tls_is_queried_over_tls():
     upgrade = http(b"", status="426 Upgrade Required")
     async with device(upgrade) as (port, requests):
         assert await evidence_of(ask_ipp(port)) == ()
@@ -251,7 +251,7 @@ async def test_a_printer_that_wants_tls_is_asked_so():
     assert requests[1].startswith(b"\x16\x03")  # a TLS handshake
 
 
-async def test_cups_without_a_printer_at_the_usual_paths_is_told():
+async def test_cups_without_a_printer_at_the_usual_paths_is_reported():
     not_found = message(b"\x01", status=0x0406)
     async with device(http(not_found, headers="Server: CUPS/2.4 IPP/2.1\r\n")) as (port, _):
         (evidence,) = await evidence_of(ask_ipp(port))
@@ -260,7 +260,7 @@ async def test_cups_without_a_printer_at_the_usual_paths_is_told():
         assert await evidence_of(ask_ipp(port)) == ()
 
 
-async def test_a_closed_port_tells_nothing():
+async def test_closed_port_gives_no_evidence():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = OpenPort("127.0.0.1", taken.getsockname()[1])
@@ -301,7 +301,7 @@ def test_names_that_hosts_give_themselves():
         assert (nobody, len(responder.questions)) == ((), question_count)
 
 
-def test_a_host_is_asked_for_its_name_as_soon_as_it_is_found():
+def test_host_name_is_queried_as_soon_as_a_host_is_discovered():
     reverse = "9.0.0.127.in-addr.arpa"
     answer = response(record(name(*reverse.split(".")), PTR, name("till", "local")))
     lan = Interface("eth0", (InterfaceAddress("127.0.0.1", "ipv4", 8),))

@@ -75,7 +75,7 @@ def discoveries_of(ports: Sequence[tuple[str, int]], contacted_s: float = 0.0) -
 
 
 @pytest.mark.medium
-def test_of_all_ports_only_the_allowed_are_asked():
+def test_only_allowed_ports_are_queried():
     hosts = FakeHosts()
     every_port = discoveries_of([("10.0.0.9", port) for port in range(1, 65536)])
     result = enrich(every_port, (), soon(), FakeRun(), ask=hosts.ask)
@@ -89,7 +89,7 @@ def test_what_prints_or_pays_is_not_allowed():
     assert [ALLOWED.get(port) for port in (631, 80, 443)] == ["ipp", "web", "web-tls"]
 
 
-def test_a_host_is_asked_gently_and_printers_first():
+def test_queries_per_host_are_bounded_and_start_with_printers():
     hosts = FakeHosts()
     ports = discoveries_of([("10.0.0.9", port) for port in ALLOWED][::-1])
     enrich(ports, (), soon(), FakeRun(), ask=hosts.ask)
@@ -97,7 +97,7 @@ def test_a_host_is_asked_gently_and_printers_first():
     assert hosts.queries[0] == ("10.0.0.9", 631, "ipp")
 
 
-def test_a_host_that_keeps_silent_is_not_asked_on(monkeypatch: pytest.MonkeyPatch):
+def test_silent_host_is_not_queried_again(monkeypatch: pytest.MonkeyPatch):
     for question in tuple(QUESTION_TIME_S):
         monkeypatch.setitem(QUESTION_TIME_S, question, 0.05)
     requests: list[int] = []
@@ -116,7 +116,7 @@ def test_a_host_that_keeps_silent_is_not_asked_on(monkeypatch: pytest.MonkeyPatc
     assert run.steps[-1] == ("enrichment", 6, 6)
 
 
-def test_the_deadline_ends_it_and_what_was_not_asked_is_counted():
+def test_ports_not_queried_before_the_deadline_are_counted():
     async def slow(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
         await asyncio.Event().wait()
         return ()
@@ -143,7 +143,7 @@ def test_too_many_ports_are_counted():
     assert enrichment.limitations == ("5 ports were not asked what they are: too many",)
 
 
-def test_what_breaks_is_told_and_the_rest_goes_on():
+def test_failed_queries_are_bounded_and_others_continue():
     async def broken(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
         if port.address != "10.0.0.1":
             raise ZeroDivisionError("a bug")
@@ -157,7 +157,7 @@ def test_what_breaks_is_told_and_the_rest_goes_on():
     assert "ZeroDivisionError" in enrichment.failures[0].reason
 
 
-def test_without_an_interface_no_name_is_asked_for():
+def test_without_an_interface_no_name_is_queried():
     discoveries = Discoveries()
     discoveries.add_host("127.0.0.9")
     discoveries.complete()
@@ -165,7 +165,7 @@ def test_without_an_interface_no_name_is_asked_for():
     assert enrichment.hostnames == ()
 
 
-def test_a_port_is_asked_as_soon_as_it_is_found():
+def test_port_is_queried_as_soon_as_it_is_discovered():
     hosts = FakeHosts()
     discoveries = Discoveries()
     asking = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=hosts.ask))
@@ -177,7 +177,7 @@ def test_a_port_is_asked_as_soon_as_it_is_found():
     assert len(asking.result().evidence) == 3
 
 
-def test_a_printer_is_asked_once_its_queues_are_known():
+def test_printer_is_queried_once_its_queues_are_known():
     hosts = FakeHosts()
     discoveries = Discoveries()
     asking = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=hosts.ask))
@@ -206,7 +206,7 @@ def test_a_printer_is_left_alone_for_a_second_after_the_scan(monkeypatch: pytest
     assert queried_s[80] < queried_s[631]
 
 
-def test_a_silent_page_keeps_no_printer_from_being_asked(monkeypatch: pytest.MonkeyPatch):
+def test_silent_page_does_not_block_the_printer_query(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(QUESTION_TIME_S, "web", 0.05)
     queries: list[int] = []
     is_given_up = threading.Event()
@@ -234,14 +234,14 @@ def test_a_silent_page_keeps_no_printer_from_being_asked(monkeypatch: pytest.Mon
     assert queries == [80, 631]
 
 
-def test_printers_whose_queues_nobody_told_of_count_as_unasked():
+def test_printers_with_unknown_queues_count_as_not_queried():
     discoveries = Discoveries()
     discoveries.add_port("10.0.0.9", 631, 0.0)
     enrichment = enrich(discoveries, (), time.monotonic() + 0.1, FakeRun(), ask=FakeHosts().ask)
     assert enrichment.limitations == ("1 ports were not asked what they are: the time was up",)
 
 
-def test_a_printer_is_asked_at_once_over_the_connection_of_the_scan(
+def test_printer_is_queried_at_once_over_the_connection_of_the_scan(
     monkeypatch: pytest.MonkeyPatch,
 ):
     """Nor does it wait for its own pages, which may keep silent: it holds a slot for us."""

@@ -64,7 +64,7 @@ def played(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
         thread.join()
 
 
-def test_one_question_tells_bits_state_and_serial_number():
+def test_one_query_returns_bits_state_and_serial_number():
     with played(b"noise", VARBINDS) as (port, questions):
         (output,) = ask_snmp([TARGET], "venue", time.monotonic() + 60, FakeRun(), port=port)
     assert output.state_reasons == ("media-empty", "door-open")
@@ -125,7 +125,7 @@ def test_depth_is_no_weapon():
     assert parse_answer(TARGET, 7, b"\x30\x80" * 2000) is None
 
 
-def test_only_known_printers_that_answer_are_asked():
+def test_only_known_printers_that_answer_are_queried():
     def known(address: str, port: int | None = 9100) -> KnownPrinter:
         return KnownPrinter("a", "A", "network", "config", addresses=(address,), port=port)
 

@@ -114,7 +114,7 @@ def test_it_ends_at_once_where_everybody_has_answered() -> None:
     assert took_s < 0.2
 
 
-def test_hosts_and_ports_are_told_as_they_are_found() -> None:
+def test_hosts_and_ports_are_reported_when_discovered() -> None:
     lan = SimulatedLan(
         {
             "10.0.0.5": SimulatedHost(
@@ -170,7 +170,7 @@ def test_a_packet_that_a_late_printer_lost_is_sent_again() -> None:
 
 
 @pytest.mark.parametrize("filtered", [frozenset[int](), frozenset({9101})])
-def test_a_printer_that_is_found_late_is_asked_over_the_connection_of_the_scan(
+def test_late_printer_is_queried_over_the_connection_of_the_scan(
     filtered: frozenset[int],
 ) -> None:
     printer = SimulatedHost(
@@ -193,7 +193,7 @@ def test_a_printer_that_is_found_late_is_asked_over_the_connection_of_the_scan(
     close(connections.values())
 
 
-def test_a_printer_that_lost_a_packet_is_asked_over_the_second_connection() -> None:
+def test_printer_that_lost_a_packet_is_queried_over_the_second_connection() -> None:
     """Its queues were not known when it was found, but they are by now."""
     printer = SimulatedHost(mac(1), frozenset({631}), lost_arp=1, lost_syns=1, round_trip_s=0.1)
     lan = SimulatedLan({"10.0.0.1": printer})
@@ -253,7 +253,7 @@ def test_a_host_is_given_eight_connections_at_once() -> None:
 
 
 @pytest.mark.medium
-def test_ghosts_of_proxy_arp_are_told_and_left_out() -> None:
+def test_proxy_arp_ghosts_are_reported_and_left_out() -> None:
     hosts = {f"10.0.0.{n}": SimulatedHost(mac(99), mute=True) for n in range(20, 220)}
     hosts["10.0.0.33"] = SimulatedHost(mac(99), frozenset({80}))
     hosts["10.0.0.1"] = SimulatedHost(mac(1), frozenset({80}))

@@ -71,7 +71,7 @@ def test_a_network_of_the_shared_range_is_scanned_only_if_it_is_configured() -> 
     assert len(addresses(select(carrier, subnets=("100.64.1.0/24",)))) == 254
 
 
-def test_max_hosts_keeps_what_is_nearest_and_says_the_number() -> None:
+def test_max_hosts_keeps_the_nearest_and_reports_the_number() -> None:
     match = select(local("10.20.30.40/8"), max_hosts=300, first=("10.20.99.1",))
     assert len(match.targets) == 300
     assert addresses(match)[:2] == ["10.20.30.40", "10.20.99.1"]
@@ -132,7 +132,7 @@ def test_a_configured_subnet_around_the_own_link_resolves_what_is_on_it() -> Non
     assert ways["192.168.1.17"] == "routed"
 
 
-def test_tunnels_and_container_networks_are_left_out_and_said() -> None:
+def test_tunnels_and_container_networks_are_left_out_and_reported() -> None:
     selection = select(
         local("192.168.1.20/30"),
         local("10.8.0.2/24", name="tun0", metric=None, point_to_point=True),
@@ -154,7 +154,7 @@ def test_point_to_point_prefixes_use_both_addresses() -> None:
     assert addresses(select(local("10.0.0.7/32"))) == ["10.0.0.7"]
 
 
-def test_what_is_no_network_is_said() -> None:
+def test_invalid_network_is_reported() -> None:
     selection = select(local("192.168.1.20/30"), exclude=("kitchen", "fd00::/64"))
     assert selection.limitations[0] == "'kitchen' is no network and was left out"
     assert "IPv6" in selection.limitations[1]
