@@ -1,4 +1,4 @@
-"""A service's words reach nobody as something that a terminal obeys."""
+"""Text of the service never reaches a terminal as control characters."""
 
 import json
 import socket

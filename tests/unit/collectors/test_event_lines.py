@@ -1,4 +1,4 @@
-"""No event is longer than the parent reads; what is cut is the most voluminous part, and said."""
+"""Each event line fits the parent's buffer. The largest part is cut, with a limitation."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Programs are the system's own, whoever calls and from wherever."""
+"""Only programs of the system are run, for any caller and working directory."""
 
 import os
 from pathlib import Path

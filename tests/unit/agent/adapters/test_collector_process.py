@@ -1,4 +1,4 @@
-"""Children of every temper: what they told counts, and they are gone afterwards."""
+"""Collector processes that crash, hang or send invalid output. Facts sent before are kept."""
 
 import asyncio
 import gc
@@ -126,7 +126,7 @@ async def test_a_name_that_is_no_text_does_not_cost_the_report() -> None:
 
 
 async def run_to_the_deadline(behaviour: str, monkeypatch: pytest.MonkeyPatch) -> Collected:
-    """Run a child whose deadline passes once it has reported a step, however slowly it started."""
+    """Run a child whose deadline passes when it reports its first step."""
     loop = asyncio.get_running_loop()
     now = loop.time
 
@@ -158,7 +158,7 @@ async def test_a_job_larger_than_the_pipe_does_not_wait_for_a_deaf_child() -> No
 
 
 async def ask_soon(behaviour: str) -> Collected:
-    """Run a child and ask it for what it has as soon as it has told of a step."""
+    """Run a child and cancel it when it reports its first step."""
     cancel = asyncio.Event()
     return await process(behaviour).collect(JOB, lambda _: cancel.set(), cancel)
 
@@ -281,7 +281,7 @@ async def _written(file: Path, done: asyncio.Event) -> None:
 
 
 async def test_a_child_ends_when_its_stdin_closes(tmp_path: Path) -> None:
-    """The real child's promise, kept by its runner: nothing is left by a killed daemon."""
+    """The runner of the real child ends it if the daemon is killed."""
     child = await asyncio.create_subprocess_exec(
         sys.executable, str(CHILD), "orphan", str(tmp_path / "pid"),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
@@ -352,7 +352,7 @@ def test_the_real_child_is_started_with_this_python() -> None:
 async def test_what_a_child_leaves_behind_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its heir, in a session of its own, holds the child's stderr open for as long as it likes."""
+    """A grandchild in its own session keeps the child's stderr open."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     end = collector_process._end

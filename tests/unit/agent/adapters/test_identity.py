@@ -1,4 +1,4 @@
-"""The device's key: private, lasting, and what it signs can be verified."""
+"""The device's key is private and persistent, and its signatures can be verified."""
 
 import base64
 from pathlib import Path

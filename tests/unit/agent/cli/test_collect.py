@@ -1,4 +1,4 @@
-"""`collect` by hand knows what the daemon's reports learned, and changes nothing."""
+"""`collect` by hand uses the learned printers of the daemon and changes nothing."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ KITCHEN = LearnedPrinter(
 
 
 class Child:
-    """Takes the job, and has learned something."""
+    """Records the job, and returns a learned printer."""
 
     jobs: ClassVar[list[Job]] = []
 

@@ -1,4 +1,4 @@
-"""`config check`, `show`, `schema`, `example`: exit codes, JSON, nothing secret."""
+"""`config check`, `show`, `schema`, `example`: exit codes, JSON, and no secrets."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`enroll` by hand: the record, a second time, by force, as root for the agent's user."""
+"""`enroll` by hand: the first time, again, with force, and as root for the agent's user."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`history ID`: a report again, as it was sent, as long as it is here."""
+"""`history ID` prints a stored report as it was sent."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ def config(tmp_path: Path) -> Path:
 
 
 def report_here(config: Path, *, is_sent: bool, has_payload: bool = True) -> None:
-    """Leave the report of request 1 in the state directory."""
+    """Store the report of request 1 in the state directory."""
     state = StateDirectory(config.parent / "state")
     state.prepare()
     database = Database(state)

@@ -1,4 +1,4 @@
-"""Without a configuration: one sentence that says where it was looked for and what makes one."""
+"""Without a configuration, one sentence names the missing path and how to create the file."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ SENTENCE = "venue-agent: there is no configuration at "
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where it is looked for; nothing is there, and no state of anybody's is found."""
+    """An empty configuration path, and no state of another agent."""
     place = tmp_path / "etc/config.toml"
     monkeypatch.setenv("VENUE_AGENT_CONFIG", str(place))
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))

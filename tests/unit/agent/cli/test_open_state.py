@@ -1,4 +1,4 @@
-"""A state directory that others may write is refused by each verb that touches it, with the fix."""
+"""Each command refuses a state directory that other users may write, and prints the fix."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`printers` shows what is remembered, and forgets what a person says was replaced."""
+"""`printers` lists remembered printers, and forgets those that were replaced."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""The bundle's parts for people: when a fresh report is made, and what is said of it."""
+"""The support bundle: when it contains a new report, and how it names a missing one."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from tests.unit.agent.cli.running_state import running, status_of
 
 
 class Collector:
-    """Stands in for the child; ``asked`` are the kinds, in their order."""
+    """Stands in for the collector; ``kinds`` are the requested kinds in order."""
 
     def __init__(self) -> None:
         self.kinds: list[Kind] = []

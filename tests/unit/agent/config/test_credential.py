@@ -1,4 +1,4 @@
-"""The API key: where it is looked for, and reading it as it is now."""
+"""The API key: the order of its sources, and reading the current value."""
 
 from pathlib import Path
 

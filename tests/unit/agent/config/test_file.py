@@ -1,4 +1,4 @@
-"""The configuration: where values come from, and what is said of wrong ones."""
+"""The configuration: the sources of values, and the messages for invalid ones."""
 
 from operator import attrgetter
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What an agent would run with and nobody meant: each finding with its place, all at once."""
+"""The review of valid but probably unintended settings: all findings at once, with positions."""
 
 from pathlib import Path
 from typing import Any

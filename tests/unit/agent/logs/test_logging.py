@@ -1,4 +1,4 @@
-"""Log records: ids as fields, repetitions as a count, the journal's own form."""
+"""Log records: ids as fields, repetitions as a count, and the journal's format."""
 
 import ast
 import json
@@ -81,7 +81,7 @@ def test_a_field_is_what_was_given_and_nothing_else() -> None:
 
 
 class Repeats:
-    """A filter with a clock of its own; ``written`` is what a handler would have written."""
+    """A filter with a fake clock; ``written`` are the messages that pass it."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -119,7 +119,7 @@ def test_different_errors_and_all_information_pass() -> None:
 
 @pytest.mark.parametrize("level", [logging.INFO, logging.WARNING, logging.ERROR])
 def test_of_one_kind_of_message_only_some_pass_in_a_minute(level: int) -> None:
-    """What a stranger wrote makes every line another one."""
+    """Untrusted text makes each message different."""
     repeats = Repeats()
     for number in range(5000):
         repeats.now = number / 1000

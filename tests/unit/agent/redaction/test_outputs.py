@@ -1,4 +1,4 @@
-"""Random secrets, planted in each place, and looked for in each thing the agent says."""
+"""Random secrets are planted in each input and must not appear in any output."""
 
 import io
 import json
@@ -66,7 +66,7 @@ def _nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _output_of_verbs(text: str) -> str:
-    """Return what the verbs say of a configuration."""
+    """Return the output of the commands for a configuration."""
     message = io.StringIO()
     with TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
         config = Path(home) / "config.toml"
@@ -171,7 +171,7 @@ def test_facts_without_a_secret_stay_the_same() -> None:
 
 
 def test_words_of_the_contract_are_no_secrets() -> None:
-    """Whatever a password is: it cannot break a report."""
+    """No password can make a report invalid."""
     network, _ = _facts("x")
     view = redacted(network, Redactor(["network", "device", "reachable", "scan"]).redact)
     assert view == network
@@ -204,7 +204,7 @@ def test_arguments_that_are_not_understood(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_planted_marks_are_detected_without_redaction(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search itself: it fails on what is not redacted."""
+    """The search fails on output that is not redacted."""
     monkeypatch.setattr(Redactor, "redact", lambda _, text: text)
     monkeypatch.setattr(Redactor, "redact_value", lambda _, __, value: value)
     output = _output_of_verbs(SERVICE + f'proxy = "http://user:{HEAD}{TAIL}@proxy"\n')

@@ -43,9 +43,9 @@ def test_no_clock_is_too_wrong_to_be_judged(
         (0, 100.0, 3600),
         # A minute later on both clocks nothing has changed.
         (60, 160.0, 3600),
-        # Somebody set this machine's clock right: the service's went on with the monotonic one.
+        # A user corrected this machine's clock: the service's clock follows the monotonic one.
         (3660, 160.0, 0),
-        # Somebody set it back by an hour.
+        # A user set it back by an hour.
         (-3540, 160.0, 7200),
         # The machine's clock stood still while the monotonic one ran.
         (0, 1000.0, 4500),

@@ -1,4 +1,4 @@
-"""Every sensible body of `onCommands` is read; no body breaks the reader."""
+"""Every reasonable body of `onCommands` is parsed; no body raises an error."""
 
 import json
 from typing import Any

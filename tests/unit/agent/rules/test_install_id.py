@@ -1,4 +1,4 @@
-"""The name of a machine: as its host is called, inside the contract's limits."""
+"""The install id: the host name within the contract's limits."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""The table of a request's life, written down a second time."""
+"""The state table of a request, written down independently."""
 
 import itertools
 

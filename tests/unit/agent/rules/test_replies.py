@@ -1,4 +1,4 @@
-"""What each answer of the service means."""
+"""The error for each reply of the service."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""A request is written down first and acknowledged after."""
+"""A request is stored before it is acknowledged."""
 
 from datetime import timedelta
 

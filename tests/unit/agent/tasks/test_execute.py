@@ -1,4 +1,4 @@
-"""A request runs once, its report is written with its end, and a start makes good a crash."""
+"""A request runs once, its report is stored with its state, and a start recovers a crash."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ ENVIRONMENT = environment_of(
 
 @dataclass
 class ExecutorHarness:
-    """A house with an executor in it."""
+    """The agent's state with an executor."""
 
     home: Harness
     executor: Executor
@@ -56,7 +56,7 @@ class ExecutorHarness:
     sends: list[int]
 
     def report(self) -> dict[str, Any]:
-        """Return the report that waits."""
+        """Return the oldest report in the outbox."""
         item = self.home.outbox.oldest()
         assert item is not None
         document: dict[str, Any] = json.loads(item.body)
@@ -582,7 +582,7 @@ async def test_what_was_handed_over_is_not_handed_over_again(workshop: ExecutorH
 
 
 async def test_invalid_facts_are_retried_once_and_then_fail(workshop: ExecutorHarness) -> None:
-    """Facts of another kind than the job's are a bug: it must not run for ever."""
+    """Facts of another kind than the job's are a bug and must not be retried without end."""
     workshop.home.requested(Event.ACCEPTED)
     wrong = Collected(good_facts("application"))
     workshop.collectors.script.extend([wrong, wrong, wrong])

@@ -1,4 +1,4 @@
-"""Commands reach the journal, however they come, once."""
+"""Each command is stored in the journal once, by any delivery."""
 
 from pathlib import Path
 from uuid import UUID
@@ -338,7 +338,7 @@ async def test_a_stream_that_breaks_keeps_what_came(home: Harness) -> None:
 
 
 async def test_a_long_poll_is_given_time_but_an_outage_is_not(home: Harness) -> None:
-    """Behind a call that is made during an outage everybody waits."""
+    """During an outage, one call blocks all others."""
     home.client.script["onCommands"].extend(
         [polled(), ServiceUnavailable("timeout", "silence"), polled()]
     )

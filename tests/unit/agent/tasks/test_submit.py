@@ -1,4 +1,4 @@
-"""Reports are sent until the service has them, or has said what is wrong with them."""
+"""A report is sent until the service accepts it or rejects it."""
 
 import asyncio
 import json

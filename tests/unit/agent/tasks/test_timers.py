@@ -1,4 +1,4 @@
-"""The timers, the status file's writer, the time's keeper and the disk's floor."""
+"""The timers, the writer of the status file, the time keeper and the disk space check."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -98,7 +98,7 @@ def seconds_to_next_heartbeat(timers: Scheduler) -> float:
 
 
 async def send_heartbeat_now(timers: Scheduler) -> None:
-    """Beat, and return when the scheduler has seen to it."""
+    """Request a heartbeat, and return when the scheduler has processed it."""
     timers.beat_now()
     while seconds_to_next_heartbeat(timers) < 60:  # noqa: ASYNC110 - its own timer wakes it
         await asyncio.sleep(0.001)
@@ -202,7 +202,7 @@ async def test_a_status_that_cannot_be_written_is_no_reason_to_stop(
 
 
 class JumpyClock(FakeClock):
-    """A clock whose machine sleeps as told, after so many looks."""
+    """A clock of a machine that is suspended after a number of polls."""
 
     def __init__(self, slept_s: list[float]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Date-times in every form that services write."""
+"""Timestamps in every format that services send."""
 
 import contextlib
 from datetime import UTC, datetime, timedelta, timezone

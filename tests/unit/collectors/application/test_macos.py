@@ -1,4 +1,4 @@
-"""What macOS' own programs tell, in the shapes they write."""
+"""Output of the programs of macOS, in the formats that they write."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Name servers, proxy, interfaces, Wi-Fi, and whether the service answers."""
+"""Name servers, proxy, interfaces, Wi-Fi, and reachability of the service."""
 
 import ipaddress
 import socket
@@ -166,7 +166,7 @@ def test_signals() -> None:
 
 
 def self_signed() -> tuple[bytes, bytes]:
-    """A certificate of a made-up issuer for localhost, and its key, both PEM."""
+    """A test certificate for localhost and its key, both PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = x509.Name(
         [
@@ -205,7 +205,7 @@ def test_certificate() -> None:
 
 
 def written_as_version(number: bytes) -> bytes:
-    """The certificate as it would be were ``number`` its version: the default one is left out."""
+    """Return the certificate with the version ``number``; the default version is left out."""
     report = bytes.fromhex("a003020102")
     lengths = [int.from_bytes(DER[at : at + 2], "big") - len(report) + len(number) for at in (2, 6)]
     outer, inner = (b"\x30\x82" + length.to_bytes(2, "big") for length in lengths)
@@ -256,7 +256,7 @@ def test_a_damaged_certificate_is_read_or_refused(position: int, byte: int) -> N
 
 @pytest.fixture
 def tls_service(tmp_path: Path) -> Iterator[int]:
-    """A TLS server with a certificate nobody trusts; yields its port."""
+    """A TLS server with an untrusted certificate; yields its port."""
     plant(tmp_path, {"cert.pem": CERTIFICATE, "key.pem": KEY})
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")

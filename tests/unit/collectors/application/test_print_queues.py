@@ -1,4 +1,4 @@
-"""Print queues, from replies captured of CUPS 2.4.2."""
+"""Print queues, from replies captured from CUPS 2.4.2."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""The venue's own programs."""
+"""The watched programs of a venue."""
 
 import os
 

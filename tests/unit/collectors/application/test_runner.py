@@ -1,4 +1,4 @@
-"""One hung or crashing source costs its own fields, and the time is kept."""
+"""A source that hangs or crashes loses only its own fields, and the deadline is kept."""
 
 import threading
 import time
@@ -25,7 +25,7 @@ def raising(name: str, key: str, error: Exception) -> Source:
 
 @pytest.fixture
 def hung() -> Iterator[Callable[..., Source]]:
-    """Sources that answer only when the test is over, or after a minute, which it then notices."""
+    """Sources that block until the end of the test, or for at most a minute."""
     over = threading.Event()
 
     def make(name: str, key: str, deadline_s: float = 0.2) -> Source:

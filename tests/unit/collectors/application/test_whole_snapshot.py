@@ -1,4 +1,4 @@
-"""The child as it is run for the agent: its keys, its bounds, its time and its memory."""
+"""The real child: its keys, bounds, duration and memory."""
 
 import json
 import re
@@ -52,7 +52,7 @@ def run_child(job: dict[str, Any], *namespaces: str) -> dict[str, Any]:
     command = (
         sys.executable,
         "-m",
-        "tests.unit.collectors.application.snapshot_stage",
+        "tests.unit.collectors.application.run_snapshot",
         json.dumps(job),
     )
     can_be_apart = namespaces or missing("network-namespace") is None
@@ -154,7 +154,7 @@ def test_a_dead_mount_costs_its_own_space(tmp_path: Path) -> None:
 
 @pytest.mark.needs("dead-mount")
 def test_everything_hangs_at_once(tmp_path: Path) -> None:
-    """A dead mount, a system bus and a kiosk that never answer: the snapshot ends all the same."""
+    """With a dead mount, a silent system bus and a silent kiosk, the snapshot still ends."""
     mount, busctl = tmp_path / "mount", tmp_path / "programs" / "busctl"
     mount.mkdir()
     busctl.parent.mkdir()
@@ -183,7 +183,7 @@ def test_everything_hangs_at_once(tmp_path: Path) -> None:
 def test_planted_secrets_are_not_in_the_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A secret in every place one could come from: environment, arguments, addresses."""
+    """A secret in each source: environment, arguments, addresses."""
     monkeypatch.setenv("PLANTED", "planted-environment")
     monkeypatch.setenv("http_proxy", "http://planted-user:planted-password@127.0.0.1:3128")
     monkeypatch.setenv("no_proxy", "127.0.0.1")

@@ -1,4 +1,4 @@
-"""What Windows tells by CIM, in the shapes PowerShell writes."""
+"""Facts from CIM on Windows, in the formats that PowerShell writes."""
 
 import base64
 import contextlib
@@ -203,7 +203,7 @@ def test_the_scripts_ask_for_nothing_personal() -> None:
 
 
 def test_powershell_is_run_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in that decodes the command it is given and writes it back in a section."""
+    """Decodes the given command and writes it back in a section."""
     program = tmp_path / "powershell.exe"
     program.write_text(
         f"#!{sys.executable}\n"

@@ -1,4 +1,4 @@
-"""The order of the steps, what a broken source costs, and how a run ends early."""
+"""The order of the steps, failures of a source, and early ends of a run."""
 
 import json
 import threading
@@ -59,7 +59,7 @@ PRINTER = ScannedHost("10.0.0.9", "eth0", "02:00:00:00:00:09", True, 1.0, (631,)
 
 
 class RecordedRun:
-    """Keeps what was told; cancelled from the given checkpoint on."""
+    """Records progress and checkpoints; cancelled from the given checkpoint on."""
 
     def __init__(self, cancel_at_checkpoint: int = -1) -> None:
         self.steps: list[str] = []
@@ -91,7 +91,7 @@ class RecordedRun:
 
 @dataclass
 class World:
-    """Sources that answer from memory and remember what was asked of them."""
+    """Sources that answer from memory and record their calls."""
 
     local: LocalNetwork = LAN
     hosts: tuple[ScannedHost, ...] = (PRINTER,)
@@ -195,7 +195,7 @@ def test_what_one_run_learned_the_next_one_knows_the_printer_by() -> None:
     facts = collect(moved, job)
     assert facts.printers is not None
     assert (facts.printers[0].reason or "").startswith("Moved to 10.0.0.77:9100 (same MAC)")
-    # What it is stays known where it is now, and the queue stays wrong until somebody mends it.
+    # The printer stays known at its new address; the queue stays wrong until a user fixes it.
     assert [(each.mac_address, each.address) for each in facts.learned] == [
         (PRINTER.mac_address, "10.0.0.77")
     ]
@@ -216,7 +216,7 @@ RAW = KnownPrinter(
 
 
 def retries(world: World, *later: str, job: NetworkJob = JOB) -> tuple[str, list[str]]:
-    """Return the printer's reason and the ports that were tried once more, one by one."""
+    """Return the printer's reason and the ports that were retried."""
     made: list[str] = []
 
     def scan(targets: Sequence[Target], *ports: Sequence[int], **known: Any) -> ScanFindings:
@@ -466,7 +466,7 @@ def test_a_run_cancelled_before_it_began_gives_valid_facts() -> None:
 
 
 class Stuck:
-    """A source that waits until the test lets it go, or the run is cancelled."""
+    """A source that waits until the test releases it or the run is cancelled."""
 
     def __init__(self, answer: object) -> None:
         self.began = threading.Event()

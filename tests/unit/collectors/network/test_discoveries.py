@@ -1,4 +1,4 @@
-"""What the scan finds is handed on once, IPP ports with their queues."""
+"""Discoveries of the scan are returned once, IPP ports with their queues."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""What one source found is handed on to the next."""
+"""Facts of one source are passed to the next."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Addresses as both collectors read them."""
+"""Address parsing of both collectors."""
 
 from collectors.shared.addresses import (
     PRINT_PORTS,

@@ -1,4 +1,4 @@
-"""The one way to ask the spooler of this machine, and what it may answer."""
+"""Requests to the spooler of this machine, and its possible replies."""
 
 import socket
 import threading

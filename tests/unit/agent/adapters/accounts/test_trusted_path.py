@@ -1,4 +1,4 @@
-"""Who else could change what a path leads to; only root can give away, so owners are invented."""
+"""Checks of who else could change a path. Owners are simulated: only root can change them."""
 
 import os
 from pathlib import Path

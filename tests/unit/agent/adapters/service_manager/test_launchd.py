@@ -1,4 +1,4 @@
-"""The service under launchd, against a launchctl that behaves as launchctl(1) describes."""
+"""The service under launchd, with a fake launchctl that follows launchctl(1)."""
 
 import plistlib
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ RUNNING = f"""\
 
 @dataclass
 class FakeLaunchd:
-    """``looks_until_gone``: how often a service is still seen after `bootout`."""
+    """``polls_until_gone`` is how many polls still list a service after `bootout`."""
 
     polls_until_gone: int = 0
     is_disabled: bool = False

@@ -1,4 +1,4 @@
-"""The service under systemd, against a systemctl that keeps the state of one unit."""
+"""The service under systemd, with a fake systemctl that keeps the state of one unit."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ PROGRAM = ("/opt/venue-agent/bin/python", "-m", "agent")
 
 @dataclass
 class FakeSystemd:
-    """Answers as systemctl does; ``root`` is where it looks for units."""
+    """Answers like systemctl; ``root`` contains the unit directories."""
 
     root: Path
     version: int = 252

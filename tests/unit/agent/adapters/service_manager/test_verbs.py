@@ -1,4 +1,4 @@
-"""`venue-agent service`: what it says and writes, against a service manager in memory."""
+"""`venue-agent service`: its output and files, with a service manager in memory."""
 
 import io
 import tomllib

@@ -1,4 +1,4 @@
-"""The Windows service, against a service manager that changes state as the real one does."""
+"""The Windows service, with a fake service manager that has the real state transitions."""
 
 import threading
 from collections.abc import Callable
@@ -25,7 +25,7 @@ PROGRAM = (r"C:\Program Files\venue-agent\venue-agent.exe",)
 
 @dataclass
 class FakeControl:
-    """A start or stop takes ``looks`` looks; so does a deletion, while somebody holds it open."""
+    """A start, a stop or a deletion of an open service takes ``polls_per_change`` polls."""
 
     polls_per_change: int = 3
     is_admin: bool = True
@@ -236,7 +236,7 @@ def test_the_program_is_quoted_even_without_a_space() -> None:
 
 @dataclass
 class FakeScm:
-    """Starts the service in a thread of its own, as the dispatcher does, and hears it."""
+    """Starts the service in its own thread, as the dispatcher does, and records its statuses."""
 
     is_scm: bool = True
     statuses: list[tuple[Status, int]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A file that cannot be read is set aside; one that cannot be had just now is not."""
+"""A damaged database is set aside. A locked or inaccessible one is not."""
 
 import contextlib
 import os
@@ -38,7 +38,7 @@ def synchronous(database: Database) -> int:
 
 
 def known(state: StateDirectory) -> tuple[int, bool]:
-    """Open the database; return its number of requests, and whether it was made anew."""
+    """Open the database; return its number of requests, and whether it was created."""
     with contextlib.closing(Database(state)) as database:
         rows = database.query("SELECT count(*) FROM requests")
         return rows[0][0], database.was_quarantined

@@ -1,4 +1,4 @@
-"""What this device is: its record, and what a start makes of it."""
+"""The device record, and how a start updates it."""
 
 import re
 from pathlib import Path

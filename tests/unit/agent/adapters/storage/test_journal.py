@@ -1,4 +1,4 @@
-"""The journal knows every request, also those that it cannot read."""
+"""The journal stores every request, including unreadable ones."""
 
 import sqlite3
 from contextlib import AbstractContextManager

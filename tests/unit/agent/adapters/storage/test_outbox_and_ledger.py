@@ -1,4 +1,4 @@
-"""Reports wait within bounds; a request and its report change hands together or not at all."""
+"""The outbox is bounded. A request and its report are stored in one transaction."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -99,7 +99,7 @@ def test_scheduled_reports_go_first_then_the_oldest(
 
 
 def test_what_is_too_old_goes_and_makes_room(outbox: Outbox, ledger: Ledger) -> None:
-    """An old requested report leaves first, so that a fresh scheduled one may stay."""
+    """An old requested report is dropped before a new scheduled one."""
     queue(ledger, 1, 10, NOW - DAY - timedelta(microseconds=1), UUID(int=1))
     queue(ledger, 2, 10, NOW)
 

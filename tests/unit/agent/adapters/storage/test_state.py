@@ -1,4 +1,4 @@
-"""The state directory: private, held by one, with a place for wreckage."""
+"""The state directory: private, locked by one process, with a quarantine."""
 
 import os
 import subprocess

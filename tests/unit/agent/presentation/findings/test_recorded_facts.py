@@ -1,4 +1,4 @@
-"""The rules on what the collectors' readers make of recordings and of played peers."""
+"""The rules on facts from recordings and from simulated peers."""
 
 import errno
 import socket
@@ -36,7 +36,7 @@ GIB = 1024**3
 
 
 def test_a_queue_of_cups_that_is_stopped_with_jobs() -> None:
-    """Replies captured of CUPS 2.4: the queue kitchen is paused, and two jobs wait in it."""
+    """Replies captured from CUPS 2.4: the queue kitchen is paused and has two jobs."""
     (sentence,) = judged(read_print_queues(NOW, cups))["print-queue-stuck"]
     assert sentence.startswith("The print queue kitchen is stuck: 2 jobs wait, the oldest for ")
 
@@ -250,7 +250,7 @@ def test_a_white_page_that_may_reach_nothing() -> None:
 
 
 def test_what_a_printer_complains_of_is_changes_in_the_collectors_words() -> None:
-    """The queue's rule and the network report's call the same complaint by the same words."""
+    """The queue rule and the network report use the same words for the same problem."""
     for reason in ("media-empty", "media-jam", "cover-open", "toner-empty", "output-area-full"):
         queue = Reading((available("printqueue.bar.reasons", "CUPS", (f"{reason}-error",)),))
         (sentence,) = judged(queue)["printer-needs-attention"]

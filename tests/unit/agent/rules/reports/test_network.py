@@ -1,4 +1,4 @@
-"""Whatever the collector tells becomes a payload inside the contract."""
+"""Any collected facts become a payload that fits the contract."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A report becomes bytes that fit, and smaller ones if they do not."""
+"""A report is sealed into bytes that fit, or into a smaller tier."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Circuit breakers: whoever wants something of the service, it is asked as by one."""
+"""The circuit breaker limits the calls of all operations together."""
 
 import asyncio
 import itertools
@@ -23,7 +23,7 @@ NO_KEY = CredentialRefused("unknown key")
 
 
 class Service:
-    """Answers with its errors, one after the other, and then with its name."""
+    """Raises its errors one after the other, and then returns an answer."""
 
     def __init__(self, home: Harness, *errors: ServiceError) -> None:
         self.home = home
@@ -108,7 +108,7 @@ async def test_one_caller_tries_for_all(home: Harness, error: ServiceError) -> N
 
 
 class Probe:
-    """Fails once; asked again, it holds the probe until it is let go."""
+    """Fails once; the second call blocks until it is released."""
 
     def __init__(self) -> None:
         self.is_first = True
@@ -188,7 +188,7 @@ async def test_another_key_is_tried_at_once(home: Harness) -> None:
 
 @pytest.mark.parametrize("content", [None, b"", b"\xff"])
 async def test_missing_key_is_polled(home: Harness, content: bytes | None) -> None:
-    """Its loss is no other key: nothing is tried until there is one."""
+    """No call is sent while the key is missing."""
     if content is None:
         home.key_file.unlink()
     else:
@@ -298,7 +298,7 @@ async def test_a_wait_for_another_key_ends_with_it(home: Harness) -> None:
 
 
 async def test_single_failing_operation_waits_alone_without_a_condition(home: Harness) -> None:
-    """The service answers others meanwhile: nobody waits with it."""
+    """Other operations still succeed and do not wait."""
     failing, fine = Service(home, *[DOWN] * 5), Service(home)
     others = asyncio.create_task(_ask_for_ever(home, fine))
 
@@ -384,7 +384,7 @@ async def test_a_refusal_holds_up_its_operation_alone(home: Harness, error: Serv
 
 
 async def test_a_silent_operation_holds_the_others_up_once(home: Harness) -> None:
-    """Silence may be an outage: one other call shows that it is not."""
+    """A timeout may be an outage. One successful call shows that it is not."""
     failing, fine = Service(home, *[ServiceUnavailable("timeout", "silence")] * 99), Service(home)
     calling = asyncio.create_task(home.breaker.call("onCommands", failing.ask))
     others = asyncio.create_task(_ask_for_ever(home, fine))

@@ -1,4 +1,4 @@
-"""Getting a binding and keeping it true."""
+"""Enrollment, and rechecking the binding."""
 
 from pathlib import Path
 from uuid import UUID
@@ -30,7 +30,7 @@ def operations(home: Harness) -> list[str]:
 
 
 async def restarted(home: Harness) -> None:
-    """Begin as after a start: the binding is known and not confirmed."""
+    """Start with a known binding that is not confirmed."""
     home.binding_state._is_bound.clear()
 
 
@@ -167,14 +167,14 @@ async def test_a_known_binding_is_confirmed_first(home: Harness) -> None:
 
 
 async def upgraded(home: Harness) -> None:
-    """Begin as after an upgrade: the service was told of the version before."""
+    """Start after an upgrade: the service has the previous version."""
     older = record().model_copy(update={"app_version": "0.0.9"})
     home.binding_state.adopt(older, "loc-0001")
     await restarted(home)
 
 
 async def test_upgraded_agent_enrolls_with_its_version(home: Harness) -> None:
-    """The service learns of it at enrollment only, and its list shows how far a rollout is."""
+    """Only an enrollment sends the version, which the service lists for a rollout."""
     await upgraded(home)
     async with running(home.enrollment.run):
         await home.binding_state.wait_until_bound()
@@ -334,7 +334,7 @@ async def test_a_recheck_that_finds_nothing_changes_nothing(home: Harness) -> No
 
 
 async def test_a_recheck_asks_after_it_was_wanted(home: Harness) -> None:
-    """A `current` under way when the recheck is wanted may be older than what made it needed."""
+    """A `current` call that started before the recheck request may have an outdated result."""
     async with running(home.enrollment.run):
         await settle()
         home.session.request_recheck()

@@ -128,7 +128,7 @@ def nobody(_: Deadline) -> Objects:
 
 
 def with_message(message: str, exit_status: int = 2) -> bytes:
-    """What smartctl writes when it has no verdict."""
+    """Return the output of smartctl without a verdict."""
     run = {"exit_status": exit_status, "messages": [{"string": message, "severity": "error"}]}
     return json.dumps({"smartctl": run}).encode()
 

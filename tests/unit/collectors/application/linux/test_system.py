@@ -1,4 +1,4 @@
-"""What a Linux machine tells of itself, from trees as the kernel shows them."""
+"""Facts of a Linux machine, from copies of the kernel's file systems."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Replies of busctl, and what its complaints mean."""
+"""Replies of busctl, and the status for each of its errors."""
 
 import json
 import socket
@@ -158,7 +158,7 @@ def test_cgroups_take_any_text(text: str) -> None:
 
 
 def test_a_bus_that_never_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real thing: a bus that accepts and stays silent, and a program that waits on it."""
+    """A real bus that accepts connections without an answer, and a program that waits for it."""
     bus = tmp_path / "bus"
     script = tmp_path / "busctl"
     script.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{_WAITING_CLIENT}' {bus}\n")

@@ -1,4 +1,4 @@
-"""Each cause of the table: told where it is there, and gone from the next report after its cure."""
+"""Each cause of the table is reported, and absent from the next report after its fix."""
 
 import re
 from collections.abc import Callable
@@ -61,7 +61,7 @@ PRINTER = queue()
 
 @dataclass(frozen=True)
 class Venue:
-    """What a report would see of one printer and of the machine."""
+    """The observations of one printer and of the machine."""
 
     printer: KnownPrinter = PRINTER
     hosts: tuple[ScannedHost, ...] = (host(),)
@@ -286,7 +286,7 @@ def _manual_row(cause: Cause) -> str:
 
 
 def _sentence_matcher(cause: Cause) -> Callable[[str], bool]:
-    """Return what tells a cause in a reason: the fixed words of its sentence, in this order."""
+    """Return a function that searches a reason for the fixed words of the cause's sentence."""
     text = cause.sentence if cause.is_obvious else f"{cause.sentence}: {cause.remedy}"
     parts = [re.escape(part) for part in re.split(r"\{[^}]*\}", SEEN_ONLY.get(cause.code, text))]
     pattern = re.compile(".*".join(parts), re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""What a first good report learned, and what the second one says by it."""
+"""Printers learned in a first report, and the reasons in the second report."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ FIRST = seen(("192.168.1.50", KITCHEN_MAC), ("192.168.1.51", BAR_MAC))
 
 
 def second(first: Observations, then: Observations, *printers: KnownPrinter) -> list[Printer]:
-    """Judge by what was learned in a report before."""
+    """Match with the printers learned in an earlier report."""
     learned = match(printers, first).learned
     return list(match(with_learned(printers, learned), then).printers)
 

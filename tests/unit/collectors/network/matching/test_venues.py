@@ -1,4 +1,4 @@
-"""What is said of printers in generated venues, against the generator's truth."""
+"""Sentences about printers in generated venues, compared with the true state."""
 
 import re
 
@@ -126,7 +126,7 @@ def _visible_device(venue: Venue, matched: Printer) -> Device | None:
 
 
 def _without_denials(reason: str) -> str:
-    """Leave out what says of a device that it may not be the printer."""
+    """Remove the parts that only say that a device may not be the printer."""
     clauses = reason.split("; ")
     denials = ("another", "mbiguous", "that has this address now")
     return "; ".join(each for each in clauses if not any(word in each for word in denials))

@@ -38,7 +38,7 @@ QueueKind = Literal["raw", "ipp", "ipp-uuid", "dnssd", "dnssd-uuid", "host"]
 
 @dataclass(frozen=True)
 class Device:
-    """A thing of the venue. ``address`` is where it is now, None while it is off."""
+    """A device of the venue. ``address`` is the current one, None while it is off."""
 
     number: int
     home: str
@@ -58,13 +58,13 @@ class Device:
 
     @property
     def reported_uuid(self) -> str | None:
-        """Its UUID as anybody can see it, None for a placeholder."""
+        """The visible UUID, None for a placeholder."""
         is_reporting = self.is_printer and (self.is_announced or self.is_answering_ipp)
         return self.uuid if is_reporting and self.uuid != PLACEHOLDER_UUID else None
 
     @property
     def reported_serial(self) -> str | None:
-        """Its serial number as anybody can see it, None for a placeholder."""
+        """The visible serial number, None for a placeholder."""
         is_reporting = self.is_printer and self.is_answering_ipp
         return self.serial if is_reporting and self.serial != "00000000" else None
 
@@ -76,7 +76,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue of this machine, set up while its device was at ``home`` under its first name."""
+    """A queue of this machine, created while its device was at ``home`` with its first name."""
 
     kind: QueueKind
     device: Device
@@ -90,7 +90,7 @@ class Queue:
 
     @property
     def model(self) -> str | None:
-        """The model that the queue surely is for; None where the driver names none."""
+        """The model of the queue's driver, None if the driver names none."""
         return self.device.model if self.driver and self.device.model in self.driver else None
 
     @property
@@ -126,11 +126,11 @@ class Venue:
     first: tuple[Device, ...]
 
     def before(self) -> "Venue":
-        """Return the venue as it was then."""
+        """Return the venue when the queues were created."""
         return Venue(self.first, self.queues, self.first)
 
     def whole(self) -> "Venue":
-        """Return the venue as it was then, with every device on."""
+        """Return the venue when the queues were created, with every device on."""
         first = tuple(replace(each, address=each.home) for each in self.first)
         return Venue(first, self.queues, first)
 
@@ -155,8 +155,7 @@ class Venue:
         return observed.without(TILL.own_addresses)
 
     def is_beyond_knowledge(self, queue: Queue, device: Device) -> bool:
-        """Tell whether all that a queue says and a device shows fits, so that only the memory of
-        what was there before could tell them apart."""
+        """Return whether all settings of a queue fit a device."""
         pairs = ((queue.uuid, device.reported_uuid), (queue.model, device.reported_model))
         return all(a is None or b is None or a == b for a, b in pairs) and (
             device.address == queue.address
@@ -166,14 +165,16 @@ class Venue:
         )
 
     def could_be_known(self, queue: Queue, device: Device) -> bool:
-        """Tell whether who remembers what a queue led to sees that a device is another."""
+        """Return whether a learned printer shows that a device is a different one."""
         is_seen = queue.device.is_mac_seen and device.is_mac_seen
         return is_seen and not _is_twin(queue.device, device)
 
 
 def _is_twin(one: Device, other: Device) -> bool:
-    """Tell whether two have one UUID and one serial number: nobody knows that they are not one
-    device, with another MAC on Wi-Fi."""
+    """Return whether two devices have the same UUID and serial number.
+
+    They look like one device that has another MAC on Wi-Fi.
+    """
     outputs = (other.reported_uuid, other.reported_serial)
     return (one.reported_uuid, one.reported_serial) == outputs and None not in outputs
 
@@ -248,7 +249,7 @@ def venues(draw: Callable[..., Any]) -> Venue:
 def _draw_addresses(
     draw: Callable[..., Any], devices: list[Device], total: int
 ) -> list[str | None]:
-    """Return where each device is now: of the strangers some have the address of one that left."""
+    """Return the current address of each device. A stranger may reuse the address of another."""
     addresses: list[str | None] = [device.home for device in devices]
     for number in range(total):
         fate = draw(st.sampled_from(["stays", "stays", "off", "moves", "swaps"]))

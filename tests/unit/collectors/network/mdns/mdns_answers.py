@@ -24,7 +24,7 @@ def response(*records: bytes) -> bytes:
 def service(
     label: str | bytes, kind: str, port: int, host: str, address: str, *, txt: bytes = b"\0"
 ) -> bytes:
-    """Return a response that tells all of one service."""
+    """Return a response with all records of one service."""
     return response(*service_records(label, kind, port, host, address, txt=txt))
 
 
@@ -43,7 +43,7 @@ def service_records(
 
 
 class Responder:
-    """Answers any question it understands the end of: on loopback, from a thread of its own."""
+    """Answers known questions on loopback, from its own thread."""
 
     def __init__(self, answers: dict[bytes, Sequence[bytes]]) -> None:
         """``answers`` are the packets for each piece of a question packet."""

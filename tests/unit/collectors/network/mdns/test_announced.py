@@ -1,4 +1,4 @@
-"""What is listed of announcements: a device's word for itself first, everybody's share bounded."""
+"""The list of announced services: a device's own announcements first, each share bounded."""
 
 import ipaddress
 

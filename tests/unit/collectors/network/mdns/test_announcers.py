@@ -1,4 +1,4 @@
-"""Announcers of one link: nobody takes the room of another or changes what it told."""
+"""Announcers on one link cannot change or displace the records of others."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -127,7 +127,7 @@ def test_addresses_that_nobody_answers_for_are_one_announcer() -> None:
 
 
 def test_addresses_of_other_networks_are_one_announcer() -> None:
-    """A device without a DHCP server, or a set-up one from elsewhere, is heard: no more of them."""
+    """Devices with link-local or foreign addresses are listed, up to a bound."""
     records = LinkRecords("eth0", Quota(12), (ipaddress.ip_network("10.0.0.0/8"),))
     for n in range(12):
         records.add(f"169.254.1.{n}", a_service(f"Only {n}", f"169.254.1.{n}"))
@@ -214,7 +214,7 @@ def test_types_and_questions_are_shared() -> None:
 def test_direct_answers_replace_earlier_records_of_an_address() -> None:
     records = link(limit=5)
     for n in range(5):
-        records.add(HONEST, a_service(f"False {n}", HONEST))  # somebody used its address
+        records.add(HONEST, a_service(f"False {n}", HONEST))  # sent from its address
     records.add_proved(HONEST, a_service("Kitchen", HONEST)[:2])
     assert [question.type for question in lacking(records, HONEST)] == ["A", "AAAA", "TXT"]
     records.add_proved(HONEST, a_service("Kitchen", HONEST)[2:])

@@ -1,4 +1,4 @@
-"""Browsing against a responder on loopback, by a link that leads there instead of the group."""
+"""Browsing with a responder on loopback instead of the multicast group."""
 
 import ipaddress
 import socket
@@ -155,7 +155,7 @@ def test_more_services_than_the_limit_are_counted():
 
 
 class LosingLink(LinkSockets):
-    """Says that the kernel lost packets, until the given number of rounds was asked."""
+    """Reports lost packets until the given number of rounds."""
 
     rounds: ClassVar[int] = 0
 
@@ -212,7 +212,7 @@ def test_overloaded_link_is_queried_host_by_host():
             schedule=QUICK,
         )
     assert requests
-    # What is known is not said any more: somebody may have told it in the name of others.
+    # Known answers are not sent any more: another host may have forged them.
     later = [question for question in responder.questions[1:] if IPP in question]
     assert later
     assert not any(b"\x02P1\x04_ipp" in question for question in later)

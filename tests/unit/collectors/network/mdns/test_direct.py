@@ -1,4 +1,4 @@
-"""Hosts asked one by one: only what surely comes from them is taken, and only so much."""
+"""Direct queries of hosts: only verified answers are accepted, up to a bound."""
 
 import socket
 import threading
@@ -17,7 +17,7 @@ KITCHEN = service_records("Kitchen", "_ipp._tcp", 631, "brn1", HOST)
 
 
 class Host:
-    """Answers at port ``port`` of 127.0.0.9: with the number of the question, or with another."""
+    """Answers at port ``port`` of 127.0.0.9, with the id of the query or with another one."""
 
     def __init__(self, *answers: bytes, number: bytes | None = None) -> None:
         self.questions: list[bytes] = []

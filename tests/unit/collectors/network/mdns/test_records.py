@@ -27,7 +27,7 @@ FULL = "Kitchen._ipp._tcp.local"
 
 
 class OneDeviceRecords(LinkRecords):
-    """The records of one link, told by one device unless a test says otherwise."""
+    """The records of one link, from one device by default."""
 
     def services(self) -> list[MdnsService]:
         return select_services([self], self.quota)[0]

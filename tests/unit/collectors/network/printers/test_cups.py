@@ -1,4 +1,4 @@
-"""The spooler's queues: captured replies, and a spooler played on a socket of the test's own."""
+"""The spooler's queues: captured replies, and a simulated spooler."""
 
 import socket
 import struct

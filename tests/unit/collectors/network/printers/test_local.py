@@ -1,4 +1,4 @@
-"""Printers on the machine itself: USB and serial, from a sysfs of the test's own."""
+"""Local printers: USB and serial, from a copy of sysfs."""
 
 import threading
 import time

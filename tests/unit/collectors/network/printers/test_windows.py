@@ -1,4 +1,4 @@
-"""The Windows sources behind their small interfaces, with recorded values."""
+"""The Windows sources behind their interfaces, with recorded values."""
 
 import ctypes
 from collections.abc import Mapping

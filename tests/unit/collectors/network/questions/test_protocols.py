@@ -1,4 +1,4 @@
-"""The questions themselves, asked of servers on loopback that behave as devices do."""
+"""The queries, against servers on loopback that behave like devices."""
 
 import asyncio
 import datetime
@@ -48,7 +48,7 @@ def http(body: bytes, *, status: str = "200 OK", headers: str = "") -> bytes:
 async def device(
     *replies: bytes, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[tuple[OpenPort, list[bytes]]]:
-    """Serve one reply a connection, the last one again and again."""
+    """Serve one reply for each connection, and repeat the last one."""
     requests: list[bytes] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

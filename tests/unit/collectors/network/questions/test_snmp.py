@@ -1,4 +1,4 @@
-"""Printers' error bits by SNMP: a played printer, Debian's snmpd, and bytes of anybody."""
+"""Printer status by SNMP: a simulated printer, Debian's snmpd, and random bytes."""
 
 import socket
 import subprocess
@@ -45,7 +45,7 @@ def answer_to(question: bytes, varbinds: object) -> bytes:
 
 @contextmanager
 def played(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
-    """Answer the first question with these: values, or bytes as they are."""
+    """Answer the first query with these values or bytes."""
     questions: list[bytes] = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as printer:
         printer.bind(("127.0.0.1", 0))

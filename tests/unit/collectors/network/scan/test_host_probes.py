@@ -22,7 +22,7 @@ PORTS = (22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100,
 
 
 def run_out(probes: HostProbes, now: float = 0.0) -> list[Step]:
-    """Let every wait end without an answer; returns all steps."""
+    """Let every wait end without an answer; return all steps."""
     steps: list[Step] = []
     for _ in range(1000):
         if probes.is_done:

@@ -1,4 +1,4 @@
-"""Which addresses of known printers are contacted beside the scan."""
+"""The addresses of known printers that are contacted in addition to the scan."""
 
 from collectors.network.observations import KnownPrinter
 from collectors.network.scan.printer_targets import PRINTERS_MAX, printer_targets

@@ -1,4 +1,4 @@
-"""The real sockets of the scan, on loopback: no byte is sent, and every connection is reset."""
+"""The real sockets of the scan on loopback: no byte is sent, every connection is reset."""
 
 import socket
 import threading
@@ -28,7 +28,7 @@ from collectors.shared.background import in_background
 
 
 class NullRun:
-    """A run nobody cancels, unless ``cancel`` is called."""
+    """A run that is cancelled only by ``cancel``."""
 
     def __init__(self) -> None:
         self.cancelled = False
@@ -48,7 +48,7 @@ class NullRun:
 
 
 class Listener:
-    """Accepts connections and keeps what each of them brought, or how it ended."""
+    """Accepts connections and records the bytes or the error of each."""
 
     ENDED_BY_RESET: ClassVar[str] = "reset"
 
@@ -211,7 +211,7 @@ def test_findings_join_by_address() -> None:
 
 
 def test_the_port_of_a_printer_whose_mac_is_only_remembered_was_tried() -> None:
-    """Where nobody answered the second scan has no host, and still looked."""
+    """Without an answer, the second scan has no hosts."""
     mac = "02:00:00:00:00:01"
     first = ScanFindings((ScannedHost("10.0.0.1", mac_address=mac, silent_ports=(9100,)),))
     tried = (Target("10.0.0.1", "local", None, (4000,)), Target("10.0.0.2", "local", None, (1,)))

@@ -1,4 +1,4 @@
-"""The sweep over a simulated LAN: what it finds, in which time, within which bounds."""
+"""The sweep over a simulated LAN: its results, duration and bounds."""
 
 import socket
 from collections.abc import Iterable, Sequence
@@ -48,7 +48,7 @@ def findings_in(result: SweepResult, targets: int) -> ScanFindings:
 
 
 class Recorded(Discoveries):
-    """Keeps when each port was told of, and when it had been connected to."""
+    """Records when each port was reported, and when it was connected to."""
 
     def __init__(self, lan: SimulatedLan) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ def test_hosts_and_ports_are_reported_when_discovered() -> None:
 
 
 def test_a_scan_does_not_wait_for_print_ports_alone() -> None:
-    """Between two connections to one of them a second has to pass: who came last is tried once."""
+    """Connections to one printer are a second apart, so the last port is tried once."""
     lan = SimulatedLan(
         {
             "10.0.0.5": SimulatedHost(mac(5), frozenset({80}), filtered=frozenset({9100})),
@@ -194,7 +194,7 @@ def test_late_printer_is_queried_over_the_connection_of_the_scan(
 
 
 def test_printer_that_lost_a_packet_is_queried_over_the_second_connection() -> None:
-    """Its queues were not known when it was found, but they are by now."""
+    """Its queues were not known when it was discovered, but they are now."""
     printer = SimulatedHost(mac(1), frozenset({631}), lost_arp=1, lost_syns=1, round_trip_s=0.1)
     lan = SimulatedLan({"10.0.0.1": printer})
     began, discoveries = lan.now(), Recorded(lan)

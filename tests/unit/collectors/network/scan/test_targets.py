@@ -1,4 +1,4 @@
-"""Which addresses the scan may try."""
+"""The addresses that the scan may contact."""
 
 import ipaddress
 
@@ -97,7 +97,7 @@ def test_excluded_addresses_are_left_out_but_the_own_ones() -> None:
         "192.168.1.22",
         "192.168.1.23",
     ]
-    # A printer that is silent there was looked for: one excluded address hides no other.
+    # One excluded address hides no other: a silent printer there was scanned for.
     assert value.networks == ("192.168.1.16/32", "192.168.1.18/31", "192.168.1.20/30")
 
 

@@ -1,4 +1,4 @@
-"""Where secrets are kept, found also where the configuration is broken; what may be inherited."""
+"""The sources of secrets, also in a broken configuration, and what a child may inherit."""
 
 import os
 from pathlib import Path

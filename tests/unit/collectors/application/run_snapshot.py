@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def mount_stand_in(program: Path) -> None:
-    """Have `program` be run in place of the system's own of its name, in this mount namespace."""
+    """Replace a system program of the same name by `program` in this mount namespace."""
     own = find_program(program.name)
     if own is None:
         mount(str(program.parent), "/usr/sbin", b"none", _MS_BIND)

@@ -1,4 +1,4 @@
-"""What `service install` refuses to build upon: programs and directories that others may change."""
+"""`service install` refuses programs and directories that other users may change."""
 
 import os
 import sys
@@ -103,7 +103,7 @@ def test_an_identity_that_was_laid_out_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A packaged program in a directory of its own."""
+    """A packaged program in its own directory."""
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     made = tmp_path / "opt/venue-agent/venue-agent"
     (made.parent / "_internal").mkdir(parents=True)
@@ -197,7 +197,7 @@ def test_program_data_as_windows_makes_it_may_lie_on_the_way_but_not_be_the_plac
 
 @dataclass
 class FakeRights:
-    """Every file is closed, but for those named."""
+    """Every file is restricted, except the given ones."""
 
     others: dict[str, Security] = field(default_factory=dict)
     made: list[Path] = field(default_factory=list)
@@ -280,7 +280,7 @@ def test_a_windows_program_that_others_may_change_is_refused(tmp_path: Path, wea
 
 @dataclass
 class NoCommands:
-    """A service manager that nothing may be asked of yet."""
+    """A service manager before its installation."""
 
     def run(self, *words: str) -> Output:
         raise AssertionError(words)
