@@ -1,4 +1,4 @@
-"""What becomes of a test whose machine lacks what it needs: it is skipped, or fails in CI."""
+"""A test without its prerequisites is skipped, and fails in CI."""
 
 import os
 import re

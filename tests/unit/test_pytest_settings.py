@@ -1,4 +1,4 @@
-"""What tests/conftest.py holds every test to, also where tests run in parallel."""
+"""The checks of tests/conftest.py apply to every test, also in parallel runs."""
 
 import os
 import re

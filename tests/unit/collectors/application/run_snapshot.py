@@ -1,8 +1,8 @@
 """Runs the real child and prints how it went.
 
-Run as a module with a job as its argument, in namespaces of its own. It may mount a file system
-that never answers, one that is full, or a stand-in for one of the system's programs, and prints one
-JSON object: the events of `python -m collectors application`, its exit code and its peak memory.
+Run this module in its own namespaces, with a job as its argument. It can mount a file system that
+never answers, a full file system, or a replacement for a system program. It prints one JSON
+object: the events of `python -m collectors application`, its exit code and its peak memory.
 """
 
 import ctypes

@@ -44,10 +44,10 @@ DOCUMENTED = re.findall(
 
 
 def run_child(job: dict[str, Any], *namespaces: str) -> dict[str, Any]:
-    """Run the stage in namespaces of its own, where there is no network but loopback.
+    """Run the child in its own namespaces, with loopback as the only network.
 
-    Where none can be made it runs without: the child sends nothing but to ``service_url`` and
-    ``kiosk_debug_url``, which are of loopback.
+    Without the right to create namespaces it runs without them. The child only contacts
+    ``service_url`` and ``kiosk_debug_url``, which are loopback addresses.
     """
     command = (
         sys.executable,

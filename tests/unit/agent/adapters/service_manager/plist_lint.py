@@ -1,7 +1,7 @@
-"""What launchd would quietly ignore in a property list.
+"""Checks a property list for keys and values that launchd ignores.
 
-Source: launchd.plist(5). A key that launchd does not know is ignored without a word, so a
-misspelt one is only found by comparing with the manual's list.
+Source: launchd.plist(5). launchd ignores unknown keys without an error, so keys are compared with
+the list of the manual.
 """
 
 import plistlib

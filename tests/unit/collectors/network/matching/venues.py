@@ -1,5 +1,7 @@
-"""Generated venues: printers with missing, shared and placeholder identities, their queues, and
-what has happened to them since the queues were set up. The generator knows the truth."""
+"""Generated venues, whose true state is known.
+
+Printers have missing, shared and placeholder identities, and change after their queues are created.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -115,10 +117,12 @@ class Queue:
 
 @dataclass(frozen=True)
 class Venue:
-    """``devices`` are printers and strangers; the till's queues lead to the former.
+    """The devices and queues of a venue.
 
-    ``first`` are the devices as they were when the queues were set up, some of them off: all that
-    a memory may hold.
+    Args:
+        devices: Printers, to which the queues print, and other devices.
+        queues: The queues of the till.
+        first: The devices when the queues were created; some were off. Only these can be learned.
     """
 
     devices: tuple[Device, ...]
@@ -219,8 +223,11 @@ def _uuid_of(number: int) -> str:
 
 @st.composite
 def venues(draw: Callable[..., Any]) -> Venue:
-    """Two to six printers and up to three strangers; one to two queues of each of some printers;
-    then each printer stays, is switched off, moves, or changes places with another."""
+    """Generate a venue with two to six printers, up to three other devices, and queues.
+
+    Since the queues were created, each printer stayed, was switched off, moved, or swapped its
+    address with another printer.
+    """
     total, strangers = draw(st.integers(2, 6)), draw(st.integers(0, 3))
     devices = [
         _device(draw, number, is_stranger=number >= total) for number in range(total + strangers)
