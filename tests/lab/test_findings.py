@@ -37,7 +37,7 @@ def printed(lan: PeerLan, machine: Peer, spooler: Spooler, *command: str) -> Non
 def collected(
     lan: PeerLan, machine: Peer, spooler: Spooler, job: dict[str, object]
 ) -> ApplicationFacts:
-    stage = (sys.executable, "-m", "tests.unit.collectors.application.snapshot_stage")
+    stage = (sys.executable, "-m", "tests.unit.collectors.application.run_snapshot")
     done = subprocess.run(
         lan.command(machine, "unshare", "--mount", *stage, json.dumps(job)),
         env=spooler.environment,

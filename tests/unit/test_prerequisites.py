@@ -1,4 +1,4 @@
-"""What becomes of a test whose machine lacks what it needs: it is skipped, or fails in CI."""
+"""A test without its prerequisites is skipped, and fails in CI."""
 
 import os
 import re
@@ -56,7 +56,7 @@ def test_naming_what_can_be_had_is_noticed() -> None:
     assert untrue({}, lacks_tap) == ()
 
 
-def test_a_reason_says_what_to_do_and_what_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reason_has_the_remedy_and_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     reason = missing.__wrapped__("systemd-analyze")
     assert reason == (
@@ -67,7 +67,7 @@ def test_a_reason_says_what_to_do_and_what_was_said(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.medium
 @pytest.mark.parametrize(
-    ("environment", "code", "said"),
+    ("environment", "code", "message"),
     [
         ({}, 0, r"^SKIPPED \[1\] .*: needs veth: install iproute2.*unshare: No such file"),
         ({"CI": "1"}, 1, r"^ERROR .*::test_needy - Failed: needs veth: "),
@@ -85,7 +85,9 @@ def test_a_reason_says_what_to_do_and_what_was_said(monkeypatch: pytest.MonkeyPa
         ),
     ],
 )
-def test_pytest_does_so(tmp_path: Path, environment: dict[str, str], code: int, said: str) -> None:
+def test_pytest_does_so(
+    tmp_path: Path, environment: dict[str, str], code: int, message: str
+) -> None:
     (tmp_path / "test_needy.py").write_text(NEEDY_TEST)
     ours = ("-c", str(ROOT / "pyproject.toml"), f"--rootdir={tmp_path}", "-p", "tests.conftest")
     inherited = {k: v for k, v in os.environ.items() if k not in {"CI", "TESTS_WITHOUT"}}
@@ -96,7 +98,7 @@ def test_pytest_does_so(tmp_path: Path, environment: dict[str, str], code: int, 
         env={**inherited, **without_tools, **environment},
     )  # fmt: skip
     assert done.returncode == code, done.stdout + done.stderr
-    assert re.search(said, done.stdout + done.stderr, re.MULTILINE), done.stdout + done.stderr
+    assert re.search(message, done.stdout + done.stderr, re.MULTILINE), done.stdout + done.stderr
 
 
 LOOPBACK_IS_UP = """
@@ -114,7 +116,7 @@ def test_a_network_of_ones_own_is_loopback_and_up_without_ip() -> None:
     assert done.stdout == "['lo']\n"
 
 
-def test_a_command_that_fails_is_told_in_its_last_words() -> None:
+def test_failing_command_is_reported_by_its_last_line() -> None:
     assert failure_of("true") is None
     assert failure_of("sh", "-c", "echo first >&2; echo last >&2; echo >&2; exit 3") == "last"
     assert failure_of("sh", "-c", "exit 3") == "exit 3"

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: text as strangers write it, and facts made of it."""
+"""Hypothesis strategies: hostile text, and facts that contain it."""
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy

@@ -1,4 +1,4 @@
-"""A loop that breaks is said and started again; an agent that lacks one does not look alive."""
+"""A failed loop is reported and restarted. An agent without a loop is not alive."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ from tests.fakes.fake_clock import FakeClock
 
 
 class Broken:
-    """An app with one loop; ``runs`` counts how often it was begun."""
+    """An app with one loop; ``runs`` counts its starts."""
 
     def __init__(self, loop: Callable[[], Awaitable[None]]) -> None:
         self.health = HealthBoard(FakeClock(), lambda: None)
@@ -27,7 +27,7 @@ class Broken:
 
 
 async def ends() -> None:
-    """End, as no loop should."""
+    """Return, which no loop may do."""
 
 
 async def is_cancelled_from_inside() -> None:
@@ -41,7 +41,7 @@ async def breaks() -> None:
 
 
 @pytest.mark.parametrize("loop", [ends, is_cancelled_from_inside, breaks])
-async def test_a_loop_that_is_gone_is_said_and_begun_again(
+async def test_failed_loop_is_reported_and_restarted(
     loop: Callable[[], Awaitable[None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(daemon, "RESTART", SimpleNamespace(delay_s=lambda attempt, rng: 0.0))

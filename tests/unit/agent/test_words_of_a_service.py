@@ -1,4 +1,4 @@
-"""A service's words reach nobody as something that a terminal obeys."""
+"""Text of the service never reaches a terminal as control characters."""
 
 import json
 import socket
@@ -32,7 +32,7 @@ def test_the_status_of_a_condition_is_plain_and_bounded() -> None:
     assert len(problem.detail) == 1024
 
 
-def test_the_service_manager_is_told_one_plain_line(tmp_path: Path) -> None:
+def test_service_manager_receives_one_printable_line(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as reader:
         reader.bind(str(tmp_path / "notify"))
         reader.settimeout(5)

@@ -1,4 +1,4 @@
-"""No event is longer than the parent reads; what is cut is the most voluminous part, and said."""
+"""Each event line fits the parent's buffer. The largest part is cut, with a limitation."""
 
 import json
 from dataclasses import replace
@@ -56,7 +56,7 @@ def facts_of(line: bytes) -> dict[str, Any]:
     return dict(json.loads(line)["facts"])
 
 
-def test_what_fits_is_told_as_it_is() -> None:
+def test_fitting_event_is_unchanged() -> None:
     for event in (Progress("scan", 1, 2), Checkpoint(HONEST), Result(HONEST), Crash("x")):
         assert "limitations" not in (line := line_of(event, LIMIT)).decode() or (
             facts_of(line)["limitations"] == []
@@ -64,7 +64,7 @@ def test_what_fits_is_told_as_it_is() -> None:
     assert json.loads(line_of(Progress("scan", 1, 2)))["done"] == 1
 
 
-def test_only_the_device_that_has_most_is_cut_and_that_is_said() -> None:
+def test_only_the_largest_device_is_cut_and_reported() -> None:
     lies = tuple(an_endpoint(LIAR, n, LIAR_MAC) for n in range(2000))
     wanted = an_endpoint(LIAR, 9100, LIAR_MAC, ("p",))
     facts = replace(
@@ -105,14 +105,14 @@ def test_what_no_device_made_too_long_is_left_out_too() -> None:
     assert report["limitations"][-1].startswith("368 more failures and limitations are left out")
 
 
-def test_more_hosts_than_can_be_told_cost_the_hosts_only() -> None:
+def test_excess_hosts_are_cut_before_endpoints_and_printers() -> None:
     hosts = tuple(
         a_host(f"10.{n // 62500}.{n // 250 % 250}.{n % 250}", 0, None) for n in range(900)
     )
     facts = replace(HONEST, hosts=hosts, endpoints=(an_endpoint("10.0.0.1", 1, None, ("p",)),))
-    told = facts_of(line_of(Result(facts), LIMIT))
-    assert (told["hosts"], len(told["endpoints"]), len(told["printers"])) == ([], 1, 1)
-    assert "900 hosts" in told["limitations"][0]
+    content = facts_of(line_of(Result(facts), LIMIT))
+    assert (content["hosts"], len(content["endpoints"]), len(content["printers"])) == ([], 1, 1)
+    assert "900 hosts" in content["limitations"][0]
 
 
 @pytest.mark.medium
@@ -137,21 +137,21 @@ def test_the_longest_field_of_a_snapshot_is_left_out_with_its_reason() -> None:
     facts = ApplicationFacts(
         "2026", fields=(long, short), interfaces=(InterfaceFields("eth0", (long, short)),)
     )
-    told = facts_of(line_of(Result(facts), LIMIT))
-    for fields in (told["fields"], told["interfaces"][0]["fields"]):
+    content = facts_of(line_of(Result(facts), LIMIT))
+    for fields in (content["fields"], content["interfaces"][0]["fields"]):
         assert [each["status"] for each in fields] == ["collection-failed", "available"]
         assert "100,002 bytes" in fields[0]["reason"]
-    assert told["limitations"] == ["cpu was left out: it is too long"]
-    assert told["truncated"]
+    assert content["limitations"] == ["cpu was left out: it is too long"]
+    assert content["truncated"]
 
 
 def test_thousands_of_short_fields_are_left_out_by_their_groups() -> None:
     group = InterfaceFields("eth0", (Field("os", "s", "available", "y" * 100),) * 100)
     facts = ApplicationFacts("2026", fields=group.fields[:3], interfaces=(group,) * 100)
-    told = facts_of(line_of(Result(facts), LIMIT))
-    assert len(told["fields"]) == 3
-    assert "100 interfaces and 0 devices are left out" in told["limitations"][0]
+    content = facts_of(line_of(Result(facts), LIMIT))
+    assert len(content["fields"]) == 3
+    assert "100 interfaces and 0 devices are left out" in content["limitations"][0]
 
 
-def test_a_crash_is_told_within_bounds() -> None:
+def test_crash_is_bounded() -> None:
     assert len(line_of(Crash("x" * LIMIT), LIMIT)) < 5000

@@ -1,4 +1,4 @@
-"""Programs are the system's own, whoever calls and from wherever."""
+"""Only programs of the system are run, for any caller and working directory."""
 
 import os
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_the_directories_are_the_systems() -> None:
         assert status.st_mode & 0o022 == 0, f"others may write {directory}"
 
 
-def test_windows_is_asked_for_its_directory(
+def test_windows_directory_is_read_from_the_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     system = tmp_path / "System32"

@@ -1,4 +1,4 @@
-"""Children of every temper: what they told counts, and they are gone afterwards."""
+"""Collector processes that crash, hang or send invalid output. Facts sent before are kept."""
 
 import asyncio
 import gc
@@ -95,7 +95,7 @@ async def test_nothing_after_the_result_counts(caplog: pytest.LogCaptureFixture)
         ("talk_garbage", "an event cannot be read: it is not JSON"),
     ],
 )
-async def test_what_was_told_before_the_end_counts(behaviour: str, reason: str) -> None:
+async def test_facts_sent_before_the_end_are_kept(behaviour: str, reason: str) -> None:
     collected = await run(behaviour)
 
     assert collected.error is not None
@@ -113,7 +113,7 @@ async def test_what_was_told_before_the_end_counts(behaviour: str, reason: str) 
         ("surprise", "an event cannot be read"),
     ],
 )
-async def test_a_child_that_told_nothing(behaviour: str, reason: str) -> None:
+async def test_child_without_facts_raises_an_error(behaviour: str, reason: str) -> None:
     with pytest.raises(CollectorError, match=f"the collector sent no facts: {reason}"):
         await run(behaviour)
 
@@ -126,7 +126,7 @@ async def test_a_name_that_is_no_text_does_not_cost_the_report() -> None:
 
 
 async def run_to_the_deadline(behaviour: str, monkeypatch: pytest.MonkeyPatch) -> Collected:
-    """Run a child whose deadline passes once it has reported a step, however slowly it started."""
+    """Run a child whose deadline passes when it reports its first step."""
     loop = asyncio.get_running_loop()
     now = loop.time
 
@@ -158,7 +158,7 @@ async def test_a_job_larger_than_the_pipe_does_not_wait_for_a_deaf_child() -> No
 
 
 async def ask_soon(behaviour: str) -> Collected:
-    """Run a child and ask it for what it has as soon as it has told of a step."""
+    """Run a child and cancel it when it reports its first step."""
     cancel = asyncio.Event()
     return await process(behaviour).collect(JOB, lambda _: cancel.set(), cancel)
 
@@ -175,7 +175,7 @@ async def test_a_child_that_reads_no_job_leaves_no_traceback(
     assert "never retrieved" not in caplog.text
 
 
-async def test_a_child_that_is_asked_tells_what_it_has() -> None:
+async def test_cancelled_child_returns_its_facts() -> None:
     collected = await ask_soon("obey")
 
     assert collected.error is None
@@ -183,7 +183,7 @@ async def test_a_child_that_is_asked_tells_what_it_has() -> None:
     assert facts(collected).limitations == ("cancel",)
 
 
-async def test_a_child_is_asked_at_its_deadline_too(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_child_is_cancelled_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     collected = await run_to_the_deadline("obey", monkeypatch)
 
     assert facts(collected).cancelled
@@ -219,7 +219,7 @@ async def test_a_line_that_is_too_long_costs_only_itself(caplog: pytest.LogCaptu
     assert "an event is longer than 16777216 bytes: ignored" in caplog.text
 
 
-async def test_a_result_that_is_too_long_leaves_what_was_told_before() -> None:
+async def test_facts_sent_before_an_oversized_result_are_kept() -> None:
     seen: list[Progress] = []
 
     collected = await process("long_result").collect(JOB, seen.append)
@@ -281,7 +281,7 @@ async def _written(file: Path, done: asyncio.Event) -> None:
 
 
 async def test_a_child_ends_when_its_stdin_closes(tmp_path: Path) -> None:
-    """The real child's promise, kept by its runner: nothing is left by a killed daemon."""
+    """The runner of the real child ends it if the daemon is killed."""
     child = await asyncio.create_subprocess_exec(
         sys.executable, str(CHILD), "orphan", str(tmp_path / "pid"),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
@@ -328,14 +328,14 @@ async def test_no_secret_and_no_other_place_of_code_is_inherited() -> None:
     assert "https_proxy=http://proxy.example:3128" in output
 
 
-async def test_a_collector_that_is_not_installed_is_said() -> None:
+async def test_collector_that_is_not_installed_raises_an_error() -> None:
     bare = CollectorProcess(lambda kind: (sys.executable, "-I", "-S", "-m", "collectors", kind))
 
     with pytest.raises(CollectorError, match=r"not installed for this Python.*PYTHONPATH"):
         await bare.collect(JOB, lambda _: None)
 
 
-async def test_a_program_that_cannot_be_started_is_said(tmp_path: Path) -> None:
+async def test_program_that_cannot_be_started_raises_an_error(tmp_path: Path) -> None:
     missing = CollectorProcess(lambda _: (str(tmp_path / "none"),))
 
     with pytest.raises(CollectorError, match=r"the collector cannot be started: .*No such file"):
@@ -352,7 +352,7 @@ def test_the_real_child_is_started_with_this_python() -> None:
 async def test_what_a_child_leaves_behind_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its heir, in a session of its own, holds the child's stderr open for as long as it likes."""
+    """A grandchild in its own session keeps the child's stderr open."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     end = collector_process._end

@@ -1,4 +1,4 @@
-"""The device's key: private, lasting, and what it signs can be verified."""
+"""The device's key is private and persistent, and its signatures can be verified."""
 
 import base64
 from pathlib import Path
@@ -100,7 +100,9 @@ def test_a_signature_can_be_verified(
 @pytest.mark.parametrize(
     ("encoding", "nonce"), [("hex", "xyz"), ("base64", "a b"), ("base64", "a")]
 )
-def test_a_nonce_in_another_encoding_is_said(identity: Identity, encoding: str, nonce: str) -> None:
+def test_nonce_in_the_wrong_encoding_raises_an_error(
+    identity: Identity, encoding: str, nonce: str
+) -> None:
     with pytest.raises(NonceError, match=rf"the nonce is not {encoding}: see enrollment") as error:
         identity.load_or_create().sign(nonce, encoding, "hex")  # type: ignore[arg-type]
 
@@ -134,13 +136,13 @@ def test_a_broken_key_is_set_aside_and_a_new_one_made(
     assert [path.read_bytes() for path in wrecks] == [content]
 
 
-def test_a_key_that_may_not_be_read_is_said(identity: Identity, state: StateDirectory) -> None:
+def test_unreadable_key_raises_an_error(identity: Identity, state: StateDirectory) -> None:
     (state.path / "identity.pem").mkdir()
 
     with pytest.raises(StateError, match=r"identity\.pem is a directory, .*: remove it"):
         identity.load_or_create()
 
 
-def test_a_key_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_key_that_cannot_be_written_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="cannot be written"):
         Identity(StateDirectory(tmp_path / "none")).load_or_create()

@@ -1,4 +1,4 @@
-"""Giving memory back: in a process of its own, since it cannot be taken back."""
+"""Returning memory to the system. This runs in a separate process: it cannot be undone."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The service's operations, spoken with a real server on loopback."""
+"""The service's operations, against a real server on loopback."""
 
 import asyncio
 import contextlib
@@ -199,7 +199,9 @@ async def test_a_status_becomes_an_error(
     assert client.last_contact_at is None
 
 
-async def test_a_wish_to_wait_is_heard(server: ScriptedServer, client: ServiceClient) -> None:
+async def test_retry_after_header_is_honoured(
+    server: ScriptedServer, client: ServiceClient
+) -> None:
     server.answer(b"", 503, Retry_After="17")
 
     with pytest.raises(Throttled) as error:
@@ -296,7 +298,7 @@ async def never(writer: asyncio.StreamWriter) -> None:
 
 
 async def trickle(writer: asyncio.StreamWriter) -> None:
-    """Send a byte every 50 ms: never silent for long, never done."""
+    """Send a byte every 50 ms without end."""
     writer.write(head(200, {"Content-Type": "application/json"}))
     while True:
         writer.write(b" ")
@@ -309,7 +311,7 @@ async def half(writer: asyncio.StreamWriter) -> None:
 
 
 async def nothing(writer: asyncio.StreamWriter) -> None:
-    """Close the connection without a word."""
+    """Close the connection without an answer."""
 
 
 async def noise(writer: asyncio.StreamWriter) -> None:
@@ -351,7 +353,7 @@ async def test_a_closed_port_refuses(clock: FakeClock) -> None:
 
 
 @pytest.mark.parametrize(("greeting", "cause"), [(b"SSH-2.0-OpenSSH\r\n", "tls"), (b"", "timeout")])
-async def test_a_port_without_tls_is_said_and_left(
+async def test_port_without_tls_is_reported_and_disconnected(
     clock: FakeClock, greeting: bytes, cause: str
 ) -> None:
     left = asyncio.Event()
@@ -379,7 +381,7 @@ async def test_a_port_without_tls_is_said_and_left(
 
 
 @pytest.mark.parametrize("proxy", ["nonsense", "ftp://proxy.example", "http://u:secret@[::1"])
-def test_a_proxy_that_is_none_is_said_without_its_password(clock: FakeClock, proxy: str) -> None:
+def test_invalid_proxy_raises_an_error_without_its_password(clock: FakeClock, proxy: str) -> None:
     service = config("https://ops.example.com").service.model_copy(update={"proxy": proxy})
 
     with pytest.raises(ConfigError, match=r"service\.proxy must be a URL") as error:
@@ -389,10 +391,10 @@ def test_a_proxy_that_is_none_is_said_without_its_password(clock: FakeClock, pro
 
 
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "service.proxy"])
-async def test_a_proxy_never_hears_of_a_service_on_this_machine(
+async def test_local_service_is_called_without_a_proxy(
     server: ScriptedServer, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
-    """Over http it would read the API key."""
+    """The proxy could read the API key of an http request."""
     monkeypatch.delenv("NO_PROXY")
     server.answer(golden.text_of("heartbeat/reply").encode())
     async with running_server() as proxy:
@@ -412,7 +414,7 @@ async def test_a_proxy_never_hears_of_a_service_on_this_machine(
 
 
 @pytest.mark.parametrize("content", [None, b"no certificate"])
-def test_trust_anchors_that_cannot_be_read_are_said(
+def test_unreadable_trust_anchors_raise_an_error(
     clock: FakeClock, tmp_path: Path, content: bytes | None
 ) -> None:
     file = tmp_path / "ca.pem"
@@ -461,7 +463,9 @@ async def test_an_answer_given_at_once(
     assert ids(answers) == expected
 
 
-async def test_what_is_asked_for(server: ScriptedServer, client: ServiceClient) -> None:
+async def test_accept_header_matches_the_delivery(
+    server: ScriptedServer, client: ServiceClient
+) -> None:
     server.answer(b"[]")
 
     await frames(client, stream=True)
@@ -539,15 +543,15 @@ async def test_a_stream_is_read_as_it_comes(
 
 
 @pytest.mark.parametrize(
-    ("said", "understood"),
+    ("retry_after", "understood"),
     [("3000", [3.0]), ("0", [0.0]), ("-7", [0.0]), ("9" * 4000, [86_400.0]), ("soon", [])],
 )
-async def test_a_stream_says_over_which_time_to_return(
-    server: ScriptedServer, client: ServiceClient, said: str, understood: list[float]
+async def test_stream_sets_the_reconnect_time(
+    server: ScriptedServer, client: ServiceClient, retry_after: str, understood: list[float]
 ) -> None:
     async def speak(writer: asyncio.StreamWriter) -> None:
         writer.write(head(200, {"Content-Type": "text/event-stream"}))
-        writer.write(f"retry: {said}\n: connected\n\n".encode())
+        writer.write(f"retry: {retry_after}\n: connected\n\n".encode())
 
     server.speak = speak
 
@@ -559,7 +563,7 @@ async def test_a_stream_says_over_which_time_to_return(
 async def test_a_stream_lives_longer_than_a_call(
     server: ScriptedServer, client: ServiceClient
 ) -> None:
-    """The bound of one answer is for its beginning; a stream is bounded by silence only."""
+    """The deadline of a reply applies to its headers. A stream only has an idle timeout."""
 
     async def speak(writer: asyncio.StreamWriter) -> None:
         writer.write(head(200, {"Content-Type": "text/event-stream"}))
@@ -574,7 +578,7 @@ async def test_a_stream_lives_longer_than_a_call(
     assert ids((await frames(client))[1]) == [ONE]
 
 
-async def test_a_stream_that_breaks_tells_what_came_before(
+async def test_broken_stream_returns_the_frames_before_the_error(
     server: ScriptedServer, client: ServiceClient
 ) -> None:
     async def speak(writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""A state directory as a running daemon leaves it, for commands that only look."""
+"""The state directory of a running daemon, for commands that only read it."""
 
 import contextlib
 import os
@@ -64,7 +64,7 @@ def status_of(home: Path, **values: Any) -> DaemonStatus:
 
 @contextlib.contextmanager
 def running(home: Path, **values: Any) -> Iterator[StateDirectory]:
-    """Hold the state directory as a daemon does."""
+    """Lock the state directory as a daemon does."""
     state = StateDirectory(home / "state")
     state.prepare()
     with state.hold():

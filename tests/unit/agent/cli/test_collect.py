@@ -1,4 +1,4 @@
-"""`collect` by hand knows what the daemon's reports learned, and changes nothing."""
+"""`collect` by hand uses the learned printers of the daemon and changes nothing."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ KITCHEN = LearnedPrinter(
 
 
 class Child:
-    """Takes the job, and has learned something."""
+    """Records the job, and returns a learned printer."""
 
     jobs: ClassVar[list[Job]] = []
 
@@ -52,7 +52,7 @@ def collected(home: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     return report
 
 
-def test_the_child_is_told_and_nothing_is_written(
+def test_child_receives_the_learned_printers_and_writes_no_state(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     PrinterMemory(StateDirectory(home / "state")).write(Memory((KITCHEN,)))

@@ -1,4 +1,4 @@
-"""`config check`, `show`, `schema`, `example`: exit codes, JSON, nothing secret."""
+"""`config check`, `show`, `schema`, `example`: exit codes, JSON, and no secrets."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ def test_one_without_a_key(config: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "the API key cannot be read" in capsys.readouterr().err
 
 
-def test_a_key_beside_the_configuration_is_found(
+def test_key_beside_the_configuration_is_used(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = [line for line in config.read_text().splitlines() if "api_key_file" not in line]
@@ -69,7 +69,7 @@ def test_what_holds_and_where_it_comes_from(
     assert document["service.location_id"] == {"value": "loc-0001", "from": str(config)}
 
 
-def test_no_secret_is_shown(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_secrets_are_redacted(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = config.read_text()
     proxy = '[service]\nproxy = "http://me:pass-word@proxy:3128"\n'
     config.write_text(text.replace("[service]\n", proxy))
@@ -81,7 +81,7 @@ def test_no_secret_is_shown(config: Path, capsys: pytest.CaptureFixture[str]) ->
         assert "a-key" not in output
 
 
-def test_printers_are_shown_by_their_id(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_printers_are_listed_by_their_id(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config.write_text(config.read_text() + '[[printers]]\nid = "bar"\nname = "Bar"\n')
     assert main(["config", "show", "--json", "--config", str(config)]) == 0
     document = json.loads(capsys.readouterr().out)

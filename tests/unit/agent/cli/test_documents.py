@@ -1,4 +1,4 @@
-"""The operators' documents say what the program does."""
+"""The operators' documents match the program."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""`enroll` by hand: the record, a second time, by force, as root for the agent's user."""
+"""`enroll` by hand: the first time, again, with force, and as root for the agent's user."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ async def test_prints_the_record_and_does_not_enroll_twice(tmp_path: Path) -> No
     assert service.violations == []
 
 
-async def test_says_in_one_line_why_the_service_refuses(tmp_path: Path) -> None:
+async def test_refusal_is_printed_in_one_line(tmp_path: Path) -> None:
     problem = json.dumps({"status": 403, "code": "read_only_key", "detail": "it only reads"})
     async with StrictService() as service:
         service.overrides["challenge"] = lambda: Reply(403, problem.encode())

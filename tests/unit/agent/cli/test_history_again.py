@@ -1,4 +1,4 @@
-"""`history ID`: a report again, as it was sent, as long as it is here."""
+"""`history ID` prints a stored report as it was sent."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ def config(tmp_path: Path) -> Path:
 
 
 def report_here(config: Path, *, is_sent: bool, has_payload: bool = True) -> None:
-    """Leave the report of request 1 in the state directory."""
+    """Store the report of request 1 in the state directory."""
     state = StateDirectory(config.parent / "state")
     state.prepare()
     database = Database(state)
@@ -60,7 +60,7 @@ def report_here(config: Path, *, is_sent: bool, has_payload: bool = True) -> Non
 
 @pytest.mark.parametrize("is_sent", [False, True])
 @pytest.mark.parametrize("words", [REPORT, REPORT[:4].upper(), REQUEST])
-def test_a_report_is_shown_again(
+def test_report_is_printed_again(
     config: Path, capsys: pytest.CaptureFixture[str], words: str, is_sent: bool
 ) -> None:
     report_here(config, is_sent=is_sent)
@@ -90,7 +90,9 @@ def test_the_page_is_written_too(config: Path, capsys: pytest.CaptureFixture[str
     assert captured.err == f"written to {page}\n"
 
 
-def test_a_report_without_content_says_so(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_without_content_is_printed(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     report_here(config, is_sent=True, has_payload=False)
     assert main(["history", REPORT, "--config", str(config)]) == 0
     output = capsys.readouterr().out
@@ -102,7 +104,9 @@ def test_a_report_without_content_says_so(config: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out == "null\n"
 
 
-def test_what_cannot_be_shown_is_said(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_without_stored_content_is_an_error(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     report_here(config, is_sent=True)
     database = Database(StateDirectory(config.parent / "state"))
     with database._connection as connection:

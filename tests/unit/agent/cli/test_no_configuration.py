@@ -1,4 +1,4 @@
-"""Without a configuration: one sentence that says where it was looked for and what makes one."""
+"""Without a configuration, one sentence names the missing path and how to create the file."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ SENTENCE = "venue-agent: there is no configuration at "
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where it is looked for; nothing is there, and no state of anybody's is found."""
+    """An empty configuration path, and no state of another agent."""
     place = tmp_path / "etc/config.toml"
     monkeypatch.setenv("VENUE_AGENT_CONFIG", str(place))
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
@@ -23,7 +23,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     "words", [["run"], ["enroll"], ["history"], ["config", "check"], ["config", "show"]]
 )
-def test_it_is_said_in_one_sentence(
+def test_missing_configuration_is_reported_in_one_sentence(
     words: list[str], place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
@@ -32,7 +32,7 @@ def test_it_is_said_in_one_sentence(
     assert f"`mkdir -p {place.parent} && venue-agent config example >{place}` creates one" in line
 
 
-def test_what_a_collection_by_hand_takes_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_defaults_are_printed_without_a_configuration(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "show"]) == 2
     assert re.search(r"max_duration_seconds +default", capsys.readouterr().out)
 

@@ -1,4 +1,4 @@
-"""A state directory that others may write is refused by each verb that touches it, with the fix."""
+"""Each command refuses a state directory that other users may write, and prints the fix."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ async def test_it_is_refused_in_two_plain_lines(config: Path, words: str) -> Non
     assert (code, errors) == (0, "")
 
 
-def test_doctor_says_it_with_the_fix(config: Path) -> None:
+def test_doctor_reports_an_open_state_directory_with_the_fix(config: Path) -> None:
     state = config.parent / "state"
     result = storage.state_directory(Context(state=StateDirectory(state)))
     assert (result.status, result.fix) == ("fail", f"`chmod go-w {state}`")

@@ -1,4 +1,4 @@
-"""`printers` shows what is remembered, and forgets what a person says was replaced."""
+"""`printers` lists remembered printers, and forgets those that were replaced."""
 
 import argparse
 import json
@@ -19,7 +19,9 @@ KITCHEN = LearnedPrinter(
     mac_address="00:1b:a9:00:00:01", model="EPSON TM-m30",
 )  # fmt: skip
 BAR = replace(KITCHEN, id="bar", mac_address=None, model=None)
-FOUND = Replacement(replace(KITCHEN, mac_address="00:1b:a9:00:00:03"), "2026-11-21T08:00:00", 2)
+REPLACEMENT = Replacement(
+    replace(KITCHEN, mac_address="00:1b:a9:00:00:03"), "2026-11-21T08:00:00", 2
+)
 
 
 @pytest.fixture
@@ -36,10 +38,10 @@ def run(home: Path, *words: str) -> int:
     return printers.run(parser.parse_args(["--config", str(home / "agent.toml"), *words]))
 
 
-def test_they_are_shown_at_80_columns(
+def test_list_fits_80_columns(
     memory: PrinterMemory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    memory.write(Memory((KITCHEN, BAR), (FOUND,)))
+    memory.write(Memory((KITCHEN, BAR), (REPLACEMENT,)))
     assert run(tmp_path) == 0
     output = capsys.readouterr().out
     assert "cups:kitchen  2026-11-20 19:00  192.168.1.50  00:1b:a9:00:00:01\n" in output
@@ -53,7 +55,7 @@ def test_they_are_shown_at_80_columns(
 def test_programs_get_all_of_it(
     memory: PrinterMemory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    memory.write(Memory((KITCHEN,), (FOUND,)))
+    memory.write(Memory((KITCHEN,), (REPLACEMENT,)))
     assert run(tmp_path, "--json") == 0
     message = json.loads(capsys.readouterr().out)
     assert message["printers"][0]["mac_address"] == "00:1b:a9:00:00:01"
@@ -62,13 +64,13 @@ def test_programs_get_all_of_it(
 
 @pytest.mark.parametrize("word", ["cups:kitchen", "kitchen"])
 def test_one_is_forgotten(memory: PrinterMemory, tmp_path: Path, word: str) -> None:
-    memory.write(Memory((KITCHEN, BAR), (FOUND,)))
+    memory.write(Memory((KITCHEN, BAR), (REPLACEMENT,)))
     assert run(tmp_path, "forget", word) == 0
     assert memory.peek() == (Memory((BAR,)), None)
 
 
 @pytest.mark.parametrize("words", [("forget",), ("forget", "office")])
-def test_what_is_not_remembered_is_said(
+def test_forgetting_an_unknown_printer_raises_an_error(
     memory: PrinterMemory, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     memory.write(Memory((KITCHEN, BAR)))
@@ -77,7 +79,7 @@ def test_what_is_not_remembered_is_said(
     assert memory.peek() == (Memory((KITCHEN, BAR)), None)
 
 
-def test_what_is_damaged_is_said_and_left(memory: PrinterMemory, tmp_path: Path) -> None:
+def test_damaged_memory_is_reported_and_left(memory: PrinterMemory, tmp_path: Path) -> None:
     (tmp_path / "state/printers.json").write_text("garbage")
     with pytest.raises(StateError, match="is damaged"):
         run(tmp_path)

@@ -1,4 +1,4 @@
-"""`run` where something is closed to it, or its terminal is gone."""
+"""`run` without access to a file, or without a terminal."""
 
 import os
 import subprocess
@@ -43,7 +43,7 @@ CLOSED_STATE = NotVisible("the state directory /var/x is closed to this user")
         (CLOSED_CONFIG, {"SYSTEMD_EXEC_PID": "1"}, 3),
     ],
 )
-def test_who_is_told_what(
+def test_error_sets_the_exit_code_and_is_printed(
     error: AgentError,
     variables: dict[str, str],
     code: int,
@@ -64,6 +64,6 @@ def test_who_is_told_what(
 
 @pytest.mark.medium
 def test_a_terminal_that_is_gone_is_no_failure() -> None:
-    """Python tries to write what is left once more as it exits, and exits with 120."""
+    """Python flushes stdout again at exit, and exits with 120 if that fails."""
     command = (sys.executable, "-I", "-c", ON_A_TERMINAL_THAT_GOES)  # buffered, as by default
     assert subprocess.run(command, timeout=60, check=False).returncode == 0

@@ -90,7 +90,7 @@ def test_a_daemon_that_has_gone(config: Path, capsys: pytest.CaptureFixture[str]
     assert "last seen    2 d ago" in capsys.readouterr().out
 
 
-def test_a_daemon_that_has_said_nothing_yet(
+def test_daemon_without_a_status_file_is_starting(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     state = StateDirectory(config.parent / "state")
@@ -118,7 +118,7 @@ def test_the_json_of_status(config: Path, capsys: pytest.CaptureFixture[str]) ->
     )
 
 
-def test_status_is_told_in_spite_of_a_wrong_configuration(
+def test_status_is_printed_despite_a_wrong_configuration(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config.write_text(config.read_text().replace("location_id", "locaton_id"))

@@ -1,4 +1,4 @@
-"""The bundle's parts for people: when a fresh report is made, and what is said of it."""
+"""The support bundle: when it contains a new report, and how it names a missing one."""
 
 from pathlib import Path
 
@@ -17,16 +17,16 @@ from tests.unit.agent.cli.running_state import running, status_of
 
 
 class Collector:
-    """Stands in for the child; ``asked`` are the kinds, in their order."""
+    """Stands in for the collector; ``kinds`` are the requested kinds in order."""
 
     def __init__(self) -> None:
-        self.asked: list[Kind] = []
+        self.kinds: list[Kind] = []
         self.fails = False
 
     async def collect(
         self, config: LocalConfig, state: StateDirectory, kind: Kind
     ) -> ReportPayload:
-        self.asked.append(kind)
+        self.kinds.append(kind)
         if self.fails:
             raise CollectorError("the child died")
         return payloads.small_venue()
@@ -49,21 +49,21 @@ def why_not(context: Context) -> list[str]:
 
 def test_each_kind_is_collected_once(tmp_path: Path, collector: Collector) -> None:
     assert why_not(context(tmp_path, LocalConfig())) == ["", ""]
-    assert collector.asked == ["network", "application"]
+    assert collector.kinds == ["network", "application"]
 
 
 def test_what_is_switched_off_is_left_out(tmp_path: Path, collector: Collector) -> None:
     local = LocalConfig.model_validate({"network": {"enabled": False}})
     assert why_not(context(tmp_path, local)) == [support_bundle.SWITCHED_OFF, ""]
-    assert collector.asked == ["application"]
+    assert collector.kinds == ["application"]
 
 
 def test_without_a_configuration_nothing_is_collected(tmp_path: Path, collector: Collector) -> None:
     assert all("no configuration" in why for why in why_not(context(tmp_path, None)))
-    assert collector.asked == []
+    assert collector.kinds == []
 
 
-def test_a_collection_that_breaks_is_said(tmp_path: Path, collector: Collector) -> None:
+def test_failed_collection_is_reported(tmp_path: Path, collector: Collector) -> None:
     collector.fails = True
     assert why_not(context(tmp_path, LocalConfig())) == ["the child died"] * 2
 
@@ -75,7 +75,7 @@ def test_the_agents_own_collection_comes_first(
         slept: list[float] = []
 
         def sleep(seconds: float) -> None:
-            assert collector.asked == []
+            assert collector.kinds == []
             slept.append(seconds)
             if len(slept) == 3:
                 StatusFile(state).write(status_of(tmp_path))
@@ -93,10 +93,10 @@ def test_an_agent_that_collects_for_ever_is_not_disturbed(
     monkeypatch.setattr(support_bundle.time, "sleep", slept.append)
     with running(tmp_path, activity="collecting network"):
         assert why_not(context(tmp_path, LocalConfig())) == ["the agent itself was collecting"] * 2
-    assert collector.asked == []
+    assert collector.kinds == []
 
 
-def test_a_case_can_be_told_on_the_phone() -> None:
+def test_case_ids_have_no_ambiguous_characters() -> None:
     cases = {support_bundle.new_case_id() for _ in range(200)}
     assert len(cases) == 200
     assert not set("".join(cases)) & set("01ILO")

@@ -1,4 +1,4 @@
-"""The API key: where it is looked for, and reading it as it is now."""
+"""The API key: the order of its sources, and reading the current value."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "api-key"
 
 
-def test_the_places_in_their_order(tmp_path: Path) -> None:
+def test_key_sources_have_a_fixed_order(tmp_path: Path) -> None:
     (tmp_path / "api-key").write_text("from-systemd")
     environment = {"CREDENTIALS_DIRECTORY": str(tmp_path), "VENUE_AGENT_API_KEY": "from-variable"}
 
@@ -55,7 +55,7 @@ def test_what_editors_add_is_no_part_of_the_key(file: Path, content: bytes) -> N
         (b"x" * (MAX_KEY_LENGTH + 1), "does not contain an API key"),
     ],
 )
-def test_what_is_no_key_is_said_without_showing_it(
+def test_invalid_key_is_refused_without_its_content(
     file: Path, content: bytes, complaint: str
 ) -> None:
     file.write_bytes(content)
@@ -73,12 +73,12 @@ def test_the_longest_key_is_read(file: Path) -> None:
     assert len(find_api_key(str(file), {}).read()) == MAX_KEY_LENGTH
 
 
-def test_a_missing_file_is_said(file: Path) -> None:
+def test_missing_key_file_is_refused(file: Path) -> None:
     with pytest.raises(CredentialRefused, match="No such file"):
         find_api_key(str(file), {}).read()
 
 
-def test_no_place_at_all_is_said() -> None:
+def test_missing_key_source_is_refused() -> None:
     with pytest.raises(CredentialRefused, match=r"there is no API key: set service\.api_key_file"):
         find_api_key("", {}).read()
     with pytest.raises(CredentialRefused, match="VENUE_AGENT_API_KEY is empty"):

@@ -1,4 +1,4 @@
-"""The example file is the models' own, and holds."""
+"""The example file is generated from the models and is valid."""
 
 import tomllib
 from pathlib import Path

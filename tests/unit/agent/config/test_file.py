@@ -1,4 +1,4 @@
-"""The configuration: where values come from, and what is said of wrong ones."""
+"""The configuration: the sources of values, and the messages for invalid ones."""
 
 from operator import attrgetter
 from pathlib import Path
@@ -164,11 +164,11 @@ def test_the_environment_alone_is_enough(file: Path, tmp_path: Path) -> None:
         ("service = 5\n", ":1:1: service must be a table (it is 5)"),
     ],
 )  # fmt: skip
-def test_a_problem_is_said_with_its_place(file: Path, text: str, complaint: str) -> None:
+def test_problem_is_reported_with_its_position(file: Path, text: str, complaint: str) -> None:
     assert complaint in problems(file, text)
 
 
-def test_all_problems_are_said_at_once(file: Path) -> None:
+def test_all_problems_are_reported_at_once(file: Path) -> None:
     message = problems(file, "[service]\nbase_ur = 1\n[network]\nmax_hosts = 0\n")
 
     assert len(message) == 3, "a mistyped key is one mistake, not an unknown and a missing one"
@@ -184,7 +184,7 @@ def test_all_problems_are_said_at_once(file: Path) -> None:
         ("x =", ""),
     ],
 )
-def test_what_is_no_toml_is_said_with_its_place(file: Path, text: str, place: str) -> None:
+def test_invalid_toml_is_reported_with_its_position(file: Path, text: str, place: str) -> None:
     (problem,) = problems(file, text)
 
     assert problem.startswith(place or ": ") or place in problem
@@ -205,13 +205,13 @@ def test_a_wrong_value_of_the_environment_names_the_variable(file: Path) -> None
         ("service = 5\n", "VENUE_AGENT_SERVICE__LOCATION_ID"),
     ],
 )
-def test_what_the_environment_cannot_set_is_said(file: Path, text: str, variable: str) -> None:
+def test_variable_that_cannot_be_set_is_reported(file: Path, text: str, variable: str) -> None:
     (problem,) = problems(file, text, **{variable: "x"})
 
     assert problem.startswith(f"{variable}: ")
 
 
-def test_an_unknown_variable_is_said_like_an_unknown_key(file: Path) -> None:
+def test_unknown_variable_is_reported_like_an_unknown_key(file: Path) -> None:
     (problem,) = problems(file, SERVICE, VENUE_AGENT_NETWORK__MAX_HOST="5")
 
     assert problem == (
@@ -220,7 +220,7 @@ def test_an_unknown_variable_is_said_like_an_unknown_key(file: Path) -> None:
     )
 
 
-def test_a_file_that_cannot_be_read_is_said(file: Path, tmp_path: Path) -> None:
+def test_unreadable_file_is_reported(file: Path, tmp_path: Path) -> None:
     for path, complaint in ((file, "the file does not exist"), (tmp_path, "cannot be read")):
         with pytest.raises(ConfigError, match=complaint):
             load(Config, path, {})

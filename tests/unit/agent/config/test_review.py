@@ -1,4 +1,4 @@
-"""What an agent would run with and nobody meant: each finding with its place, all at once."""
+"""The review of valid but probably unintended settings: all findings at once, with positions."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "config.toml"
 
 
-def found(file: Path, text: str, **environment: str) -> list[str]:
+def problems_in(file: Path, text: str, **environment: str) -> list[str]:
     file.write_text(text, encoding="utf-8")
     return [line.removeprefix(f"{file}") for line in review(file, environment)]
 
@@ -30,10 +30,10 @@ def printer(**values: str) -> str:
     return "[[printers]]\n" + "".join(f'{key} = "{value}"\n' for key, value in known.items())
 
 
-def test_all_of_it_is_found_at_once(file: Path) -> None:
+def test_all_problems_of_the_review_are_reported_at_once(file: Path) -> None:
     text = SERVICE + printer(id="a b", name="", address="printer kitchen") + printer() + printer()
 
-    assert found(file, text) == [
+    assert problems_in(file, text) == [
         ":5:1: printers.id must be one word, without blanks and control characters (it is 'a b')",
         ":6:1: printers.name must not be empty (it is '')",
         f":7:1: printers.address {FORM} (it is 'printer kitchen')",
@@ -46,8 +46,8 @@ def test_a_daemon_runs_with_it(file: Path) -> None:
     assert len(load(Config, file, {}).config.printers) == 3
 
 
-def test_what_no_agent_runs_with_is_told_in_the_same_breath(file: Path) -> None:
-    lines = found(file, SERVICE + printer(id="a b") + "[netwrok]\n")
+def test_unknown_keys_and_invalid_values_are_reported_together(file: Path) -> None:
+    lines = problems_in(file, SERVICE + printer(id="a b") + "[netwrok]\n")
     assert [line.split(" ")[1] for line in lines] == ["printers.id", "unknown"]
 
 
@@ -76,7 +76,7 @@ def test_what_no_agent_runs_with_is_told_in_the_same_breath(file: Path) -> None:
     ],
 )
 def test_a_right_address(file: Path, transport: str, address: str) -> None:
-    assert found(file, SERVICE + printer(transport=transport, address=address)) == []
+    assert problems_in(file, SERVICE + printer(transport=transport, address=address)) == []
 
 
 @pytest.mark.parametrize(
@@ -105,12 +105,12 @@ def test_a_right_address(file: Path, transport: str, address: str) -> None:
     ],
 )
 def test_a_wrong_address(file: Path, transport: str, address: str) -> None:
-    (line,) = found(file, SERVICE + printer(transport=transport, address=address))
+    (line,) = problems_in(file, SERVICE + printer(transport=transport, address=address))
     assert line.startswith((":7:1: printers.address must", ":7:1: printers.address needs"))
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "says"),
+    ("text", "place", "message"),
     [
         ('[[printers]]\nid = "a"\nname = "A"\n', "4:3", "needs an address"),
         ("[network]\nports = [80, 443, 80]\n", "5:1", "names 80 twice"),
@@ -129,10 +129,10 @@ def test_a_wrong_address(file: Path, transport: str, address: str) -> None:
         ('[application]\nkiosk_debug_url = "http://127.0.0.1:99999"\n', "5:1", "a port from 1"),
     ],
 )  # fmt: skip
-def test_what_else_nobody_means(file: Path, text: str, place: str, says: str) -> None:
-    (line,) = found(file, SERVICE + text)
+def test_what_else_nobody_means(file: Path, text: str, place: str, message: str) -> None:
+    (line,) = problems_in(file, SERVICE + text)
     assert line.startswith(f":{place}: ")
-    assert says in line
+    assert message in line
 
 
 @pytest.mark.parametrize(
@@ -146,20 +146,20 @@ def test_what_else_nobody_means(file: Path, text: str, place: str, says: str) ->
         '[application]\nkiosk_debug_url = "http://127.0.0.1:9222"\n',
     ],
 )
-def test_what_somebody_may_mean(file: Path, text: str) -> None:
-    assert found(file, SERVICE + text) == []
+def test_unusual_but_valid_settings_are_accepted(file: Path, text: str) -> None:
+    assert problems_in(file, SERVICE + text) == []
 
 
 @pytest.mark.parametrize(
     "proxy", ["proxy:3128", "user:pw@proxy", "http://", "http://p:99999", "a b"]
 )
-def test_a_proxy_that_is_none_is_told_without_its_words(file: Path, proxy: str) -> None:
-    (line,) = found(file, f'{SERVICE}proxy = "{proxy}"\n')
+def test_invalid_proxy_is_reported_without_its_content(file: Path, proxy: str) -> None:
+    (line,) = problems_in(file, f'{SERVICE}proxy = "{proxy}"\n')
     assert line == ":4:1: service.proxy must be a URL such as http://proxy.example:3128"
 
 
 def test_a_variable_is_named(file: Path) -> None:
-    (line,) = found(file, SERVICE, VENUE_AGENT_DEVICE__STATE_DIR="state")
+    (line,) = problems_in(file, SERVICE, VENUE_AGENT_DEVICE__STATE_DIR="state")
     assert line.startswith("VENUE_AGENT_DEVICE__STATE_DIR: device.state_dir must be an absolute")
 
 
@@ -174,12 +174,12 @@ def test_a_variable_is_named(file: Path) -> None:
 def test_what_the_service_would_refuse_for_ever_is_refused_at_once(file: Path, line: str) -> None:
     key = line.partition(" ")[0]
     text = "".join(f"{each}\n" for each in SERVICE.splitlines() if not each.startswith(key))
-    (problem,) = found(file, f"{text}{line}\n")
+    (problem,) = problems_in(file, f"{text}{line}\n")
     assert f"service.{key} must" in problem
 
 
 def test_an_install_id_with_a_control_character_is_refused(file: Path) -> None:
-    (problem,) = found(file, SERVICE + '[device]\nlegacy_install_id = "till\\u0000"\n')
+    (problem,) = problems_in(file, SERVICE + '[device]\nlegacy_install_id = "till\\u0000"\n')
     assert "device.legacy_install_id must not contain control characters" in problem
 
 

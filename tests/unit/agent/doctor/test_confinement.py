@@ -1,4 +1,4 @@
-"""What doctor makes of what the collector tells of its own confinement."""
+"""Doctor's outcomes for the confinement that the collector reports."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What others wrote: replies, process lists, units, tables, certificates."""
+"""Parsers of untrusted input: replies, process lists, units, tables, certificates."""
 
 import contextlib
 import socket
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 def answered(answer: bytes, ask: Callable[[socket.socket], T], queried: bytes = b"") -> T:
-    """What ``ask`` makes of an answer after which the connection ends."""
+    """Return the outcome of ``ask`` for an answer after which the connection ends."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.sendall(answer)
@@ -254,7 +254,7 @@ def test_expected_what_is_wrong_with_a_certificate(
 
 
 def shake_hands(authority: Authority, folder: Path) -> None:
-    """Shake hands in memory as Python 3.13 and later do: strictly. Raises ssl.SSLError."""
+    """Perform a strict TLS handshake in memory, as Python 3.13 does. Raises ssl.SSLError."""
     context = ssl.create_default_context(cafile=str(authority.file))
     context.verify_flags |= ssl.VERIFY_X509_STRICT
     to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()

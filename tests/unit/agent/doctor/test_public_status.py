@@ -1,4 +1,4 @@
-"""What everybody may know of an agent whose state is closed to them; nothing unseen is judged."""
+"""Doctor's outcomes for a user who cannot read the agent's state."""
 
 import pytest
 

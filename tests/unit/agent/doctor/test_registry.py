@@ -1,4 +1,4 @@
-"""The declared checks fit together and into an 80-column terminal."""
+"""The declared checks are consistent and fit an 80-column terminal."""
 
 from agent.doctor.registry import CHECKS
 from agent.doctor.runner import TOTAL_S

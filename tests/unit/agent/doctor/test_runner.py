@@ -1,4 +1,4 @@
-"""Order, deadlines and blame, with checks made for the purpose."""
+"""The runner: order, deadlines and causes, with checks made for these tests."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ def examined(*checks: Check, total_s: float = 60.0) -> dict[str, CheckResult]:
 
 @pytest.fixture
 def release() -> Iterator[threading.Event]:
-    """Is set after the test: who waits for a check that hangs does not come to its assertions."""
+    """Is set after the test, so that a test that waits for a hanging check fails."""
     event = threading.Event()
     yield event
     event.set()

@@ -1,4 +1,4 @@
-"""Log records: ids as fields, repetitions as a count, the journal's own form."""
+"""Log records: ids as fields, repetitions as a count, and the journal's format."""
 
 import ast
 import json
@@ -65,32 +65,32 @@ def test_ids_in_messages_become_fields() -> None:
 
 
 def test_json_lines_carry_the_ids() -> None:
-    told = record(
+    entry = record(
         "request %s: report %s is given up", "r-1", "p-1", request_id="r-1", report_id="p-1"
     )
-    line = json.loads(JsonFormatter().format(told))
+    line = json.loads(JsonFormatter().format(entry))
     assert line["message"] == "request r-1: report p-1 is given up"
     assert (line["request_id"], line["report_id"]) == ("r-1", "p-1")
     assert (line["level"], line["logger"]) == ("error", "agent.tasks.x")
 
 
 def test_a_field_is_what_was_given_and_nothing_else() -> None:
-    told = record("request %s", "r-1", request_id="given", report_id=None)
-    line = json.loads(JsonFormatter().format(told))
+    entry = record("request %s", "r-1", request_id="given", report_id=None)
+    line = json.loads(JsonFormatter().format(entry))
     assert {name: line[name] for name in FIELDS if name in line} == {"request_id": "given"}
 
 
 class Repeats:
-    """A filter with a clock of its own; ``written`` is what a handler would have written."""
+    """A filter with a fake clock; ``written`` are the messages that pass it."""
 
     def __init__(self) -> None:
         self.now = 0.0
         self.written: list[str] = []
         self.filter = RepeatFilter(lambda r: self.written.append(r.getMessage()), lambda: self.now)
 
-    def log(self, told: logging.LogRecord) -> None:
-        if self.filter.filter(told):
-            self.written.append(told.getMessage())
+    def log(self, entry: logging.LogRecord) -> None:
+        if self.filter.filter(entry):
+            self.written.append(entry.getMessage())
 
 
 def test_the_same_error_is_written_twice_a_minute_then_counted() -> None:
@@ -119,7 +119,7 @@ def test_different_errors_and_all_information_pass() -> None:
 
 @pytest.mark.parametrize("level", [logging.INFO, logging.WARNING, logging.ERROR])
 def test_of_one_kind_of_message_only_some_pass_in_a_minute(level: int) -> None:
-    """What a stranger wrote makes every line another one."""
+    """Untrusted text makes each message different."""
     repeats = Repeats()
     for number in range(5000):
         repeats.now = number / 1000
@@ -135,23 +135,23 @@ def test_of_one_kind_of_message_only_some_pass_in_a_minute(level: int) -> None:
 def test_what_is_redacted_is_still_counted_by_its_template() -> None:
     repeats = Repeats()
     for number in range(ALLOWED_ALIKE * 2):
-        told = record("no way by %s", f"http://u{number}x:hunter2@proxy{number}x")
-        assert RedactFilter().filter(told)
-        assert vars(told)["template"] == "no way by %s"
-        assert "hunter2" not in told.getMessage()
-        repeats.log(told)
+        entry = record("no way by %s", f"http://u{number}x:hunter2@proxy{number}x")
+        assert RedactFilter().filter(entry)
+        assert vars(entry)["template"] == "no way by %s"
+        assert "hunter2" not in entry.getMessage()
+        repeats.log(entry)
     assert len(repeats.written) == ALLOWED_ALIKE
 
 
 def test_arguments_that_do_not_fit_are_written_beside_the_message() -> None:
-    told = record("no way by %s to %s", "http://u:hunter2@proxy")
-    assert RedactFilter().filter(told)
-    assert vars(told)["template"] == "no way by %s to %s"
-    assert told.getMessage().startswith("no way by %s to %s (")
-    assert "hunter2" not in told.getMessage()
+    entry = record("no way by %s to %s", "http://u:hunter2@proxy")
+    assert RedactFilter().filter(entry)
+    assert vars(entry)["template"] == "no way by %s to %s"
+    assert entry.getMessage().startswith("no way by %s to %s (")
+    assert "hunter2" not in entry.getMessage()
 
 
-def test_what_a_person_asked_for_is_never_held_back() -> None:
+def test_debug_messages_are_never_suppressed() -> None:
     repeats = Repeats()
     for _ in range(100):
         repeats.log(record("frame", level=logging.DEBUG))
@@ -187,7 +187,7 @@ def test_the_journal_gets_fields(journal: socket.socket, tmp_path: Path) -> None
     }
 
 
-def test_without_a_journal_it_says_so(tmp_path: Path) -> None:
+def test_missing_journal_socket_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         JournalHandler(tmp_path / "none")
 
@@ -225,15 +225,15 @@ def test_a_terminal_obeys_nothing_in_a_line(formatter: logging.Formatter) -> Non
         raise ValueError(HOSTILE)
     except ValueError:
         error = sys.exc_info()
-    for told in (record("the service says %s", HOSTILE), record(HOSTILE)):
-        line = formatter.format(told)
+    for entry in (record("the service says %s", HOSTILE), record(HOSTILE)):
+        line = formatter.format(entry)
         line = json.loads(line)["message"] if isinstance(formatter, JsonFormatter) else line
         assert not set(line) & set(OBEYED)
         assert "evil" in line
         assert "\n" not in line
-    told = record("broke")
-    told.exc_info = error
-    assert not set(formatter.format(told)) & set(OBEYED)
+    entry = record("broke")
+    entry.exc_info = error
+    assert not set(formatter.format(entry)) & set(OBEYED)
 
 
 def test_priorities_stand_in_front_of_one_line() -> None:

@@ -1,4 +1,4 @@
-"""Both command lines: the version at every verb, and the nearest word for a mistyped one."""
+"""Both command lines: `--version` of every command, and suggestions for mistyped ones."""
 
 from collections.abc import Callable, Sequence
 

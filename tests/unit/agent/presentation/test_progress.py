@@ -70,7 +70,7 @@ def test_on_a_terminal_a_bar_for_each_step() -> None:
 
 
 def displayed(progress: RunProgress, output: Console) -> list[str]:
-    """Return what stands on the terminal at this moment."""
+    """Return the current content of the terminal."""
     aside = console(is_terminal=False, width=output.width)
     aside.print(progress._bars.get_renderable())
     return [line.strip() for line in written(aside).splitlines()]

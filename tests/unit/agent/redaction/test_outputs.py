@@ -1,4 +1,4 @@
-"""Random secrets, planted in each place, and looked for in each thing the agent says."""
+"""Random secrets are planted in each input and must not appear in any output."""
 
 import io
 import json
@@ -65,8 +65,8 @@ def _nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VENUE_AGENT_API_KEY", raising=False)
 
 
-def _said_by_verbs(text: str) -> str:
-    """Return what the verbs say of a configuration."""
+def _output_of_verbs(text: str) -> str:
+    """Return the output of the commands for a configuration."""
     message = io.StringIO()
     with TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
         config = Path(home) / "config.toml"
@@ -86,7 +86,7 @@ def _said_by_verbs(text: str) -> str:
 @settings(max_examples=examples(40))
 @given(WORDS, st.sampled_from(TEXTS))
 def test_verbs_and_any_configuration(secret: str, text: str) -> None:
-    output = _said_by_verbs(SERVICE + text.format(secret))
+    output = _output_of_verbs(SERVICE + text.format(secret))
     if text in {"{}\n", '"{}" = 1\n'}:  # no sign of a secret, but of a key that is unknown
         output = output.replace(f"unknown key {secret!r}", "")
     assert_none(output)
@@ -122,16 +122,16 @@ def test_the_log(capsys: pytest.CaptureFixture[str], form: str) -> None:
         raise ValueError("Authorization: Bearer hunter2, or 9f8e%2F7d6c")
     except ValueError:
         logger.exception("it broke", stack_info=True)
-    said = capsys.readouterr().err
+    stderr = capsys.readouterr().err
     for secret in ("p/ss", "hunter2", "9f8e", "7d6c", "vck_1"):
-        assert secret not in said
-    assert "proxy:3128" in said
-    assert "ValueError" in said
-    assert "Traceback" in said
+        assert secret not in stderr
+    assert "proxy:3128" in stderr
+    assert "ValueError" in stderr
+    assert "Traceback" in stderr
 
 
 @given(SECRETS)
-def test_what_is_wrong_is_told_without_it(secret: str) -> None:
+def test_problem_details_are_redacted(secret: str) -> None:
     known.forget()
     known.remember(secret)
     health = HealthBoard(FakeClock(), lambda: None)
@@ -171,13 +171,13 @@ def test_facts_without_a_secret_stay_the_same() -> None:
 
 
 def test_words_of_the_contract_are_no_secrets() -> None:
-    """Whatever a password is: it cannot break a report."""
+    """No password can make a report invalid."""
     network, _ = _facts("x")
     view = redacted(network, Redactor(["network", "device", "reachable", "scan"]).redact)
     assert view == network
 
 
-def test_a_collector_is_not_told_a_printers_password(tmp_path: Path) -> None:
+def test_collector_job_has_no_printer_passwords(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text(
         '[[printers]]\nid = "a"\nname = "A"\naddress = "user:p/ss@192.168.1.5:9100"\n'
@@ -203,10 +203,10 @@ def test_arguments_that_are_not_understood(capsys: pytest.CaptureFixture[str]) -
     assert "vck_1" not in capsys.readouterr().err
 
 
-def test_the_marks_are_found_where_nothing_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search itself: it fails on what is not redacted."""
+def test_planted_marks_are_detected_without_redaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search fails on output that is not redacted."""
     monkeypatch.setattr(Redactor, "redact", lambda _, text: text)
     monkeypatch.setattr(Redactor, "redact_value", lambda _, __, value: value)
-    said = _said_by_verbs(SERVICE + f'proxy = "http://user:{HEAD}{TAIL}@proxy"\n')
+    output = _output_of_verbs(SERVICE + f'proxy = "http://user:{HEAD}{TAIL}@proxy"\n')
     with pytest.raises(AssertionError):
-        assert_none(said)
+        assert_none(output)

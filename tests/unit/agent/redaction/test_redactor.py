@@ -1,4 +1,4 @@
-"""Text without secrets: what goes, what stays, whatever a secret is made of, how long it takes."""
+"""Redaction: what is removed, what stays, and how long it takes."""
 
 import base64
 import json
@@ -30,7 +30,7 @@ PEM = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA\n-----END PRIVATE KEY
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         (f"the key is {KEY}.", "the key is ***."),
         (f"{RETAIL} and {RETAIL.replace('live', 'test')}", "*** and ***"),
@@ -46,12 +46,12 @@ PEM = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA\n-----END PRIVATE KEY
         ("X-Api-Key: 12345678", "X-Api-Key: ***"),
     ],
 )
-def test_secrets_are_known_by_their_shape(text: str, shown: str) -> None:
-    assert redact(text) == shown
+def test_secrets_are_known_by_their_shape(text: str, expected: str) -> None:
+    assert redact(text) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("http://user:pass@proxy:3128", "http://***@proxy:3128"),
         ("http://user:p/ss@proxy:3128", "http://***@proxy:3128"),
@@ -72,12 +72,12 @@ def test_secrets_are_known_by_their_shape(text: str, shown: str) -> None:
         ("a:b@c,http://u:p@d", "***@c,http://***@d"),
     ],
 )
-def test_a_url_loses_its_user_and_password(text: str, shown: str) -> None:
-    assert redact(text) == shown
+def test_a_url_loses_its_user_and_password(text: str, expected: str) -> None:
+    assert redact(text) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ('api_key = "x"', 'api_key = "***"'),
         ("  'apiKey' = 'x' # why", "  'apiKey' = '***' # why"),
@@ -103,13 +103,13 @@ def test_a_url_loses_its_user_and_password(text: str, shown: str) -> None:
         ('os.environ["API_KEY"] = "x"', 'os.environ["API_KEY"] = "***"'),
     ],
 )
-def test_values_of_keys_that_name_a_secret_go(text: str, shown: str | None) -> None:
-    if shown is None:
+def test_values_of_keys_that_name_a_secret_go(text: str, expected: str | None) -> None:
+    if expected is None:
         assert MASK in redact(text)
         assert '"b"' not in redact(text)
         assert '"x' not in redact(text)
     else:
-        assert redact(text) == shown
+        assert redact(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_no_document_gives_it_away(secret: str) -> None:
 def test_no_url_gives_it_away(word: str) -> None:
     urls = [f"http://user:{word}@h:1/", f"x user:{word}@h:1 y"]
     if not HOST_AND_PATH.match(word):
-        # A token that is written as a host and a path cannot be told from one.
+        # A token in the form of a host and a path cannot be recognised.
         urls.append(f"('smb://{word}@h/p')")
     for url in urls:
         assert_none(redact(url))

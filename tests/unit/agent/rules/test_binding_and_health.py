@@ -31,7 +31,9 @@ def record(instance: UUID, binding: UUID) -> EnrollmentRecord:
         (record(OTHERS, OTHERS), BindingVerdict.SHARED),
     ],
 )
-def test_what_current_says(current: EnrollmentRecord | None, verdict: BindingVerdict) -> None:
+def test_current_binding_is_judged(
+    current: EnrollmentRecord | None, verdict: BindingVerdict
+) -> None:
     assert judge(current, instance_id=OURS, binding_id=OURS) is verdict
 
 
@@ -47,7 +49,7 @@ def problem(code: str) -> Problem:
     )
 
 
-def shown(*codes: str) -> set[str]:
+def visible_codes(*codes: str) -> set[str]:
     return {p.code for p in to_show(map(problem, codes))}
 
 
@@ -63,8 +65,8 @@ def shown(*codes: str) -> set[str]:
         ("revoked timeout clock-skew", "revoked timeout clock-skew"),
     ],
 )
-def test_what_follows_from_something_else_is_not_shown(present: str, expected: str) -> None:
-    assert shown(*present.split()) == set(expected.split())
+def test_consequences_of_another_condition_are_hidden(present: str, expected: str) -> None:
+    assert visible_codes(*present.split()) == set(expected.split())
 
 
 def test_conditions_are_complete_and_depend_on_known_ones() -> None:
@@ -77,9 +79,13 @@ def test_conditions_are_complete_and_depend_on_known_ones() -> None:
 
 @pytest.mark.parametrize("code", CONDITIONS)
 def test_nothing_hides_itself(code: str) -> None:
-    assert shown(code) == {code}
+    assert visible_codes(code) == {code}
 
 
-def test_something_is_always_shown_when_something_is_wrong() -> None:
-    assert shown(*CONDITIONS) != set()
-    assert not shown(*CONDITIONS) & {"not-enrolled", "credential-refused", "reports-waiting"}
+def test_at_least_one_condition_is_visible() -> None:
+    assert visible_codes(*CONDITIONS) != set()
+    assert not visible_codes(*CONDITIONS) & {
+        "not-enrolled",
+        "credential-refused",
+        "reports-waiting",
+    }

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from agent.rules.clock_skew import ClockSkew, ServiceClock
 
 NOW = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
-moments = st.datetimes(timezones=st.just(UTC))
+timestamps = st.datetimes(timezones=st.just(UTC))
 
 
 @pytest.mark.parametrize(
@@ -28,13 +28,13 @@ def test_expiry_is_judged_by_the_service_clock() -> None:
     assert not ClockSkew(-timedelta(hours=2)).is_past(NOW - timedelta(hours=1), NOW)
 
 
-@given(moments, moments, moments, moments)
+@given(timestamps, timestamps, timestamps, timestamps)
 def test_no_clock_is_too_wrong_to_be_judged(
-    service: datetime, local: datetime, moment: datetime, later: datetime
+    service: datetime, local: datetime, timestamp: datetime, later: datetime
 ) -> None:
     skew = ClockSkew.of(service - local)
 
-    assert skew.is_past(moment, later) == ((later - moment) + skew.offset >= timedelta(0))
+    assert skew.is_past(timestamp, later) == ((later - timestamp) + skew.offset >= timedelta(0))
 
 
 @pytest.mark.parametrize(
@@ -43,9 +43,9 @@ def test_no_clock_is_too_wrong_to_be_judged(
         (0, 100.0, 3600),
         # A minute later on both clocks nothing has changed.
         (60, 160.0, 3600),
-        # Somebody set this machine's clock right: the service's went on with the monotonic one.
+        # A user corrected this machine's clock: the service's clock follows the monotonic one.
         (3660, 160.0, 0),
-        # Somebody set it back by an hour.
+        # A user set it back by an hour.
         (-3540, 160.0, 7200),
         # The machine's clock stood still while the monotonic one ran.
         (0, 1000.0, 4500),

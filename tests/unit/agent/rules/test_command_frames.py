@@ -1,4 +1,4 @@
-"""Every sensible body of `onCommands` is read; no body breaks the reader."""
+"""Every reasonable body of `onCommands` is parsed; no body raises an error."""
 
 import json
 from typing import Any
@@ -33,7 +33,7 @@ ONE, TWO = command(1), command(2)
 
 
 @pytest.mark.parametrize(
-    ("document", "found"),
+    ("document", "expected"),
     [
         (ONE, [1]),
         ([ONE, TWO], [1, 2]),
@@ -50,12 +50,12 @@ ONE, TWO = command(1), command(2)
     ],
     ids=lambda value: json.dumps(value)[:40],
 )
-def test_each_reading_of_a_document(document: Any, found: list[int]) -> None:
+def test_each_reading_of_a_document(document: Any, expected: list[int]) -> None:
     text = json.dumps(document)
 
     for data in (text, text.encode(), f"  {text}\r\n", json.dumps(document, indent=1).encode()):
         frame = parse_frame(data)
-        assert ids(frame) == found
+        assert ids(frame) == expected
         assert frame.rejected == ()
 
 
@@ -127,7 +127,7 @@ def test_keys_of_a_later_service_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("joint", [",", "\n"])
-def test_more_entries_than_anyone_needs_are_cut_and_said(joint: str) -> None:
+def test_entries_beyond_the_bound_are_cut_and_reported(joint: str) -> None:
     entries = joint.join(json.dumps(command(n)) for n in range(1, COMMANDS_MAX + 50))
 
     frame = parse_frame(f"[{entries}]" if joint == "," else entries)
@@ -136,7 +136,7 @@ def test_more_entries_than_anyone_needs_are_cut_and_said(joint: str) -> None:
     assert frame.rejected == (f"more than {COMMANDS_MAX} entries in one frame",)
 
 
-def test_a_frame_that_is_too_long_is_not_looked_at() -> None:
+def test_oversized_frame_is_not_parsed() -> None:
     frame = parse_frame(b"[" + b" " * FRAME_MAX_BYTES + b"]")
 
     assert frame.commands == ()
@@ -157,7 +157,7 @@ def test_a_frame_that_is_too_long_is_not_looked_at() -> None:
     ],
     ids=["open", "objects", "nested", "values", "digits", "surrogates", "bom", "zeros"],
 )
-def test_wild_documents_are_said_and_nothing_else(data: bytes) -> None:
+def test_invalid_documents_are_rejected(data: bytes) -> None:
     frame = parse_frame(data)
 
     assert frame.commands == ()
@@ -175,7 +175,7 @@ def test_a_frame_of_many_lines_is_read_in_its_length(line: bytes) -> None:
 
 
 @pytest.mark.parametrize("year", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"])
-def test_a_moment_at_the_end_of_time_is_no_trouble(year: str) -> None:
+def test_expiry_at_the_last_year_is_accepted(year: str) -> None:
     assert ids(parse_frame(json.dumps(command(1, expiresAt=year)))) == [1]
 
 
@@ -213,9 +213,7 @@ def test_no_document_breaks_the_reader(document: Any) -> None:
     st.lists(st.just(None) | st.integers(1, 2**40), max_size=30),
     st.sampled_from(["array", "commands", "requests", "items", "lines"]),
 )
-def test_good_entries_are_all_found_among_any_others(
-    numbers: list[int | None], reading: str
-) -> None:
+def test_valid_entries_are_kept_among_invalid_ones(numbers: list[int | None], reading: str) -> None:
     entries = [json.dumps("no command" if n is None else command(n)) for n in numbers]
     array = f"[{','.join(entries)}]"
     text = {"array": array, "lines": "\n".join(entries)}.get(reading, f'{{"{reading}":{array}}}')

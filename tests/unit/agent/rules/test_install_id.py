@@ -1,4 +1,4 @@
-"""The name of a machine: as its host is called, inside the contract's limits."""
+"""The install id: the host name within the contract's limits."""
 
 from uuid import UUID
 
@@ -39,7 +39,7 @@ def test_a_host_that_nobody_named_gets_a_number(host: str) -> None:
     assert machine_name(name) is None
 
 
-def test_a_copy_that_nobody_renamed_is_told_apart() -> None:
+def test_copy_with_the_same_name_gets_its_own_id() -> None:
     assert install_id_for("till", UNIQUE, taken="till") == "till-6f9a"
     assert install_id_for("till-2", UNIQUE, taken="till") == "till-2"
 

@@ -34,8 +34,8 @@ def facts(*learned: LearnedPrinter, there: tuple[str, ...] = (KITCHEN.id, BAR.id
     )
 
 
-def after(known: tuple[LearnedPrinter, ...], told: NetworkFacts) -> tuple[LearnedPrinter, ...]:
-    return updated(Memory(known), told, NOW).printers
+def after(known: tuple[LearnedPrinter, ...], collected: NetworkFacts) -> tuple[LearnedPrinter, ...]:
+    return updated(Memory(known), collected, NOW).printers
 
 
 def test_what_was_not_seen_stays_as_it_was_known() -> None:
@@ -43,7 +43,7 @@ def test_what_was_not_seen_stays_as_it_was_known() -> None:
     assert after((KITCHEN, BAR), facts(moved)) == (KITCHEN, moved)
 
 
-def test_what_was_not_told_this_time_is_kept_of_the_same_printer() -> None:
+def test_missing_values_are_kept_for_the_same_printer() -> None:
     assert after((KITCHEN,), facts(replace(KITCHEN, serial=None))) == (KITCHEN,)
 
 
@@ -65,7 +65,7 @@ def test_a_printer_that_is_gone_from_the_machine_is_forgotten() -> None:
         {"cancelled": True},
     ],
 )
-def test_nothing_is_forgotten_where_the_printers_were_not_all_told(
+def test_incomplete_printer_list_forgets_nothing(
     changes: dict[str, object],
 ) -> None:
     output = replace(facts(there=(BAR.id,)), **changes)  # type: ignore[arg-type]
@@ -76,8 +76,8 @@ NEW = replace(KITCHEN, mac_address="00:1b:a9:00:00:03", serial=None)
 HOUR = timedelta(hours=1)
 
 
-def reports(memory: Memory, *told: tuple[timedelta, NetworkFacts]) -> Memory:
-    for age, each in told:
+def reports(memory: Memory, *facts_by_age: tuple[timedelta, NetworkFacts]) -> Memory:
+    for age, each in facts_by_age:
         memory = updated(memory, each, NOW + age)
     return memory
 

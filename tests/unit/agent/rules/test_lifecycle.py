@@ -1,4 +1,4 @@
-"""The table of a request's life, written down a second time."""
+"""The state table of a request, written down independently."""
 
 import itertools
 
@@ -80,7 +80,7 @@ def test_every_event_is_used() -> None:
 
 
 @pytest.mark.parametrize("row", BOOT.strip().splitlines())
-def test_what_a_row_found_at_start_needs(row: str) -> None:
+def test_boot_action_of_each_row(row: str) -> None:
     state, attempt, is_expired, action = row.split()
 
     request = lifecycle.boot_action(

@@ -1,4 +1,4 @@
-"""What each answer of the service means."""
+"""The error for each reply of the service."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -91,7 +91,7 @@ def test_the_meaning_of_a_status(row: str) -> None:
 
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize(
-    ("value", "wish_s"),
+    ("value", "wait_s"),
     [
         ("0", 0),
         ("120", 120),
@@ -102,33 +102,33 @@ def test_the_meaning_of_a_status(row: str) -> None:
         ("Friday, 20-Nov-26 19:01:00 GMT", 60),
     ],
 )
-def test_the_wish_to_wait(status: int, value: str, wish_s: float) -> None:
+def test_retry_after_is_parsed(status: int, value: str, wait_s: float) -> None:
     error = error_of(status, {"retry-after": value}, b"", NOW)
 
     assert isinstance(error, Throttled)
     assert error.cause == "throttled"
-    assert error.retry_after_s == wish_s
+    assert error.retry_after_s == wait_s
 
 
 @pytest.mark.parametrize("value", [None, "", "soon", "-5", "1.5", "٣", "Fri, 99 Nov 2026"])
-def test_what_is_no_wish(value: str | None) -> None:
+def test_invalid_retry_after_is_ignored(value: str | None) -> None:
     assert retry_after_s(value, NOW) is None
 
 
 @given(st.text(st.characters(max_codepoint=0x2FF), max_size=60) | hostile_text)
 def test_no_header_breaks_the_reader(value: str) -> None:
     timestamp = http_date(value)
-    wish_s = retry_after_s(value, NOW)
+    wait_s = retry_after_s(value, NOW)
 
     assert timestamp is None or timestamp.tzinfo is not None
-    assert wish_s is None or wish_s >= 0
+    assert wait_s is None or wait_s >= 0
 
 
 @given(st.datetimes(datetime(1970, 1, 1), datetime(9999, 12, 31), timezones=st.just(UTC)))  # noqa: DTZ001
-def test_a_date_is_read_back(moment: datetime) -> None:
-    text = moment.strftime("%a, %d %b %Y %H:%M:%S GMT")
+def test_a_date_is_read_back(timestamp: datetime) -> None:
+    text = timestamp.strftime("%a, %d %b %Y %H:%M:%S GMT")
 
-    assert http_date(text) == moment.replace(microsecond=0)
+    assert http_date(text) == timestamp.replace(microsecond=0)
 
 
 def test_a_date_of_another_zone_is_aware() -> None:
@@ -172,7 +172,7 @@ def test_the_code_of_a_refusal() -> None:
     assert (error.status, error.code) == (403, "read_only_key")
 
 
-def test_a_redirect_says_where_to_and_no_more() -> None:
+def test_redirect_error_has_the_bounded_location() -> None:
     error = error_of(302, {"location": "https://portal.example/" + "x" * 999}, b"", NOW)
 
     assert str(error).startswith("redirected (302) to https://portal.example/")

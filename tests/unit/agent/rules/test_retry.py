@@ -45,7 +45,7 @@ def test_jitter_spreads_a_fleet(attempt: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish_s", "least_s", "most_s"),
+    ("requested_s", "least_s", "most_s"),
     [
         (0.0, 2, 2.2),
         (-5.0, 2, 2.2),
@@ -56,27 +56,29 @@ def test_jitter_spreads_a_fleet(attempt: int) -> None:
         (float("inf"), 3600, 3960),
     ],
 )
-def test_a_wish_to_wait_is_honoured_within_bounds(
-    wish_s: float, least_s: float, most_s: float
+def test_retry_after_is_honoured_within_bounds(
+    requested_s: float, least_s: float, most_s: float
 ) -> None:
     for seed in range(20):
-        wait_s = retry.throttled_delay_s(wish_s, 1, Random(seed))
+        wait_s = retry.throttled_delay_s(requested_s, 1, Random(seed))
         assert least_s <= wait_s <= most_s
 
 
 @given(st.integers(1, 20), st.integers())
-def test_without_a_wish_the_wait_grows_as_usual(attempt: int, seed: int) -> None:
+def test_throttling_without_retry_after_uses_the_usual_backoff(attempt: int, seed: int) -> None:
     assert retry.throttled_delay_s(None, attempt, Random(seed)) == retry.UNAVAILABLE.delay_s(
         attempt, Random(seed)
     )
 
 
 @given(st.floats(allow_nan=False) | st.none(), st.randoms())
-def test_no_wish_makes_more_than_30_calls_a_minute(wish_s: float | None, rng: Random) -> None:
+def test_no_retry_after_allows_more_than_30_calls_a_minute(
+    requested_s: float | None, rng: Random
+) -> None:
     at_s, calls = 0.0, 0
     while at_s <= 60:
         calls += 1
-        at_s += retry.throttled_delay_s(wish_s, calls, rng)
+        at_s += retry.throttled_delay_s(requested_s, calls, rng)
 
     assert calls <= 31  # 30 waits, and the call before the first
 
@@ -91,14 +93,14 @@ def test_only_a_machine_that_just_booted_waits_before_its_first_contact(
 
 
 @pytest.mark.parametrize(
-    ("wish_s", "over_s"), [(-1.0, 0), (0.0, 0), (3.0, 3), (60.0, 60), (86_400.0, 60)]
+    ("requested_s", "over_s"), [(-1.0, 0), (0.0, 0), (3.0, 3), (60.0, 60), (86_400.0, 60)]
 )
-def test_a_wish_to_spread_callers_is_honoured_within_bounds(wish_s: float, over_s: float) -> None:
-    assert retry.reconnect_over_s(wish_s) == over_s
+def test_reconnect_time_is_honoured_within_bounds(requested_s: float, over_s: float) -> None:
+    assert retry.reconnect_over_s(requested_s) == over_s
 
 
 @given(st.integers(1, 20), st.floats(0, 60), st.randoms())
-def test_waits_for_contact_are_spread_as_the_service_wishes(
+def test_reconnect_delays_are_spread_over_the_requested_time(
     attempt: int, over_s: float, rng: Random
 ) -> None:
     wait_s = retry.unavailable_delay_s(attempt, over_s, rng)

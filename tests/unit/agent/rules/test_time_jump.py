@@ -54,5 +54,5 @@ def test_a_jump_is_worth_its_name(passed_s: float, stepped_s: float) -> None:
         (TimeJump(60, -7.2), "this machine slept for 60 s and the clock was set back by 7 s"),
     ],
 )
-def test_it_is_said_in_words(jump: TimeJump, words: str) -> None:
+def test_time_jump_is_described(jump: TimeJump, words: str) -> None:
     assert jump.describe() == words

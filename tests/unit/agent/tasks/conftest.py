@@ -8,7 +8,7 @@ from tests.unit.agent.tasks.harness import Harness, harness
 
 @pytest.fixture
 async def home(tmp_path: Path) -> AsyncIterator[Harness]:
-    """A bound device at work."""
+    """A bound device with its tasks."""
     with harness(tmp_path) as made:
         yield made
 

@@ -1,4 +1,4 @@
-"""The tasks with real state on disk, a fake service and a clock of virtual time."""
+"""The tasks with real state on disk, a fake service and a virtual clock."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,7 @@ from tests.unit.agent.samples import BASE_URL, command, config, record
 
 
 class Harness:
-    """Every part that a task may need. ``bound`` begins with a confirmed binding."""
+    """All parts that a task needs. ``bound`` starts with a confirmed binding."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Harness:
         return result
 
     def requested(self, *events: Event, number: int = 1) -> Entry:
-        """Write a request down and move it by ``events``."""
+        """Store a request and move it by ``events``."""
         self.journal.add(command(number), self.clock.now())
         entry = self.entry(number)
         for event in events:
@@ -122,7 +122,7 @@ class Harness:
         return entry
 
     def codes(self) -> set[str]:
-        """Return the conditions that are shown."""
+        """Return the codes of the visible conditions."""
         return {problem.code for problem in self.health.problems()}
 
     def wrecks(self) -> list[str]:
@@ -162,7 +162,7 @@ async def running(*loops: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
 
 
 async def until(is_so: Callable[[], bool], turns: int = 100_000) -> None:
-    """Let the loops go on until ``is_so``. Virtual time passes by itself."""
+    """Run the loops until ``is_so``. Virtual time passes by itself."""
     for _ in range(turns):
         if is_so():
             return
@@ -171,6 +171,6 @@ async def until(is_so: Callable[[], bool], turns: int = 100_000) -> None:
 
 
 async def settle(turns: int = 50) -> None:
-    """Let every task go on until it waits for something."""
+    """Run every task until it waits."""
     for _ in range(turns):
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""A request is written down first and acknowledged after."""
+"""A request is stored before it is acknowledged."""
 
 from datetime import timedelta
 
@@ -12,7 +12,7 @@ from tests.unit.agent.samples import BINDING, NOW, command
 from tests.unit.agent.tasks.harness import Harness, running, settle, until
 
 
-def told(home: Harness) -> list[tuple[int, str]]:
+def acknowledgements(home: Harness) -> list[tuple[int, str]]:
     return [(sent.request_id.int, sent.status) for sent in home.client.named("acknowledge")]
 
 
@@ -24,7 +24,7 @@ async def test_what_was_received_is_acknowledged_in_order(home: Harness) -> None
     async with running(home.acknowledger.run):
         await until(lambda: len(home.journal.in_state(State.ACKNOWLEDGED)) == 3)
 
-    assert told(home) == [(1, "received"), (2, "received"), (3, "received")]
+    assert acknowledgements(home) == [(1, "received"), (2, "received"), (3, "received")]
     assert {sent.binding_id for sent in home.client.named("acknowledge")} == {BINDING}
     assert home.executor_wakes >= 3
 
@@ -34,19 +34,19 @@ async def test_it_waits_to_be_woken(home: Harness) -> None:
         await settle()
         home.requested()
         await settle()
-        assert told(home) == []
+        assert acknowledgements(home) == []
         home.acknowledger.wake()
         await until(lambda: home.entry().state is State.ACKNOWLEDGED)
 
 
-async def test_a_lost_answer_is_asked_for_again(home: Harness) -> None:
+async def test_acknowledgement_is_retried_after_a_lost_reply(home: Harness) -> None:
     home.requested()
     home.client.script["acknowledge"].extend([ServiceUnavailable("connection-lost", "cut")] * 3)
 
     async with running(home.acknowledger.run):
         await until(lambda: home.entry().state is State.ACKNOWLEDGED)
 
-    assert told(home) == [(1, "received")] * 4
+    assert acknowledgements(home) == [(1, "received")] * 4
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ async def test_a_request_that_ran_out_is_not_acknowledged(home: Harness) -> None
         await until(lambda: home.entry(2).state is State.ACKNOWLEDGED)
 
     assert home.entry(1).state is State.EXPIRED
-    assert told(home) == [(2, "received")]
+    assert acknowledgements(home) == [(2, "received")]
 
 
 async def test_the_service_clock_decides_what_ran_out(home: Harness) -> None:
@@ -91,17 +91,17 @@ async def test_nothing_is_acknowledged_without_a_binding(home: Harness) -> None:
 
     async with running(home.acknowledger.run):
         await settle()
-        assert told(home) == []
+        assert acknowledgements(home) == []
         home.binding_state.confirm()
         await until(lambda: home.entry().state is State.ACKNOWLEDGED)
 
 
-async def test_the_start_of_a_collection_is_told(home: Harness) -> None:
+async def test_start_of_a_collection_is_acknowledged(home: Harness) -> None:
     entry = home.requested(Event.ACCEPTED, Event.STARTED)
 
     assert await home.session.acknowledge(entry, "running") is None
 
-    assert told(home) == [(1, "running")]
+    assert acknowledgements(home) == [(1, "running")]
 
 
 async def test_a_request_at_which_the_service_fails_is_put_off(home: Harness) -> None:
@@ -118,12 +118,12 @@ async def test_a_request_at_which_the_service_fails_is_put_off(home: Harness) ->
 
     home.client.always["acknowledge"] = answer
 
-    async def beat() -> None:
+    async def send_heartbeat() -> None:
         while True:
             await home.heartbeat.send()
             await home.clock.sleep(0.2)
 
-    async with running(home.acknowledger.run, beat):
+    async with running(home.acknowledger.run, send_heartbeat):
         await until(lambda: home.entry(2).state is State.ACKNOWLEDGED)
         assert home.entry(1).state is State.RECEIVED
         await until(lambda: home.entry(1).state is State.ACKNOWLEDGED)

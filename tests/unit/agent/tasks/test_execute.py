@@ -1,4 +1,4 @@
-"""A request runs once, its report is written with its end, and a start makes good a crash."""
+"""A request runs once, its report is stored with its state, and a start recovers a crash."""
 
 import asyncio
 import json
@@ -46,23 +46,23 @@ ENVIRONMENT = environment_of(
 
 @dataclass
 class ExecutorHarness:
-    """A house with an executor in it."""
+    """The agent's state with an executor."""
 
     home: Harness
     executor: Executor
     work: asyncio.Event
     collectors: FakeCollectors
-    said: list[str]
+    status_lines: list[str]
     sends: list[int]
 
     def report(self) -> dict[str, Any]:
-        """Return the report that waits."""
+        """Return the oldest report in the outbox."""
         item = self.home.outbox.oldest()
         assert item is not None
         document: dict[str, Any] = json.loads(item.body)
         return document
 
-    def told(self) -> list[str]:
+    def acknowledged(self) -> list[str]:
         return [sent.status for sent in self.home.client.named("acknowledge")]
 
 
@@ -117,7 +117,7 @@ async def test_a_request_is_run_and_reported(workshop: ExecutorHarness) -> None:
         "locationId": "loc-0001",
         "installId": "install-1",
     }
-    assert workshop.told() == ["running"]
+    assert workshop.acknowledged() == ["running"]
     assert workshop.collectors.jobs == [network_job(config())]
     decode(json.dumps(report["report"]), NetworkPayload)
 
@@ -139,7 +139,7 @@ async def test_what_a_report_learned_goes_with_the_next_job(workshop: ExecutorHa
         assert "00:1b:a9:0:0:1" not in result.payload.model_dump_json()
 
 
-async def test_what_was_learned_and_cannot_be_read_is_said(workshop: ExecutorHarness) -> None:
+async def test_unreadable_printer_memory_is_quarantined(workshop: ExecutorHarness) -> None:
     (workshop.home.state.path / "printers.json").write_bytes(b"garbage")
     workshop.home.requested(Event.ACCEPTED)
 
@@ -169,16 +169,16 @@ async def test_what_was_forgotten_while_a_report_was_made_stays_forgotten(
     assert memory.load() == (Memory(), None)
 
 
-async def test_what_is_done_is_said(workshop: ExecutorHarness) -> None:
+async def test_status_lines_follow_the_execution(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
 
     async with running(workshop.executor.run):
         await until(lambda: workshop.home.entry().state is State.REPORTED)
 
-    assert workshop.said == [
+    assert workshop.status_lines == [
         "collecting network", "collecting: disks 1 of 2", "collecting: ports 3", IDLE,
     ]  # fmt: skip
-    assert workshop.said[-1] == IDLE
+    assert workshop.status_lines[-1] == IDLE
 
 
 async def test_requests_run_one_at_a_time_in_their_order(workshop: ExecutorHarness) -> None:
@@ -379,7 +379,7 @@ async def test_a_silent_service_does_not_delay_the_collection(workshop: Executor
     assert not workshop.home.entry().running_acknowledged
 
 
-async def test_a_collection_that_told_nothing_is_a_failed_report(workshop: ExecutorHarness) -> None:
+async def test_collection_without_facts_is_a_failed_report(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
     workshop.collectors.script.append(nothing_told())
 
@@ -425,8 +425,8 @@ async def test_a_kind_that_is_switched_off_is_answered_so(tmp_path: Path, kind: 
         assert "switched off in this machine's configuration" in line
         if kind == "network":
             assert report["report"]["unavailable"] == {"interfaces": line}
-            for nothing_was_looked_for in ("discovery", "printers", "networkMap"):
-                assert report["report"][nothing_was_looked_for] is None
+            for part in ("discovery", "printers", "networkMap"):
+                assert report["report"][part] is None
 
 
 async def test_a_report_that_is_too_large_is_sealed_smaller(tmp_path: Path) -> None:
@@ -458,18 +458,18 @@ async def test_a_clean_stop_begins_anew_and_is_not_counted(workshop: ExecutorHar
     entry = workshop.home.entry()
     assert (entry.state, entry.attempt) == (State.ACKNOWLEDGED, 0)
     assert workshop.home.outbox.depth().reports == 0
-    assert workshop.said[-1] == IDLE
+    assert workshop.status_lines[-1] == IDLE
 
 
-async def test_a_stop_while_the_start_is_told_is_clean_too(workshop: ExecutorHarness) -> None:
+async def test_stop_while_the_start_is_acknowledged_is_clean(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
 
-    async def silence(_: object) -> None:
+    async def never_answer(_: object) -> None:
         await asyncio.Event().wait()
 
-    workshop.home.client.always["acknowledge"] = silence
+    workshop.home.client.always["acknowledge"] = never_answer
     async with running(workshop.executor.run):
-        await until(lambda: workshop.told() == ["running"])
+        await until(lambda: workshop.acknowledged() == ["running"])
 
     assert (workshop.home.entry().state, workshop.home.entry().attempt) == (State.ACKNOWLEDGED, 0)
     assert workshop.collectors.jobs == []
@@ -581,8 +581,8 @@ async def test_what_was_handed_over_is_not_handed_over_again(workshop: ExecutorH
     assert workshop.home.outbox.oldest() is None
 
 
-async def test_a_broken_report_is_tried_once_more_and_then_told(workshop: ExecutorHarness) -> None:
-    """Facts of another kind than the job's are a bug: it must not run for ever."""
+async def test_invalid_facts_are_retried_once_and_then_fail(workshop: ExecutorHarness) -> None:
+    """Facts of another kind than the job's are a bug and must not be retried without end."""
     workshop.home.requested(Event.ACCEPTED)
     wrong = Collected(good_facts("application"))
     workshop.collectors.script.extend([wrong, wrong, wrong])
@@ -629,7 +629,7 @@ async def test_an_outage_during_the_collection_does_not_matter(workshop: Executo
 # --------------------------------------------------------------- jobs and payloads
 
 
-def test_jobs_are_as_the_configuration_says() -> None:
+def test_jobs_follow_the_configuration() -> None:
     settings = config(
         network={"ports": [80], "max_hosts": 7, "device_only": True, "subnets": ["10.0.0.0/24"]},
         printers=[{"id": "bar", "name": "Bar", "transport": "usb"}],

@@ -1,4 +1,4 @@
-"""Commands reach the journal, however they come, once."""
+"""Each command is stored in the journal once, by any delivery."""
 
 from pathlib import Path
 from uuid import UUID
@@ -82,7 +82,7 @@ SUBMITTED = (*REPORTED, Event.REPORT_TAKEN)
 
 
 @pytest.mark.parametrize(
-    ("events", "status", "told"),
+    ("events", "status", "expected"),
     [
         ((), "queued", []),
         ((Event.ACCEPTED,), "received", []),
@@ -98,7 +98,7 @@ SUBMITTED = (*REPORTED, Event.REPORT_TAKEN)
     ],
 )
 async def test_a_known_request_is_acknowledged_again_and_never_run_again(
-    home: Harness, events: tuple[Event, ...], status: str, told: list[str]
+    home: Harness, events: tuple[Event, ...], status: str, expected: list[str]
 ) -> None:
     before = home.requested(*events)
 
@@ -113,7 +113,7 @@ async def test_a_known_request_is_acknowledged_again_and_never_run_again(
             await settle()
 
     assert home.entry() == before
-    assert [sent.status for sent in home.client.named("acknowledge")] == told
+    assert [sent.status for sent in home.client.named("acknowledge")] == expected
     assert home.receiver.received == 0
 
 
@@ -148,7 +148,7 @@ async def test_what_is_for_others_is_counted_and_no_problem(home: Harness) -> No
     assert home.codes() == set()
 
 
-async def test_what_cannot_be_read_is_counted_and_said_once(home: Harness) -> None:
+async def test_unreadable_commands_are_counted_and_reported_once(home: Harness) -> None:
     for number in range(100):
         home.receiver.take(frame(command(2), rejected=(f"kind: unknown {number}",)))
 
@@ -198,7 +198,7 @@ async def test_a_refused_stream_is_replaced_by_asking_and_tried_again(
     [*REFUSALS, CredentialRefused("401"), ServiceUnavailable("timeout", "silence")],
     ids=str,
 )
-async def test_where_nothing_comes_no_way_is_told(tmp_path: Path, error: ServiceError) -> None:
+async def test_delivery_is_unknown_without_commands(tmp_path: Path, error: ServiceError) -> None:
     with harness(tmp_path, delivery="stream") as home:
         home.client.script["onCommands"].extend([streamed(), error])
         home.client.always["onCommands"] = error
@@ -255,7 +255,9 @@ async def test_polling_keeps_its_period(home: Harness) -> None:
 
 
 @pytest.mark.parametrize(("delivery", "asks"), [("auto", True), ("stream", True), ("poll", False)])
-async def test_what_is_asked_for(tmp_path: Path, delivery: str, asks: bool) -> None:
+async def test_receiver_requests_the_configured_delivery(
+    tmp_path: Path, delivery: str, asks: bool
+) -> None:
     with harness(tmp_path, delivery=delivery) as home:
         async with running(home.receiver.run):
             await until(lambda: bool(home.client.calls))
@@ -263,7 +265,7 @@ async def test_what_is_asked_for(tmp_path: Path, delivery: str, asks: bool) -> N
         assert home.client.calls[0] == ("onCommands", asks)
 
 
-async def test_streams_that_end_at_once_are_asked_for_ever_more_slowly(home: Harness) -> None:
+async def test_streams_that_end_at_once_are_reopened_with_growing_delays(home: Harness) -> None:
     home.client.always["onCommands"] = lambda _: streamed()
     home.clock.limit_s = 600
     async with running(home.receiver.run):
@@ -298,7 +300,7 @@ async def test_a_stream_that_lasted_is_opened_again_at_once(home: Harness) -> No
     assert all(wait <= 0.5 for wait in home.clock.slept[:20])
 
 
-async def test_streams_that_were_cut_together_return_over_the_time_that_the_service_wishes(
+async def test_streams_that_were_cut_together_reconnect_over_the_requested_time(
     home: Harness,
 ) -> None:
     def long(_: object) -> CommandStream:
@@ -336,7 +338,7 @@ async def test_a_stream_that_breaks_keeps_what_came(home: Harness) -> None:
 
 
 async def test_a_long_poll_is_given_time_but_an_outage_is_not(home: Harness) -> None:
-    """Behind a call that is made during an outage everybody waits."""
+    """During an outage, one call blocks all others."""
     home.client.script["onCommands"].extend(
         [polled(), ServiceUnavailable("timeout", "silence"), polled()]
     )
@@ -423,7 +425,7 @@ async def test_a_stream_that_may_be_dead_is_left_at_once(home: Harness) -> None:
         await until(lambda: len(home.client.calls) == 2)
 
 
-async def test_streams_that_break_again_and_again_are_said(home: Harness) -> None:
+async def test_repeatedly_broken_streams_set_a_condition(home: Harness) -> None:
     cut = ServiceUnavailable("connection-lost", "cut")
     home.client.script["onCommands"].extend([streamed(cut) for _ in range(10)])
 
@@ -432,7 +434,7 @@ async def test_streams_that_break_again_and_again_are_said(home: Harness) -> Non
         await until(lambda: "stream-broken" not in home.codes())
 
 
-async def test_a_rejection_is_said_until_it_is_over(home: Harness) -> None:
+async def test_rejection_sets_a_condition_until_it_is_over(home: Harness) -> None:
     home.client.script["onCommands"].extend([BodyRejected(400, "no")] * 3)
 
     async with running(home.receiver.run):
@@ -440,7 +442,7 @@ async def test_a_rejection_is_said_until_it_is_over(home: Harness) -> None:
         await until(lambda: "commands-rejected" not in home.codes())
 
 
-async def test_a_flood_is_not_taken_and_said(home: Harness) -> None:
+async def test_flood_of_requests_is_refused_and_sets_a_condition(home: Harness) -> None:
     with home.database.transaction(Failpoint.REQUEST_ADDED) as connection:
         connection.executemany(
             "INSERT INTO requests (request_id, binding_id, kind, expires_at, state, received_at,"

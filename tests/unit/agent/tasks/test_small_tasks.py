@@ -23,12 +23,12 @@ from tests.unit.agent.tasks.harness import Harness, running, settle, until
 async def test_a_heartbeat_is_sent_for_the_binding(home: Harness) -> None:
     await home.heartbeat.send()
 
-    (beat,) = home.client.named("heartbeat")
-    assert (beat.binding_id, beat.foreground) == (BINDING, False)
+    (heartbeat,) = home.client.named("heartbeat")
+    assert (heartbeat.binding_id, heartbeat.foreground) == (BINDING, False)
     assert home.heartbeat.last_at == home.clock.now()
 
 
-async def test_nobody_beats_without_a_confirmed_binding(home: Harness, tmp_path: object) -> None:
+async def test_no_heartbeat_without_a_confirmed_binding(home: Harness, tmp_path: object) -> None:
     home.binding_state.revoke()
 
     await home.heartbeat.send()
@@ -37,7 +37,7 @@ async def test_nobody_beats_without_a_confirmed_binding(home: Harness, tmp_path:
     assert home.heartbeat.last_at is None
 
 
-async def test_an_outage_delays_the_beat(home: Harness) -> None:
+async def test_outage_delays_the_heartbeat(home: Harness) -> None:
     home.client.script["heartbeat"].extend([ServiceUnavailable("timeout", "silence")] * 3)
 
     await home.heartbeat.send()
@@ -46,7 +46,7 @@ async def test_an_outage_delays_the_beat(home: Harness) -> None:
     assert home.heartbeat.last_at is not None
 
 
-async def test_a_refused_beat_has_the_binding_rechecked(home: Harness) -> None:
+async def test_refused_heartbeat_rechecks_the_binding(home: Harness) -> None:
     home.client.always["heartbeat"] = Refused(404, None, "unknown binding")
     async with running(home.enrollment.run):
         await settle()
@@ -58,7 +58,7 @@ async def test_a_refused_beat_has_the_binding_rechecked(home: Harness) -> None:
 
 
 @pytest.mark.parametrize("error", [BodyRejected(400, "no"), BodyTooLarge("no")])
-async def test_a_rejected_beat_is_said(home: Harness, error: ServiceError) -> None:
+async def test_rejected_heartbeat_sets_a_condition(home: Harness, error: ServiceError) -> None:
     home.client.script["heartbeat"].append(error)
 
     await home.heartbeat.send()
@@ -78,7 +78,9 @@ async def test_a_rejected_beat_is_said(home: Harness, error: ServiceError) -> No
         (-90, "90 minutes ahead of the service"),
     ],
 )
-async def test_a_wrong_clock_is_said(home: Harness, minutes: float, words: str | None) -> None:
+async def test_wrong_clock_sets_a_condition(
+    home: Harness, minutes: float, words: str | None
+) -> None:
     home.client.skew = ClockSkew(timedelta(minutes=minutes))
 
     await home.heartbeat.send()
@@ -143,7 +145,7 @@ async def test_a_confirmation_without_a_binding_lets_nobody_work(stranger: Harne
 # --------------------------------------------------------------- health board
 
 
-async def test_a_condition_is_logged_once_and_shown_with_its_first_moment(
+async def test_condition_is_logged_once_and_keeps_its_first_timestamp(
     home: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "agent.tasks.health_board")
@@ -161,7 +163,7 @@ async def test_a_condition_is_logged_once_and_shown_with_its_first_moment(
     assert home.health.is_set("timeout")
 
 
-async def test_what_is_cleared_is_gone_and_said_once(
+async def test_cleared_condition_is_removed_and_logged_once(
     home: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "agent.tasks.health_board")

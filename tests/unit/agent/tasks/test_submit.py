@@ -1,4 +1,4 @@
-"""Reports are sent until the service has them, or has said what is wrong with them."""
+"""A report is sent until the service accepts it or rejects it."""
 
 import asyncio
 import json
@@ -145,7 +145,7 @@ async def test_too_large_is_sent_smaller_until_it_fits(home: Harness) -> None:
     assert home.wrecks() == []
 
 
-async def test_what_is_always_too_large_is_given_up_and_said(home: Harness) -> None:
+async def test_report_that_is_always_too_large_is_dropped_and_reported(home: Harness) -> None:
     queue_large(home)
     home.client.always["submitResult"] = BodyTooLarge("too large")
 
@@ -234,7 +234,7 @@ async def test_a_report_that_is_refused_after_a_revocation_waits(home: Harness) 
     assert home.wrecks() == []
 
 
-async def test_the_start_is_told_before_the_end(home: Harness) -> None:
+async def test_start_is_acknowledged_before_the_result_is_sent(home: Harness) -> None:
     entry = home.requested(Event.ACCEPTED, Event.STARTED)
     sealed = report(1, entry.request_id)
     home.ledger.hand_over(entry, sealed, home.clock.now())
@@ -263,7 +263,7 @@ async def test_a_start_counts_as_acknowledged_only_after_the_service_accepted_it
     assert not home.entry().running_acknowledged, "the agent ended before there was an answer"
 
 
-async def test_what_is_too_much_is_given_up_and_said(tmp_path: Path) -> None:
+async def test_reports_over_the_outbox_bounds_are_dropped_and_reported(tmp_path: Path) -> None:
     limits = Limits(outbox_max_bytes=100_000, outbox_max_age_days=1)
     with harness(tmp_path, limits=limits) as home:
         queue_large(home)
@@ -293,12 +293,12 @@ async def test_a_report_at_which_the_service_fails_lets_the_others_go_first(home
 
     home.client.always["submitResult"] = answer
 
-    async def beat() -> None:
+    async def send_heartbeat() -> None:
         while True:
             await home.heartbeat.send()
             await home.clock.sleep(0.2)
 
-    async with running(home.submitter.run, beat):
+    async with running(home.submitter.run, send_heartbeat):
         await until(lambda: is_empty(home))
 
     order = [report_of(body).report_id == REPORT_ID for body in sent(home)]

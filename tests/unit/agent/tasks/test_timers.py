@@ -1,4 +1,4 @@
-"""The timers, the status file's writer, the time's keeper and the disk's floor."""
+"""The timers, the writer of the status file, the time keeper and the disk space check."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -36,21 +36,23 @@ PROBLEM = Problem(code="c", severity="error", title="broken", detail="d", fix="f
 # --------------------------------------------------------------- schedule
 
 
-class Beats:
+class HeartbeatCounter:
     def __init__(self) -> None:
         self.count = 0
         self.third = asyncio.Event()
 
-    async def beat(self) -> None:
+    async def send_heartbeat(self) -> None:
         self.count += 1
         if self.count == 3:
             self.third.set()
 
 
-def scheduler(beats: Beats, interval_s: float, **crontabs: str) -> tuple[Scheduler, list[Kind]]:
+def scheduler(
+    heartbeats: HeartbeatCounter, interval_s: float, **crontabs: str
+) -> tuple[Scheduler, list[Kind]]:
     wanted: list[Kind] = []
     made = Scheduler(
-        send_heartbeat=beats.beat,
+        send_heartbeat=heartbeats.send_heartbeat,
         interval_s=interval_s,
         want_report=wanted.append,
         schedule=Schedule(**crontabs),
@@ -58,89 +60,89 @@ def scheduler(beats: Beats, interval_s: float, **crontabs: str) -> tuple[Schedul
     return made, wanted
 
 
-async def test_the_heart_beats_until_it_is_stopped() -> None:
-    beats = Beats()
-    timers, _ = scheduler(beats, 0.02)
+async def test_heartbeats_are_sent_until_the_scheduler_stops() -> None:
+    heartbeats = HeartbeatCounter()
+    timers, _ = scheduler(heartbeats, 0.02)
 
     timers.start()
-    await asyncio.wait_for(beats.third.wait(), 5)
+    await asyncio.wait_for(heartbeats.third.wait(), 5)
     timers.stop()
     timers.stop()
-    count = beats.count
+    count = heartbeats.count
     await settle()
 
-    assert beats.count == count
+    assert heartbeats.count == count
 
 
 async def test_after_a_jump_everything_is_planned_anew() -> None:
-    beats = Beats()
-    timers, wanted = scheduler(beats, 3600, network="0 4 * * *", application="*/5 * * * *")
+    heartbeats = HeartbeatCounter()
+    timers, wanted = scheduler(heartbeats, 3600, network="0 4 * * *", application="*/5 * * * *")
     timers.plan_anew()  # not started: nothing to plan
     timers.start()
 
     for _ in range(3):
-        before = beats.count
+        before = heartbeats.count
         timers.plan_anew()
-        while beats.count == before:  # noqa: ASYNC110 - APScheduler's own timer wakes it
+        while heartbeats.count == before:  # noqa: ASYNC110 - APScheduler's own timer wakes it
             await asyncio.sleep(0.001)
     timers.stop()
 
-    assert beats.count == 3
+    assert heartbeats.count == 3
     assert wanted == []
 
 
-def seconds_to_the_next_beat(timers: Scheduler) -> float:
+def seconds_to_next_heartbeat(timers: Scheduler) -> float:
     (job,) = timers._scheduler.get_jobs()
     left: timedelta = job.next_run_time - datetime.now().astimezone()
     return left.total_seconds()
 
 
-async def beat_now(timers: Scheduler) -> None:
-    """Beat, and return when the scheduler has seen to it."""
+async def send_heartbeat_now(timers: Scheduler) -> None:
+    """Request a heartbeat, and return when the scheduler has processed it."""
     timers.send_heartbeat_now()
-    while seconds_to_the_next_beat(timers) < 60:  # noqa: ASYNC110 - its own timer wakes it
+    while seconds_to_next_heartbeat(timers) < 60:  # noqa: ASYNC110 - its own timer wakes it
         await asyncio.sleep(0.001)
     await settle()
 
 
-async def test_a_beat_now_begins_the_period_anew() -> None:
-    beats = Beats()
-    timers, _ = scheduler(beats, 3600)
+async def test_immediate_heartbeat_restarts_the_period() -> None:
+    heartbeats = HeartbeatCounter()
+    timers, _ = scheduler(heartbeats, 3600)
     timers.send_heartbeat_now()  # not started: there is nothing to move
     timers.start()
     await settle()
-    assert beats.count == 0
+    assert heartbeats.count == 0
 
     for count in (1, 2, 3):
-        await beat_now(timers)
-        assert beats.count == count
-        assert 3600 * 0.9 - 10 <= seconds_to_the_next_beat(timers) <= 3600 * 1.1
+        await send_heartbeat_now(timers)
+        assert heartbeats.count == count
+        assert 3600 * 0.9 - 10 <= seconds_to_next_heartbeat(timers) <= 3600 * 1.1
     timers.stop()
     timers.send_heartbeat_now()
     await settle()
 
-    assert beats.count == 3
+    assert heartbeats.count == 3
 
 
-async def test_beats_do_not_pile_up() -> None:
+async def test_heartbeats_do_not_overlap() -> None:
     began: list[int] = []
     may_end = asyncio.Event()
 
-    async def beat() -> None:
+    async def send_heartbeat() -> None:
         began.append(1)
         await may_end.wait()
 
     timers = Scheduler(
-        send_heartbeat=beat, interval_s=3600, want_report=lambda kind: None, schedule=Schedule()
+        send_heartbeat=send_heartbeat, interval_s=3600, want_report=lambda kind: None, schedule=Schedule()
     )
     timers.start()
     for _ in range(5):
-        await beat_now(timers)
+        await send_heartbeat_now(timers)
     assert len(began) == 1
 
     may_end.set()
     await settle()
-    await beat_now(timers)
+    await send_heartbeat_now(timers)
     timers.stop()
 
     assert len(began) == 2
@@ -158,19 +160,19 @@ async def test_beats_do_not_pile_up() -> None:
         ({"binding": BOUND, "problems": (PROBLEM,)}, "idle; broken: d"),
     ],
 )
-def test_a_status_in_words(changes: dict[str, object], words: str) -> None:
+def test_status_is_described(changes: dict[str, object], words: str) -> None:
     assert describe(STATUS.model_copy(update={**changes})) == words
 
 
 async def test_changes_that_come_together_are_written_together(tmp_path: Path) -> None:
     clock, polls = FakeClock(), []
 
-    def look() -> DaemonStatus:
+    def read_status() -> DaemonStatus:
         polls.append(clock.elapsed_s)
         return STATUS
 
     file = StatusFile(StateDirectory(tmp_path))
-    writer = StatusWriter(file, Notifier({}), clock, look)
+    writer = StatusWriter(file, Notifier({}), clock, read_status)
     async with running(writer.run):
         await settle()
         assert polls == []
@@ -200,7 +202,7 @@ async def test_a_status_that_cannot_be_written_is_no_reason_to_stop(
 
 
 class JumpyClock(FakeClock):
-    """A clock whose machine sleeps as told, after so many looks."""
+    """A clock of a machine that is suspended after a number of polls."""
 
     def __init__(self, slept_s: list[float]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Date-times in every form that services write."""
+"""Timestamps in every format that services send."""
 
 import contextlib
 from datetime import UTC, datetime, timedelta, timezone
@@ -57,7 +57,7 @@ def test_is_read(text: str, timestamp: datetime) -> None:
         "2026-11-21T10:00:00Z[" + "x" * 200 + "]", "1795255200", "\u0662026-11-21T10:00:00Z",
     ],
 )  # fmt: skip
-def test_is_no_moment(text: str) -> None:
+def test_invalid_timestamp_raises_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="is not"):
         to_utc(text)
 
@@ -78,7 +78,7 @@ def test_a_wrong_one_spoils_its_own_entry_alone() -> None:
 
 
 @given(st.text(alphabet="0123456789-:+.,TZtz []/ab", max_size=60))
-def test_whatever_is_written_is_a_moment_or_an_error(text: str) -> None:
+def test_any_text_is_a_timestamp_with_a_zone_or_an_error(text: str) -> None:
     with contextlib.suppress(ValueError):
         assert to_utc(text).tzinfo is UTC
 

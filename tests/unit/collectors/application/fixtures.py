@@ -1,4 +1,4 @@
-"""Where the application collector's fixtures are, and a run that writes down what it is told."""
+"""The fixtures of the application collector, and a run that records its calls."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ def values(entries: tuple[Field, ...]) -> dict[str, object]:
 
 
 def plant(root: Path, files: dict[str, str | bytes]) -> Path:
-    """Write ``files`` below ``root``, as the kernel would show them."""
+    """Write ``files`` below ``root``, as in the kernel's file systems."""
     for name, content in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ def plant(root: Path, files: dict[str, str | bytes]) -> Path:
 
 @dataclass
 class RecordingRun:
-    """A run that keeps what it was told; ``cancel_at`` cancels it after that many checkpoints."""
+    """A run that records its calls; ``cancel_at`` cancels it after that many checkpoints."""
 
     cancel_at: int | None = None
     steps: list[tuple[str, int, int | None]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The kiosk's browser, where it answers well, badly, never, or without end."""
+"""The kiosk's browser: valid, invalid, missing and endless answers."""
 
 import contextlib
 import itertools
@@ -52,7 +52,7 @@ def test_the_keys_are_the_contracts() -> None:
     assert len(BROWSER_KEYS) == 34
 
 
-def test_without_a_kiosk_each_key_says_so() -> None:
+def test_without_a_kiosk_each_key_has_a_reason() -> None:
     facts = collected("")
     assert_fits_the_contract(facts.browser_fields)
     for field in facts.browser_fields:
@@ -74,22 +74,26 @@ def test_a_browser_that_answers() -> None:
     assert params["userGesture"] is False
 
 
-def shown_as(visible: bool, focused: bool, name: str) -> Callable[..., dict[str, object] | None]:
+def with_visibility(
+    visible: bool, focused: bool, name: str
+) -> Callable[..., dict[str, object] | None]:
     values = json.dumps({key: {"value": name} for key in BROWSER_KEYS})
 
     def answer(method: str, params: dict[str, object]) -> dict[str, object] | None:
-        is_look = params.get("expression") == VISIBILITY
-        return answer_with(json.dumps([visible, focused]) if is_look else values)(method, params)
+        is_visibility_query = params.get("expression") == VISIBILITY
+        return answer_with(json.dumps([visible, focused]) if is_visibility_query else values)(
+            method, params
+        )
 
     return answer
 
 
 def test_of_several_pages_the_one_on_the_screen_is_read() -> None:
     pages = {
-        "HIDDEN": shown_as(False, False, "hidden"),
+        "HIDDEN": with_visibility(False, False, "hidden"),
         "FROZEN": lambda _method, _params: None,
-        "VISIBLE": shown_as(True, False, "visible"),
-        "FOCUSED": shown_as(True, True, "focused"),
+        "VISIBLE": with_visibility(True, False, "visible"),
+        "FOCUSED": with_visibility(True, True, "focused"),
     }
     with devtools_port(pages) as port:
         facts = collected(port.url)
@@ -101,7 +105,7 @@ def no_treatment(_: socket.socket, __: bytes) -> bool:
 
 
 def streams(chunk: bytes, first: bytes = b"", *, after: bytes = b"GET") -> Treat:
-    """Answers connections that begin with ``after`` by ``first``, then ``chunk`` without end."""
+    """Answers requests that begin with ``after`` with ``first``, then with endless ``chunk``."""
 
     def treat(connection: socket.socket, data: bytes) -> bool:
         if not data.startswith(after):
@@ -132,7 +136,7 @@ def test_a_port_that_streams_for_ever(name: str) -> None:
 
 
 def answers(reply: bytes) -> Treat:
-    """Answers the list of pages by ``reply`` and ends the connection."""
+    """Answers the list of pages with ``reply`` and closes the connection."""
 
     def treat(connection: socket.socket, data: bytes) -> bool:
         if data.startswith(b"GET /json/list "):
@@ -162,7 +166,7 @@ def test_a_list_of_pages_in_each_form(reply: bytes, reason: str) -> None:
     assert_fails({"A": answer_with(ANSWERS)}, answers(reply), reason)
 
 
-def test_a_port_that_accepts_and_says_nothing() -> None:
+def test_silent_devtools_port_fails_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         facts = collected(f"http://127.0.0.1:{silent.getsockname()[1]}", 1.0)
     assert_all_failed(facts, "did not answer in time")
@@ -207,7 +211,7 @@ def test_nobody_listens() -> None:
         "file:///etc/passwd",
     ],
 )
-def test_only_loopback_is_asked(url: str) -> None:
+def test_only_loopback_urls_are_queried(url: str) -> None:
     facts = collected(url)
     assert_all_failed(facts, "")
     assert "passwd" not in repr(facts)
@@ -263,7 +267,7 @@ def test_what_is_missing_is_classed(entry: object, status: str) -> None:
     assert field.value is None
 
 
-def test_an_insecure_page_says_why() -> None:
+def test_insecure_page_has_a_reason() -> None:
     text = json.dumps(
         {"browser.secureContext": {"value": False}, "browser.usbAuthorizedDevices": {"value": None}}
     )
@@ -276,8 +280,8 @@ entries = st.dictionaries(st.sampled_from(["value", "error"]), json_values)
 
 @settings(max_examples=examples(40))
 @given(st.dictionaries(st.sampled_from(BROWSER_KEYS), entries | json_values, max_size=5))
-def test_any_answer_of_the_page_fits_the_contract(told: dict[str, object]) -> None:
-    assert_fits_the_contract(parse_values(json.dumps(told)))
+def test_any_answer_of_the_page_fits_the_contract(page: dict[str, object]) -> None:
+    assert_fits_the_contract(parse_values(json.dumps(page)))
 
 
 @given(st.text())

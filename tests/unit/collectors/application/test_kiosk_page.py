@@ -1,4 +1,4 @@
-"""Whether the kiosk's page works, and which policies rule what it may reach."""
+"""The state of the kiosk's page, and the policies for it."""
 
 import contextlib
 import json
@@ -28,7 +28,7 @@ WORKING: dict[str, object] = {
 }
 
 
-def told_by_page(**changed: object) -> str:
+def page_values(**changed: object) -> str:
     entries = {key: {"value": value} for key, value in WORKING.items()}
     return json.dumps(entries | {f"kiosk.{key}": entry for key, entry in changed.items()})
 
@@ -46,7 +46,7 @@ def values_of(state: dict[str, Field]) -> dict[str, object]:
 
 
 def test_a_page_that_works() -> None:
-    with devtools_port({"A": answer_with(told_by_page())}) as port:
+    with devtools_port({"A": answer_with(page_values())}) as port:
         state = state_of(port.url)
     well = {"kiosk.crashed": False, "kiosk.responding": True, "kiosk.errorPage": False}
     assert values_of(state) == {**WORKING, **well}
@@ -54,7 +54,7 @@ def test_a_page_that_works() -> None:
 
 
 def test_a_white_page_that_draws_nothing() -> None:
-    white = told_by_page(drawing={"value": False}, painted={"value": False})
+    white = page_values(drawing={"value": False}, painted={"value": False})
     with devtools_port({"A": answer_with(white)}) as port:
         state = state_of(port.url)
     assert (state["kiosk.drawing"].value, state["kiosk.painted"].value) == (False, False)
@@ -65,7 +65,7 @@ def test_a_white_page_that_draws_nothing() -> None:
     "frame", [{"url": "chrome-error://chromewebdata/"}, {"unreachableUrl": PAGE_ADDRESS}]
 )
 def test_an_error_page_has_not_the_permissions_of_the_page(frame: dict[str, str]) -> None:
-    with devtools_port({"A": answer_with(told_by_page(), **frame)}) as port:
+    with devtools_port({"A": answer_with(page_values(), **frame)}) as port:
         state = state_of(port.url)
     assert state["kiosk.errorPage"].value is True
     for key in ("kiosk.localNetworkPermission", "kiosk.loopbackPermission"):
@@ -73,9 +73,9 @@ def test_an_error_page_has_not_the_permissions_of_the_page(frame: dict[str, str]
         assert state[key].reason == "an error page is shown"
 
 
-def test_a_crashed_page_is_not_asked() -> None:
+def test_crashed_page_is_not_queried() -> None:
     event = "Inspector.targetCrashed"
-    with devtools_port({"A": answer_with(told_by_page())}, event=event) as port:
+    with devtools_port({"A": answer_with(page_values())}, event=event) as port:
         state = state_of(port.url)
     assert values_of(state) == {"kiosk.crashed": True, "kiosk.responding": False}
     assert state["kiosk.drawing"].reason == "the page has crashed"
@@ -107,8 +107,8 @@ def test_a_page_given_too_little_time_is_not_called_silent() -> None:
         ({"error": "TimeoutError"}, "collection-failed"),
     ],
 )
-def test_what_the_page_cannot_tell_of_its_state_says_why(entry: object, status: str) -> None:
-    with devtools_port({"A": answer_with(told_by_page(drawing=entry))}) as port:
+def test_unknown_drawing_state_has_a_status(entry: object, status: str) -> None:
+    with devtools_port({"A": answer_with(page_values(drawing=entry))}) as port:
         assert state_of(port.url)["kiosk.drawing"].status == status
 
 
@@ -152,7 +152,7 @@ def test_policies_for_the_local_network_are_named_without_their_values(tmp_path:
 
 
 def played_registry(keys: dict[str, tuple[list[str], list[str]]]) -> SimpleNamespace:
-    """What is used of winreg: ``keys`` maps a path to the names of its keys and values."""
+    """A fake winreg: ``keys`` maps a path to the names of its keys and values."""
 
     def open_key(_: int, path: str) -> contextlib.nullcontext[str]:
         if path not in keys:
@@ -176,7 +176,7 @@ def test_policies_in_the_registry_of_windows(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, "null"])
-def test_a_policy_file_that_is_none_says_so(tmp_path: Path, text: str) -> None:
+def test_invalid_policy_file_has_a_reason(tmp_path: Path, text: str) -> None:
     write_policies(tmp_path, "a.json", text)
     field = policies("http://127.0.0.1:9", tmp_path)
     assert (field.status, field.reason) == (
@@ -195,6 +195,6 @@ def test_any_policy_file_is_read_or_refused(data: bytes, is_json: bool) -> None:
     st.dictionaries(st.sampled_from(["id", "url", "unreachableUrl"]), json_values),
     st.dictionaries(st.sampled_from(PAGE_KEYS), json_values).map(json.dumps) | st.text(),
 )
-def test_any_page_is_told_in_every_key_or_refused(frame: dict[str, object], answer: str) -> None:
+def test_any_page_has_every_key_or_is_refused(frame: dict[str, object], answer: str) -> None:
     with contextlib.suppress(ValueError):
         assert sorted(field.key for field in of_page(frame, answer).fields) == sorted(PAGE_KEYS)

@@ -1,4 +1,4 @@
-"""What macOS' own programs tell, in the shapes they write."""
+"""Output of the programs of macOS, in the formats that they write."""
 
 import contextlib
 import json
@@ -97,7 +97,9 @@ def test_bluetooth_up_to_macos_11() -> None:
         ("Keyboard", "Peripheral", False),
     ],
 )
-def test_names_of_persons_up_to_macos_11(minor: str, major: str, is_personal: bool) -> None:
+def test_personal_devices_are_recognised_up_to_macos_11(
+    minor: str, major: str, is_personal: bool
+) -> None:
     outputs = {
         "device_minorClassOfDevice_string": minor,
         "device_majorClassOfDevice_string": major,
@@ -120,19 +122,19 @@ def test_bluetooth_batteries(levels: dict[str, str], fraction: float | None) -> 
     messages = {f"device_batteryLevel{part}": level for part, level in levels.items()}
     for place, expected in (("device_connected", fraction), ("device_not_connected", None)):
         data = {"SPBluetoothDataType": [{place: [{"Buds": messages}]}]}
-        _, (found,) = profiler.parse_bluetooth(json.dumps(data).encode())
-        assert found.battery_fraction == expected
+        _, (device,) = profiler.parse_bluetooth(json.dumps(data).encode())
+        assert device.battery_fraction == expected
 
 
-def test_what_a_usb_device_of_a_mac_does_not_tell() -> None:
+def test_usb_placeholders_of_macos_are_ignored() -> None:
     reports = {"vendor_id": "apple_vendor_id", "product_id": "0x8600", "serial_num": "Not Provided"}
-    (found,) = profiler.parse_usb(json.dumps({"SPUSBDataType": [reports]}).encode())
-    assert (found.vendor_id, found.product_id, found.serial) == (0x05AC, 0x8600, None)
+    (device,) = profiler.parse_usb(json.dumps({"SPUSBDataType": [reports]}).encode())
+    assert (device.vendor_id, device.product_id, device.serial) == (0x05AC, 0x8600, None)
     old = {
         f"{letter}_{key}": value
         for letter, (key, value) in zip("bad", reports.items(), strict=True)
     }
-    assert profiler.parse_usb(json.dumps({"SPUSBDataType": [old]}).encode()) == (found,)
+    assert profiler.parse_usb(json.dumps({"SPUSBDataType": [old]}).encode()) == (device,)
 
 
 @pytest.mark.parametrize(
@@ -162,22 +164,22 @@ def test_hardware() -> None:
 
 
 def test_displays() -> None:
-    told = values(readers.read_displays(NOW, profile).fields)
-    assert told["display.count"] == 1
-    assert told["display.0.preferredMode"] == "1920 x 1080 @ 60.00Hz"
+    facts = values(readers.read_displays(NOW, profile).fields)
+    assert facts["display.count"] == 1
+    assert facts["display.0.preferredMode"] == "1920 x 1080 @ 60.00Hz"
 
 
 def test_drives() -> None:
-    told = values(readers.read_drives(NOW, profile).fields)
-    assert told["disk.drive.disk0.health"] == "good"
-    assert told["disk.drive.disk0.sizeBytes"] == 251000193024
+    facts = values(readers.read_drives(NOW, profile).fields)
+    assert facts["disk.drive.disk0.health"] == "good"
+    assert facts["disk.drive.disk0.sizeBytes"] == 251000193024
 
 
 def test_airport() -> None:
-    found = profiler.parse_airport(fixture("macos/airport.json"))
-    assert (found["en1"].ssid, found["en1"].signal_dbm) == ("Venue", -55)
-    assert (found["en2"].ssid, found["en2"].status) == (None, "permission-denied")
-    assert found["awdl0"].status == "not-applicable"
+    interfaces = profiler.parse_airport(fixture("macos/airport.json"))
+    assert (interfaces["en1"].ssid, interfaces["en1"].signal_dbm) == ("Venue", -55)
+    assert (interfaces["en2"].ssid, interfaces["en2"].status) == (None, "permission-denied")
+    assert interfaces["awdl0"].status == "not-applicable"
 
 
 def test_no_serial_number_leaves_macos() -> None:

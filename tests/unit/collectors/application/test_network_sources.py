@@ -1,4 +1,4 @@
-"""Name servers, proxy, interfaces, Wi-Fi, and whether the service answers."""
+"""Name servers, proxy, interfaces, Wi-Fi, and reachability of the service."""
 
 import ipaddress
 import socket
@@ -54,7 +54,7 @@ def test_a_proxy_leaves_its_password_here() -> None:
     assert resolver.proxy_field({}).status == "not-applicable"
 
 
-def test_a_service_on_this_machine_is_asked_without_a_proxy(
+def test_local_service_is_checked_without_a_proxy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
@@ -166,7 +166,7 @@ def test_signals() -> None:
 
 
 def self_signed() -> tuple[bytes, bytes]:
-    """A certificate of a made-up issuer for localhost, and its key, both PEM."""
+    """A test certificate for localhost and its key, both PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = x509.Name(
         [
@@ -205,7 +205,7 @@ def test_certificate() -> None:
 
 
 def written_as_version(number: bytes) -> bytes:
-    """The certificate as it would be were ``number`` its version: the default one is left out."""
+    """Return the certificate with the version ``number``; the default version is left out."""
     report = bytes.fromhex("a003020102")
     lengths = [int.from_bytes(DER[at : at + 2], "big") - len(report) + len(number) for at in (2, 6)]
     outer, inner = (b"\x30\x82" + length.to_bytes(2, "big") for length in lengths)
@@ -256,7 +256,7 @@ def test_a_damaged_certificate_is_read_or_refused(position: int, byte: int) -> N
 
 @pytest.fixture
 def tls_service(tmp_path: Path) -> Iterator[int]:
-    """A TLS server with a certificate nobody trusts; yields its port."""
+    """A TLS server with an untrusted certificate; yields its port."""
     plant(tmp_path, {"cert.pem": CERTIFICATE, "key.pem": KEY})
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
@@ -280,14 +280,14 @@ def tls_service(tmp_path: Path) -> Iterator[int]:
 
 def test_an_untrusted_service_shows_who_signed_it(tls_service: int) -> None:
     reading = service_probe.read_service(Deadline.after(60), f"https://localhost:{tls_service}/")
-    told = values(reading.fields)
-    assert told["network.service.reachable"] is True
-    assert told["network.service.tlsTrusted"] is False
-    assert told["network.service.tlsIssuer"] == "Nosy Middlebox Ltd, Inspecting CA \u2603"
-    assert told["network.service.tlsVersion"] == "TLSv1.3"
-    assert told["network.service.tlsIssuedAt"] == "2026-05-06T07:08:09+00:00"
-    assert told["network.service.tlsExpiresAt"] == "2031-05-06T07:08:09+00:00"
-    assert float(str(told["network.service.connectMilliseconds"])) >= 0
+    facts = values(reading.fields)
+    assert facts["network.service.reachable"] is True
+    assert facts["network.service.tlsTrusted"] is False
+    assert facts["network.service.tlsIssuer"] == "Nosy Middlebox Ltd, Inspecting CA \u2603"
+    assert facts["network.service.tlsVersion"] == "TLSv1.3"
+    assert facts["network.service.tlsIssuedAt"] == "2026-05-06T07:08:09+00:00"
+    assert facts["network.service.tlsExpiresAt"] == "2031-05-06T07:08:09+00:00"
+    assert float(str(facts["network.service.connectMilliseconds"])) >= 0
 
 
 def closed_port() -> int:
@@ -303,7 +303,7 @@ def test_a_service_that_is_down() -> None:
     assert fields["network.service.tlsIssuer"].status == "not-applicable"
 
 
-def test_a_service_that_accepts_and_says_nothing() -> None:
+def test_silent_service_is_reachable_without_tls_facts() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"https://127.0.0.1:{silent.getsockname()[1]}"
         fields = by_key(service_probe.read_service(Deadline.after(1.0), url))

@@ -1,4 +1,4 @@
-"""USB devices, screens, and what a device most likely is."""
+"""USB devices, screens, and the probable type of a device."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Print queues, from replies captured of CUPS 2.4.2."""
+"""Print queues, from replies captured from CUPS 2.4.2."""
 
 import struct
 
@@ -36,7 +36,7 @@ def test_queues_and_jobs() -> None:
     assert output["printqueue.bar.waitingJobs"] == 0
 
 
-def test_no_name_or_owner_is_asked_for() -> None:
+def test_job_names_and_owners_are_not_requested() -> None:
     requests = []
 
     def ask(request: bytes, deadline_s: float) -> Response:

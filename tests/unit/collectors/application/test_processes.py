@@ -1,4 +1,4 @@
-"""The venue's own programs."""
+"""The watched programs of a venue."""
 
 import os
 
@@ -47,14 +47,14 @@ def test_a_program_that_is_not_running() -> None:
     assert fields["process.pos.memoryBytes"].status == "not-applicable"
 
 
-def test_nothing_watched_looks_at_nothing() -> None:
+def test_empty_watch_list_reads_no_process_table() -> None:
     def table(_: frozenset[str]) -> tuple[Sample, ...]:
         raise AssertionError("there is nothing to look for")
 
     assert values(processes.read_processes(NOW, (), table=table).fields) == {"process.watched": ()}
 
 
-def test_this_process_is_found() -> None:
+def test_own_process_is_listed() -> None:
     name = psutil.Process().name()
     result = processes.read_table(frozenset({processes.program_name(name)}))
     mine = next(entry for entry in result if entry.pid == os.getpid())

@@ -1,4 +1,4 @@
-"""One hung or crashing source costs its own fields, and the time is kept."""
+"""A source that hangs or crashes loses only its own fields, and the deadline is kept."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ from collectors.application.source import Reading, Source, Unreadable, available
 from tests.unit.collectors.application.fixtures import RecordingRun, by_key
 
 
-def telling(name: str, key: str) -> Source:
+def single_field(name: str, key: str) -> Source:
     return Source(name, "test", (key,), lambda _: Reading((available(key, "test", name),)))
 
 
@@ -25,7 +25,7 @@ def raising(name: str, key: str, error: Exception) -> Source:
 
 @pytest.fixture
 def hung() -> Iterator[Callable[..., Source]]:
-    """Sources that answer only when the test is over, or after a minute, which it then notices."""
+    """Sources that block until the end of the test, or for at most a minute."""
     over = threading.Event()
 
     def make(name: str, key: str, deadline_s: float = 0.2) -> Source:
@@ -40,7 +40,7 @@ def hung() -> Iterator[Callable[..., Source]]:
 
 
 def test_a_hung_source_costs_its_own_fields(hung: Callable[..., Source]) -> None:
-    facts = snapshot([hung("stuck", "a.stuck"), telling("fine", "a.fine")], 5, RecordingRun())
+    facts = snapshot([hung("stuck", "a.stuck"), single_field("fine", "a.fine")], 5, RecordingRun())
     fields = by_key(facts)
     assert fields["a.stuck"].status == "collection-failed"
     assert "time" in (fields["a.stuck"].reason or "")
@@ -65,8 +65,10 @@ def test_the_jobs_time_bounds_every_source(hung: Callable[..., Source]) -> None:
         (Unreadable("not-applicable", "none is fitted"), "not-applicable", False),
     ],
 )
-def test_an_error_is_classed_and_said(error: Exception, status: str, is_failure: bool) -> None:
-    facts = snapshot([raising("bad", "a.bad", error), telling("ok", "a.ok")], 5, RecordingRun())
+def test_error_is_classified_with_a_reason(error: Exception, status: str, is_failure: bool) -> None:
+    facts = snapshot(
+        [raising("bad", "a.bad", error), single_field("ok", "a.ok")], 5, RecordingRun()
+    )
     field = by_key(facts)["a.bad"]
     assert field.status == status
     assert field.value is None
@@ -76,15 +78,15 @@ def test_an_error_is_classed_and_said(error: Exception, status: str, is_failure:
     assert by_key(facts)["a.ok"].status == "available"
 
 
-def test_a_key_that_is_owed_and_not_told_stands_in_the_snapshot() -> None:
-    source = Source("half", "test", ("a.one", "a.two"), telling("half", "a.one").read)
+def test_missing_key_is_in_the_snapshot_as_failed() -> None:
+    source = Source("half", "test", ("a.one", "a.two"), single_field("half", "a.one").read)
     fields = by_key(snapshot([source], 5, RecordingRun()))
     assert fields["a.two"].status == "collection-failed"
 
 
 def test_each_checkpoint_has_every_key(hung: Callable[..., Source]) -> None:
     run = RecordingRun()
-    sources = [telling("a", "k.a"), hung("b", "k.b"), telling("c", "k.c")]
+    sources = [single_field("a", "k.a"), hung("b", "k.b"), single_field("c", "k.c")]
     snapshot(sources, 5, run)
     assert 2 <= len(run.checkpoints) <= 3
     for facts in run.checkpoints:
@@ -93,7 +95,9 @@ def test_each_checkpoint_has_every_key(hung: Callable[..., Source]) -> None:
 
 
 def test_a_cancelled_run_returns_what_it_has(hung: Callable[..., Source]) -> None:
-    facts = snapshot([telling("a", "k.a"), hung("b", "k.b", 3600)], 3600, RecordingRun(cancel_at=1))
+    facts = snapshot(
+        [single_field("a", "k.a"), hung("b", "k.b", 3600)], 3600, RecordingRun(cancel_at=1)
+    )
     assert facts.cancelled
     assert not facts.failures
     assert by_key(facts)["k.a"].value == "a"
@@ -102,5 +106,5 @@ def test_a_cancelled_run_returns_what_it_has(hung: Callable[..., Source]) -> Non
 
 def test_the_duration_is_true() -> None:
     before_s = time.monotonic()
-    facts = snapshot([telling("a", "k.a")], 5, RecordingRun())
+    facts = snapshot([single_field("a", "k.a")], 5, RecordingRun())
     assert 0 <= facts.duration_ms <= (time.monotonic() - before_s) * 1000 + 1

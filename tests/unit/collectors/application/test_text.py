@@ -1,4 +1,4 @@
-"""Strings from outside come out bounded and without people's names."""
+"""Untrusted strings are bounded and lose names of people."""
 
 from collectors.application.readers.disk_space import without_owner
 from collectors.application.readers.peripherals import fingerprint

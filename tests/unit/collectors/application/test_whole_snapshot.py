@@ -1,4 +1,4 @@
-"""The child as it is run for the agent: its keys, its bounds, its time and its memory."""
+"""The real child: its keys, bounds, duration and memory."""
 
 import json
 import re
@@ -44,20 +44,20 @@ DOCUMENTED = re.findall(
 
 
 def run_child(job: dict[str, Any], *namespaces: str) -> dict[str, Any]:
-    """Run the stage in namespaces of its own, where there is no network but loopback.
+    """Run the child in its own namespaces, with loopback as the only network.
 
-    Where none can be made it runs without: the child sends nothing but to ``service_url`` and
-    ``kiosk_debug_url``, which are of loopback.
+    Without the right to create namespaces it runs without them. The child only contacts
+    ``service_url`` and ``kiosk_debug_url``, which are loopback addresses.
     """
-    stage = (
+    command = (
         sys.executable,
         "-m",
-        "tests.unit.collectors.application.snapshot_stage",
+        "tests.unit.collectors.application.run_snapshot",
         json.dumps(job),
     )
     can_be_apart = namespaces or missing("network-namespace") is None
     finished = subprocess.run(
-        (*(entering(*namespaces) if can_be_apart else ()), *stage),
+        (*(entering(*namespaces) if can_be_apart else ()), *command),
         cwd=ROOT,
         capture_output=True,
         timeout=600,
@@ -69,13 +69,13 @@ def run_child(job: dict[str, Any], *namespaces: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[str, Any]:
+def child_run() -> dict[str, Any]:
     return run_child({"max_duration_s": 60, "watch_processes": ["python3", "no-such-program"]})
 
 
-def facts_of(told: dict[str, Any]) -> dict[str, Any]:
-    assert told["exit"] == 0
-    last = told["events"][-1]
+def facts_of(child_run: dict[str, Any]) -> dict[str, Any]:
+    assert child_run["exit"] == 0
+    last = child_run["events"][-1]
     assert last["event"] == "result"
     facts: dict[str, Any] = last["facts"]
     return facts
@@ -88,17 +88,17 @@ def wire_field(field: dict[str, Any]) -> SnapshotField:
     return SnapshotField(**given)
 
 
-def test_sixty_keys_in_sixty_mebibytes(told: dict[str, Any]) -> None:
-    facts = facts_of(told)
+def test_sixty_keys_in_sixty_mebibytes(child_run: dict[str, Any]) -> None:
+    facts = facts_of(child_run)
     keys = [field["key"] for field in facts["fields"]]
     assert len(keys) == len(set(keys))
     assert len(keys) >= 60
     assert set(SNAPSHOT_KEYS) <= set(keys)
-    assert told["peak_kib"] <= 60 * 1024
+    assert child_run["peak_kib"] <= 60 * 1024
 
 
-def test_each_field_has_a_value_or_a_reason(told: dict[str, Any]) -> None:
-    facts = facts_of(told)
+def test_each_field_has_a_value_or_a_reason(child_run: dict[str, Any]) -> None:
+    facts = facts_of(child_run)
     owners = (*facts["interfaces"], *facts["peripherals"])
     every = [*facts["fields"], *(field for owner in owners for field in owner["fields"])]
     for field in every:
@@ -107,8 +107,8 @@ def test_each_field_has_a_value_or_a_reason(told: dict[str, Any]) -> None:
         assert (field["reason"] is None) == (field["status"] == "available"), field
 
 
-def test_it_fits_the_contract(told: dict[str, Any]) -> None:
-    facts = facts_of(told)
+def test_it_fits_the_contract(child_run: dict[str, Any]) -> None:
+    facts = facts_of(child_run)
     Snapshot(
         version=1,
         collected_at=facts["started_at"],
@@ -130,9 +130,9 @@ def test_it_fits_the_contract(told: dict[str, Any]) -> None:
     assert len(facts["browser_fields"]) == 34
 
 
-def test_nothing_failed_and_checkpoints_came(told: dict[str, Any]) -> None:
-    assert facts_of(told)["failures"] == []
-    kinds = [event["event"] for event in told["events"]]
+def test_nothing_failed_and_checkpoints_came(child_run: dict[str, Any]) -> None:
+    assert facts_of(child_run)["failures"] == []
+    kinds = [event["event"] for event in child_run["events"]]
     assert kinds.count("checkpoint") >= 2
     assert kinds[-1] == "result"
 
@@ -154,7 +154,7 @@ def test_a_dead_mount_costs_its_own_space(tmp_path: Path) -> None:
 
 @pytest.mark.needs("dead-mount")
 def test_everything_hangs_at_once(tmp_path: Path) -> None:
-    """A dead mount, a system bus and a kiosk that never answer: the snapshot ends all the same."""
+    """With a dead mount, a silent system bus and a silent kiosk, the snapshot still ends."""
     mount, busctl = tmp_path / "mount", tmp_path / "programs" / "busctl"
     mount.mkdir()
     busctl.parent.mkdir()
@@ -180,8 +180,10 @@ def test_everything_hangs_at_once(tmp_path: Path) -> None:
     assert fields["memory.totalBytes"]["status"] == "available"
 
 
-def test_nothing_planted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A secret in every place one could come from: environment, arguments, addresses."""
+def test_planted_secrets_are_not_in_the_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A secret in each source: environment, arguments, addresses."""
     monkeypatch.setenv("PLANTED", "planted-environment")
     monkeypatch.setenv("http_proxy", "http://planted-user:planted-password@127.0.0.1:3128")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
@@ -229,7 +231,7 @@ def test_the_fields_are_documented() -> None:
     assert {key for key in DOCUMENTED if "<" not in key} == set(SNAPSHOT_KEYS)
 
 
-def test_each_key_of_a_snapshot_is_documented(told: dict[str, Any]) -> None:
+def test_each_key_of_a_snapshot_is_documented(child_run: dict[str, Any]) -> None:
     forms = [re.sub("<.*?>", ".+", key.replace(".", r"\.")) for key in DOCUMENTED]
-    for field in facts_of(told)["fields"]:
+    for field in facts_of(child_run)["fields"]:
         assert any(re.fullmatch(form, field["key"]) for form in forms), field["key"]

@@ -1,4 +1,4 @@
-"""What Windows tells by CIM, in the shapes PowerShell writes."""
+"""Facts from CIM on Windows, in the formats that PowerShell writes."""
 
 import base64
 import contextlib
@@ -58,7 +58,7 @@ def test_a_section_windows_refuses_costs_its_own_keys() -> None:
     assert fields["os.name"].status == "available"
 
 
-def test_every_key_owed_is_told_even_of_nothing() -> None:
+def test_every_key_is_present_even_without_data() -> None:
     outputs = {field.key for field in read_groups(machine.GROUPS, {}).fields}
     assert set(machine.read_machine.keys) <= outputs
 
@@ -84,7 +84,7 @@ def usb_row(hardware: str, mark: str | None = None) -> dict[str, object]:
     return {"Name": "USB Printing Support", "Hardware": hardware, "Mark": mark}
 
 
-def test_devices_of_one_kind_are_told_apart() -> None:
+def test_devices_of_one_kind_have_distinct_keys() -> None:
     rows = (
         usb_row("VID_04B8&PID_0E15"),
         usb_row("VID_04B8&PID_0E15"),
@@ -138,17 +138,17 @@ def test_bluetooth() -> None:
 
 
 def test_queues() -> None:
-    told = values(devices.queues_reading(DEVICES).fields)
-    assert told["printqueue.waitingJobs"] == 2
-    assert told["printqueue.stuckJobs"] == 1
-    assert told["printqueue.oldestJobSeconds"] == 90000
-    assert told["printqueue.EPSON TM-T20II Receipt.reasons"] == ("no-paper",)
-    assert told["printqueue.Kitchen.state"] == "offline"
+    facts = values(devices.queues_reading(DEVICES).fields)
+    assert facts["printqueue.waitingJobs"] == 2
+    assert facts["printqueue.stuckJobs"] == 1
+    assert facts["printqueue.oldestJobSeconds"] == 90000
+    assert facts["printqueue.EPSON TM-T20II Receipt.reasons"] == ("no-paper",)
+    assert facts["printqueue.Kitchen.state"] == "offline"
 
 
 def test_the_clock_in_german() -> None:
-    told = values(time_service.clock_reading(decode(fixture("windows/w32tm.txt"))).fields)
-    assert told == {"os.clockSynchronised": True, "os.clockOffsetMilliseconds": -2.104}
+    facts = values(time_service.clock_reading(decode(fixture("windows/w32tm.txt"))).fields)
+    assert facts == {"os.clockSynchronised": True, "os.clockOffsetMilliseconds": -2.104}
     fields = by_key(time_service.clock_reading("Leap Indicator: 3(not synchronized)\r\n"))
     assert fields["os.clockSynchronised"].value is False
     assert fields["os.clockOffsetMilliseconds"].status == "unsupported"
@@ -203,7 +203,7 @@ def test_the_scripts_ask_for_nothing_personal() -> None:
 
 
 def test_powershell_is_run_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in that decodes the command it is given and writes it back in a section."""
+    """Decodes the given command and writes it back in a section."""
     program = tmp_path / "powershell.exe"
     program.write_text(
         f"#!{sys.executable}\n"

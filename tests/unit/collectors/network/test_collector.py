@@ -1,4 +1,4 @@
-"""The order of the steps, what a broken source costs, and how a run ends early."""
+"""The order of the steps, failures of a source, and early ends of a run."""
 
 import json
 import threading
@@ -59,7 +59,7 @@ PRINTER = ScannedHost("10.0.0.9", "eth0", "02:00:00:00:00:09", True, 1.0, (631,)
 
 
 class RecordedRun:
-    """Keeps what was told; cancelled from the given checkpoint on."""
+    """Records progress and checkpoints; cancelled from the given checkpoint on."""
 
     def __init__(self, cancel_at_checkpoint: int = -1) -> None:
         self.steps: list[str] = []
@@ -91,12 +91,12 @@ class RecordedRun:
 
 @dataclass
 class World:
-    """Sources that answer from memory and remember what was asked of them."""
+    """Sources that answer from memory and record their calls."""
 
     local: LocalNetwork = LAN
     hosts: tuple[ScannedHost, ...] = (PRINTER,)
     known: tuple[KnownPrinter, ...] = ()
-    asked: list[OpenPort] = field(default_factory=list)
+    queried_ports: list[OpenPort] = field(default_factory=list)
     scanned: list[tuple[Target, ...]] = field(default_factory=list)
     browsed: list[tuple[str, ...]] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
@@ -143,7 +143,7 @@ class World:
         while not discoveries.is_complete and not run.cancelled and time.monotonic() < deadline_s:
             time.sleep(0.005)
         queries += discoveries.take_ports()
-        self.asked += queries
+        self.queried_ports += queries
         return Enrichment(
             tuple(Evidence(p.address, p.port, make_model="Brother HL") for p in queries)
         )
@@ -195,7 +195,7 @@ def test_what_one_run_learned_the_next_one_knows_the_printer_by() -> None:
     facts = collect(moved, job)
     assert facts.printers is not None
     assert (facts.printers[0].reason or "").startswith("Moved to 10.0.0.77:9100 (same MAC)")
-    # What it is stays known where it is now, and the queue stays wrong until somebody mends it.
+    # The printer stays known at its new address; the queue stays wrong until a user fixes it.
     assert [(each.mac_address, each.address) for each in facts.learned] == [
         (PRINTER.mac_address, "10.0.0.77")
     ]
@@ -216,7 +216,7 @@ RAW = KnownPrinter(
 
 
 def retries(world: World, *later: str, job: NetworkJob = JOB) -> tuple[str, list[str]]:
-    """Return the printer's reason and the ports that were tried once more, one by one."""
+    """Return the printer's reason and the ports that were retried."""
     made: list[str] = []
 
     def scan(targets: Sequence[Target], *ports: Sequence[int], **known: Any) -> ScanFindings:
@@ -233,7 +233,7 @@ def retries(world: World, *later: str, job: NetworkJob = JOB) -> tuple[str, list
     return facts.printers[0].reason or "", made
 
 
-def test_a_print_port_that_does_not_answer_is_looked_at_again() -> None:
+def test_print_port_that_does_not_answer_is_retried() -> None:
     world = World(hosts=(replace(PRINTER, open_ports=(80,), refused_ports=(9100,)),), known=(RAW,))
     held, made = retries(world, "refused", "no-answer", "refused")
     assert made == ["10.0.0.9:(9100,)"] * 3
@@ -245,7 +245,7 @@ def test_a_print_port_that_does_not_answer_is_looked_at_again() -> None:
     assert "it accepted no connection at first" in freed
 
 
-def test_no_other_port_is_looked_at_again() -> None:
+def test_other_ports_are_not_retried() -> None:
     well = World(hosts=(replace(PRINTER, open_ports=(9100,), refused_ports=(80,)),), known=(RAW,))
     gone = World(hosts=(), known=(RAW,))
     silent = replace(PRINTER, open_ports=(), refused_ports=(), silent_ports=(80, 9100))
@@ -255,7 +255,7 @@ def test_no_other_port_is_looked_at_again() -> None:
     assert retries(here, job=replace(JOB, device_only=True))[1] == []
 
 
-def test_printers_are_asked_by_snmp_where_a_community_is_configured() -> None:
+def test_printers_are_queried_by_snmp_if_a_community_is_configured() -> None:
     world = World(hosts=(replace(PRINTER, open_ports=(9100,), refused_ports=()),), known=(RAW,))
     requests: list[tuple[Sequence[SnmpTarget], str]] = []
 
@@ -307,7 +307,7 @@ def test_a_whole_report() -> None:
     assert len(world.scanned[0]) == 254
 
 
-def test_checkpoints_grow_and_running_sources_are_said() -> None:
+def test_checkpoints_grow_and_report_running_sources() -> None:
     run = RecordedRun()
     collect(World(), run=run)
     first = run.checkpoints[0]
@@ -341,7 +341,7 @@ def test_a_broken_source_costs_only_its_own_facts() -> None:
         assert (facts.printers is None) == (step == "printers")
 
 
-def test_denied_interfaces_are_said() -> None:
+def test_denied_interfaces_are_reported() -> None:
     facts = collect(World(), read_local_network=broken)
     assert facts.interfaces_source == SourceState("failed", "out of order")
     assert facts.unavailable.interfaces == "out of order"
@@ -379,14 +379,14 @@ def test_device_only_stays_on_this_machine() -> None:
     assert facts.printers[0].status == "unknown"
 
 
-def test_without_enrichment_nobody_is_asked_and_it_is_said() -> None:
+def test_disabled_enrichment_queries_nothing_and_is_reported() -> None:
     world = World()
     facts = collect(world, replace(JOB, enrich=False))
-    assert world.asked == []
+    assert world.queried_ports == []
     assert any("not asked" in text for text in facts.limitations)
 
 
-def test_printers_are_asked_about_announced_queues_and_those_printed_to() -> None:
+def test_announced_and_configured_queues_are_queried() -> None:
     queue = KnownPrinter(
         "q", "Bar", "network", "cups", addresses=("10.0.0.9",), port=631, queue="printers/bar"
     )
@@ -395,24 +395,24 @@ def test_printers_are_asked_about_announced_queues_and_those_printed_to() -> Non
         "Kitchen", "_ipp._tcp", "k.local", ("10.0.0.9",), 631, (("rp", "ipp/print"),)
     )
     collect(world, browse=lambda *_, **__: MdnsFindings((announced,), SourceState("succeeded")))
-    assert world.asked == [OpenPort("10.0.0.9", 631, ("ipp/print",), ("printers/bar",))]
+    assert world.queried_ports == [OpenPort("10.0.0.9", 631, ("ipp/print",), ("printers/bar",))]
 
 
-def test_ports_are_asked_while_the_scan_goes_on() -> None:
+def test_ports_are_queried_during_the_scan() -> None:
     world = World()
-    was_asked = threading.Event()
+    query_received = threading.Event()
 
     def enrich(discoveries: Discoveries, *_: object, **__: object) -> Enrichment:
         while not discoveries.take_ports():
             time.sleep(0.005)
-        was_asked.set()
+        query_received.set()
         return Enrichment()
 
     def scan(targets: Sequence[Target], *_: object, **known: object) -> ScanFindings:
         discoveries = known["discoveries"]
         assert isinstance(discoveries, Discoveries)
         discoveries.add_port("10.0.0.9", 80, 0.0)
-        assert was_asked.wait(60)
+        assert query_received.wait(60)
         return ScanFindings()
 
     facts = collect(world, scan=scan, enrich=enrich)
@@ -443,7 +443,7 @@ def test_the_own_spooler_is_no_printer_of_the_network() -> None:
     own = ScannedHost("10.0.0.20", "eth0", open_ports=(631, 80))
     world = World(hosts=(own,))
     collect(world)
-    assert [(p.address, p.port) for p in world.asked] == [("10.0.0.20", 80)]
+    assert [(p.address, p.port) for p in world.queried_ports] == [("10.0.0.20", 80)]
 
 
 def test_hosts_beyond_the_bound_are_counted() -> None:
@@ -466,7 +466,7 @@ def test_a_run_cancelled_before_it_began_gives_valid_facts() -> None:
 
 
 class Stuck:
-    """A source that waits until the test lets it go, or the run is cancelled."""
+    """A source that waits until the test releases it or the run is cancelled."""
 
     def __init__(self, answer: object) -> None:
         self.began = threading.Event()

@@ -1,4 +1,4 @@
-"""Devices of many makers, from what they say to what a report says of them."""
+"""Devices of many makers, from their announcements to the report."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,22 +29,22 @@ def test_devices_are_of_many_makers() -> None:
 
 
 def test_kinds_are_right() -> None:
-    assert _share(lambda device: (told(device)[0], device.kind), "kind") >= RIGHT_MIN
+    assert _share(lambda device: (described(device)[0], device.kind), "kind") >= RIGHT_MIN
 
 
 def test_labels_and_models_are_right() -> None:
-    wanted = _share(lambda each: (told(each)[1:], (each.label, each.model)), "label and model")
+    wanted = _share(lambda each: (described(each)[1:], (each.label, each.model)), "label and model")
     assert wanted >= RIGHT_MIN
 
 
-def test_nine_of_ten_are_recognised_by_what_they_say_alone() -> None:
+def test_nine_of_ten_are_recognised_without_a_mac_address() -> None:
     rows = [host_rows(payload_of(device))[0] for device in DEVICES]
     assert all(row.mac_address == "" for row in rows)
     assert sum(row.is_recognisable for row in rows) / len(rows) >= RECOGNISED_MIN
 
 
-def told(device: Device) -> tuple[str, str | None, str | None]:
-    """Return kind, and label and model on the device's port, as the payload tells them."""
+def described(device: Device) -> tuple[str, str | None, str | None]:
+    """Return the kind, and the label and model on the device's port, from the payload."""
     payload = payload_of(device)
     (row,) = host_rows(payload)
     endpoint = next(each for each in payload.endpoints if each.port == device.port)
@@ -91,7 +91,7 @@ def _evidence(device: Device) -> list[Evidence]:
 
 
 def _share(judge: Callable[[Device], tuple[object, object]], what: str) -> float:
-    """Return how much is right, and print the rest."""
+    """Return the share of right answers, and print the others."""
     judged = [(device.maker, *judge(device)) for device in DEVICES]
     wrong = [each for each in judged if each[1] != each[2]]
     print(f"{what}: {len(judged) - len(wrong)} of {len(judged)} devices are right")

@@ -1,11 +1,11 @@
-"""What the scan finds is handed on once, IPP ports with their queues."""
+"""Discoveries of the scan are returned once, IPP ports with their queues."""
 
 import socket
 
 from collectors.network.discoveries import Discoveries, OpenPort, Queues
 
 
-def test_each_port_is_told_once() -> None:
+def test_each_port_is_returned_once() -> None:
     discoveries = Discoveries()
     discoveries.add_port("10.0.0.9", 80, 1.0)
     discoveries.add_port("10.0.0.9", 80, 2.0)
@@ -26,7 +26,7 @@ def test_ipp_ports_wait_for_their_queues() -> None:
     assert discoveries.take_waiting() == ()
 
 
-def test_this_machine_is_not_asked_for_its_name_nor_its_spooler_for_queues() -> None:
+def test_own_host_name_and_spooler_are_not_queried() -> None:
     discoveries = Discoveries(own=frozenset({"10.0.0.20"}))
     for address in ("10.0.0.20", "10.0.0.9", "10.0.0.9"):
         discoveries.add_host(address)
@@ -63,7 +63,7 @@ def test_a_connection_goes_to_who_asks_and_is_closed_where_nobody_does() -> None
         assert {each.fileno() for each in (early, twice, own, left, late)} == {-1}
 
 
-def test_ipp_is_not_asked_at_once_before_its_queues_are_known() -> None:
+def test_ipp_is_not_queried_before_its_queues_are_known() -> None:
     discoveries = Discoveries()
     discoveries.begin_asking()
     assert not discoveries.asks_ipp_at_once

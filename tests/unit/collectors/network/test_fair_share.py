@@ -1,4 +1,4 @@
-"""What strangers share is never taken by one of them."""
+"""No untrusted host can take the shares of others."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -66,7 +66,7 @@ def test_a_host_carries_all_its_sources_in_their_order() -> None:
     )
 
 
-def test_an_announced_port_that_refused_is_told() -> None:
+def test_announced_port_that_refused_is_discovered() -> None:
     scanned = (ScannedHost("10.0.0.9", refused_ports=(631,)),)
     (host,) = assemble_hosts(correlate(scanned=scanned, services=(PRINTER,)))
     assert host.services == (Service(631, "mdns", "Kitchen", "_ipp._tcp", reachable=False),)
@@ -189,7 +189,7 @@ def test_addresses_of_one_announcer_share_one_share() -> None:
     assert ordered.index(endpoint("10.0.0.200", 22)) == ENDPOINTS_AT_ONCE
 
 
-def test_hosts_that_were_seen_are_kept_before_those_that_somebody_told_of() -> None:
+def test_contacted_hosts_are_kept_before_announced_ones() -> None:
     services = [
         MdnsService(f"s{n}", "_ipp._tcp", "h", (f"10.0.0.{n}",), 631, announcer="10.0.0.66")
         for n in range(100, 150)
@@ -232,7 +232,7 @@ def test_in_a_long_list_what_answers_comes_before_what_was_announced_of_the_same
     assert by_worth((*announced, real))[0] == real
 
 
-def test_a_model_in_words_of_others_is_listed_and_is_no_evidence() -> None:
+def test_model_announced_by_another_host_is_listed_but_no_evidence() -> None:
     uuid = "e3248000-80ce-11db-8000-001ba9123456"
     txt = (("uuid", uuid), ("ty", "Brother HL"))
     lie = MdnsService("lie", "_ipp._tcp", "lie.local", ("10.0.0.7",), 631, txt, is_hearsay=True)
@@ -263,7 +263,7 @@ def test_what_the_whole_device_is_stands_at_its_ports_without_a_model() -> None:
     assert [e.model for e in assemble_endpoints(correlate(services=(shell, output)))] == [None]
 
 
-def test_a_shared_queue_says_so_and_is_compared_without() -> None:
+def test_shared_queue_is_labelled_and_compared_without_the_label() -> None:
     txt = (("rp", "printers/bar"), ("ty", "Brother HL, using brlaser v4"))
     share = MdnsService("Bar @ till", "_ipp._tcp", "till.local", ("10.0.0.9",), 631, txt)
     observed = correlate(services=(share,))

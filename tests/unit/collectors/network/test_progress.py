@@ -1,4 +1,4 @@
-"""What one source found is handed on to the next."""
+"""Facts of one source are passed to the next."""
 
 from dataclasses import replace
 
@@ -27,14 +27,14 @@ def _service(kind: str, port: int, **txt: str) -> MdnsService:
     )
 
 
-def _collected_facts(*services: MdnsService) -> CollectedFacts:
+def _collected(*services: MdnsService) -> CollectedFacts:
     collected = CollectedFacts(started_at="2026-11-20T12:00:00.000+00:00", os_platform="linux")
     collected.mdns = MdnsFindings(services=services, state=SourceState("succeeded"))
     return collected
 
 
 def test_announced_queues_are_known_for_each_address_and_port() -> None:
-    facts = _collected_facts(
+    facts = _collected(
         _service("_ipp._tcp", 631, rp="printers/kitchen"),
         _service("_ipps._tcp", 631, rp="/printers/bar/"),
         _service("_ipp._tcp", 631, rp="printers/kitchen"),
@@ -46,21 +46,21 @@ def test_announced_queues_are_known_for_each_address_and_port() -> None:
 
 
 def test_what_is_no_print_queue_is_not_taken_for_one() -> None:
-    collected = _collected_facts(_service("_http._tcp", 80, rp="admin"), _service("_ipp._tcp", 631))
-    ports = observed_in(collected, announced_in(collected)).ports.values()
+    facts = _collected(_service("_http._tcp", 80, rp="admin"), _service("_ipp._tcp", 631))
+    ports = observed_in(facts, announced_in(facts)).ports.values()
     assert [each.queues for each in ports] == [(), (), (), ()]
 
 
-def test_the_queues_that_this_machine_prints_to_are_asked() -> None:
-    collected = _collected_facts()
+def test_configured_queues_are_queried() -> None:
+    facts = _collected()
     server = KnownPrinter("q", "q", "network", "cups", addresses=("192.0.2.7",), port=631)
-    collected.known = (replace(server, queue="printers/bar"), replace(server, queue=None))
-    assert queues_in(collected) == {("192.0.2.7", 631): Queues((), ("printers/bar",))}
+    facts.known = (replace(server, queue="printers/bar"), replace(server, queue=None))
+    assert queues_in(facts) == {("192.0.2.7", 631): Queues((), ("printers/bar",))}
 
 
 def test_a_name_answered_is_left_out_where_the_host_announced_one() -> None:
-    collected = _collected_facts(_service("_http._tcp", 80))
-    collected.enrichment = Enrichment(
+    facts = _collected(_service("_http._tcp", 80))
+    facts.enrichment = Enrichment(
         hostnames=(HostName("192.0.2.7", "other.local"), HostName("192.0.2.8", "till.local"))
     )
-    assert answers_in(collected).hostnames == (HostName("192.0.2.8", "till.local"),)
+    assert answers_in(facts).hostnames == (HostName("192.0.2.8", "till.local"),)

@@ -1,4 +1,4 @@
-"""A spooler played on a UNIX socket of the test's own."""
+"""A simulated spooler on a UNIX socket."""
 
 import socket
 import threading
@@ -20,7 +20,7 @@ def soon() -> float:
 
 @contextmanager
 def spooler(path: Path, reply: bytes, *, trickles: bool = False) -> Iterator[list[bytes]]:
-    """Give one reply to one question; with ``trickles`` byte by byte, until nobody takes it."""
+    """Send one reply to one request; with ``trickles`` byte by byte until the peer closes."""
     requests: list[bytes] = []
     left = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Addresses as both collectors read them."""
+"""Address parsing of both collectors."""
 
 from collectors.shared.addresses import (
     PRINT_PORTS,
@@ -47,6 +47,6 @@ def test_what_is_no_network_is_left_out() -> None:
     ]
 
 
-def test_the_most_telling_print_port_comes_first_and_each_once() -> None:
+def test_print_ports_are_ordered_and_unique() -> None:
     assert PRINT_PORTS[:3] == (631, 9100, 515)
     assert sorted(PRINT_PORTS) == [515, 631, *range(9100, 9117)]

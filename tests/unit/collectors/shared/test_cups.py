@@ -1,4 +1,4 @@
-"""The one way to ask the spooler of this machine, and what it may answer."""
+"""Requests to the spooler of this machine, and its possible replies."""
 
 import socket
 import threading
@@ -20,7 +20,7 @@ def answer(path: Path, reply: bytes) -> tuple[ipp.Response, list[bytes]]:
         return ask_cups(QUESTION, soon(), {"CUPS_SERVER": str(path)}), request
 
 
-def test_where_the_spooler_is_asked():
+def test_servers_follow_the_environment():
     assert cups_servers({}, "linux") == (CupsServer(path="/run/cups/cups.sock"), CupsServer())
     assert cups_servers({}, "darwin")[0].path == "/private/var/run/cupsd"
     assert cups_servers({"CUPS_SERVER": "/tmp/x.sock"}, "linux") == (
@@ -69,7 +69,7 @@ def test_what_was_not_found_is_an_answer(tmp_path: Path) -> None:
         (http(b"x" * (ipp.RESPONSE_MAX_BYTES + 1)), "more than its answer can need"),
     ],
 )
-def test_what_is_no_answer_is_said(tmp_path: Path, reply: bytes, reason: str) -> None:
+def test_invalid_answer_raises_an_error(tmp_path: Path, reply: bytes, reason: str) -> None:
     with pytest.raises(CupsError, match=reason):
         answer(tmp_path / "cups.sock", reply)
 
@@ -84,7 +84,7 @@ def test_an_answer_that_trickles_in_is_left_at_the_deadline(tmp_path: Path, repl
         ask_cups(QUESTION, time.monotonic() + 0.3, {"CUPS_SERVER": str(path)})
 
 
-def test_nobody_is_asked_past_the_deadline(tmp_path: Path) -> None:
+def test_deadline_in_the_past_raises_a_timeout(tmp_path: Path) -> None:
     with pytest.raises(TimeoutError):
         ask_cups(QUESTION, time.monotonic(), {"CUPS_SERVER": str(tmp_path / "cups.sock")})
 
@@ -101,7 +101,7 @@ def test_a_spooler_that_does_not_run(tmp_path: Path) -> None:
     assert ended.value.is_socket_there
 
 
-def test_the_loopback_is_asked_where_the_socket_is_missing(
+def test_loopback_is_used_if_the_socket_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -25,7 +25,7 @@ CHUNKED = START + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 def read(raw: bytes, *, is_all: bool, step: int = 0) -> HttpReply | None:
-    """Read ``raw``, in pieces of ``step`` bytes; with ``is_all`` the connection ends there."""
+    """Read ``raw`` in pieces of ``step`` bytes; with ``is_all`` the connection then ends."""
     pending = HttpExchange(GET, BODY_MAX)
     step = step or len(raw)
     pieces = [raw[at : at + step] for at in range(0, len(raw), max(1, step))]
@@ -196,7 +196,7 @@ def test_any_bytes_parse_or_raise_http_error(rest: bytes, is_all: bool):
 
 
 @given(st.from_regex(rb"HTTP/1\.1 200 OK\r\nContent-Length: \d{1,3}\r\n\r\n.*", fullmatch=True))
-def test_a_body_is_never_longer_than_it_was_said_to_be(raw: bytes):
+def test_body_is_never_longer_than_its_content_length(raw: bytes):
     reply = read_all(raw)
     length = int(reply.header("content-length") or "")
     assert len(reply.body) <= length
@@ -229,7 +229,7 @@ def test_asks_over_a_socket():
         assert theirs.recv(4096) == HttpExchange(GET, BODY_MAX).request
 
 
-def test_a_socket_that_says_nothing_is_left_in_time():
+def test_silent_socket_times_out():
     ours, theirs = socket.socketpair()
     with ours, theirs, pytest.raises(TimeoutError):
         exchange_blocking(ours, GET, BODY_MAX, _for(0.05))

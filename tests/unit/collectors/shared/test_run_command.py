@@ -1,4 +1,4 @@
-"""Programs of the system: bounded in time, in output and in what they get of the environment."""
+"""System programs: bounded duration, output and environment."""
 
 import time
 

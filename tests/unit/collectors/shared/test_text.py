@@ -38,7 +38,7 @@ def test_keeps_emoji_sequences():
     assert clean_text("👩\u200d🍳") == "👩\u200d🍳"
 
 
-def test_bounds_before_it_looks():
+def test_text_is_bounded_before_it_is_cleaned():
     assert clean_text("x" * 10_000_000, 10) == "x" * 10
 
 

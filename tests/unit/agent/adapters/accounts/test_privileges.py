@@ -1,4 +1,4 @@
-"""Root steps down to a directory's owner, for good: each case in a fork, as nothing leads back."""
+"""Dropping root privileges to the owner of a directory. Each case runs in a fork."""
 
 import json
 import os
@@ -23,7 +23,7 @@ for_root = pytest.mark.needs("other-user")
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """A directory of the service's; pytest's own are closed to its user."""
+    """A directory of the service's user, who cannot enter pytest's own directories."""
     with tempfile.TemporaryDirectory() as made:
         Path(made).chmod(0o755)
         state = Path(made) / "state"
@@ -32,7 +32,7 @@ def directory() -> Iterator[Path]:
 
 
 def in_a_fork(act: Callable[[], Any]) -> Any:
-    """Return what ``act`` returns in a process of its own."""
+    """Return what ``act`` returns in a forked process."""
     source, target = os.pipe()
     with warnings.catch_warnings():
         # pytest's workers have a thread; the fork only acts and ends.
@@ -45,7 +45,7 @@ def in_a_fork(act: Callable[[], Any]) -> Any:
                 output = json.dumps(act())
             except StateError as error:
                 output = json.dumps({"StateError": str(error)})
-            except Exception:  # noqa: BLE001 - told to the test
+            except Exception:  # noqa: BLE001 - returned to the test
                 output = json.dumps(traceback.format_exc())
             os.write(target, output.encode())
         finally:
@@ -58,7 +58,7 @@ def in_a_fork(act: Callable[[], Any]) -> Any:
 
 
 def everybodys_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests' own Python may lie in root's home."""
+    """Python itself may be installed in root's home directory."""
     monkeypatch.setattr(privileges, "_require_a_program", lambda directory, uid: None)
 
 
@@ -107,7 +107,7 @@ def test_nothing_is_given_up_for_a_directory_of_ones_own(directory: Path) -> Non
 
 
 @for_root
-def test_a_program_that_the_owner_cannot_read_is_said(
+def test_program_unreadable_by_the_owner_raises_an_error(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.chown(directory, OWNER, OWNER)
@@ -163,7 +163,7 @@ def test_only_a_file_is_replaced(directory: Path, kind: str) -> None:
     assert not stat.S_ISREG(target.lstat().st_mode)
 
 
-def test_why_a_file_cannot_be_written_is_said(directory: Path) -> None:
+def test_writing_to_a_missing_directory_raises_an_error(directory: Path) -> None:
     with pytest.raises(OSError, match="No such file or directory"):
         replace_file(directory / "none" / "bundle.zip", b"content")
 
@@ -172,7 +172,7 @@ def test_why_a_file_cannot_be_written_is_said(directory: Path) -> None:
 def test_the_packaged_program_is_its_executable(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The package has its modules in an archive: their files are no files."""
+    """The modules of a packaged program are in an archive and have no files."""
     os.chown(directory, OWNER, OWNER)
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(sys, "executable", "/usr/bin/true")

@@ -1,4 +1,4 @@
-"""Who else could change what a path leads to; only root can give away, so owners are invented."""
+"""Checks of who else could change a path. Owners are simulated: only root can change them."""
 
 import os
 from pathlib import Path
@@ -86,7 +86,7 @@ def test_a_group_of_one_may_write_a_directory_on_the_way(
     assert weakness_of(place, MINE) is not None
 
 
-def test_what_lies_below_is_looked_at(place: Path) -> None:
+def test_files_below_a_directory_are_checked(place: Path) -> None:
     (place / "deep").mkdir()
     (place / "deep" / "file").write_text("")
     (place / "deep" / "file").chmod(0o644)

@@ -1,7 +1,7 @@
-"""What launchd would quietly ignore in a property list.
+"""Checks a property list for keys and values that launchd ignores.
 
-Source: launchd.plist(5). A key that launchd does not know is ignored without a word, so a
-misspelt one is only found by comparing with the manual's list.
+Source: launchd.plist(5). launchd ignores unknown keys without an error, so keys are compared with
+the list of the manual.
 """
 
 import plistlib
@@ -75,7 +75,7 @@ _LEGACY: Final = frozenset({"OnDemand", "ServiceIPC", "Debug", "WaitForDebugger"
 
 
 def lint(document: bytes) -> tuple[str, ...]:
-    """Return what is wrong with a property list of a daemon, one line each."""
+    """Return the problems of a daemon's property list, one line each."""
     try:
         values = plistlib.loads(document)
     except (ValueError, plistlib.InvalidFileException, OverflowError) as error:
@@ -121,6 +121,6 @@ def _wrong_values(values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _is_of(value: object, kinds: type | tuple[type, ...]) -> bool:
-    """As isinstance, but True is no number here."""
+    """Same as isinstance, but a bool is not a number."""
     kinds = kinds if isinstance(kinds, tuple) else (kinds,)
     return isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)

@@ -1,4 +1,4 @@
-"""The service under launchd, against a launchctl that behaves as launchctl(1) describes."""
+"""The service under launchd, with a fake launchctl that follows launchctl(1)."""
 
 import plistlib
 from dataclasses import dataclass, field
@@ -40,9 +40,9 @@ RUNNING = f"""\
 
 @dataclass
 class FakeLaunchd:
-    """``looks_until_gone``: how often a service is still seen after `bootout`."""
+    """``polls_until_gone`` is how many polls still list a service after `bootout`."""
 
-    looks_until_gone: int = 0
+    polls_until_gone: int = 0
     is_disabled: bool = False
     is_loaded: bool = False
     leaving: int = 0
@@ -60,7 +60,7 @@ class FakeLaunchd:
                 return Output(5, stderr="Bootstrap failed: 5: Input/output error\n")
             self.is_loaded = True
         elif verb == "bootout":
-            self.leaving = self.looks_until_gone
+            self.leaving = self.polls_until_gone
             self.is_loaded = self.leaving > 0
             return Output(36 if self.leaving else 0, stderr="Operation now in progress\n")
         return Output(0)
@@ -92,7 +92,7 @@ def test_an_earlier_disable_is_undone_before_the_bootstrap(tmp_path: Path) -> No
 
 
 def test_uninstall_waits_until_it_is_gone_and_keeps_the_configuration(tmp_path: Path) -> None:
-    launchd = FakeLaunchd(looks_until_gone=5)
+    launchd = FakeLaunchd(polls_until_gone=5)
     service = service_in(tmp_path, launchd)
     service.install()
     service.start()
@@ -102,8 +102,8 @@ def test_uninstall_waits_until_it_is_gone_and_keeps_the_configuration(tmp_path: 
     assert service.paths.config.exists()
 
 
-def test_a_service_that_does_not_go_is_told(tmp_path: Path) -> None:
-    launchd = FakeLaunchd(looks_until_gone=10_000)
+def test_stopping_a_service_that_stays_loaded_raises_an_error(tmp_path: Path) -> None:
+    launchd = FakeLaunchd(polls_until_gone=10_000)
     service = service_in(tmp_path, launchd)
     service.install()
     service.start()

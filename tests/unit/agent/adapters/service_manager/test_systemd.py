@@ -1,4 +1,4 @@
-"""The service under systemd, against a systemctl that keeps the state of one unit."""
+"""The service under systemd, with a fake systemctl that keeps the state of one unit."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ PROGRAM = ("/opt/venue-agent/bin/python", "-m", "agent")
 
 @dataclass
 class FakeSystemd:
-    """Answers as systemctl does; ``root`` is where it looks for units."""
+    """Answers like systemctl; ``root`` contains the unit directories."""
 
     root: Path
     version: int = 252
@@ -68,8 +68,8 @@ class FakeSystemd:
 
     @property
     def is_installed(self) -> bool:
-        places = ("etc/systemd/system", "usr/lib/systemd/system")
-        return any((self.root / place / UNIT).exists() for place in places)
+        directories = ("etc/systemd/system", "usr/lib/systemd/system")
+        return any((self.root / directory / UNIT).exists() for directory in directories)
 
     def _systemctl(self, words: list[str]) -> Output:
         verb = words[0]
@@ -176,7 +176,7 @@ def test_purge_deletes_the_user_that_install_made(
         "venue-agent",
     ],
 )
-def test_purge_leaves_a_user_alone_that_somebody_else_made(tmp_path: Path, line: str) -> None:
+def test_purge_keeps_a_user_that_the_agent_did_not_create(tmp_path: Path, line: str) -> None:
     systemd = FakeSystemd(tmp_path, user=line)
     assert service_in(systemd).purge() == ()
     assert systemd.user == line
@@ -209,7 +209,7 @@ def test_without_rights_nothing_is_touched(tmp_path: Path, action: str) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_start_that_fails_tells_the_agents_last_words(tmp_path: Path) -> None:
+def test_failed_start_reports_the_last_lines_of_the_agent(tmp_path: Path) -> None:
     service = service_in(FakeSystemd(tmp_path, breaks_at_start=True))
     with_config(tmp_path)
     service.install()
@@ -217,7 +217,7 @@ def test_a_start_that_fails_tells_the_agents_last_words(tmp_path: Path) -> None:
         service.start()
 
 
-def test_a_start_without_configuration_or_installation_says_so(tmp_path: Path) -> None:
+def test_start_without_configuration_or_installation_raises_an_error(tmp_path: Path) -> None:
     service = service_in(FakeSystemd(tmp_path))
     with pytest.raises(ServiceManagerError, match="service install"):
         service.start()
@@ -277,7 +277,7 @@ def test_the_unit_is_sandboxed_and_systemd_finds_no_fault(tmp_path: Path) -> Non
     assert complaints == ""
 
 
-def test_programs_of_this_machine_are_run_and_their_failure_is_told() -> None:
+def test_failing_command_raises_an_error_with_its_output() -> None:
     commands = SystemCommands()
     assert commands.run("echo", "hello") == Output(0, "hello\n")
     with pytest.raises(ServiceManagerError, match="no venue-agent-nonexistent"):

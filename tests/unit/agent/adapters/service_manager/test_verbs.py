@@ -1,4 +1,4 @@
-"""`venue-agent service`: what it says and writes, against a service manager in memory."""
+"""`venue-agent service`: its output and files, with a service manager in memory."""
 
 import io
 import tomllib
@@ -134,7 +134,7 @@ def test_without_a_configuration_it_is_installed_and_not_started(
         ({"api_key_file": Path("/nonexistent/key")}, "cannot be read"),
     ],
 )
-def test_a_wrong_answer_is_told_before_anything_is_written(
+def test_wrong_answer_is_refused_before_anything_is_written(
     tmp_path: Path, answers: Answers, change: dict[str, object], problem: str
 ) -> None:
     service = FakeService(tmp_path)
@@ -212,7 +212,7 @@ def test_the_words_are_the_same_everywhere() -> None:
         (ServiceState(True, activity="stopping"), True, None),
     ],
 )
-def test_what_does_not_run_says_what_to_do(
+def test_status_advises_what_to_do_if_the_service_does_not_run(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     state: ServiceState,
@@ -223,7 +223,7 @@ def test_what_does_not_run_says_what_to_do(
     config = tmp_path / "config.toml"
     if has_config:
         config.touch()
-    message = shown(state, None, config)
+    message = status_text(state, None, config)
     assert ("→" in message) is (advice is not None)
     assert (advice or "") in " ".join(message.split())
 
@@ -232,13 +232,15 @@ def test_what_does_not_run_says_what_to_do(
 def test_whatever_the_manager_passes_on_is_plain_and_fits_80_columns(
     detail: str, last: LastExit | None
 ) -> None:
-    output = shown(ServiceState(True, True, "running", 7, f"idle\x1b[2J\x07; {detail}", 3), last)
+    output = status_text(
+        ServiceState(True, True, "running", 7, f"idle\x1b[2J\x07; {detail}", 3), last
+    )
     lines = output.splitlines()
     assert all(line.isprintable() for line in lines)
     assert max(map(len, lines)) <= 80
 
 
-def shown(state: ServiceState, last: LastExit | None, config: Path = Path("/x")) -> str:
+def status_text(state: ServiceState, last: LastExit | None, config: Path = Path("/x")) -> str:
     stream = io.StringIO()
     show(Screen(stream, 80), state, last, config)
     return stream.getvalue()
@@ -255,7 +257,7 @@ def shown(state: ServiceState, last: LastExit | None, config: Path = Path("/x"))
         (b"something-new\n", "something-new"),
     ],
 )
-def test_the_last_exit_in_words(tmp_path: Path, line: bytes, words: str) -> None:
+def test_last_exit_is_described(tmp_path: Path, line: bytes, words: str) -> None:
     assert read_last_exit(tmp_path) is None
     (tmp_path / NAME).write_bytes(line)
     result = read_last_exit(tmp_path)

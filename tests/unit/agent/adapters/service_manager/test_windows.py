@@ -1,4 +1,4 @@
-"""The Windows service, against a service manager that changes state as the real one does."""
+"""The Windows service, with a fake service manager that has the real state transitions."""
 
 import threading
 from collections.abc import Callable
@@ -25,9 +25,9 @@ PROGRAM = (r"C:\Program Files\venue-agent\venue-agent.exe",)
 
 @dataclass
 class FakeControl:
-    """A start or stop takes ``looks`` looks; so does a deletion, while somebody holds it open."""
+    """A start, a stop or a deletion of an open service takes ``polls_per_change`` polls."""
 
-    looks: int = 3
+    polls_per_change: int = 3
     is_admin: bool = True
     definition: Definition | None = None
     status: Status = Status.STOPPED
@@ -36,7 +36,7 @@ class FakeControl:
     protected: list[Path] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     starts_well: bool = True
-    looks_until_gone: int = 2
+    polls_until_gone: int = 2
     owner: str = SYSTEM
     _until_change: int = 0
     _goal: Status | None = None
@@ -66,18 +66,18 @@ class FakeControl:
         self.definition = definition
 
     def delete(self) -> None:
-        self._is_deleted, self._until_change = True, self.looks
+        self._is_deleted, self._until_change = True, self.polls_per_change
 
     def start(self) -> None:
         self.calls.append("start")
         goal = Status.RUNNING if self.starts_well else Status.STOPPED
         self.status, self._goal = Status.START_PENDING, goal
-        self._until_change = self.looks
+        self._until_change = self.polls_per_change
 
     def stop(self) -> None:
         self.calls.append("stop")
         self.status, self._goal = Status.STOP_PENDING, Status.STOPPED
-        self._until_change = self.looks
+        self._until_change = self.polls_per_change
 
     def add_event_source(self) -> None:
         self.has_event_source = True
@@ -87,8 +87,8 @@ class FakeControl:
 
     def is_alive(self, pid: int) -> bool:
         assert pid == 812
-        self.looks_until_gone -= 1
-        return self.looks_until_gone >= 0
+        self.polls_until_gone -= 1
+        return self.polls_until_gone >= 0
 
     def protect(self, path: Path) -> None:
         self.protected.append(path)
@@ -160,12 +160,12 @@ def test_what_others_own_is_refused_before_anything_is_written(tmp_path: Path) -
 
 
 def test_it_has_stopped_when_its_process_is_gone(tmp_path: Path) -> None:
-    control = FakeControl(looks_until_gone=5)
+    control = FakeControl(polls_until_gone=5)
     service = service_in(tmp_path, control)
     service.install()
     service.start()
     service.stop()
-    assert control.looks_until_gone == -1
+    assert control.polls_until_gone == -1
 
 
 def test_a_service_that_starts_is_stopped_once_it_runs(tmp_path: Path) -> None:
@@ -203,11 +203,13 @@ def test_a_service_that_has_never_run_has_not_failed(tmp_path: Path) -> None:
     assert service.state().activity == "stopped"
 
 
-def test_a_service_that_somebody_holds_open_is_told(tmp_path: Path) -> None:
+def test_uninstalling_a_service_that_another_program_holds_open_raises_an_error(
+    tmp_path: Path,
+) -> None:
     control = FakeControl()
     service = service_in(tmp_path, control)
     service.install()
-    control.looks = 10_000
+    control.polls_per_change = 10_000
     with pytest.raises(ServiceManagerError, match=r"close services\.msc"):
         service.uninstall()
 
@@ -234,10 +236,10 @@ def test_the_program_is_quoted_even_without_a_space() -> None:
 
 @dataclass
 class FakeScm:
-    """Starts the service in a thread of its own, as the dispatcher does, and hears it."""
+    """Starts the service in its own thread, as the dispatcher does, and records its statuses."""
 
     is_scm: bool = True
-    told: list[tuple[Status, int]] = field(default_factory=list)
+    statuses: list[tuple[Status, int]] = field(default_factory=list)
     logged: list[str] = field(default_factory=list)
     is_running: threading.Event = field(default_factory=threading.Event)
     control: Callable[[int], None] = lambda control: None
@@ -251,7 +253,7 @@ class FakeScm:
         service.join()
 
     def set_status(self, status: Status, *, exit_code: int = 0, wait_hint_ms: int = 0) -> None:
-        self.told.append((status, exit_code))
+        self.statuses.append((status, exit_code))
 
     def log_error(self, text: str) -> None:
         self.logged.append(text)
@@ -259,17 +261,17 @@ class FakeScm:
 
 def test_the_manager_has_its_answer_before_the_daemon_is_imported() -> None:
     scm = FakeScm()
-    told_at_import: list[tuple[Status, int]] = []
+    statuses_at_import: list[tuple[Status, int]] = []
 
     def daemon(on_ready: Callable[[], None]) -> int:
-        told_at_import.extend(scm.told)
+        statuses_at_import.extend(scm.statuses)
         ReadyNotifier(on_ready).ready()
         on_ready()
         return 0
 
     assert Host(scm, daemon).run() == 0
-    assert told_at_import == [(Status.START_PENDING, 0)]
-    assert scm.told == [(Status.START_PENDING, 0), (Status.RUNNING, 0), (Status.STOPPED, 0)]
+    assert statuses_at_import == [(Status.START_PENDING, 0)]
+    assert scm.statuses == [(Status.START_PENDING, 0), (Status.RUNNING, 0), (Status.STOPPED, 0)]
 
 
 @pytest.mark.parametrize("control", [CONTROL_STOP, CONTROL_SHUTDOWN])
@@ -287,7 +289,7 @@ def test_a_stop_reaches_the_daemon_once(control: int) -> None:
 
     assert Host(scm, daemon, request_stop=request.release).run() == 0
     assert not request.acquire(blocking=False)
-    assert [status for status, _ in scm.told] == [
+    assert [status for status, _ in scm.statuses] == [
         Status.START_PENDING, Status.RUNNING, Status.RUNNING, Status.STOP_PENDING, Status.STOPPED,
     ]  # fmt: skip
 
@@ -307,7 +309,7 @@ def test_a_daemon_that_does_not_stop_is_ended() -> None:
 
     Host(scm, daemon, request_stop=lambda: None, kill=kill, stop_within_s=0.01).run()
     assert codes == [1]
-    assert (Status.STOPPED, 1) in scm.told
+    assert (Status.STOPPED, 1) in scm.statuses
     assert "did not stop" in scm.logged[0]
 
 
@@ -316,11 +318,11 @@ def test_a_wrong_configuration_is_an_end_with_an_error() -> None:
     killed: list[int] = []
     assert Host(scm, lambda on_ready: 2, kill=killed.append).run() == 2
     assert killed == [2]
-    assert scm.told == [(Status.START_PENDING, 0), (Status.STOPPED, 2)]
+    assert scm.statuses == [(Status.START_PENDING, 0), (Status.STOPPED, 2)]
     assert "exit code 2" in scm.logged[0]
 
 
-def test_started_by_hand_it_says_that_only_the_manager_may() -> None:
+def test_host_started_by_hand_raises_an_error() -> None:
     with pytest.raises(OSError, match="could not connect"):
         Host(FakeScm(is_scm=False), lambda on_ready: 0).run()
 

@@ -34,14 +34,14 @@ def test_a_failure_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
 
 
-def test_a_missing_directory_is_said(tmp_path: Path) -> None:
+def test_writing_into_a_missing_directory_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write_atomically(tmp_path / "none" / "a", b"one")
 
 
 @pytest.mark.parametrize("refusals", [0, 1, 2, 3])
-def test_a_refusal_of_a_moment_is_outlived(tmp_path: Path, refusals: int) -> None:
-    """A file that somebody reads cannot be replaced on Windows."""
+def test_replacing_is_retried_after_a_temporary_refusal(tmp_path: Path, refusals: int) -> None:
+    """Windows refuses to replace a file that another process has open."""
     pauses: list[float] = []
     replaced: list[tuple[str, Path]] = []
 

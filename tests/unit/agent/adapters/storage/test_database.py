@@ -1,4 +1,4 @@
-"""A file that cannot be read is set aside; one that cannot be had just now is not."""
+"""A damaged database is set aside. A locked or inaccessible one is not."""
 
 import contextlib
 import os
@@ -38,7 +38,7 @@ def synchronous(database: Database) -> int:
 
 
 def known(state: StateDirectory) -> tuple[int, bool]:
-    """Open the database; return its number of requests, and whether it was made anew."""
+    """Open the database; return its number of requests, and whether it was created."""
     with contextlib.closing(Database(state)) as database:
         rows = database.query("SELECT count(*) FROM requests")
         return rows[0][0], database.was_quarantined
@@ -123,7 +123,7 @@ def test_a_damaged_page_is_set_aside(state: StateDirectory) -> None:
     assert known(state) == (0, True)
 
 
-def test_tables_of_somebody_else_are_set_aside(state: StateDirectory) -> None:
+def test_database_with_foreign_tables_is_set_aside(state: StateDirectory) -> None:
     with contextlib.closing(sqlite3.connect(state.path / NAME)) as other:
         other.execute("CREATE TABLE requests (x)")
 
@@ -171,14 +171,14 @@ def test_a_newer_schema_is_refused_and_kept(state: StateDirectory) -> None:
     assert quarantine_file(state) == set()
 
 
-def test_a_path_that_cannot_be_opened_is_said(state: StateDirectory) -> None:
+def test_directory_in_place_of_the_database_raises_an_error(state: StateDirectory) -> None:
     (state.path / NAME).mkdir()
 
     with pytest.raises(StateError, match=r"agent\.db is a directory, .*: remove it"):
         Database(state)
 
 
-def test_a_database_that_somebody_holds_is_not_given_up(state: StateDirectory) -> None:
+def test_locked_database_is_not_set_aside(state: StateDirectory) -> None:
     filled(state, 3)
     with contextlib.closing(sqlite3.connect(state.path / NAME, isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode=EXCLUSIVE")
@@ -190,7 +190,7 @@ def test_a_database_that_somebody_holds_is_not_given_up(state: StateDirectory) -
     assert quarantine_file(state) == set()
 
 
-def test_a_file_that_cannot_be_moved_away_is_said(state: StateDirectory) -> None:
+def test_damaged_file_that_cannot_be_moved_raises_an_error(state: StateDirectory) -> None:
     (state.path / NAME).write_bytes(b"garbage" * 1000)
     state.quarantine_path.write_text("in the way")
 
@@ -233,7 +233,7 @@ def test_a_commit_that_fails_undoes_all_of_it_and_the_next_one_works(database: D
     assert database.counters() == {"a": 1}
 
 
-def test_a_failure_that_sqlite_undid_itself_is_the_one_that_is_told(database: Database) -> None:
+def test_original_error_is_raised_if_sqlite_has_already_rolled_back(database: Database) -> None:
     with pytest.raises(KeyError):
         fail_after(database, "ROLLBACK")  # as SQLite does when the disk is full
 
@@ -255,7 +255,9 @@ def test_a_database_of_another_device_is_set_aside(state: StateDirectory) -> Non
     assert NAME in quarantine_file(state)
 
 
-def test_a_database_that_cannot_be_set_aside_is_said(state: StateDirectory) -> None:
+def test_quarantine_of_a_database_that_cannot_be_moved_raises_an_error(
+    state: StateDirectory,
+) -> None:
     filled(state, 1)
     state.quarantine_path.write_text("in the way")
 

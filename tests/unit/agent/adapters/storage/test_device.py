@@ -1,4 +1,4 @@
-"""What this device is: its record, and what a start makes of it."""
+"""The device record, and how a start updates it."""
 
 import re
 from pathlib import Path
@@ -65,7 +65,9 @@ def test_a_broken_record_is_set_aside(
     assert file.load() is None
 
 
-def test_a_record_that_cannot_be_had_is_said(file: DeviceRecordFile, state: StateDirectory) -> None:
+def test_unusable_record_file_raises_an_error(
+    file: DeviceRecordFile, state: StateDirectory
+) -> None:
     (state.path / "device.json").mkdir()
 
     with pytest.raises(StateError, match=r"device\.json is a directory, .*: remove it"):

@@ -1,4 +1,4 @@
-"""The journal knows every request, also those that it cannot read."""
+"""The journal stores every request, including unreadable ones."""
 
 import sqlite3
 from contextlib import AbstractContextManager
@@ -191,7 +191,7 @@ def test_it_is_pruned_while_it_grows(journal: Journal) -> None:
     assert journal.waiting() == PRUNED_EVERY - 1
 
 
-def test_only_what_the_service_is_told_again_may_be_lost_with_the_power(
+def test_only_moves_that_the_service_repeats_are_not_durable(
     journal: Journal, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     durable: list[bool] = []

@@ -1,4 +1,4 @@
-"""Reports wait within bounds; a request and its report change hands together or not at all."""
+"""The outbox is bounded. A request and its report are stored in one transaction."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -99,7 +99,7 @@ def test_scheduled_reports_go_first_then_the_oldest(
 
 
 def test_what_is_too_old_goes_and_makes_room(outbox: Outbox, ledger: Ledger) -> None:
-    """An old requested report leaves first, so that a fresh scheduled one may stay."""
+    """An old requested report is dropped before a new scheduled one."""
     queue(ledger, 1, 10, NOW - DAY - timedelta(microseconds=1), UUID(int=1))
     queue(ledger, 2, 10, NOW)
 
@@ -108,7 +108,7 @@ def test_what_is_too_old_goes_and_makes_room(outbox: Outbox, ledger: Ledger) -> 
     assert numbers([item.report_id for item in over]) == [1]
 
 
-def test_what_is_given_up_is_counted_and_said(
+def test_dropped_reports_are_counted_and_returned(
     outbox: Outbox, ledger: Ledger, journal: Journal, database: Database
 ) -> None:
     entry = running(journal)
@@ -196,7 +196,7 @@ def test_a_taken_report_closes_its_request(
     assert journal.get(REQUEST) == after, "settled twice is settled once"
 
 
-def test_a_report_given_up_says_why(outbox: Outbox, ledger: Ledger, journal: Journal) -> None:
+def test_rejected_report_keeps_its_reason(outbox: Outbox, ledger: Ledger, journal: Journal) -> None:
     entry = running(journal)
     sealed = report(1, REQUEST)
     ledger.hand_over(entry, sealed, NOW)

@@ -34,7 +34,7 @@ def test_what_another_version_wrote_is_read(state: StateDirectory) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b'{"printers": [{"id": 7}]}'])
-def test_a_damaged_file_is_set_aside_and_said(state: StateDirectory, content: bytes) -> None:
+def test_damaged_file_is_set_aside_and_reported(state: StateDirectory, content: bytes) -> None:
     (state.path / "printers.json").write_bytes(content)
     memory, before = PrinterMemory(state), files(state.path)
     known, reason = memory.peek()
@@ -51,7 +51,7 @@ def test_a_damaged_file_is_set_aside_and_said(state: StateDirectory, content: by
 
 @settings(max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=60) | st.builds(lambda text: b'{"printers": ' + text, st.binary()))
-def test_whatever_is_in_it_is_read_or_said(state: StateDirectory, content: bytes) -> None:
+def test_any_content_is_read_or_reported(state: StateDirectory, content: bytes) -> None:
     (state.path / "printers.json").write_bytes(content)
     known, reason = PrinterMemory(state).peek()
     assert known == NOTHING_LEARNED or reason is None
@@ -65,7 +65,7 @@ def test_a_damaged_file_that_cannot_be_set_aside_stops_nothing(state: StateDirec
     assert "is damaged, and cannot be quarantined" in (reason or "")
 
 
-def test_a_file_that_is_not_the_agents_is_said_and_never_followed(state: StateDirectory) -> None:
+def test_symbolic_link_is_reported_and_never_followed(state: StateDirectory) -> None:
     (state.path / "secret").write_text('{"printers": []}')
     (state.path / "printers.json").symlink_to(state.path / "secret")
     for read in (PrinterMemory(state).load, PrinterMemory(state).peek):

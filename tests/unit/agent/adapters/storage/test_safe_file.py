@@ -1,4 +1,4 @@
-"""Files that another may have put in place: opened only if they are the agent's own."""
+"""Files are opened only if they belong to the agent."""
 
 import os
 import socket
@@ -101,7 +101,7 @@ def test_only_the_directorys_owner_is_trusted(place: Path, directory: int, file:
             poll()
 
 
-def test_what_is_opened_by_name_is_looked_at_before(place: Path, outside: Path) -> None:
+def test_path_is_checked_before_it_is_opened(place: Path, outside: Path) -> None:
     require_own(place)
     place.write_text("")
     require_own(place)
@@ -116,7 +116,7 @@ def test_what_is_opened_by_name_is_looked_at_before(place: Path, outside: Path) 
 
 
 def test_a_file_that_is_replaced_all_the_time_is_read(place: Path) -> None:
-    """As `status` reads what the daemon writes."""
+    """Reads as `status` does while the daemon writes."""
     place.write_text("0")
     for number in range(200):
         new = place.with_name("new")

@@ -1,4 +1,4 @@
-"""What the service has is kept for a while, to be shown again; nothing depends on it."""
+"""Sent reports are kept for a while, so that `history` can print them again."""
 
 import sqlite3
 from datetime import timedelta
@@ -23,7 +23,7 @@ ALL = ""
 
 
 def send(ledger: Ledger, number: int, size: int, after: timedelta = timedelta(0)) -> None:
-    """Have the service take a scheduled report of ``size`` bytes."""
+    """Mark a scheduled report of ``size`` bytes as sent."""
     queue(ledger, number, size, NOW + after)
     item = ledger.outbox.oldest()
     assert item is not None

@@ -1,4 +1,4 @@
-"""The state directory: private, held by one, with a place for wreckage."""
+"""The state directory: private, locked by one process, with a quarantine."""
 
 import os
 import subprocess
@@ -39,7 +39,7 @@ def test_the_directory_is_private(state: StateDirectory) -> None:
     assert list(state.path.iterdir()) == []
 
 
-def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+def test_state_directory_that_cannot_be_created_raises_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     with pytest.raises(StateError, match="file/state cannot be written: Not a directory"):
@@ -105,7 +105,7 @@ def test_an_unreadable_lock_file_does_not_matter(state: StateDirectory, content:
         assert state.holder() == os.getpid()
 
 
-def test_a_lock_file_that_cannot_be_opened_is_said(state: StateDirectory) -> None:
+def test_lock_file_that_cannot_be_opened_raises_an_error(state: StateDirectory) -> None:
     (state.path / "agent.lock").mkdir()
 
     with (

@@ -56,7 +56,7 @@ def test_keys_of_a_later_agent_are_ignored(state: StateDirectory) -> None:
     assert StatusFile(state).read() == STATUS
 
 
-def test_the_manager_is_told(tmp_path: Path) -> None:
+def test_notifier_sends_status_to_the_service_manager(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
         notifier = Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "3000000"})

@@ -1,4 +1,4 @@
-"""What has changed between two snapshots of a machine, and what is not."""
+"""Changes between two application reports, and differences that are not changes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Nothing changed between a report and itself, and there and back is the same change."""
+"""Equal reports have no changes, and reversed reports have the same changes."""
 
 from typing import Any
 

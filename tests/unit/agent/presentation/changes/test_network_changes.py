@@ -1,4 +1,4 @@
-"""What has changed between two network reports, and what is not."""
+"""Changes between two network reports, and differences that are not changes."""
 
 from collections.abc import Callable
 

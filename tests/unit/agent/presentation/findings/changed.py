@@ -1,4 +1,4 @@
-"""A healthy machine of which one thing is changed."""
+"""A healthy machine with one change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Changes = Mapping[str, Value | Missing]
 
 
 def changed(changes: Changes, name: str = "linux-till") -> ApplicationPayload:
-    """Return the machine ``name`` with ``changes``; a key that it has not is added."""
+    """Return the machine ``name`` with ``changes``; missing keys are added."""
     payload = healthy(name)
     owners = [link.id for link in payload.snapshot.interfaces]
     owners += [thing.id for thing in payload.snapshot.peripherals]

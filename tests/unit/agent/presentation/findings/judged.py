@@ -1,4 +1,4 @@
-"""What collectors tell, made a payload as the agent makes it, and judged."""
+"""Findings for collected facts, by way of a payload."""
 
 from agent.presentation.findings.findings import findings_of
 from agent.rules.reports.application import application_report

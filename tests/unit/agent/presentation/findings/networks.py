@@ -1,4 +1,4 @@
-"""The report of a venue's network at which nothing is wrong, to be changed."""
+"""A healthy network report, to be changed by tests."""
 
 from agent.wire.payloads.network import (
     MapAddress,

@@ -1,4 +1,4 @@
-"""Each rule on a healthy machine of which one thing is changed: to its threshold, or less far."""
+"""Each rule on a healthy machine with one change, at and below the rule's threshold."""
 
 from typing import NamedTuple
 

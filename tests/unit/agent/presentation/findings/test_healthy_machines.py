@@ -1,4 +1,4 @@
-"""Where nothing is wrong nothing is found: three whole snapshots, and the network of a venue."""
+"""Healthy machines have no findings: three snapshots and a venue's network."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_nothing_is_result_in_a_healthy_network(payload: NetworkPayload) -> None
 
 
 def test_a_network_that_was_not_checked_is_not_judged() -> None:
-    """Network reports switched off, or of this machine alone: nobody checked others."""
+    """Network reports that are disabled or limited to this machine have no findings."""
     payload = healthy_network()
     actual = payload.network_map
     assert actual

@@ -1,4 +1,4 @@
-"""The rules on what the collectors' readers make of recordings and of played peers."""
+"""The rules on facts from recordings and from simulated peers."""
 
 import errno
 import socket
@@ -25,7 +25,7 @@ from tests.fakes.devtools import answer_with, devtools_port
 from tests.unit.agent.presentation.findings.judged import judged
 from tests.unit.collectors.application.fixtures import fixture, plant
 from tests.unit.collectors.application.linux.test_system import figures
-from tests.unit.collectors.application.test_kiosk_page import only_the_browser_answers, told_by_page
+from tests.unit.collectors.application.test_kiosk_page import only_the_browser_answers, page_values
 from tests.unit.collectors.application.test_network_sources import closed_port, tls_service
 from tests.unit.collectors.application.test_print_queues import cups
 
@@ -36,7 +36,7 @@ GIB = 1024**3
 
 
 def test_a_queue_of_cups_that_is_stopped_with_jobs() -> None:
-    """Replies captured of CUPS 2.4: the queue kitchen is paused, and two jobs wait in it."""
+    """Replies captured from CUPS 2.4: the queue kitchen is paused and has two jobs."""
     (sentence,) = judged(read_print_queues(NOW, cups))["print-queue-stuck"]
     assert sentence.startswith("The print queue kitchen is stuck: 2 jobs wait, the oldest for ")
 
@@ -218,7 +218,7 @@ def test_a_certificate_that_nobody_trusts(tls_service: int) -> None:
 
 
 def test_a_page_that_has_crashed() -> None:
-    with devtools_port({"A": answer_with(told_by_page())}, event="Inspector.targetCrashed") as port:
+    with devtools_port({"A": answer_with(page_values())}, event="Inspector.targetCrashed") as port:
         assert list(judged(read_kiosk_page(Deadline.after(5), port.url))) == ["kiosk-crashed"]
 
 
@@ -228,14 +228,14 @@ def test_a_page_that_does_not_respond() -> None:
 
 
 def test_a_page_of_the_browsers_own() -> None:
-    answer = answer_with(told_by_page(), url="chrome-error://chromewebdata/")
+    answer = answer_with(page_values(), url="chrome-error://chromewebdata/")
     with devtools_port({"A": answer}) as port:
         assert list(judged(read_kiosk_page(Deadline.after(5), port.url))) == ["kiosk-error-page"]
 
 
 def test_a_white_page_that_may_reach_nothing() -> None:
     answer = answer_with(
-        told_by_page(
+        page_values(
             drawing={"value": False},
             painted={"value": False},
             localNetworkPermission={"value": "denied"},
@@ -250,7 +250,7 @@ def test_a_white_page_that_may_reach_nothing() -> None:
 
 
 def test_what_a_printer_complains_of_is_changes_in_the_collectors_words() -> None:
-    """The queue's rule and the network report's call the same complaint by the same words."""
+    """The queue rule and the network report use the same words for the same problem."""
     for reason in ("media-empty", "media-jam", "cover-open", "toner-empty", "output-area-full"):
         queue = Reading((available("printqueue.bar.reasons", "CUPS", (f"{reason}-error",)),))
         (sentence,) = judged(queue)["printer-needs-attention"]

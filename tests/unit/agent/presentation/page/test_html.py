@@ -1,4 +1,4 @@
-"""The page is parsed as a browser would: no element or attribute comes from a payload."""
+"""The page is parsed as by a browser: no element or attribute comes from a payload."""
 
 import base64
 import hashlib
@@ -49,7 +49,7 @@ EVERY_PAYLOAD = (
 
 
 class Page(HTMLParser):
-    """What a page holds; fails on an element that is not closed where it should be."""
+    """The content of a page. Fails on an element that is not closed correctly."""
 
     def __init__(self, source: str) -> None:
         super().__init__(convert_charrefs=True)

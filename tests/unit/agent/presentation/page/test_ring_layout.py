@@ -87,7 +87,7 @@ def test_rings_are_filled_evenly_from_the_inside() -> None:
 
 
 def _nearest_pair(points: tuple[Point, ...]) -> float:
-    """Return the least distance of any two points, by a grid of cells of two diameters."""
+    """Return the least distance of any two points, with a grid of cells of two diameters."""
     size = 2 * DOT_DIAMETER
     cells: dict[tuple[int, int], list[Point]] = {}
     nearest = math.inf

@@ -23,17 +23,17 @@ KEYS = BrowserFieldKey.__args__  # type: ignore[attr-defined]
 @settings(max_examples=examples(40))
 @given(hostile.application_facts, st.lists(hostile.fields, max_size=2))
 def test_any_facts_become_a_payload(
-    found: facts.ApplicationFacts, of_the_agent: list[facts.Field]
+    collected: facts.ApplicationFacts, of_the_agent: list[facts.Field]
 ) -> None:
-    payload = application_report(found, of_the_agent, CONTEXT)
+    payload = application_report(collected, of_the_agent, CONTEXT)
 
     assert decode(encode(payload), ApplicationPayload) == payload
-    assert len(payload.snapshot.fields) == len(found.fields) + len(of_the_agent)
-    assert payload.completeness == completeness(found)
+    assert len(payload.snapshot.fields) == len(collected.fields) + len(of_the_agent)
+    assert payload.completeness == completeness(collected)
     assert "\u202e" not in encode(payload).decode()
 
 
-def test_facts_stand_in_the_payload_as_they_were_told() -> None:
+def test_payload_contains_the_facts_unchanged() -> None:
     result = replace(
         CLEAN,
         fields=(facts.Field("os.name", "file", "available", "Debian"),),
@@ -81,11 +81,11 @@ def test_a_value_is_written_within_the_contract(value: Any, written: Any) -> Non
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_a_value_that_is_no_number_is_said_to_be_missing(value: float) -> None:
+def test_non_finite_number_is_reported_as_missing(value: float) -> None:
     odd = facts.Field("browser.pixelRatio", "s", "available", value)
-    found = replace(CLEAN, duration_ms=value, fields=(odd,), browser_fields=(odd,))
+    collected = replace(CLEAN, duration_ms=value, fields=(odd,), browser_fields=(odd,))
 
-    payload = application_report(found, (), CONTEXT)
+    payload = application_report(collected, (), CONTEXT)
 
     missing = payload.snapshot.fields[0]
     assert (missing.status, missing.value) == ("collection-failed", None)
@@ -95,7 +95,7 @@ def test_a_value_that_is_no_number_is_said_to_be_missing(value: float) -> None:
 
 
 def test_a_browser_field_keeps_its_own_limits() -> None:
-    found = replace(
+    collected = replace(
         CLEAN,
         browser_fields=(
             facts.Field("browser.userAgent", "s" * 300, "available", "x" * 300),
@@ -106,9 +106,9 @@ def test_a_browser_field_keeps_its_own_limits() -> None:
         ),
     )
 
-    agent, languages, online, platform, language = to_plain(application_report(found, (), CONTEXT))[
-        "browserFields"
-    ]
+    agent, languages, online, platform, language = to_plain(
+        application_report(collected, (), CONTEXT)
+    )["browserFields"]
 
     assert len(agent["source"]) == len(agent["value"]) == 256
     assert languages["source"] == "unknown"
@@ -125,7 +125,7 @@ def test_a_browser_field_keeps_its_own_limits() -> None:
         (tuple(replace(ONLINE, key=key) for key in (*KEYS, "browser.online")), 34),
     ],
 )
-def test_browser_fields_beyond_the_contract_are_said(
+def test_browser_fields_beyond_the_contract_are_reported(
     browser_fields: tuple[facts.Field, ...], kept: int
 ) -> None:
     payload = application_report(replace(CLEAN, browser_fields=browser_fields), (), CONTEXT)
@@ -138,7 +138,7 @@ def test_browser_fields_beyond_the_contract_are_said(
 
 
 @pytest.mark.parametrize(
-    ("found", "judged"),
+    ("collected", "judged"),
     [
         (CLEAN, "complete"),
         (replace(CLEAN, cancelled=True), "partial"),
@@ -149,5 +149,5 @@ def test_browser_fields_beyond_the_contract_are_said(
         (replace(CLEAN, fields=(facts.Field("k", "s", "not-applicable"),)), "complete"),
     ],
 )
-def test_how_complete_a_snapshot_is(found: facts.ApplicationFacts, judged: str) -> None:
-    assert application_report(found, (), CONTEXT).completeness == judged
+def test_how_complete_a_snapshot_is(collected: facts.ApplicationFacts, judged: str) -> None:
+    assert application_report(collected, (), CONTEXT).completeness == judged

@@ -66,7 +66,7 @@ def test_what_must_not_be_empty_is_not() -> None:
 
 
 @given(st.lists(st.integers(), max_size=20), st.integers(1, 10))
-def test_a_long_list_says_what_is_missing(items: list[int], maximum: int) -> None:
+def test_cut_list_ends_with_the_number_of_missing_items(items: list[int], maximum: int) -> None:
     taken = take(map(str, items), maximum, lambda n: f"{n} more")
 
     assert len(taken) <= maximum

@@ -1,4 +1,4 @@
-"""Whatever the collector tells becomes a payload inside the contract."""
+"""Any collected facts become a payload that fits the contract."""
 
 from dataclasses import replace
 
@@ -49,19 +49,19 @@ def printer(number: int) -> facts.Printer:
 
 
 @given(network_facts)
-def test_any_facts_become_a_payload(found: facts.NetworkFacts) -> None:
-    payload = network_report(found, JOB, CONTEXT)
+def test_any_facts_become_a_payload(collected: facts.NetworkFacts) -> None:
+    payload = network_report(collected, JOB, CONTEXT)
 
     again = decode(encode(payload), NetworkPayload)
     assert again == payload
-    assert len(payload.endpoints) + payload.endpoints_omitted == len(found.endpoints)
-    assert payload.completeness == completeness(found)
+    assert len(payload.endpoints) + payload.endpoints_omitted == len(collected.endpoints)
+    assert payload.completeness == completeness(collected)
     strings = encode(payload).decode()
     assert "\\u001b" not in strings
     assert "\u202e" not in strings
 
 
-def test_facts_stand_in_the_payload_as_they_were_told() -> None:
+def test_payload_contains_the_facts_unchanged() -> None:
     result = replace(
         CLEAN,
         endpoints=(replace(endpoint(), discovered_by=("mdns", "scan"), model="M"),),
@@ -101,11 +101,11 @@ def test_facts_stand_in_the_payload_as_they_were_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "kept", "omitted"), [(256, 256, 0), (257, 256, 1), (999, 256, 743)]
+    ("count", "kept", "omitted"), [(256, 256, 0), (257, 256, 1), (999, 256, 743)]
 )
-def test_endpoints_beyond_the_contract_are_counted(found: int, kept: int, omitted: int) -> None:
+def test_endpoints_beyond_the_contract_are_counted(count: int, kept: int, omitted: int) -> None:
     payload = network_report(
-        replace(CLEAN, endpoints=tuple(endpoint(n % 250) for n in range(found))), JOB, CONTEXT
+        replace(CLEAN, endpoints=tuple(endpoint(n % 250) for n in range(count))), JOB, CONTEXT
     )
 
     assert len(payload.endpoints) == kept
@@ -125,20 +125,22 @@ def test_an_endpoint_of_no_port_is_counted_too(port: int) -> None:
     assert payload.endpoints_omitted == 1
 
 
-@pytest.mark.parametrize(("found", "kept", "said"), [(64, 64, False), (65, 64, True)])
-def test_printers_beyond_the_contract_are_said(found: int, kept: int, said: bool) -> None:
+@pytest.mark.parametrize(("count", "kept", "is_reported"), [(64, 64, False), (65, 64, True)])
+def test_printers_beyond_the_contract_are_reported(
+    count: int, kept: int, is_reported: bool
+) -> None:
     payload = network_report(
-        replace(CLEAN, printers=tuple(printer(n) for n in range(found))), JOB, CONTEXT
+        replace(CLEAN, printers=tuple(printer(n) for n in range(count))), JOB, CONTEXT
     )
 
     assert payload.printers is not None
     assert len(payload.printers) == kept
-    assert ("1 printers are left out of the list" in payload.limitations) == said
+    assert ("1 printers are left out of the list" in payload.limitations) == is_reported
     assert payload.network_map is not None
     assert payload.network_map.limitations == payload.limitations
 
 
-def test_printers_that_were_not_asked_for_are_null() -> None:
+def test_printers_that_were_not_requested_are_null() -> None:
     assert network_report(replace(CLEAN, printers=None), JOB, CONTEXT).printers is None
 
 
@@ -161,7 +163,7 @@ UNABLE = facts.SourceState("unsupported", "not here")
 
 
 @pytest.mark.parametrize(
-    ("found", "judged"),
+    ("collected", "judged"),
     [
         (CLEAN, "complete"),
         (replace(CLEAN, mdns_source=BROKE), "partial"),
@@ -176,16 +178,16 @@ UNABLE = facts.SourceState("unsupported", "not here")
         (replace(CLEAN, mdns_source=UNABLE, scan_source=BROKE), "partial"),
     ],
 )
-def test_how_complete_a_report_is(found: facts.NetworkFacts, judged: str) -> None:
-    assert completeness(found) == judged
-    payload = network_report(found, JOB, CONTEXT)
+def test_how_complete_a_report_is(collected: facts.NetworkFacts, judged: str) -> None:
+    assert completeness(collected) == judged
+    payload = network_report(collected, JOB, CONTEXT)
     assert payload.completeness == judged
     assert outcome_of(payload.completeness) == ("partial" if judged == "partial" else "completed")
     assert payload.network_map is not None
-    assert payload.network_map.state == ("cancelled" if found.cancelled else "completed")
+    assert payload.network_map.state == ("cancelled" if collected.cancelled else "completed")
 
 
-def test_how_a_source_ended_stands_in_both_places() -> None:
+def test_source_state_is_in_discovery_and_in_the_network_map() -> None:
     value = replace(CLEAN, mdns_source=UNABLE, scan_source=facts.SourceState("failed"))
 
     payload = network_report(value, JOB, CONTEXT)
@@ -204,9 +206,9 @@ def test_how_a_source_ended_stands_in_both_places() -> None:
 
 
 def test_a_discovery_that_could_not_be_tried_at_all_is_null() -> None:
-    found = replace(CLEAN, mdns_source=UNABLE, scan_source=UNABLE)
+    collected = replace(CLEAN, mdns_source=UNABLE, scan_source=UNABLE)
 
-    payload = network_report(found, JOB, CONTEXT)
+    payload = network_report(collected, JOB, CONTEXT)
 
     assert payload.discovery is None
     assert payload.failures == ()
@@ -220,9 +222,9 @@ def test_a_discovery_that_could_not_be_tried_at_all_is_null() -> None:
 
 def test_a_source_that_broke_is_among_the_failures_once() -> None:
     output = facts.Failure("scan", "told by the step itself")
-    found = replace(CLEAN, mdns_source=BROKE, scan_source=BROKE, failures=(output,))
+    collected = replace(CLEAN, mdns_source=BROKE, scan_source=BROKE, failures=(output,))
 
-    payload = network_report(found, JOB, CONTEXT)
+    payload = network_report(collected, JOB, CONTEXT)
 
     assert [(f.step, f.reason) for f in payload.failures] == [
         ("scan", "told by the step itself"),
@@ -240,30 +242,30 @@ def test_what_could_not_be_tried_beside_what_was_is_no_failure() -> None:
 
 @pytest.mark.parametrize("latency", [float("nan"), float("inf"), -float("inf")])
 def test_a_latency_that_is_no_number_is_left_out(latency: float) -> None:
-    found = replace(CLEAN, hosts=(facts.Host("10.0.0.1", latency_ms=latency),))
+    collected = replace(CLEAN, hosts=(facts.Host("10.0.0.1", latency_ms=latency),))
 
-    payload = network_report(found, JOB, CONTEXT)
+    payload = network_report(collected, JOB, CONTEXT)
 
     assert payload.network_map is not None
     assert "latencyMs" not in to_plain(payload.network_map.hosts[0])
 
 
 def test_an_id_is_never_empty_and_a_name_may_be() -> None:
-    found = replace(CLEAN, printers=(facts.Printer("", "", "usb", "unknown"),))
+    collected = replace(CLEAN, printers=(facts.Printer("", "", "usb", "unknown"),))
 
-    payload = network_report(found, JOB, CONTEXT)
+    payload = network_report(collected, JOB, CONTEXT)
 
     assert payload.printers is not None
     assert (payload.printers[0].id, payload.printers[0].name) == ("unknown", "")
 
 
 def test_long_names_are_cut_to_the_contract() -> None:
-    found = replace(CLEAN, endpoints=(replace(endpoint(), label="🖨" * 2048),))
+    collected = replace(CLEAN, endpoints=(replace(endpoint(), label="🖨" * 2048),))
 
-    assert utf16_length(network_report(found, JOB, CONTEXT).endpoints[0].label) == 1023
+    assert utf16_length(network_report(collected, JOB, CONTEXT).endpoints[0].label) == 1023
 
 
-def test_a_collector_that_was_not_confined_is_said_and_costs_nothing() -> None:
+def test_unconfined_collector_is_reported_and_changes_nothing_else() -> None:
     refused = replace(CLEAN, confinement=facts.Confinement("refused", "this kernel is old"))
     payload = network_report(refused, JOB, CONTEXT)
     assert payload.limitations == (

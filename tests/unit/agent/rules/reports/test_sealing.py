@@ -1,4 +1,4 @@
-"""A report becomes bytes that fit, and smaller ones if they do not."""
+"""A report is sealed into bytes that fit, or into a smaller tier."""
 
 import json
 from typing import Any
@@ -115,7 +115,7 @@ def test_the_same_report_is_the_same_bytes(large: ReportPayload) -> None:
     assert seal(report_of(seal(report(large), 10**6).body), 10**6) == seal(report(large), 10**6)
 
 
-def test_each_tier_is_smaller_and_says_so(large: ReportPayload) -> None:
+def test_each_tier_is_smaller_and_marked_as_incomplete(large: ReportPayload) -> None:
     sizes = [size(large, tier) for tier in range(LAST_TIER + 1)]
 
     assert sizes == sorted(sizes, reverse=True)
@@ -245,7 +245,7 @@ def test_a_rejected_body_becomes_a_failed_report_with_its_ids(large: ReportPaylo
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"\xff", b'{"report": 1}'])
-def test_what_is_no_sealed_report_is_said(body: bytes) -> None:
+def test_invalid_sealed_report_raises_an_error(body: bytes) -> None:
     with pytest.raises(ValidationError):
         seal_smaller(body, 1000, tier=0)
     with pytest.raises(ValidationError):
@@ -254,12 +254,12 @@ def test_what_is_no_sealed_report_is_said(body: bytes) -> None:
 
 @settings(max_examples=examples(40))
 @given(network_facts | application_facts, st.integers(1, 20_000))
-def test_no_seal_with_a_payload_is_over_the_bound(found: facts.Facts, max_bytes: int) -> None:
+def test_no_seal_with_a_payload_is_over_the_bound(collected: facts.Facts, max_bytes: int) -> None:
     payload: ReportPayload
-    if isinstance(found, facts.NetworkFacts):
-        payload = network_report(found, JOB, CONTEXT)
+    if isinstance(collected, facts.NetworkFacts):
+        payload = network_report(collected, JOB, CONTEXT)
     else:
-        payload = application_report(found, (), CONTEXT)
+        payload = application_report(collected, (), CONTEXT)
 
     sealed = seal(report(payload), max_bytes)
 

@@ -1,4 +1,4 @@
-"""Circuit breakers: whoever wants something of the service, it is asked as by one."""
+"""The circuit breaker limits the calls of all operations together."""
 
 import asyncio
 import itertools
@@ -23,16 +23,16 @@ NO_KEY = CredentialRefused("unknown key")
 
 
 class Service:
-    """Answers with its errors, one after the other, and then with its name."""
+    """Raises its errors one after the other, and then returns an answer."""
 
     def __init__(self, home: Harness, *errors: ServiceError) -> None:
         self.home = home
         self.errors = list(errors)
-        self.asked_at: list[float] = []
+        self.called_at: list[float] = []
         self.at_once = self.most_at_once = 0
 
     async def ask(self) -> str:
-        self.asked_at.append(self.home.clock.elapsed_s)
+        self.called_at.append(self.home.clock.elapsed_s)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         await asyncio.sleep(0)
@@ -42,7 +42,7 @@ class Service:
         return "answer"
 
     def waits(self) -> list[float]:
-        times = self.asked_at
+        times = self.called_at
         return [later - sooner for sooner, later in itertools.pairwise(times)]
 
 
@@ -77,7 +77,7 @@ async def test_waits_grow_until_there_is_an_answer(home: Harness) -> None:
     assert home.breaker.is_up
 
 
-async def test_what_is_wrong_is_said_while_it_is(home: Harness) -> None:
+async def test_condition_is_set_while_calls_fail(home: Harness) -> None:
     seen: list[set[str]] = []
 
     class Watched(Service):
@@ -104,11 +104,11 @@ async def test_one_caller_tries_for_all(home: Harness, error: ServiceError) -> N
 
     assert answers == ["answer"] * 10
     # The ten that were under way together fail together, then one tries, then all go on.
-    assert len(service.asked_at) <= 6 + 10
+    assert len(service.called_at) <= 6 + 10
 
 
 class Probe:
-    """Fails once; asked again, it holds the probe until it is let go."""
+    """Fails once; the second call blocks until it is released."""
 
     def __init__(self) -> None:
         self.is_first = True
@@ -150,7 +150,7 @@ async def test_calls_that_fail_together_count_once(home: Harness) -> None:
 
     await asyncio.gather(*(home.breaker.call("heartbeat", service.ask) for _ in range(3)))
 
-    assert [at for at in service.asked_at if at == 0] == [0, 0, 0]
+    assert [at for at in service.called_at if at == 0] == [0, 0, 0]
     assert sum(home.clock.slept) <= 1.0, "one failure waits at most a second"
 
 
@@ -164,7 +164,7 @@ async def test_the_service_names_the_wait(home: Harness) -> None:
     assert 3600 <= second <= 3960
 
 
-async def test_a_refused_key_is_asked_for_slowly(home: Harness) -> None:
+async def test_refused_key_is_retried_with_growing_delays(home: Harness) -> None:
     service = Service(home, *[NO_KEY] * 12)
 
     await home.breaker.call("heartbeat", service.ask)
@@ -183,12 +183,12 @@ async def test_another_key_is_tried_at_once(home: Harness) -> None:
     home.key_file.write_text("key-2")
 
     assert await calling == "answer"
-    assert service.asked_at[-1] - changed_at <= 5
+    assert service.called_at[-1] - changed_at <= 5
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\xff"])
-async def test_a_key_that_is_missing_is_looked_for(home: Harness, content: bytes | None) -> None:
-    """Its loss is no other key: nothing is tried until there is one."""
+async def test_missing_key_is_polled(home: Harness, content: bytes | None) -> None:
+    """No call is sent while the key is missing."""
     if content is None:
         home.key_file.unlink()
     else:
@@ -202,7 +202,7 @@ async def test_a_key_that_is_missing_is_looked_for(home: Harness, content: bytes
 
     await calling
 
-    assert service.asked_at[-1] - appeared_at <= 5
+    assert service.called_at[-1] - appeared_at <= 5
 
 
 async def test_the_first_refusal_after_an_outage_is_the_first(home: Harness) -> None:
@@ -243,9 +243,9 @@ async def test_no_state_makes_more_than_30_calls_a_minute(
 
     calls_under_way = callers - 1  # those that were begun before the first failure
     for minute in range(10):
-        within = [at for at in service.asked_at if minute * 60 <= at < minute * 60 + 60]
+        within = [at for at in service.called_at if minute * 60 <= at < minute * 60 + 60]
         assert len(within) <= 31 + (calls_under_way if minute == 0 else 0)
-    assert len([at for at in service.asked_at if at <= 180]) <= 91 + calls_under_way
+    assert len([at for at in service.called_at if at <= 180]) <= 91 + calls_under_way
 
 
 async def test_flapping_between_two_troubles_is_bounded_too(home: Harness) -> None:
@@ -258,7 +258,7 @@ async def test_flapping_between_two_troubles_is_bounded_too(home: Harness) -> No
     await asyncio.gather(calling, return_exceptions=True)
 
     for minute in range(10):
-        assert len([t for t in service.asked_at if minute * 60 <= t < minute * 60 + 60]) <= 30
+        assert len([t for t in service.called_at if minute * 60 <= t < minute * 60 + 60]) <= 30
 
 
 async def test_a_caller_that_is_cancelled_leaves_the_probe_to_the_next(home: Harness) -> None:
@@ -297,8 +297,8 @@ async def test_a_wait_for_another_key_ends_with_it(home: Harness) -> None:
     assert home.clock.elapsed_s - began <= 100 + 2 * 5
 
 
-async def test_a_call_that_fails_alone_waits_alone_and_is_said(home: Harness) -> None:
-    """The service answers others meanwhile: nobody waits with it."""
+async def test_single_failing_operation_waits_alone_without_a_condition(home: Harness) -> None:
+    """Other operations still succeed and do not wait."""
     failing, fine = Service(home, *[DOWN] * 5), Service(home)
     others = asyncio.create_task(_ask_for_ever(home, fine))
 
@@ -306,7 +306,7 @@ async def test_a_call_that_fails_alone_waits_alone_and_is_said(home: Harness) ->
 
     others.cancel()
     assert sum(failing.waits()) >= 0.5 + 1 + 2
-    assert len(fine.asked_at) > 5
+    assert len(fine.called_at) > 5
     assert home.codes() == set()
 
 
@@ -332,12 +332,12 @@ async def test_after_a_sleep_the_next_try_comes_at_once(home: Harness) -> None:
     service = Service(home, *[DOWN] * 20)
     calling = asyncio.create_task(home.breaker.call("heartbeat", service.ask))
     await home.clock.is_at_limit.wait()
-    request = len(service.asked_at)
+    request = len(service.called_at)
 
     home.breaker.retry_now()
-    await until(lambda: len(service.asked_at) > request)
+    await until(lambda: len(service.called_at) > request)
 
-    assert service.asked_at[-1] <= 100
+    assert service.called_at[-1] <= 100
     calling.cancel()
 
 
@@ -350,7 +350,7 @@ async def test_a_wait_that_the_service_named_is_kept(home: Harness) -> None:
     home.breaker.retry_now()
     await settle()
 
-    assert len(service.asked_at) == 1
+    assert len(service.called_at) == 1
     calling.cancel()
 
 
@@ -367,7 +367,7 @@ REFUSALS = [
 async def test_a_refusal_holds_up_its_operation_alone(home: Harness, error: ServiceError) -> None:
     failing, fine = Service(home, *[error] * 99), Service(home)
     calling = asyncio.create_task(home.breaker.call("submitResult", failing.ask))
-    await until(lambda: len(failing.asked_at) == 1)
+    await until(lambda: len(failing.called_at) == 1)
     await settle(5)
     began = home.clock.elapsed_s
 
@@ -377,19 +377,19 @@ async def test_a_refusal_holds_up_its_operation_alone(home: Harness, error: Serv
     assert home.clock.elapsed_s == began, "nobody waited"
     assert home.breaker.is_up
     assert len(home.codes()) == 1
-    await until(lambda: len(failing.asked_at) == 4)
+    await until(lambda: len(failing.called_at) == 4)
     calling.cancel()
     await asyncio.gather(calling, return_exceptions=True)
     assert home.codes() == set(), "nobody tries any more"
 
 
 async def test_a_silent_operation_holds_the_others_up_once(home: Harness) -> None:
-    """Silence may be an outage: one other call shows that it is not."""
+    """A timeout may be an outage. One successful call shows that it is not."""
     failing, fine = Service(home, *[ServiceUnavailable("timeout", "silence")] * 99), Service(home)
     calling = asyncio.create_task(home.breaker.call("onCommands", failing.ask))
     others = asyncio.create_task(_ask_for_ever(home, fine))
 
-    await until(lambda: len(failing.asked_at) >= 8)
+    await until(lambda: len(failing.called_at) >= 8)
 
     for task in (calling, others):
         task.cancel()
@@ -411,10 +411,10 @@ async def test_an_outage_has_one_caller_whatever_the_operations(home: Harness) -
         call.cancel()
     await asyncio.gather(*calling, return_exceptions=True)
 
-    assert len(service.asked_at) <= 25 + len(operations)
+    assert len(service.called_at) <= 25 + len(operations)
 
 
-async def test_one_try_tells_every_error_and_waits_its_turn(home: Harness) -> None:
+async def test_single_try_raises_every_error_and_waits_its_turn(home: Harness) -> None:
     service = Service(home, *[ServiceUnavailable("server-error", "503")] * 4)
     for _ in range(4):
         with pytest.raises(ServiceUnavailable):
@@ -441,19 +441,19 @@ async def test_waits_for_contact_are_as_long_as_a_large_fleet_needs(home: Harnes
 
 async def test_a_heartbeat_leaves_the_tries_to_others_and_follows_them(home: Harness) -> None:
     home.breaker.note_reconnect_over(40)
-    beats, query = Service(home, DOWN), Service(home, *[DOWN] * 2)
+    heartbeat, query = Service(home, DOWN), Service(home, *[DOWN] * 2)
 
     await asyncio.gather(
-        home.breaker.call("heartbeat", beats.ask), home.breaker.call("current", query.ask)
+        home.breaker.call("heartbeat", heartbeat.ask), home.breaker.call("current", query.ask)
     )
 
-    assert len(beats.asked_at) == 2
-    assert 0 < beats.asked_at[-1] - query.asked_at[-1] <= 40
+    assert len(heartbeat.called_at) == 2
+    assert 0 < heartbeat.called_at[-1] - query.called_at[-1] <= 40
 
 
 async def test_a_heartbeat_tries_by_itself_where_nobody_else_does(home: Harness) -> None:
     home.breaker.note_reconnect_over(40)
-    beats = Service(home, *[DOWN] * 3)
+    heartbeat = Service(home, *[DOWN] * 3)
 
-    assert await home.breaker.call("heartbeat", beats.ask) == "answer"
-    assert all(160 <= wait <= 160 + 60 for wait in beats.waits())
+    assert await home.breaker.call("heartbeat", heartbeat.ask) == "answer"
+    assert all(160 <= wait <= 160 + 60 for wait in heartbeat.waits())

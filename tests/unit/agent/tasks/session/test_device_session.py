@@ -1,4 +1,4 @@
-"""What the loops have of the service: its operations as this device."""
+"""The service's operations for this device."""
 
 import asyncio
 
@@ -10,8 +10,8 @@ from tests.unit.agent.samples import BINDING, OTHER_BINDING, record
 from tests.unit.agent.tasks.harness import Harness, settle, until
 
 
-async def test_a_heartbeat_is_for_the_binding_of_the_moment_it_is_sent(home: Harness) -> None:
-    """It may have waited out an outage in which the device was bound anew."""
+async def test_heartbeat_uses_the_binding_at_the_time_of_sending(home: Harness) -> None:
+    """The device was bound again during an outage that delayed the heartbeat."""
     answer = HeartbeatReply(last_seen_at=home.clock.now())
     home.client.always["heartbeat"] = lambda request: (
         answer if request.binding_id == OTHER_BINDING else ServiceUnavailable("timeout", "silence")

@@ -1,4 +1,4 @@
-"""Getting a binding and keeping it true."""
+"""Enrollment, and rechecking the binding."""
 
 from pathlib import Path
 from uuid import UUID
@@ -30,7 +30,7 @@ def operations(home: Harness) -> list[str]:
 
 
 async def restarted(home: Harness) -> None:
-    """Begin as after a start: the binding is known and not confirmed."""
+    """Start with a known binding that is not confirmed."""
     home.binding_state._is_bound.clear()
 
 
@@ -91,7 +91,7 @@ async def test_an_outage_is_waited_out(stranger: Harness) -> None:
         (BodyRejected(400, "locationId: unknown"), "locationId: unknown"),
     ],
 )
-async def test_a_refused_enrollment_says_why_and_waits(
+async def test_refused_enrollment_sets_a_condition_and_waits(
     stranger: Harness, error: ServiceError, words: str
 ) -> None:
     stranger.client.always["challenge"] = error
@@ -130,7 +130,7 @@ async def test_a_challenge_that_ran_out_is_taken_anew(stranger: Harness) -> None
     assert operations(stranger) == ["challenge", "enroll"] * 2
 
 
-async def test_a_nonce_in_another_encoding_is_said(tmp_path: Path) -> None:
+async def test_nonce_in_the_wrong_encoding_sets_a_condition(tmp_path: Path) -> None:
     with harness(tmp_path, bound=False) as home:
         home.enrollment.config = config(enrollment={"nonce_encoding": "hex"})
         home.client.script["challenge"].extend(
@@ -167,14 +167,14 @@ async def test_a_known_binding_is_confirmed_first(home: Harness) -> None:
 
 
 async def upgraded(home: Harness) -> None:
-    """Begin as after an upgrade: the service was told of the version before."""
+    """Start after an upgrade: the service has the previous version."""
     older = record().model_copy(update={"app_version": "0.0.9"})
     home.binding_state.adopt(older, "loc-0001")
     await restarted(home)
 
 
-async def test_an_upgraded_agent_tells_its_version(home: Harness) -> None:
-    """The service learns of it at enrollment only, and its list shows how far a rollout is."""
+async def test_upgraded_agent_enrolls_with_its_version(home: Harness) -> None:
+    """Only an enrollment sends the version, which the service lists for a rollout."""
     await upgraded(home)
     async with running(home.enrollment.run):
         await home.binding_state.wait_until_bound()
@@ -185,7 +185,7 @@ async def test_an_upgraded_agent_tells_its_version(home: Harness) -> None:
     assert home.binding_state.binding_id == BINDING
 
 
-async def test_an_upgrade_that_may_not_be_told_stops_nothing(home: Harness) -> None:
+async def test_refused_upgrade_enrollment_keeps_the_binding(home: Harness) -> None:
     home.client.always["challenge"] = NO
     await upgraded(home)
     async with running(home.enrollment.run):
@@ -196,7 +196,7 @@ async def test_an_upgrade_that_may_not_be_told_stops_nothing(home: Harness) -> N
     assert home.codes() == set()
 
 
-async def test_a_service_that_keeps_no_version_is_not_told_again(home: Harness) -> None:
+async def test_version_is_not_sent_again_to_a_service_that_ignores_it(home: Harness) -> None:
     await upgraded(home)
     home.binding_state.adopt(record().model_copy(update={"app_version": None}), "loc-0001")
     await restarted(home)
@@ -259,7 +259,7 @@ async def test_on_a_key_of_many_devices_the_heartbeat_decides(home: Harness) -> 
 
 
 @pytest.mark.parametrize(("length", "codes"), [(1024, set()), (2000, {"identity-too-long"})])
-async def test_a_name_longer_than_a_report_may_carry_is_said(
+async def test_name_longer_than_the_report_limit_sets_a_condition(
     stranger: Harness, length: int, codes: set[str]
 ) -> None:
     def with_a_name(request: EnrollRequest) -> EnrollmentRecord:
@@ -334,7 +334,7 @@ async def test_a_recheck_that_finds_nothing_changes_nothing(home: Harness) -> No
 
 
 async def test_a_recheck_asks_after_it_was_wanted(home: Harness) -> None:
-    """A `current` under way when the recheck is wanted may be older than what made it needed."""
+    """A `current` call that started before the recheck request may have an outdated result."""
     async with running(home.enrollment.run):
         await settle()
         home.session.request_recheck()
@@ -399,7 +399,7 @@ async def test_a_revoked_device_may_enroll_anew(tmp_path: Path) -> None:
         assert home.codes() == set()
 
 
-async def test_the_command_line_is_told_each_error(stranger: Harness) -> None:
+async def test_sign_up_raises_each_error(stranger: Harness) -> None:
     stranger.client.script["challenge"].append(CredentialRefused("unknown key"))
 
     with pytest.raises(CredentialRefused):

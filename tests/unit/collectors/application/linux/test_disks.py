@@ -68,7 +68,7 @@ def test_too_many_mounts_are_counted() -> None:
     assert reading.limitations == ("8 mounts beyond 32 are not listed",)
 
 
-def test_df_tells_the_space_of_this_machine() -> None:
+def test_df_returns_the_space_of_this_machine() -> None:
     answer = disk_space.space_by_df([Mount("/", "ext4", False)], Deadline.after(5))["/"]
     assert isinstance(answer, Space)
     assert 0 <= answer.free_bytes <= answer.size_bytes
@@ -90,7 +90,7 @@ def test_df_takes_any_bytes(data: bytes) -> None:
     disk_space.parse_df(data)
 
 
-def test_udisks_tells_health() -> None:
+def test_udisks_returns_drive_health() -> None:
     assert drives.parse_udisks(parse_objects(fixture("linux/udisks.json"))) == {
         "sda": "failing",
         "nvme0n1": "good",
@@ -127,8 +127,8 @@ def nobody(_: Deadline) -> Objects:
     raise Unreadable("not-applicable", "nobody answers")
 
 
-def said(message: str, exit_status: int = 2) -> bytes:
-    """What smartctl writes when it has no verdict."""
+def with_message(message: str, exit_status: int = 2) -> bytes:
+    """Return the output of smartctl without a verdict."""
     run = {"exit_status": exit_status, "messages": [{"string": message, "severity": "error"}]}
     return json.dumps({"smartctl": run}).encode()
 
@@ -154,15 +154,19 @@ AT_REST = ("not-applicable", None)
             None,
         ),
         (b'{"smartctl":{"exit_status":4}}', "unsupported", None),
-        (said("Smartctl open device: /dev/sda failed: Operation not permitted"), *DENIED),
-        (said("Smartctl open device: /dev/sda failed: No such device"), *NOT_OPENED),
-        (said("", exit_status=2), *NOT_OPENED),
-        (said("/dev/sda: Unknown USB bridge [0x1234:0x5678 (0x100)]", 1), "unsupported", None),
-        (said("Device is in SLEEP mode, exit(2)"), *AT_REST),
-        (said("Device is in LOW POWER mode, exit(2)"), *AT_REST),
+        (with_message("Smartctl open device: /dev/sda failed: Operation not permitted"), *DENIED),
+        (with_message("Smartctl open device: /dev/sda failed: No such device"), *NOT_OPENED),
+        (with_message("", exit_status=2), *NOT_OPENED),
+        (
+            with_message("/dev/sda: Unknown USB bridge [0x1234:0x5678 (0x100)]", 1),
+            "unsupported",
+            None,
+        ),
+        (with_message("Device is in SLEEP mode, exit(2)"), *AT_REST),
+        (with_message("Device is in LOW POWER mode, exit(2)"), *AT_REST),
     ],
 )
-def test_without_udisks_the_drive_is_asked(
+def test_without_udisks_smartctl_is_used(
     tmp_path: Path, answer: bytes, status: str, value: str | None
 ) -> None:
     root = plant(tmp_path, {"sys/block/sda/size": "8\n", "sys/block/vda/size": "8\n"})
@@ -226,7 +230,7 @@ def test_udisks_takes_any_properties(objects: Objects) -> None:
 @given(
     st.binary()
     | st.dictionaries(st.sampled_from(["smart_status", "smartctl"]), json_values).map(
-        lambda told: json.dumps(told).encode()
+        lambda output: json.dumps(output).encode()
     )
 )
 def test_smartctl_of_any_bytes_is_read_or_refused(data: bytes) -> None:

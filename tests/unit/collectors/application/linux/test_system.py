@@ -1,4 +1,4 @@
-"""What a Linux machine tells of itself, from trees as the kernel shows them."""
+"""Facts of a Linux machine, from copies of the kernel's file systems."""
 
 import os
 from pathlib import Path
@@ -130,7 +130,7 @@ def test_temperatures(tmp_path: Path) -> None:
     assert message["hardware.temperatures"] == ("coretemp Package id 0 47.5", "acpitz 51.0")
 
 
-def test_a_sensor_that_hwmon_and_a_zone_show_is_told_once(tmp_path: Path) -> None:
+def test_sensor_of_hwmon_and_a_thermal_zone_is_listed_once(tmp_path: Path) -> None:
     zones = {"acpitz": 27800, "cpu-thermal": 51000, "x86_pkg_temp": 47000, "soc": 40000}
     chips = ("acpitz", "cpu_thermal", "coretemp", "mute")
     files = {f"sys/class/hwmon/hwmon{n}/name": f"{name}\n" for n, name in enumerate(chips)}
@@ -175,11 +175,11 @@ def figures(status: int, offset: int) -> clock.Timex:
     return clock.Timex(status=status, offset=offset)
 
 
-def test_a_clock_in_step_tells_its_offset(tmp_path: Path) -> None:
-    told = values(clock.read_clock(NOW, tmp_path, lambda: (0, figures(0x2001, -1_500_000))).fields)
-    assert told == {"os.clockSynchronised": True, "os.clockOffsetMilliseconds": -1.5}
-    told = values(clock.read_clock(NOW, tmp_path, lambda: (0, figures(0x0001, 2_000))).fields)
-    assert told["os.clockOffsetMilliseconds"] == 2.0
+def test_synchronised_clock_has_an_offset(tmp_path: Path) -> None:
+    facts = values(clock.read_clock(NOW, tmp_path, lambda: (0, figures(0x2001, -1_500_000))).fields)
+    assert facts == {"os.clockSynchronised": True, "os.clockOffsetMilliseconds": -1.5}
+    facts = values(clock.read_clock(NOW, tmp_path, lambda: (0, figures(0x0001, 2_000))).fields)
+    assert facts["os.clockOffsetMilliseconds"] == 2.0
 
 
 def test_a_clock_nobody_keeps(tmp_path: Path) -> None:
@@ -203,6 +203,6 @@ def test_a_sandbox_that_protects_the_clock(tmp_path: Path) -> None:
 
 @pytest.mark.needs("clock-state")
 def test_this_kernel_answers_adjtimex() -> None:
-    state, told = clock.adjtimex()
+    state, timex = clock.adjtimex()
     assert 0 <= state <= 5
-    assert told.maxerror >= 0
+    assert timex.maxerror >= 0

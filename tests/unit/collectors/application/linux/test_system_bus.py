@@ -1,4 +1,4 @@
-"""Replies of busctl, and what its complaints mean."""
+"""Replies of busctl, and the status for each of its errors."""
 
 import json
 import socket
@@ -21,7 +21,7 @@ NOW = Deadline.after(3600)
 
 
 @pytest.mark.parametrize(
-    ("said", "status"),
+    ("stderr", "status"),
     [
         (b'Call failed: Name "org.bluez" does not exist', "not-applicable"),
         (
@@ -36,13 +36,13 @@ NOW = Deadline.after(3600)
         (b"\xff\xfe", "collection-failed"),
     ],
 )
-def test_complaints(said: bytes, status: str) -> None:
-    assert system_bus.refusal(1, said).status == status
+def test_complaints(stderr: bytes, status: str) -> None:
+    assert system_bus.refusal(1, stderr).status == status
 
 
 @given(st.binary())
-def test_complaints_take_any_bytes(said: bytes) -> None:
-    assert system_bus.refusal(1, said).reason
+def test_complaints_take_any_bytes(stderr: bytes) -> None:
+    assert system_bus.refusal(1, stderr).reason
 
 
 @given(st.binary() | json_values.map(lambda value: json.dumps({"data": value}).encode()))
@@ -158,7 +158,7 @@ def test_cgroups_take_any_text(text: str) -> None:
 
 
 def test_a_bus_that_never_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real thing: a bus that accepts and stays silent, and a program that waits on it."""
+    """A real bus that accepts connections without an answer, and a program that waits for it."""
     bus = tmp_path / "bus"
     script = tmp_path / "busctl"
     script.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{_WAITING_CLIENT}' {bus}\n")

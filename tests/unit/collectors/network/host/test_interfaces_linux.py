@@ -51,7 +51,7 @@ def test_interfaces_have_addresses_and_macs(dumps: dict[str, list[Message]]) -> 
     assert eth0.mac_address == "02:00:00:00:00:fe"
 
 
-def test_default_routes_are_told_apart_by_metric(dumps: dict[str, list[Message]]) -> None:
+def test_default_routes_are_ordered_by_metric(dumps: dict[str, list[Message]]) -> None:
     match = interfaces(dumps)
     assert match["eth0"].interface.gateways == (
         "192.168.1.254",  # metric 50
@@ -64,7 +64,7 @@ def test_default_routes_are_told_apart_by_metric(dumps: dict[str, list[Message]]
     assert list(match) == ["eth0", "tun0", "lo"]
 
 
-def test_links_tell_how_they_can_be_scanned(dumps: dict[str, list[Message]]) -> None:
+def test_link_types_are_read(dumps: dict[str, list[Message]]) -> None:
     value = interfaces(dumps)
     assert value["eth0"].has_arp
     assert value["tun0"].is_point_to_point
@@ -84,7 +84,7 @@ def test_neighbours_have_a_mac_only_while_it_holds(dumps: dict[str, list[Message
     }
 
 
-def test_the_table_tells_its_size_once_and_devices_do_not(dumps: dict[str, list[Message]]) -> None:
+def test_neighbour_table_size_is_read_once_for_all_devices(dumps: dict[str, list[Message]]) -> None:
     sizes = [
         rtnetlink.parse_neighbour_table_size(message.body)
         for message in dumps["neighbour_table"]
@@ -94,7 +94,7 @@ def test_the_table_tells_its_size_once_and_devices_do_not(dumps: dict[str, list[
     assert [size for size in sizes if size] == [NeighbourTableSize(entries=2, entries_max=1024)]
 
 
-def test_an_error_message_tells_its_number() -> None:
+def test_error_number_is_read_from_an_error_message() -> None:
     refusal = (-1).to_bytes(4, sys.byteorder, signed=True) + bytes(16)
     assert rtnetlink.error_number(Message(rtnetlink.NLMSG_ERROR, refusal)) == 1
     assert rtnetlink.error_number(Message(rtnetlink.NLMSG_ERROR, b"")) == 0

@@ -1,4 +1,4 @@
-"""Interfaces as psutil and netifaces give them on Windows and macOS."""
+"""Interfaces from psutil and netifaces on Windows and macOS."""
 
 import socket
 import sys
@@ -19,7 +19,7 @@ from collectors.network.host.interfaces_portable import (
 
 
 class Address(NamedTuple):
-    """psutil's own type, as far as it is read."""
+    """The fields of psutil's type that the collector reads."""
 
     family: int
     address: str
@@ -93,7 +93,7 @@ def test_any_text_is_a_prefix_length_or_nothing(address: str, netmask: str | Non
 
 
 class Netifaces:
-    """The library's answers on a Mac whose Wi-Fi is preferred to its wire."""
+    """The library's answers on a Mac that prefers Wi-Fi to Ethernet."""
 
     AF_INET, AF_INET6 = 2, 30
 
@@ -133,6 +133,6 @@ def test_a_routing_table_that_is_denied_costs_the_gateways_only(
             raise OSError("denied")
 
     monkeypatch.setitem(sys.modules, "netifaces", Denied())
-    found = read_interfaces()
-    assert found.interfaces
-    assert found.unavailable.gateway == "the routing table cannot be read: denied"
+    local = read_interfaces()
+    assert local.interfaces
+    assert local.unavailable.gateway == "the routing table cannot be read: denied"

@@ -1,4 +1,4 @@
-"""Each cause of the table: told where it is there, and gone from the next report after its cure."""
+"""Each cause of the table is reported, and absent from the next report after its fix."""
 
 import re
 from collections.abc import Callable
@@ -61,7 +61,7 @@ PRINTER = queue()
 
 @dataclass(frozen=True)
 class Venue:
-    """What a report would see of one printer and of the machine."""
+    """The observations of one printer and of the machine."""
 
     printer: KnownPrinter = PRINTER
     hosts: tuple[ScannedHost, ...] = (host(),)
@@ -110,7 +110,7 @@ def usb(*plugged: UsbPrinter, uri: str = "usb://Star/TSP143") -> Venue:
     return Venue(with_usb([queue(uri)], plugged)[0])
 
 
-def looked(*attempts: PortState) -> Venue:
+def with_attempts(*attempts: PortState) -> Venue:
     ports: dict[str, tuple[int, ...]] = {
         "opened": (80, 9100) if attempts[-1] == "open" else (80,),
         "refused_ports": (9100,) if attempts[-1] == "refused" else (),
@@ -126,11 +126,11 @@ def only_gateway(*, is_wireless: bool, other: tuple[ScannedHost, ...] = ()) -> V
     return Venue(hosts=(gateway, *other), local=(interface("wlan0", is_wireless=is_wireless),))
 
 
-def asked(**said: object) -> Venue:
+def with_evidence(**attributes: object) -> Venue:
     return Venue(
         queue(f"ipp://{AT}/ipp/print"),
         hosts=(host(opened=(631,)),),
-        evidence=(Evidence(AT, 631, queue="ipp/print", **said),),  # type: ignore[arg-type]
+        evidence=(Evidence(AT, 631, queue="ipp/print", **attributes),),  # type: ignore[arg-type]
     )
 
 
@@ -170,9 +170,9 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
     "name-unresolved": (Venue(BY_HOST), Venue(replace(BY_HOST, addresses=(AT,)))),
     "off": (Venue(hosts=()), WELL),
     "asleep-or-off": (Venue(hosts=(host(opened=(), silent_ports=(80, 9100)),)), WELL),
-    "port-held": (looked("refused", "no-answer", "refused"), looked("open")),
-    "port-held-for-a-while": (looked("no-answer", "refused", "open"), looked("open")),
-    "port-closed": (looked("refused"), looked("open")),
+    "port-held": (with_attempts("refused", "no-answer", "refused"), with_attempts("open")),
+    "port-held-for-a-while": (with_attempts("no-answer", "refused", "open"), with_attempts("open")),
+    "port-closed": (with_attempts("refused"), with_attempts("open")),
     "device-file-missing": (
         usb(replace(AWAKE, path=None), uri="usb:/dev/usb/lp0"),
         usb(AWAKE, uri="usb:/dev/usb/lp0"),
@@ -192,8 +192,8 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
         ),
         WELL,
     ),
-    "needs-attention": (asked(state_reasons=("media-empty",)), asked(state="idle")),
-    "printer-stopped": (asked(state="stopped"), asked(state="idle")),
+    "needs-attention": (with_evidence(state_reasons=("media-empty",)), with_evidence(state="idle")),
+    "printer-stopped": (with_evidence(state="stopped"), with_evidence(state="idle")),
     "accepts-only": (Venue(TM), Venue(replace(TM, port=631), hosts=(host(opened=(631,)),))),
     "queue-paused": (Venue(replace(queue(), stopped=True, state_reasons=("paused",))), WELL),
     "queue-stopped": (Venue(replace(queue(), stopped=True), hosts=()), Venue(hosts=())),
@@ -221,18 +221,18 @@ SEEN_ONLY = {"port-closed": "refuses connections on port", "unplugged": "no USB 
 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.code)
-def test_a_cause_is_told_and_is_gone_after_its_cure(cause: Cause):
-    ill, cured = (each.reason() for each in ROWS[cause.code])
-    output = _told(cause)
+def test_cause_is_reported_and_absent_after_its_fix(cause: Cause):
+    ill, fixed = (each.reason() for each in ROWS[cause.code])
+    output = _sentence_matcher(cause)
     assert output(ill), ill
-    assert not output(cured), cured
+    assert not output(fixed), fixed
 
 
 def test_every_row_has_its_scene_and_a_code_of_its_own():
     assert [each.code for each in CAUSES] == list(ROWS)
 
 
-def test_a_cause_of_the_machine_is_told_once_and_with_the_printers_that_it_explains():
+def test_cause_of_the_machine_is_reported_once_and_with_the_printers_that_it_explains():
     isolated = only_gateway(is_wireless=True)
     assert isolated.reason().count("nothing but the gateway answers") == 2
     reached = replace(isolated, hosts=(*isolated.hosts, host()))
@@ -285,8 +285,8 @@ def _manual_row(cause: Cause) -> str:
     return f"| **{cause.code.replace('-', ' ')}** | {cause.evidence} | {remedy} |"
 
 
-def _told(cause: Cause) -> Callable[[str], bool]:
-    """Return what tells a cause in a reason: the fixed words of its sentence, in this order."""
+def _sentence_matcher(cause: Cause) -> Callable[[str], bool]:
+    """Return a function that searches a reason for the fixed words of the cause's sentence."""
     text = cause.sentence if cause.is_obvious else f"{cause.sentence}: {cause.remedy}"
     parts = [re.escape(part) for part in re.split(r"\{[^}]*\}", SEEN_ONLY.get(cause.code, text))]
     pattern = re.compile(".*".join(parts), re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""What a first good report learned, and what the second one says by it."""
+"""Printers learned in a first report, and the reasons in the second report."""
 
 from dataclasses import replace
 
@@ -32,8 +32,8 @@ def queue(name: str, address: str) -> KnownPrinter:
 KITCHEN, BAR = queue("kitchen", "192.168.1.50"), queue("bar", "192.168.1.51")
 
 
-def seen(*places: tuple[str, str | None], evidence: tuple[Evidence, ...] = ()) -> Observations:
-    hosts = [ScannedHost(a, mac_address=mac, open_ports=(9100,)) for a, mac in places]
+def seen(*addresses: tuple[str, str | None], evidence: tuple[Evidence, ...] = ()) -> Observations:
+    hosts = [ScannedHost(a, mac_address=mac, open_ports=(9100,)) for a, mac in addresses]
     return correlate(scanned=hosts, evidence=evidence, scanned_networks=LAN)
 
 
@@ -41,7 +41,7 @@ FIRST = seen(("192.168.1.50", KITCHEN_MAC), ("192.168.1.51", BAR_MAC))
 
 
 def second(first: Observations, then: Observations, *printers: KnownPrinter) -> list[Printer]:
-    """Judge by what was learned in a report before."""
+    """Match with the printers learned in an earlier report."""
     learned = match(printers, first).learned
     return list(match(with_learned(printers, learned), then).printers)
 
@@ -77,7 +77,7 @@ def test_it_is_reachable_again_once_it_is_back():
     assert matches.strangers == ()
 
 
-def test_a_stranger_at_the_old_address_is_said_and_never_reachable():
+def test_stranger_at_the_old_address_is_reported_and_never_reachable():
     stranger = seen(("192.168.1.50", STRANGER_MAC))
     known = with_learned([KITCHEN], match([KITCHEN], FIRST).learned)
     matches = match(known, stranger)
@@ -104,7 +104,7 @@ def test_what_another_queue_prints_to_has_replaced_nothing():
     assert "forget" not in (kitchen.reason or "")
 
 
-def test_what_replaced_the_printer_of_two_queues_is_found_by_both():
+def test_replacement_of_the_printer_of_two_queues_is_learned_for_both():
     named = replace(KITCHEN, id="cups:k2", host=None, addresses=(), dns_sd_name="Kitchen")
     txt = (("rp", "ipp/print"),)
 
@@ -122,7 +122,7 @@ def test_what_replaced_the_printer_of_two_queues_is_found_by_both():
     ]
 
 
-def test_of_a_printer_that_was_replaced_it_is_said_since_when():
+def test_reason_of_a_replaced_printer_has_the_date():
     (learned,) = match([KITCHEN], FIRST).learned
     known = with_learned([KITCHEN], [replace(learned, replaced_at="2026-11-20T12:00:00+00:00")])
     (kitchen,) = match(known, FIRST).printers
@@ -183,9 +183,9 @@ def test_a_printer_that_went_from_cable_to_wifi_is_the_same():
 
 @pytest.mark.parametrize("uuid", ["f81d4fae-7dec-11d0-a765-00a0c91e6bf6", None])
 def test_one_uuid_or_serial_number_does_not_outweigh_another_mac(uuid: str | None):
-    told = answer("192.168.1.50", "" if uuid else "SN77777B", uuid)
-    first = seen(("192.168.1.50", KITCHEN_MAC), evidence=(told,))
-    other = seen(("192.168.1.77", BAR_MAC), evidence=(replace(told, address="192.168.1.77"),))
+    evidence = answer("192.168.1.50", "" if uuid else "SN77777B", uuid)
+    first = seen(("192.168.1.50", KITCHEN_MAC), evidence=(evidence,))
+    other = seen(("192.168.1.77", BAR_MAC), evidence=(replace(evidence, address="192.168.1.77"),))
     (kitchen,) = second(first, other, KITCHEN)
     assert "oved" not in (kitchen.reason or "")
     assert kitchen.matched_endpoint is None
@@ -195,14 +195,14 @@ def test_a_printer_whose_uuid_another_queue_has_too_is_named_by_mac():
     uuid = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
     kitchen, bar = (replace(each, uuid=uuid) for each in (KITCHEN, BAR))
     moved = seen(("192.168.1.77", KITCHEN_MAC), evidence=(answer("192.168.1.77", "", uuid),))
-    told, _ = second(FIRST, moved, kitchen, bar)
-    assert "Moved to 192.168.1.77:9100 (same MAC)" in (told.reason or "")
+    printer, _ = second(FIRST, moved, kitchen, bar)
+    assert "Moved to 192.168.1.77:9100 (same MAC)" in (printer.reason or "")
 
 
 def test_what_two_devices_have_is_no_identity():
-    places = (("192.168.1.50", KITCHEN_MAC), ("192.168.1.51", KITCHEN_MAC))
-    both = tuple(answer(address, "SN77777B") for address, _ in places)
-    (learned,) = match([KITCHEN], seen(*places, evidence=both)).learned
+    addresses = (("192.168.1.50", KITCHEN_MAC), ("192.168.1.51", KITCHEN_MAC))
+    both = tuple(answer(address, "SN77777B") for address, _ in addresses)
+    (learned,) = match([KITCHEN], seen(*addresses, evidence=both)).learned
     assert (learned.mac_address, learned.serial) == (None, None)
     assert learned.model == "EPSON TM-m30"
 
@@ -218,20 +218,20 @@ def test_a_name_is_printed_to_wherever_the_device_is_that_had_it():
         return correlate(scanned=[host], services=[service], scanned_networks=LAN)
 
     first = announced("Kitchen", "192.168.1.50", KITCHEN_MAC)
-    (told,) = second(first, announced("Kitchen", "192.168.1.50", STRANGER_MAC), named)
-    assert told.status == "unknown"
-    assert "another device answers there" in (told.reason or "")
-    (told,) = second(first, announced("Bar", "192.168.1.77", KITCHEN_MAC), named)
-    assert told.reason == (
+    (printer,) = second(first, announced("Kitchen", "192.168.1.50", STRANGER_MAC), named)
+    assert printer.status == "unknown"
+    assert "another device answers there" in (printer.reason or "")
+    (printer,) = second(first, announced("Bar", "192.168.1.77", KITCHEN_MAC), named)
+    assert printer.reason == (
         "No device announces the name Kitchen by mDNS: is it switched on and connected? The device"
         " that had it when it last answered is at 192.168.1.77: was it renamed?"
     )
-    assert told.status == "unreachable"
-    (told,) = second(first, announced("Kitchen", "192.168.1.77", KITCHEN_MAC), named)
-    assert told.status == "reachable"
+    assert printer.status == "unreachable"
+    (printer,) = second(first, announced("Kitchen", "192.168.1.77", KITCHEN_MAC), named)
+    assert printer.status == "reachable"
 
 
-def test_what_is_learned_says_what_the_printer_was():
+def test_learned_printer_keeps_address_and_identity():
     (learned,) = match([KITCHEN], FIRST).learned
     assert learned == LearnedPrinter(
         id="cups:kitchen",

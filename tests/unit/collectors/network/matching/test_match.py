@@ -114,9 +114,9 @@ def test_a_printer_that_got_another_address_has_moved(printer: KnownPrinter, by:
         evidence=[Evidence("192.168.1.61", 631, serial="E7812")],
         scanned_networks=LAN,
     )
-    told = judged(printer, observed)
-    assert (told.status, told.matched_endpoint) == ("unreachable", "192.168.1.61:631")
-    assert told.reason == (
+    result = judged(printer, observed)
+    assert (result.status, result.matched_endpoint) == ("unreachable", "192.168.1.61:631")
+    assert result.reason == (
         f"Moved to 192.168.1.61:631 (same {by}); nothing answers at 192.168.1.50 any more:"
         " set the printer up with its new address, or give it a fixed one"
     )
@@ -131,9 +131,9 @@ def test_a_device_of_its_name_may_be_the_printer(printer: KnownPrinter):
         services=[announced("192.168.1.61", uuid=UUID)],
         scanned_networks=LAN,
     )
-    told = judged(printer, observed)
-    assert (told.status, told.matched_endpoint) == ("unreachable", None)
-    assert told.reason == (
+    result = judged(printer, observed)
+    assert (result.status, result.matched_endpoint) == ("unreachable", None)
+    assert result.reason == (
         "No answer from 192.168.1.50: is it switched on and connected? A device of its name was"
         " seen at 192.168.1.61: it may be the same printer"
     )
@@ -148,8 +148,8 @@ def test_the_old_address_is_another_device_now():
         services=[announced("192.168.1.61", uuid=UUID)],
         scanned_networks=LAN,
     )
-    told = judged(replace(QUEUE, uuid=UUID), observed)
-    assert "192.168.1.50 is another device now" in (told.reason or "")
+    result = judged(replace(QUEUE, uuid=UUID), observed)
+    assert "192.168.1.50 is another device now" in (result.reason or "")
 
 
 def test_what_the_neighbour_table_remembers_is_not_the_printer():
@@ -158,25 +158,25 @@ def test_what_the_neighbour_table_remembers_is_not_the_printer():
         scanned=[silent, host("192.168.1.61", MAC, opened=(631,))],
         scanned_networks=LAN,
     )
-    told = judged(replace(QUEUE, mac_address=MAC), observed)
+    result = judged(replace(QUEUE, mac_address=MAC), observed)
     assert "Moved to 192.168.1.61:631 (same MAC); nothing answers at 192.168.1.50" in (
-        told.reason or ""
+        result.reason or ""
     )
 
 
 def test_by_address_port_and_queue():
     observed = correlate(scanned=opened("192.168.1.50", 631), services=[announced()])
-    told = judged(QUEUE, observed)
-    assert told.reason == "Reachable on port 631, matched by address, port and queue"
+    result = judged(QUEUE, observed)
+    assert result.reason == "Reachable on port 631, matched by address, port and queue"
     observed = correlate(scanned=opened("192.168.1.50", 631))
     assert judged(QUEUE, observed).reason == "Reachable on port 631, matched by address and port"
 
 
-def test_another_uuid_at_the_address_is_told():
+def test_different_uuid_at_the_address_is_reported():
     observed = correlate(scanned=opened("192.168.1.50", 631), services=[announced(uuid=OTHER_UUID)])
-    told = judged(replace(QUEUE, uuid=UUID.replace("001ba9123456", "abcdefabcdef")), observed)
-    assert (told.status, told.matched_endpoint) == ("unknown", None)
-    assert told.reason == (
+    result = judged(replace(QUEUE, uuid=UUID.replace("001ba9123456", "abcdefabcdef")), observed)
+    assert (result.status, result.matched_endpoint) == ("unknown", None)
+    assert result.reason == (
         "192.168.1.50 answers on port 631, but it gives another UUID than the printer that was set"
         " up, so that it may be another device: give the printer a fixed address, or set it up"
         " again if it was replaced"
@@ -191,8 +191,8 @@ def test_by_host_name_whether_or_not_it_ends_in_local():
     )
     for host in ("till.local", "TILL", "till.local."):
         printer = replace(NAMED, host=host, port=9100)
-        told = judged(printer, observed)
-        assert told.reason == "Reachable on port 9100, matched by host name"
+        result = judged(printer, observed)
+        assert result.reason == "Reachable on port 9100, matched by host name"
 
 
 def test_refused_and_what_is_open_instead():
@@ -200,9 +200,9 @@ def test_refused_and_what_is_open_instead():
         scanned=[host("192.168.1.50", MAC, opened=(9100, 80), refused=(631,))],
         scanned_networks=LAN,
     )
-    told = judged(QUEUE, observed)
-    assert (told.status, told.matched_endpoint) == ("unreachable", None)
-    assert told.reason == (
+    result = judged(QUEUE, observed)
+    assert (result.status, result.matched_endpoint) == ("unreachable", None)
+    assert result.reason == (
         "192.168.1.50 refuses connections on port 631 (matched by address and port);"
         " port 9100 is open for printing instead"
     )
@@ -213,16 +213,16 @@ def test_no_answer_on_one_port_of_a_device_that_answers():
         scanned=[host("192.168.1.50", MAC, refused=(80,), silent=(631,))],
         scanned_networks=LAN,
     )
-    told = judged(QUEUE, observed)
-    assert told.reason == (
+    result = judged(QUEUE, observed)
+    assert result.reason == (
         "192.168.1.50 is there, but port 631 does not answer (matched by address and port)"
     )
 
 
 def test_no_answer_at_all():
-    told = judged(QUEUE, correlate(scanned_networks=LAN))
-    assert told.status == "unreachable"
-    assert told.reason == "No answer from 192.168.1.50: is it switched on and connected?"
+    result = judged(QUEUE, correlate(scanned_networks=LAN))
+    assert result.status == "unreachable"
+    assert result.reason == "No answer from 192.168.1.50: is it switched on and connected?"
     remembered = correlate(
         scanned=[host("192.168.1.50", MAC, silent=(631,))],
         scanned_networks=LAN,
@@ -230,60 +230,60 @@ def test_no_answer_at_all():
     assert "only its MAC was seen lately" in (judged(QUEUE, remembered).reason or "")
 
 
-def test_what_the_spooler_says_of_a_lost_printer():
+def test_reason_of_a_lost_printer_includes_the_spooler_state():
     lost = replace(QUEUE, stopped=True, state_reasons=("connecting-to-device",))
-    told = judged(lost, correlate(scanned_networks=LAN))
-    assert told.reason == (
+    result = judged(lost, correlate(scanned_networks=LAN))
+    assert result.reason == (
         "No answer from 192.168.1.50: is it switched on and connected? The spooler reports: still"
         " trying to connect; its queue is stopped on this machine"
     )
 
 
-def test_an_address_where_nobody_looked_is_unknown():
+def test_address_that_was_not_scanned_is_unknown():
     observed = correlate(scanned=[host("10.0.0.1")], scanned_networks=("10.0.0.0/24",))
-    told = judged(QUEUE, observed)
-    assert told.status == "unknown"
-    assert told.reason == "192.168.1.50:631 is not in a network that was scanned"
+    result = judged(QUEUE, observed)
+    assert result.status == "unknown"
+    assert result.reason == "192.168.1.50:631 is not in a network that was scanned"
     blind = judged(QUEUE, Observations())
     assert (blind.status, blind.reason) == ("unknown", "The network was not examined")
 
 
 def test_announced_and_not_contacted_is_unknown():
-    told = judged(replace(QUEUE, uuid=UUID), correlate(services=[announced(uuid=UUID)]))
-    assert told.status == "unknown"
-    assert told.matched_endpoint == "192.168.1.50:631"
-    assert "not contacted" in (told.reason or "")
+    result = judged(replace(QUEUE, uuid=UUID), correlate(services=[announced(uuid=UUID)]))
+    assert result.status == "unknown"
+    assert result.matched_endpoint == "192.168.1.50:631"
+    assert "not contacted" in (result.reason or "")
 
 
 def test_a_port_that_was_not_tried_is_unknown():
     observed = correlate(scanned=opened("192.168.1.50", 80), scanned_networks=LAN)
-    told = judged(replace(QUEUE, port=4000), observed)
-    assert told.status == "unknown"
-    assert "port 4000 was not tried" in (told.reason or "")
+    result = judged(replace(QUEUE, port=4000), observed)
+    assert result.status == "unknown"
+    assert "port 4000 was not tried" in (result.reason or "")
 
 
 def test_a_name_that_nobody_announces():
-    told = judged(replace(NAMED, dns_sd_name="Kitchen"), correlate(scanned_networks=LAN))
-    assert told.status == "unreachable"
-    assert told.reason == (
+    result = judged(replace(NAMED, dns_sd_name="Kitchen"), correlate(scanned_networks=LAN))
+    assert result.status == "unreachable"
+    assert result.reason == (
         "No device announces the name Kitchen by mDNS: is it switched on and connected?"
     )
 
 
-def test_a_queue_of_cups_browsed_is_found_by_the_name_it_was_made_of():
+def test_queue_of_cups_browsed_is_matched_by_the_name_it_was_made_of():
     observed = correlate(
         scanned=opened("192.168.1.50", 631), services=[announced(name="Brother HL-L2350DW (bar)")]
     )
-    told = judged(replace(NAMED, dns_sd_name="Brother_HL_L2350DW_bar"), observed)
-    assert told.reason == "Reachable on port 631, matched by DNS-SD name"
+    result = judged(replace(NAMED, dns_sd_name="Brother_HL_L2350DW_bar"), observed)
+    assert result.reason == "Reachable on port 631, matched by DNS-SD name"
 
 
 def test_two_devices_with_one_uuid_are_ambiguous():
     services = [announced("192.168.1.60", uuid=UUID), announced("192.168.1.61", uuid=UUID)]
     contacts = [*opened("192.168.1.60", 631), *opened("192.168.1.61", 631)]
-    told = judged(replace(NAMED, uuid=UUID), correlate(services=services, scanned=contacts))
-    assert (told.status, told.matched_endpoint) == ("unknown", None)
-    assert told.reason == "Ambiguous between 192.168.1.60 and 192.168.1.61: all have its UUID"
+    result = judged(replace(NAMED, uuid=UUID), correlate(services=services, scanned=contacts))
+    assert (result.status, result.matched_endpoint) == ("unknown", None)
+    assert result.reason == "Ambiguous between 192.168.1.60 and 192.168.1.61: all have its UUID"
 
 
 def test_the_address_and_then_the_model_break_a_tie():
@@ -306,16 +306,16 @@ def test_a_lost_printer_with_a_twin_of_its_model_gets_a_hint():
         scanned_networks=LAN,
     )
     lost = replace(QUEUE, make_model="Brother HL-L2350DW - IPP Everywhere")
-    told = judged(lost, observed)
-    assert told.status == "unreachable"
-    assert (told.reason or "").endswith("connected? The same model was seen at 192.168.1.61")
+    result = judged(lost, observed)
+    assert result.status == "unreachable"
+    assert (result.reason or "").endswith("connected? The same model was seen at 192.168.1.61")
     # Not when that one is another printer of this machine.
     owner = replace(QUEUE, id="cups:other", addresses=("192.168.1.61",), host="192.168.1.61")
     first, _ = match([lost, owner], observed).printers
     assert "same model" not in (first.reason or "").lower()
 
 
-def test_what_the_printer_says_and_what_the_queue_does():
+def test_reason_includes_printer_state_and_stopped_queue():
     observed = correlate(
         scanned=opened("192.168.1.50", 631),
         evidence=[
@@ -327,14 +327,14 @@ def test_what_the_printer_says_and_what_the_queue_does():
             )
         ],
     )
-    told = judged(replace(QUEUE, stopped=True, state_reasons=("paused",)), observed)
-    assert told.reason == (
+    result = judged(replace(QUEUE, stopped=True, state_reasons=("paused",)), observed)
+    assert result.reason == (
         "Reachable on port 631, matched by address and port; the printer reports: out of paper,"
         " cover open, odd thing and paused; its queue is stopped on this machine"
     )
 
 
-def test_the_state_of_another_printer_on_the_same_port_is_not_told():
+def test_state_of_another_printer_on_the_same_port_is_not_reported():
     observed = correlate(
         scanned=opened("192.168.1.50", 631),
         evidence=[
@@ -342,12 +342,12 @@ def test_the_state_of_another_printer_on_the_same_port_is_not_told():
             Evidence("192.168.1.50", 631, uuid=OTHER_UUID),
         ],
     )
-    told = judged(replace(QUEUE, uuid=OTHER_UUID), observed)
-    assert "paper" not in (told.reason or "")
-    told = judged(QUEUE, observed)
-    assert "paper" not in (told.reason or "")
-    told = judged(replace(QUEUE, uuid=UUID), observed)
-    assert "out of paper" in (told.reason or "")
+    result = judged(replace(QUEUE, uuid=OTHER_UUID), observed)
+    assert "paper" not in (result.reason or "")
+    result = judged(QUEUE, observed)
+    assert "paper" not in (result.reason or "")
+    result = judged(replace(QUEUE, uuid=UUID), observed)
+    assert "out of paper" in (result.reason or "")
 
 
 def test_endpoints_know_their_printers():
@@ -370,8 +370,8 @@ def test_a_device_with_both_families_is_one():
     service = replace(announced(uuid=UUID), addresses=("192.168.1.50", "fd00::50"))
     hosts = [host("192.168.1.50", MAC, opened=(631,)), host("fd00::50", MAC)]
     observed = correlate(scanned=hosts, services=[service])
-    told = judged(replace(NAMED, uuid=UUID), observed)
-    assert (told.status, told.matched_endpoint) == ("reachable", "192.168.1.50:631")
+    result = judged(replace(NAMED, uuid=UUID), observed)
+    assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
 
 
 def test_one_mac_with_many_addresses_is_no_single_device():
@@ -392,9 +392,9 @@ def test_the_best_port_is_chosen_where_none_is_given():
     raw = correlate(scanned=opened("192.168.1.50", 80, 9103))
     assert judged(printer, raw).matched_endpoint == "192.168.1.50:9103"
     only_web = correlate(scanned=opened("192.168.1.50", 80))
-    told = judged(printer, only_web)
-    assert (told.status, told.matched_endpoint) == ("unreachable", None)
-    assert "on no port for printing" in (told.reason or "")
+    result = judged(printer, only_web)
+    assert (result.status, result.matched_endpoint) == ("unreachable", None)
+    assert "on no port for printing" in (result.reason or "")
 
 
 def test_printers_on_the_machine_itself():
@@ -402,12 +402,12 @@ def test_printers_on_the_machine_itself():
     gone = replace(usb, present=False, presence_reason="no USB printer is plugged in")
     unknown = replace(usb, present=None, presence_reason=None, stopped=True)
     ble = replace(usb, transport="ble", present=None)
-    told = match([usb, gone, unknown, ble], Observations()).printers
-    assert [each.status for each in told] == ["reachable", "unreachable", "unknown", "unknown"]
-    assert told[2].reason == (
+    result = match([usb, gone, unknown, ble], Observations()).printers
+    assert [each.status for each in result] == ["reachable", "unreachable", "unknown", "unknown"]
+    assert result[2].reason == (
         "This system does not report whether it is plugged in; its queue is stopped on this machine"
     )
-    assert told[3].reason == "Bluetooth printers are not contacted"
+    assert result[3].reason == "Bluetooth printers are not contacted"
 
 
 uuids = st.sampled_from([None, UUID, OTHER_UUID])
@@ -467,10 +467,10 @@ def test_every_printer_is_judged_with_a_reason_and_matches_are_real(
 ):
     matches = match(known, observed)
     assert [each.id for each in matches.printers] == [each.id for each in known]
-    for told in matches.printers:
-        assert told.reason
-        if told.status == "reachable" and told.transport == "network":
-            assert told.matched_endpoint
+    for result in matches.printers:
+        assert result.reason
+        if result.status == "reachable" and result.transport == "network":
+            assert result.matched_endpoint
     for key, printer_ids in matches.printer_ids.items():
         assert key in observed.ports
         assert printer_ids
@@ -482,8 +482,8 @@ def test_who_answers_counts_more_than_who_announces_the_same():
     by_name = replace(NAMED, dns_sd_name="Kitchen")
     contacts = opened("192.168.1.50", 631)
     for printer in (by_uuid, by_name):
-        told = judged(printer, correlate(services=lies, scanned=contacts))
-        assert (told.status, told.matched_endpoint) == ("reachable", "192.168.1.50:631")
+        result = judged(printer, correlate(services=lies, scanned=contacts))
+        assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
         without = judged(printer, correlate(services=lies))
         assert "mbiguous between" in (without.reason or "")
 

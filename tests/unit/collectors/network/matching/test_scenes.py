@@ -1,4 +1,4 @@
-"""Scenes seen at real devices: from the queue's device URI to the sentence of the report."""
+"""Scenes of real devices: from the queue's device URI to the sentence of the report."""
 
 from dataclasses import replace
 
@@ -87,7 +87,7 @@ STAR = UsbPrinter(
 
 
 @pytest.mark.parametrize("model", [None, "Local Raw Printer", "Star TSP100 Cutter", "Bar till"])
-def test_a_usb_queue_is_known_by_the_model_in_its_uri_whatever_its_driver_says(model: str | None):
+def test_usb_queue_is_matched_by_the_model_in_its_uri_whatever_its_driver(model: str | None):
     message = plugged(queue("usb://Star/TSP143%20(STR_T-001)", model=model), STAR)
     assert message.status == "reachable"
     without_id = replace(STAR, device_id="", model="TSP143 (STR_T-001)")
@@ -109,8 +109,8 @@ def test_a_placeholder_is_no_serial_number(serial: str):
     uris = [f"usb://POS/Printer80?serial={serial}", f"usb://POS/Printer58?serial={serial}"]
     known = [queue(uri, name) for uri, name in zip(uris, "ab", strict=True)]
     wide = UsbPrinter("1-1", "POS", "Printer80", serial, path="/dev/usb/lp0")
-    told = judged(*with_usb(known, [wide]))
-    assert [each.status for each in told] == ["reachable", "unreachable"]
+    result = judged(*with_usb(known, [wide]))
+    assert [each.status for each in result] == ["reachable", "unreachable"]
     twins = judged(*with_usb([known[0]], [wide, replace(wide, bus_id="1-2", path=None)]))
     assert twins[0].status == "unknown"
     assert "it is unknown which one it is" in (twins[0].reason or "")
@@ -129,8 +129,8 @@ def test_a_placeholder_is_no_serial_number(serial: str):
 )
 def test_what_ipp_usb_shows_is_a_usb_printer(uri: str):
     canon = UsbPrinter("1-4", "Canon", "TR150 series")
-    told = plugged(queue(uri), canon)
-    assert (told.transport, told.status) == ("usb", "reachable")
+    result = plugged(queue(uri), canon)
+    assert (result.transport, result.status) == ("usb", "reachable")
     assert plugged(queue(uri)).status == "unreachable"
     renamed = plugged(queue("ipp://Bar%20(USB)._ipp._tcp.local/"), canon)
     assert renamed.status == "unknown"
@@ -144,9 +144,9 @@ def test_a_printer_that_another_queue_holds_is_never_pointed_at():
     bar = queue("socket://192.168.1.61", "bar", "Bar")
     hosts = (scanned("192.168.1.61", OTHER_MAC, 631, 9100),)
     services = (service("192.168.1.61", "Kitchen", ty="Epson TM-m30"),)
-    told, its = judged(kitchen, bar, hosts=hosts, services=services)
-    assert (told.status, told.matched_endpoint) == ("unreachable", None)
-    assert told.reason == "No answer from 192.168.1.50: is it switched on and connected?"
+    result, its = judged(kitchen, bar, hosts=hosts, services=services)
+    assert (result.status, result.matched_endpoint) == ("unreachable", None)
+    assert result.reason == "No answer from 192.168.1.50: is it switched on and connected?"
     assert its.status == "reachable"
     (free,) = judged(kitchen, hosts=hosts, services=services)
     assert free.matched_endpoint is None
@@ -156,38 +156,38 @@ def test_a_printer_that_another_queue_holds_is_never_pointed_at():
 def test_the_uuid_that_two_printers_share_moves_neither():
     kitchen = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}", "kitchen")
     bar = queue(f"ipp://192.168.1.61/ipp/print?uuid={UUID}", "bar")
-    told, its = judged(
+    result, its = judged(
         kitchen,
         bar,
         hosts=(scanned("192.168.1.61", OTHER_MAC, 631),),
         services=(service("192.168.1.61", "Bar", uuid=UUID),),
     )
-    assert (told.matched_endpoint, its.status) == (None, "reachable")
-    assert "61" not in (told.reason or "")
+    assert (result.matched_endpoint, its.status) == (None, "reachable")
+    assert "61" not in (result.reason or "")
 
 
 def test_the_device_at_the_address_of_another_queue_is_never_pointed_at():
-    """Whether it is that queue's printer or not: here its UUID is seen at a third address."""
+    """The UUID of the queue's printer is at a third address."""
     lost = queue("socket://192.168.1.55", "lost")
     bar = queue(f"ipp://192.168.1.61/ipp/print?uuid={UUID}", "bar")
     hosts = (scanned("192.168.1.61", None, 631, 9100), scanned("192.168.1.50", None, 631, 9100))
     other = queue("socket://192.168.1.50", "other")
     services = (service("192.168.1.50", "X", uuid=UUID),)
-    told, *_ = judged(lost, bar, other, hosts=hosts, services=services)
-    assert told.status == "unreachable"
-    assert "61" not in (told.reason or "")
+    result, *_ = judged(lost, bar, other, hosts=hosts, services=services)
+    assert result.status == "unreachable"
+    assert "61" not in (result.reason or "")
 
 
 def test_a_printer_that_took_anothers_address_is_not_that_one():
     kitchen = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}", "kitchen")
     bar = queue("socket://192.168.1.61", "bar")
-    told, its = judged(
+    result, its = judged(
         kitchen,
         bar,
         hosts=(scanned("192.168.1.61", MAC, 631, 9100),),
         services=(service("192.168.1.61", "K", uuid=UUID),),
     )
-    assert told.matched_endpoint == "192.168.1.61:631"
+    assert result.matched_endpoint == "192.168.1.61:631"
     assert its.status == "unknown"
     assert its.reason == (
         "192.168.1.61 answers on port 9100, but it is the printer kitchen (same UUID) that has this"
@@ -196,12 +196,12 @@ def test_a_printer_that_took_anothers_address_is_not_that_one():
 
 
 def test_a_uuid_elsewhere_moves_no_printer_whose_address_answers():
-    """Makers give one UUID to many devices; only a MAC is surely no other's."""
+    """Makers give one UUID to many devices; only a MAC is unique."""
     known = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}")
     hosts = (scanned("192.168.1.50", None, 631), scanned("192.168.1.61", OTHER_MAC, 631))
-    (told,) = judged(known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID),))
-    assert (told.status, told.matched_endpoint) == ("unknown", None)
-    assert told.reason == (
+    (result,) = judged(known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID),))
+    assert (result.status, result.matched_endpoint) == ("unknown", None)
+    assert result.reason == (
         "Ambiguous between 192.168.1.50, set up, and 192.168.1.61, which has its UUID"
     )
     bar = queue("socket://192.168.1.61", "bar")
@@ -210,8 +210,10 @@ def test_a_uuid_elsewhere_moves_no_printer_whose_address_answers():
     _, its = judged(known, bar, hosts=opened, services=services)
     assert its.status == "reachable"
     other = service("192.168.1.50", "X", uuid=UUID.replace("e3", "aa"))
-    (told,) = judged(known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID), other))
-    assert told.matched_endpoint == "192.168.1.61:631"
+    (result,) = judged(
+        known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID), other)
+    )
+    assert result.matched_endpoint == "192.168.1.61:631"
 
 
 @pytest.mark.parametrize(
@@ -234,31 +236,31 @@ def test_a_uuid_elsewhere_moves_no_printer_whose_address_answers():
     ],
 )
 def test_a_printer_of_another_model_is_not_called_reachable(model: str, other: str, is_other: bool):
-    (told,) = judged(
+    (result,) = judged(
         queue("socket://192.168.1.50", model=model),
         hosts=(scanned("192.168.1.50", MAC, 631, 9100),),
         services=(service("192.168.1.50", "X", ty=other),),
     )
-    assert told.status == ("unknown" if is_other else "reachable"), told.reason
-    assert ("it is of the model" in (told.reason or "")) is is_other
+    assert result.status == ("unknown" if is_other else "reachable"), result.reason
+    assert ("it is of the model" in (result.reason or "")) is is_other
 
 
 @pytest.mark.parametrize(("mac", "status"), [("00:1b:a9:7f:e5:58", "reachable"), (MAC, "unknown")])
 def test_a_name_that_leads_to_another_mac_than_its_own_is_doubted(mac: str, status: str):
     known = replace(queue("socket://hp7fe558.lan"), addresses=("192.168.1.50",))
-    (told,) = judged(known, hosts=(scanned("192.168.1.50", mac, 9100),))
-    assert told.status == status
-    assert ("it has another MAC" in (told.reason or "")) is (status == "unknown")
+    (result,) = judged(known, hosts=(scanned("192.168.1.50", mac, 9100),))
+    assert result.status == status
+    assert ("it has another MAC" in (result.reason or "")) is (status == "unknown")
 
 
 def test_what_has_the_address_now_is_named():
-    (told,) = judged(
+    (result,) = judged(
         queue("socket://192.168.1.50"),
         hosts=(scanned("192.168.1.50", MAC, 8008, refused=(9100,)),),
         services=(service("192.168.1.50", "Lounge", type_="_googlecast._tcp", md="Chromecast"),),
     )
-    assert told.status == "unreachable"
-    assert told.reason == (
+    assert result.status == "unreachable"
+    assert result.reason == (
         "192.168.1.50 refuses connections on port 9100 (matched by address and port); the device"
         " there is Chromecast: has another device taken the address?"
     )
@@ -273,16 +275,16 @@ def test_cable_and_wifi_of_one_printer_are_one_device():
         service(address, "Kitchen", "kitchen.local", uuid=UUID)
         for address in ("192.168.1.50", "192.168.1.51")
     )
-    (told,) = judged(
+    (result,) = judged(
         queue(f"dnssd://X._ipp._tcp.local/?uuid={UUID}"), hosts=hosts, services=services
     )
-    assert (told.status, told.matched_endpoint) == ("reachable", "192.168.1.50:631")
+    assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
     by_wifi = queue(f"ipp://192.168.1.51/ipp/print?uuid={UUID}")
     off = (hosts[0], scanned("192.168.1.51", OTHER_MAC))
     for seen, endpoint in ((hosts, "192.168.1.51:631"), (off, "192.168.1.51:631")):
-        (told,) = judged(by_wifi, hosts=seen, services=services)
-        assert told.matched_endpoint == endpoint
-    assert told.status == "unknown"
+        (result,) = judged(by_wifi, hosts=seen, services=services)
+        assert result.matched_endpoint == endpoint
+    assert result.status == "unknown"
 
 
 def test_of_two_addresses_the_same_one_is_named_in_every_report():
@@ -290,13 +292,13 @@ def test_of_two_addresses_the_same_one_is_named_in_every_report():
     services = tuple(service(each.address, "Kitchen", "kitchen.local", uuid=UUID) for each in hosts)
     known = queue(f"dnssd://X._ipp._tcp.local/?uuid={UUID}")
     for order in (1, -1):
-        (told,) = judged(known, hosts=hosts[::order], services=services[::order])
-        assert told.matched_endpoint == "192.168.1.50:631"
+        (result,) = judged(known, hosts=hosts[::order], services=services[::order])
+        assert result.matched_endpoint == "192.168.1.50:631"
 
 
 @pytest.mark.parametrize("mac", [None, MAC])
 def test_a_relay_that_announces_the_uuid_of_a_printer_is_not_the_printer(mac: str | None):
-    """An AirPrint relay gives its own name; without one the MAC in the UUID decides."""
+    """An AirPrint relay announces its own name; without one the MAC in the UUID decides."""
     hosts = (scanned("192.168.1.50", mac, 631), scanned("192.168.1.61", OTHER_MAC, 631))
     services = (
         service("192.168.1.61", "AirPrint Kitchen", "relay.local", uuid=UUID),
@@ -304,8 +306,8 @@ def test_a_relay_that_announces_the_uuid_of_a_printer_is_not_the_printer(mac: st
     )
     name = "Kitchen" if mac is None else "Renamed"
     known = queue(f"dnssd://{name}._ipp._tcp.local/?uuid={UUID}")
-    (told,) = judged(known, hosts=hosts, services=services)
-    assert (told.status, told.matched_endpoint) == ("reachable", "192.168.1.50:631")
+    (result,) = judged(known, hosts=hosts, services=services)
+    assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
 
 
 # ------------------------------------------------------------------ the queue's own path
@@ -329,7 +331,7 @@ def test_a_queue_that_its_server_does_not_have_is_missing():
     )
 
 
-def test_a_stopped_queue_of_a_server_is_told_as_announced_and_as_asked():
+def test_stopped_queue_of_a_server_is_reported_from_mdns_and_from_ipp():
     services = (
         service("192.168.1.5", "Bar @ server", rp="printers/bar", **{"printer-state": "5"}),
         service("192.168.1.5", "Till @ server", rp="printers/till", **{"printer-state": "3"}),
@@ -339,8 +341,8 @@ def test_a_stopped_queue_of_a_server_is_told_as_announced_and_as_asked():
     bar, till = judged(*known, hosts=hosts, services=services)
     assert (bar.reason or "").endswith("the printer reports that it is stopped")
     assert "stopped" not in (till.reason or "")
-    cured = Evidence("192.168.1.5", 631, queue="printers/bar", state="idle")
-    bar, till = judged(*known, hosts=hosts, services=services, evidence=(cured,))
+    fixed = Evidence("192.168.1.5", 631, queue="printers/bar", state="idle")
+    bar, till = judged(*known, hosts=hosts, services=services, evidence=(fixed,))
     assert "stopped" not in (bar.reason or "")
 
 
@@ -365,13 +367,13 @@ def test_a_stopped_queue_of_a_server_is_told_as_announced_and_as_asked():
         ),
     ],
 )
-def test_a_printer_that_is_there_is_found(uri: str, mac: str, host: str, name: str):
-    (told,) = judged(
+def test_reachable_printer_is_matched(uri: str, mac: str, host: str, name: str):
+    (result,) = judged(
         queue(uri),
         hosts=(scanned("192.168.1.50", mac, 515, 631, 9100),),
         services=(service("192.168.1.50", name, host),),
     )
-    assert told.status == "reachable", told.reason
+    assert result.status == "reachable", result.reason
 
 
 @pytest.mark.parametrize(
@@ -388,12 +390,12 @@ def test_a_printer_that_is_there_is_found(uri: str, mac: str, host: str, name: s
     ],
 )
 def test_a_backend_that_nothing_here_reads_is_listed(uri: str, transport: str):
-    (told,) = judged(*with_usb([queue(uri, name := "q")], [])[:1])
-    assert told.name == name
-    assert (told.status, told.transport) == ("unknown", transport)
+    (result,) = judged(*with_usb([queue(uri, name := "q")], [])[:1])
+    assert result.name == name
+    assert (result.status, result.transport) == ("unknown", transport)
     backend = uri.partition(":")[0]
-    assert told.reason == f"Not followed: CUPS prints to it by the backend {backend}"
-    assert "secret" not in repr(told)
+    assert result.reason == f"Not followed: CUPS prints to it by the backend {backend}"
+    assert "secret" not in repr(result)
 
 
 def test_a_device_that_such_a_queue_may_use_is_not_called_unused():
@@ -411,12 +413,12 @@ def test_a_device_that_such_a_queue_may_use_is_not_called_unused():
     [("169.254.7.8", "without a DHCP server"), ("10.9.0.5", "another network than this machine")],
 )
 @pytest.mark.parametrize("uri", [f"ipp://192.168.1.50/?uuid={UUID}", f"dnssd://K?uuid={UUID}"])
-def test_nobody_is_told_to_use_an_address_out_of_reach(uri: str, address: str, why: str):
+def test_unreachable_address_is_not_recommended(uri: str, address: str, why: str):
     services = (service(address, "K", uuid=UUID),)
-    (told,) = judged(queue(uri), services=services)
-    assert told.status == "unreachable"
-    assert why in (told.reason or "")
-    assert "new address" not in (told.reason or "")
+    (result,) = judged(queue(uri), services=services)
+    assert result.status == "unreachable"
+    assert why in (result.reason or "")
+    assert "new address" not in (result.reason or "")
     (near,) = judged(queue(uri), services=(service("192.168.1.77", "K", uuid=UUID),))
     assert why not in (near.reason or "")
 
@@ -425,7 +427,7 @@ def test_nobody_is_told_to_use_an_address_out_of_reach(uri: str, address: str, w
 
 
 @pytest.mark.parametrize(
-    ("model", "told_model"),
+    ("model", "announced_model"),
     [
         ("Kyocera ECOSYS M2540dn (KPDL)", "ECOSYS M2540dn"),
         ("Canon MF640C Series UFR II ver.4.0", "Canon MF640C"),
@@ -434,11 +436,11 @@ def test_nobody_is_told_to_use_an_address_out_of_reach(uri: str, address: str, w
         ("(KPDL)", "Kyocera ECOSYS M2540dn"),
     ],
 )
-def test_a_lost_queue_with_any_driver_gets_a_hint(model: str, told_model: str):
-    (told,) = judged(
+def test_a_lost_queue_with_any_driver_gets_a_hint(model: str, announced_model: str):
+    (result,) = judged(
         queue("socket://192.168.1.50", model=model),
         hosts=(scanned("192.168.1.77", MAC, 631, 9100),),
-        services=(service("192.168.1.77", "X", ty=told_model),),
+        services=(service("192.168.1.77", "X", ty=announced_model),),
     )
-    assert (told.status, told.matched_endpoint) == ("unreachable", None)
-    assert (told.reason or "").endswith("was seen at 192.168.1.77")
+    assert (result.status, result.matched_endpoint) == ("unreachable", None)
+    assert (result.reason or "").endswith("was seen at 192.168.1.77")

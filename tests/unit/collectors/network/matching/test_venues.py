@@ -1,4 +1,4 @@
-"""What is said of printers in generated venues, against the generator's truth."""
+"""Sentences about printers in generated venues, compared with the true state."""
 
 import re
 
@@ -23,7 +23,7 @@ _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
 def test_nothing_is_reachable_or_moved_that_is_another_thing(venue: Venue):
     printers = match(venue.known(), venue.observed()).printers
     for queue, message in zip(venue.queues, printers, strict=True):
-        output = _shown(venue, message)
+        output = _visible_device(venue, message)
         if output is None:
             assert message.status != "reachable"
             continue
@@ -34,7 +34,7 @@ def test_nothing_is_reachable_or_moved_that_is_another_thing(venue: Venue):
 
 @settings(max_examples=examples(VENUES))
 @given(venues())
-def test_what_was_learned_tells_apart_what_nothing_else_does(venue: Venue):
+def test_learned_identity_separates_otherwise_equal_devices(venue: Venue):
     known, before = venue.known(), venue.before()
     learned = {
         each.id: each
@@ -45,7 +45,7 @@ def test_what_was_learned_tells_apart_what_nothing_else_does(venue: Venue):
     known = list(with_learned(known, tuple(learned.values())))
     printers = match(known, venue.observed()).printers
     for queue, report in zip(venue.queues, printers, strict=True):
-        view = _shown(venue, report)
+        view = _visible_device(venue, report)
         truth = venue.current(queue)
         if view is None or view.number == truth.number:
             continue
@@ -61,9 +61,9 @@ def test_what_another_queue_leads_to_replaces_no_printer(venue: Venue):
     matches = match(known, venue.observed())
     addresses = {printer.id: printer.addresses for printer in known}
     for result in matches.strangers:
-        for told in matches.printers:
-            if split_host_port(told.matched_endpoint or "")[0] == result.address:
-                assert addresses[told.id] == addresses[result.id], (told.reason, result)
+        for matched in matches.printers:
+            if split_host_port(matched.matched_endpoint or "")[0] == result.address:
+                assert addresses[matched.id] == addresses[result.id], (matched.reason, result)
 
 
 @settings(max_examples=examples(100))
@@ -72,16 +72,16 @@ def test_a_printer_set_up_by_its_address_is_named_wherever_it_is(venue: Venue):
     before = venue.whole()
     known = list(with_learned(venue.known(), match(venue.known(), before.observed()).learned))
     printers = match(known, venue.observed()).printers
-    for queue, printer, told in zip(venue.queues, known, printers, strict=True):
+    for queue, printer, matched in zip(venue.queues, known, printers, strict=True):
         truth = venue.current(queue)
         if queue.kind not in ("raw", "ipp") or not truth.is_mac_seen or truth.address is None:
             continue
         assert printer.learned is not None
         assert printer.learned.mac_address == truth.mac_address
         if truth.address == queue.address:
-            assert told.status == "reachable", told.reason
+            assert matched.status == "reachable", matched.reason
         else:
-            assert (told.reason or "").startswith(f"Moved to {truth.address}"), told.reason
+            assert (matched.reason or "").startswith(f"Moved to {truth.address}"), matched.reason
 
 
 @pytest.mark.parametrize("remembers", [False, True])
@@ -97,13 +97,16 @@ def test_nobody_is_pointed_at_what_another_queue_holds(venue: Venue, remembers: 
         for queue in venue.queues
         if queue.address is not None and venue.current(queue).address == queue.address
     }
-    for queue, told in zip(venue.queues, printers, strict=True):
-        for address in _ADDRESS.findall(_without_denials(told.reason or "")):
+    for queue, matched in zip(venue.queues, printers, strict=True):
+        for address in _ADDRESS.findall(_without_denials(matched.reason or "")):
             if address in held and address != queue.address:
                 visible = venue.at(address)
                 assert visible is not None
                 is_its_own = held[address] == queue.device.number
-                assert is_its_own or venue.is_beyond_knowledge(queue, visible), (told.reason, queue)
+                assert is_its_own or venue.is_beyond_knowledge(queue, visible), (
+                    matched.reason,
+                    queue,
+                )
 
 
 @settings(max_examples=examples(100))
@@ -111,19 +114,19 @@ def test_nobody_is_pointed_at_what_another_queue_holds(venue: Venue, remembers: 
 def test_a_queue_by_address_is_reachable_while_nothing_has_happened(venue: Venue):
     before = venue.whole()
     printers = match(before.known(), before.observed()).printers
-    for queue, told in zip(before.queues, printers, strict=True):
+    for queue, matched in zip(before.queues, printers, strict=True):
         if queue.kind in ("raw", "ipp") or (queue.kind == "ipp-uuid" and queue.uuid != SHARED_UUID):
-            assert told.status == "reachable", told.reason
+            assert matched.status == "reachable", matched.reason
 
 
-def _shown(venue: Venue, told: Printer) -> Device | None:
+def _visible_device(venue: Venue, matched: Printer) -> Device | None:
     """Return the device that a report shows a technician as the printer."""
-    address = split_host_port(told.matched_endpoint or "")[0]
+    address = split_host_port(matched.matched_endpoint or "")[0]
     return venue.at(address) if address else None
 
 
 def _without_denials(reason: str) -> str:
-    """Leave out what says of a device that it may not be the printer."""
+    """Remove the parts that only say that a device may not be the printer."""
     clauses = reason.split("; ")
     denials = ("another", "mbiguous", "that has this address now")
     return "; ".join(each for each in clauses if not any(word in each for word in denials))

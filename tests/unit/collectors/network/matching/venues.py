@@ -1,5 +1,7 @@
-"""Generated venues: printers with missing, shared and placeholder identities, their queues, and
-what has happened to them since the queues were set up. The generator knows the truth."""
+"""Generated venues, whose true state is known.
+
+Printers have missing, shared and placeholder identities, and change after their queues are created.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -38,7 +40,7 @@ QueueKind = Literal["raw", "ipp", "ipp-uuid", "dnssd", "dnssd-uuid", "host"]
 
 @dataclass(frozen=True)
 class Device:
-    """A thing of the venue. ``address`` is where it is now, None while it is off."""
+    """A device of the venue. ``address`` is the current one, None while it is off."""
 
     number: int
     home: str
@@ -57,26 +59,26 @@ class Device:
         return f"00:1b:a9:00:00:{self.number:02x}"
 
     @property
-    def told_uuid(self) -> str | None:
-        """Its UUID as anybody can see it, None for a placeholder."""
-        is_told = self.is_printer and (self.is_announced or self.is_answering_ipp)
-        return self.uuid if is_told and self.uuid != PLACEHOLDER_UUID else None
+    def reported_uuid(self) -> str | None:
+        """The visible UUID, None for a placeholder."""
+        is_reporting = self.is_printer and (self.is_announced or self.is_answering_ipp)
+        return self.uuid if is_reporting and self.uuid != PLACEHOLDER_UUID else None
 
     @property
-    def told_serial(self) -> str | None:
-        """Its serial number as anybody can see it, None for a placeholder."""
-        is_told = self.is_printer and self.is_answering_ipp
-        return self.serial if is_told and self.serial != "00000000" else None
+    def reported_serial(self) -> str | None:
+        """The visible serial number, None for a placeholder."""
+        is_reporting = self.is_printer and self.is_answering_ipp
+        return self.serial if is_reporting and self.serial != "00000000" else None
 
     @property
-    def told_model(self) -> str | None:
-        is_told = self.is_printer and (self.is_announced or self.is_answering_ipp)
-        return self.model if is_told else None
+    def reported_model(self) -> str | None:
+        is_reporting = self.is_printer and (self.is_announced or self.is_answering_ipp)
+        return self.model if is_reporting else None
 
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue of this machine, set up while its device was at ``home`` under its first name."""
+    """A queue of this machine, created while its device was at ``home`` with its first name."""
 
     kind: QueueKind
     device: Device
@@ -90,7 +92,7 @@ class Queue:
 
     @property
     def model(self) -> str | None:
-        """The model that the queue surely is for; None where the driver names none."""
+        """The model of the queue's driver, None if the driver names none."""
         return self.device.model if self.driver and self.device.model in self.driver else None
 
     @property
@@ -115,10 +117,12 @@ class Queue:
 
 @dataclass(frozen=True)
 class Venue:
-    """``devices`` are printers and strangers; the till's queues lead to the former.
+    """The devices and queues of a venue.
 
-    ``first`` are the devices as they were when the queues were set up, some of them off: all that
-    a memory may hold.
+    Args:
+        devices: Printers, to which the queues print, and other devices.
+        queues: The queues of the till.
+        first: The devices when the queues were created; some were off. Only these can be learned.
     """
 
     devices: tuple[Device, ...]
@@ -126,11 +130,11 @@ class Venue:
     first: tuple[Device, ...]
 
     def before(self) -> "Venue":
-        """Return the venue as it was then."""
+        """Return the venue when the queues were created."""
         return Venue(self.first, self.queues, self.first)
 
     def whole(self) -> "Venue":
-        """Return the venue as it was then, with every device on."""
+        """Return the venue when the queues were created, with every device on."""
         first = tuple(replace(each, address=each.home) for each in self.first)
         return Venue(first, self.queues, first)
 
@@ -155,27 +159,28 @@ class Venue:
         return observed.without(TILL.own_addresses)
 
     def is_beyond_knowledge(self, queue: Queue, device: Device) -> bool:
-        """Tell whether all that a queue says and a device shows fits, so that only the memory of
-        what was there before could tell them apart."""
-        pairs = ((queue.uuid, device.told_uuid), (queue.model, device.told_model))
+        """Return whether all settings of a queue fit a device."""
+        pairs = ((queue.uuid, device.reported_uuid), (queue.model, device.reported_model))
         return all(a is None or b is None or a == b for a, b in pairs) and (
             device.address == queue.address
-            or (queue.uuid is not None and queue.uuid == device.told_uuid)
+            or (queue.uuid is not None and queue.uuid == device.reported_uuid)
             or (queue.address is None and queue.kind != "host" and queue.name == device.name)
             or _is_twin(queue.device, device)
         )
 
     def could_be_known(self, queue: Queue, device: Device) -> bool:
-        """Tell whether who remembers what a queue led to sees that a device is another."""
+        """Return whether a learned printer shows that a device is a different one."""
         is_seen = queue.device.is_mac_seen and device.is_mac_seen
         return is_seen and not _is_twin(queue.device, device)
 
 
 def _is_twin(one: Device, other: Device) -> bool:
-    """Tell whether two have one UUID and one serial number: nobody knows that they are not one
-    device, with another MAC on Wi-Fi."""
-    outputs = (other.told_uuid, other.told_serial)
-    return (one.told_uuid, one.told_serial) == outputs and None not in outputs
+    """Return whether two devices have the same UUID and serial number.
+
+    They look like one device that has another MAC on Wi-Fi.
+    """
+    outputs = (other.reported_uuid, other.reported_serial)
+    return (one.reported_uuid, one.reported_serial) == outputs and None not in outputs
 
 
 def _scanned(device: Device) -> ScannedHost:
@@ -203,7 +208,7 @@ def _answer(device: Device) -> Evidence:
     return Evidence(
         address=device.address or "",
         port=631,
-        uuid=device.told_uuid,
+        uuid=device.reported_uuid,
         make_model=device.model,
         serial=device.serial,
         name=device.name,
@@ -218,8 +223,11 @@ def _uuid_of(number: int) -> str:
 
 @st.composite
 def venues(draw: Callable[..., Any]) -> Venue:
-    """Two to six printers and up to three strangers; one to two queues of each of some printers;
-    then each printer stays, is switched off, moves, or changes places with another."""
+    """Generate a venue with two to six printers, up to three other devices, and queues.
+
+    Since the queues were created, each printer stayed, was switched off, moved, or swapped its
+    address with another printer.
+    """
     total, strangers = draw(st.integers(2, 6)), draw(st.integers(0, 3))
     devices = [
         _device(draw, number, is_stranger=number >= total) for number in range(total + strangers)
@@ -233,11 +241,11 @@ def venues(draw: Callable[..., Any]) -> Venue:
             if kind.endswith("uuid") and device.uuid is None:
                 kind = kind.removesuffix("-uuid")
             queues.append(Queue(kind, device, device.name, driver))
-    places = _places(draw, devices, total)
+    addresses = _draw_addresses(draw, devices, total)
     now = []
-    for device, place in zip(devices, places, strict=True):
+    for device, address in zip(devices, addresses, strict=True):
         name = draw(st.sampled_from([device.name, device.name, *NAMES]))
-        now.append(replace(device, address=place, name=name))
+        now.append(replace(device, address=address, name=name))
     first = [
         replace(each, address=None if draw(st.integers(0, 4)) == 0 else each.home)
         for each in devices
@@ -245,23 +253,25 @@ def venues(draw: Callable[..., Any]) -> Venue:
     return Venue(tuple(now), tuple(queues), tuple(first))
 
 
-def _places(draw: Callable[..., Any], devices: list[Device], total: int) -> list[str | None]:
-    """Return where each device is now: of the strangers some have the address of one that left."""
-    places: list[str | None] = [device.home for device in devices]
+def _draw_addresses(
+    draw: Callable[..., Any], devices: list[Device], total: int
+) -> list[str | None]:
+    """Return the current address of each device. A stranger may reuse the address of another."""
+    addresses: list[str | None] = [device.home for device in devices]
     for number in range(total):
         fate = draw(st.sampled_from(["stays", "stays", "off", "moves", "swaps"]))
         if fate == "off":
-            places[number] = None
+            addresses[number] = None
         elif fate == "moves":
-            places[number] = f"{SUBNET}.{150 + number}"
+            addresses[number] = f"{SUBNET}.{150 + number}"
         elif fate == "swaps":
             other = draw(st.integers(0, total - 1))
-            places[number], places[other] = places[other], places[number]
-    free = [each.home for each in devices[:total] if each.home not in places]
+            addresses[number], addresses[other] = addresses[other], addresses[number]
+    free = [each.home for each in devices[:total] if each.home not in addresses]
     for number in range(total, len(devices)):
         if free and draw(st.booleans()):
-            places[number] = free.pop()
-    return places
+            addresses[number] = free.pop()
+    return addresses
 
 
 def _device(draw: Callable[..., Any], number: int, *, is_stranger: bool) -> Device:

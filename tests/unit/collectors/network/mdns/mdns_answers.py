@@ -24,7 +24,7 @@ def response(*records: bytes) -> bytes:
 def service(
     label: str | bytes, kind: str, port: int, host: str, address: str, *, txt: bytes = b"\0"
 ) -> bytes:
-    """Return a response that tells all of one service."""
+    """Return a response with all records of one service."""
     return response(*service_records(label, kind, port, host, address, txt=txt))
 
 
@@ -43,12 +43,12 @@ def service_records(
 
 
 class Responder:
-    """Answers any question it understands the end of: on loopback, from a thread of its own."""
+    """Answers known questions on loopback, from its own thread."""
 
     def __init__(self, answers: dict[bytes, Sequence[bytes]]) -> None:
         """``answers`` are the packets for each piece of a question packet."""
         self.questions: list[bytes] = []
-        self.was_asked = threading.Semaphore(0)
+        self.query_received = threading.Semaphore(0)
         self._answers = answers
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind(("127.0.0.1", 0))
@@ -71,7 +71,7 @@ class Responder:
             if not packet:
                 return
             self.questions.append(packet)
-            self.was_asked.release()
+            self.query_received.release()
             for piece, answers in self._answers.items():
                 if piece in packet:
                     for answer in answers:

@@ -1,4 +1,4 @@
-"""What is listed of announcements: a device's word for itself first, everybody's share bounded."""
+"""The list of announced services: a device's own announcements first, each share bounded."""
 
 import ipaddress
 
@@ -37,16 +37,18 @@ def service(
 KITCHEN = service("Kitchen", HONEST, HONEST)
 
 
-def listed(told: Announced) -> set[tuple[str, str]]:
-    return {(each.instance, address) for each in told.services for address in each.addresses}
+def listed(result: Announced) -> set[tuple[str, str]]:
+    return {(each.instance, address) for each in result.services for address in each.addresses}
 
 
-def tell(*services: MdnsService, link: LinkLayer = LINK, wanted: Wanted | None = None) -> Announced:
+def select(
+    *services: MdnsService, link: LinkLayer = LINK, wanted: Wanted | None = None
+) -> Announced:
     return announced(services, link, wanted or Wanted())
 
 
-def test_what_devices_say_of_themselves_stays_as_it_is() -> None:
-    output = tell(KITCHEN, service("Bar", OTHER, OTHER))
+def test_own_announcements_of_devices_are_unchanged() -> None:
+    output = select(KITCHEN, service("Bar", OTHER, OTHER))
     assert output.services == (KITCHEN, service("Bar", OTHER, OTHER))
     assert (output.limitations, output.is_cut) == ((), False)
     assert output.announcers[HONEST] == "02:00:00:00:00:09"
@@ -61,21 +63,21 @@ def test_what_devices_say_of_themselves_stays_as_it_is() -> None:
     ],
 )
 def test_a_stranger_is_not_believed_against_the_device_itself(lie: MdnsService) -> None:
-    message = tell(lie, KITCHEN)
+    message = select(lie, KITCHEN)
     assert message.services == (KITCHEN,)
     (text,) = message.limitations
     assert text.startswith(f"192.168.1.66 (MAC {LIAR_MAC}) announced 1 services of others")
 
 
-def test_the_name_of_another_at_an_address_of_its_own_is_told_beside_it() -> None:
-    report = tell(service("Kitchen", LIAR, LIAR, HONEST), KITCHEN)
+def test_other_announcer_of_the_same_name_is_listed_separately() -> None:
+    report = select(service("Kitchen", LIAR, LIAR, HONEST), KITCHEN)
     assert listed(report) == {("Kitchen", LIAR), ("Kitchen", HONEST)}
     assert [each for each in report.services if HONEST in each.addresses] == [KITCHEN]
 
 
 def test_what_nobody_knows_better_is_listed_last_and_as_hearsay() -> None:
     shared = service("AirPrint", OTHER, HONEST, port=9100)
-    first, second = tell(shared, KITCHEN).services
+    first, second = select(shared, KITCHEN).services
     assert first == KITCHEN
     assert (second.instance, second.addresses, second.is_hearsay) == ("AirPrint", (HONEST,), True)
 
@@ -85,45 +87,45 @@ def test_addresses_of_one_mac_are_those_of_one_device() -> None:
         {HONEST: "02:00:00:00:00:09", "fe80::9": "02:00:00:00:00:09"}, (), LINK.networks
     )
     both = service("Kitchen", HONEST, HONEST, "fe80::9")
-    assert tell(both, link=link).services == (both,)
+    assert select(both, link=link).services == (both,)
 
 
 def test_behind_proxy_arp_nobody_speaks_for_another() -> None:
     link = LinkLayer({f"192.168.1.{n}": LIAR_MAC for n in range(1, 80)}, (), LINK.networks)
-    told = tell(service("Kitchen", LIAR, OTHER), KITCHEN, link=link)
-    assert told.services == (KITCHEN,)
+    result = select(service("Kitchen", LIAR, OTHER), KITCHEN, link=link)
+    assert result.services == (KITCHEN,)
 
 
 def test_addresses_of_other_networks_are_left_out_where_there_is_one_of_ours() -> None:
-    told = tell(service("Server", HONEST, HONEST, "172.17.0.1", "fe80::9"))
-    assert listed(told) == {("Server", HONEST), ("Server", "fe80::9")}
-    passed_on = tell(service("Reflected", HONEST, "10.20.0.5"))
+    result = select(service("Server", HONEST, HONEST, "172.17.0.1", "fe80::9"))
+    assert listed(result) == {("Server", HONEST), ("Server", "fe80::9")}
+    passed_on = select(service("Reflected", HONEST, "10.20.0.5"))
     assert listed(passed_on) == {("Reflected", "10.20.0.5")}
 
 
-def test_services_of_one_host_are_bounded_and_said() -> None:
+def test_services_of_one_announcer_are_bounded_and_reported() -> None:
     lies = [service(f"Lie {n}", LIAR, LIAR, port=n + 1) for n in range(2048)]
-    told = tell(*lies, KITCHEN)
+    result = select(*lies, KITCHEN)
     assert SERVICES_PER_HOST_MAX == 64
-    assert told.limitations == (
+    assert result.limitations == (
         f"192.168.1.66 (MAC {LIAR_MAC}) announced 2,048 services: 64 are listed",
     )
-    assert ("Kitchen", HONEST) in listed(told)
-    assert told.is_cut
+    assert ("Kitchen", HONEST) in listed(result)
+    assert result.is_cut
 
 
 def test_services_and_hosts_of_one_announcer_are_bounded() -> None:
     lies = [service(f"Lie {n}", LIAR, f"10.0.{n // 8}.{n % 250}") for n in range(2048)]
-    told = tell(*lies)
-    assert len({address for _, address in listed(told)}) == HOSTS_PER_ANNOUNCER_MAX
+    result = select(*lies)
+    assert len({address for _, address in listed(result)}) == HOSTS_PER_ANNOUNCER_MAX
     many = [service(f"Lie {n}", LIAR, f"10.0.0.{n % 60}", port=n + 1) for n in range(2048)]
-    assert len(listed(tell(*many))) == SERVICES_PER_ANNOUNCER_MAX
+    assert len(listed(select(*many))) == SERVICES_PER_ANNOUNCER_MAX
 
 
 def test_strangers_at_the_address_of_a_device_take_no_room_of_its_own() -> None:
     lies = [service(f"Lie {n}", LIAR, HONEST, port=2000 + n) for n in range(500)]
     own = [service(f"Queue {n}", HONEST, HONEST, port=1 + n) for n in range(40)]
-    assert {(f"Queue {n}", HONEST) for n in range(40)} <= listed(tell(*lies, *own))
+    assert {(f"Queue {n}", HONEST) for n in range(40)} <= listed(select(*lies, *own))
 
 
 def test_all_together_are_bounded_in_turns() -> None:
@@ -133,17 +135,17 @@ def test_all_together_are_bounded_in_turns() -> None:
         for source in (f"192.168.1.{number}",)
         for n in range(8)
     ]
-    told = tell(*lies, service("Late", "192.168.1.250", "192.168.1.250"), link=LinkLayer())
-    assert len(listed(told)) == LISTED_MAX
-    assert ("Late", "192.168.1.250") in listed(told)
+    result = select(*lies, service("Late", "192.168.1.250", "192.168.1.250"), link=LinkLayer())
+    assert len(listed(result)) == LISTED_MAX
+    assert ("Late", "192.168.1.250") in listed(result)
 
 
 def test_addresses_that_answer_no_arp_are_one_announcer() -> None:
     sources = [f"192.168.1.{n}" for n in range(100, 200)]
     lies = [service(f"Lie {each} {n}", each, each) for each in sources for n in range(4)]
-    told = tell(*lies, KITCHEN, link=LinkLayer(LINK.macs, frozenset(sources), LINK.networks))
-    assert len(listed(told)) <= HOSTS_PER_ANNOUNCER_MAX * 4 + 1
-    assert told.limitations[0].startswith(
+    result = select(*lies, KITCHEN, link=LinkLayer(LINK.macs, frozenset(sources), LINK.networks))
+    assert len(listed(result)) <= HOSTS_PER_ANNOUNCER_MAX * 4 + 1
+    assert result.limitations[0].startswith(
         "100 addresses at which no host answers ARP, such as 192.168.1.100, announced 400 services:"
     )
 
@@ -163,7 +165,7 @@ def test_what_printers_are_recognised_by_is_kept_to_the_last() -> None:
         service("Y", OTHER, "10.3.3.4", uuid=uuid.upper()),
         service("Z", OTHER, LIAR),
     ]
-    kept = listed(tell(*lies, *needed, wanted=wanted_by(printers)))
+    kept = listed(select(*lies, *needed, wanted=wanted_by(printers)))
     assert {(each.instance, each.addresses[0]) for each in needed} <= kept
 
 
@@ -173,9 +175,9 @@ def test_only_the_worst_are_named() -> None:
         for number in range(20)
         for n in range(80)
     ]
-    told = tell(*lies, link=LinkLayer())
-    assert len(told.limitations) == ANNOUNCERS_NAMED_MAX + 1
-    assert told.limitations[-1] == "12 more devices announced 960 services: 768 are listed"
+    result = select(*lies, link=LinkLayer())
+    assert len(result.limitations) == ANNOUNCERS_NAMED_MAX + 1
+    assert result.limitations[-1] == "12 more devices announced 960 services: 768 are listed"
 
 
 _LIES = st.lists(
@@ -190,17 +192,19 @@ _LIES = st.lists(
 
 
 @given(_LIES, st.booleans())
-def test_no_lie_changes_what_the_devices_say(lies: list[MdnsService], is_first: bool) -> None:
+def test_hostile_announcements_do_not_change_honest_services(
+    lies: list[MdnsService], is_first: bool
+) -> None:
     honest = (KITCHEN, service("Bar", OTHER, OTHER), service("Bar web", OTHER, OTHER, port=80))
-    told = tell(*((*lies, *honest) if is_first else (*honest, *lies)))
-    assert set(honest) <= set(told.services)
-    for each in told.services:
+    result = select(*((*lies, *honest) if is_first else (*honest, *lies)))
+    assert set(honest) <= set(result.services)
+    for each in result.services:
         if each.announcer == LIAR:
             assert (HONEST, 631) not in {(a, each.port) for a in each.addresses}
             assert not ({HONEST, OTHER} & set(each.addresses)) or each.is_hearsay
 
 
-def test_a_service_whose_host_has_told_no_address_is_not_cut() -> None:
-    told = tell(KITCHEN, service("Half", HONEST))
-    assert {each.instance for each in told.services} == {"Kitchen", "Half"}
-    assert (told.is_cut, told.limitations) == (False, ())
+def test_service_without_a_host_address_is_not_cut() -> None:
+    result = select(KITCHEN, service("Half", HONEST))
+    assert {each.instance for each in result.services} == {"Kitchen", "Half"}
+    assert (result.is_cut, result.limitations) == (False, ())

@@ -1,4 +1,4 @@
-"""Announcers of one link: nobody takes the room of another or changes what it told."""
+"""Announcers on one link cannot change or displace the records of others."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -45,15 +45,15 @@ def listed(records: LinkRecords) -> list[MdnsService]:
     return select_services([records], records.quota)[0]
 
 
-def heard(records: LinkRecords) -> set[tuple[str, tuple[str, ...], str]]:
+def services_of(records: LinkRecords) -> set[tuple[str, tuple[str, ...], str]]:
     return {(each.instance, each.addresses, each.announcer) for each in listed(records)}
 
 
-def test_what_a_stranger_tells_of_a_service_changes_nothing_of_it() -> None:
+def test_records_of_a_stranger_do_not_change_a_service() -> None:
     records = link()
     records.add(HONEST, a_service("Kitchen", HONEST))
     records.add(LIAR, a_service("Kitchen", LIAR, port=80))
-    assert heard(records) == {("Kitchen", (HONEST,), HONEST), ("Kitchen", (LIAR,), LIAR)}
+    assert services_of(records) == {("Kitchen", (HONEST,), HONEST), ("Kitchen", (LIAR,), LIAR)}
     assert {(s.announcer, s.port) for s in listed(records)} == {(HONEST, 631), (LIAR, 80)}
 
 
@@ -61,14 +61,14 @@ def test_many_addresses_for_the_name_of_another_host_take_no_room_of_its_own() -
     records = link()
     records.add(LIAR, [AddressRecord("h.local", f"10.0.1.{n}") for n in range(200)])
     records.add(HONEST, a_service("Kitchen", HONEST))
-    assert heard(records) == {("Kitchen", (HONEST,), HONEST)}
+    assert services_of(records) == {("Kitchen", (HONEST,), HONEST)}
 
 
 def test_a_service_whose_pointer_was_held_back_is_known_by_its_place() -> None:
     records = link()
     records.add(LIAR, [PointerRecord("_ipp._tcp.local", "A. b._ipp._tcp.local")])
     records.add(HONEST, a_service("A. b", HONEST)[1:])
-    assert heard(records) == {("A. b", (HONEST,), HONEST)}
+    assert services_of(records) == {("A. b", (HONEST,), HONEST)}
 
 
 def test_where_there_is_no_room_whoever_has_most_gives_up_one() -> None:
@@ -90,7 +90,7 @@ def test_what_is_wanted_is_kept_to_the_last() -> None:
     records.add(HONEST, a_service("Kitchen", HONEST))
     records.add("10.0.9.9", a_service("Bar", "10.0.9.9"))
     records.add("10.0.0.8", a_service("Unknown", "10.0.0.8"))
-    output = heard(records)
+    output = services_of(records)
     assert len(output) == 10
     assert {("Kitchen", (HONEST,), HONEST), ("Bar", ("10.0.9.9",), "10.0.9.9")} <= output
     assert not any(name == "Unknown" for name, *_ in output)
@@ -112,7 +112,7 @@ def test_addresses_of_one_mac_are_one_announcer() -> None:
         records.add(f"10.0.1.{n}", a_service(f"Only {n}", f"10.0.1.{n}"))
     records.identify([LinkNeighbour(2, f"10.0.1.{n}", MAC, "stale") for n in range(12)])
     records.add(HONEST, a_service("Kitchen", HONEST))
-    assert ("Kitchen", (HONEST,), HONEST) in heard(records)
+    assert ("Kitchen", (HONEST,), HONEST) in services_of(records)
     assert records.describe(MAC) == f"10.0.1.0 (MAC {MAC})"
 
 
@@ -122,28 +122,28 @@ def test_addresses_that_nobody_answers_for_are_one_announcer() -> None:
     for n in range(12):
         records.add(f"10.0.1.{n}", a_service(f"Only {n}", f"10.0.1.{n}"))
     records.add(HONEST, a_service("Kitchen", HONEST))
-    assert ("Kitchen", (HONEST,), HONEST) in heard(records)
+    assert ("Kitchen", (HONEST,), HONEST) in services_of(records)
     assert records.describe(NOBODY) == NOBODY
 
 
 def test_addresses_of_other_networks_are_one_announcer() -> None:
-    """A device without a DHCP server, or a set-up one from elsewhere, is heard: no more of them."""
+    """Devices with link-local or foreign addresses are listed, up to a bound."""
     records = LinkRecords("eth0", Quota(12), (ipaddress.ip_network("10.0.0.0/8"),))
     for n in range(12):
         records.add(f"169.254.1.{n}", a_service(f"Only {n}", f"169.254.1.{n}"))
     records.add(HONEST, a_service("Kitchen", HONEST))
-    assert ("Kitchen", (HONEST,), HONEST) in heard(records)
-    assert any(label.startswith("Only") for label, *_ in heard(records))
+    assert ("Kitchen", (HONEST,), HONEST) in services_of(records)
+    assert any(label.startswith("Only") for label, *_ in services_of(records))
 
 
-def test_more_addresses_than_are_listened_to_give_way_to_one_that_answers() -> None:
+def test_excess_addresses_give_way_to_one_that_answers() -> None:
     records = link(limit=5000)
     records.identify([LinkNeighbour(2, HONEST, MAC, "reachable")])
     for n in range(SOURCES_MAX):
         records.add(f"fe80::{n:x}", a_service(f"Six {n}", f"fe80::{n:x}"))
     assert not records.add("fe80::ffff", a_service("One more", "fe80::ffff"))
     assert records.add(HONEST, a_service("Kitchen", HONEST))
-    assert ("Kitchen", (HONEST,), HONEST) in heard(records)
+    assert ("Kitchen", (HONEST,), HONEST) in services_of(records)
     assert len(records) == SOURCES_MAX
     assert records.rejected == 2
     assert records.is_overloaded
@@ -211,14 +211,14 @@ def test_types_and_questions_are_shared() -> None:
     assert sum(q.labels[0] == "Kitchen" for q in requests) == 2
 
 
-def test_what_is_proved_replaces_what_was_heard_from_an_address() -> None:
+def test_direct_answers_replace_earlier_records_of_an_address() -> None:
     records = link(limit=5)
     for n in range(5):
-        records.add(HONEST, a_service(f"False {n}", HONEST))  # somebody used its address
+        records.add(HONEST, a_service(f"False {n}", HONEST))  # sent from its address
     records.add_proved(HONEST, a_service("Kitchen", HONEST)[:2])
     assert [question.type for question in lacking(records, HONEST)] == ["A", "AAAA", "TXT"]
     records.add_proved(HONEST, a_service("Kitchen", HONEST)[2:])
-    assert heard(records) == {("Kitchen", (HONEST,), HONEST)}
+    assert services_of(records) == {("Kitchen", (HONEST,), HONEST)}
     assert lacking(records, HONEST) == []
     assert lacking(records, LIAR) == []
 
@@ -228,19 +228,19 @@ def test_what_is_proved_finds_room_among_addresses_that_are_made_up() -> None:
     for n in range(SOURCES_MAX):
         records.add(f"fe80::{n:x}", a_service(f"Six {n}", f"fe80::{n:x}"))
     records.add_proved(HONEST, a_service("Kitchen", HONEST))
-    assert ("Kitchen", (HONEST,), HONEST) in heard(records)
+    assert ("Kitchen", (HONEST,), HONEST) in services_of(records)
 
 
-def test_what_a_host_is_asked_for_by_itself_is_bounded() -> None:
+def test_direct_queries_per_host_are_bounded() -> None:
     records = link(limit=1000)
     messages = (PointerRecord("_ipp._tcp.local", f"P{n}._ipp._tcp.local") for n in range(500))
     records.add_proved(HONEST, messages)
     assert len(lacking(records, HONEST)) == LACKING_MAX
 
 
-def twins(*told: tuple[str, tuple[str, ...]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def twins(*records_by_source: tuple[str, tuple[str, ...]]) -> Iterator[tuple[str, tuple[str, ...]]]:
     records = link()
-    for source, addresses in told:
+    for source, addresses in records_by_source:
         records.add(source, a_service("Kitchen", addresses[0]))
         records.add(source, [AddressRecord("h.local", each) for each in addresses])
     return ((each.announcer, each.addresses) for each in listed(records))

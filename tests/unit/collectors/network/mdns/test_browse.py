@@ -1,4 +1,4 @@
-"""Browsing against a responder on loopback, by a link that leads there instead of the group."""
+"""Browsing with a responder on loopback instead of the multicast group."""
 
 import ipaddress
 import socket
@@ -100,14 +100,14 @@ def test_finds_what_is_announced_and_ends_by_itself():
     assert b"\x06_venue\x04_tcp" in first
 
 
-def test_the_second_round_tells_what_is_known():
+def test_second_round_contains_known_answers():
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
     with Responder({IPP: [packet]}) as responder:
         browse_loopback(responder)
     assert any(b"\x07Kitchen\x04_ipp" in question for question in responder.questions)
 
 
-def test_asks_types_that_the_enumeration_tells():
+def test_enumerated_types_are_queried():
     types = response(
         record(name("_services", "_dns-sd", "_udp", "local"), PTR, name("_odd", "_tcp", "local"))
     )
@@ -155,7 +155,7 @@ def test_more_services_than_the_limit_are_counted():
 
 
 class LosingLink(LinkSockets):
-    """Says that the kernel lost packets, until the given number of rounds was asked."""
+    """Reports lost packets until the given number of rounds."""
 
     rounds: ClassVar[int] = 0
 
@@ -164,7 +164,7 @@ class LosingLink(LinkSockets):
         return min(LosingLink.rounds, 40)
 
 
-def test_what_was_lost_is_asked_for_again():
+def test_lost_answers_are_queried_again():
     LosingLink.rounds = 0
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
 
@@ -188,7 +188,7 @@ def test_what_was_lost_is_asked_for_again():
     assert len([question for question in responder.questions if IPP in question]) > 2
 
 
-def test_where_too_much_is_told_the_hosts_are_asked_themselves():
+def test_overloaded_link_is_queried_host_by_host():
     flood = [service(f"P{n}", "_ipp._tcp", 631, "h", "127.0.0.9") for n in range(40)]
     requests: list[int] = []
 
@@ -212,7 +212,7 @@ def test_where_too_much_is_told_the_hosts_are_asked_themselves():
             schedule=QUICK,
         )
     assert requests
-    # What is known is not said any more: somebody may have told it in the name of others.
+    # Known answers are not sent any more: another host may have forged them.
     later = [question for question in responder.questions[1:] if IPP in question]
     assert later
     assert not any(b"\x02P1\x04_ipp" in question for question in later)
@@ -223,7 +223,7 @@ def test_where_too_much_is_told_the_hosts_are_asked_themselves():
 
 
 @pytest.mark.parametrize("is_called", [True, False])
-def test_where_nobody_is_heard_hosts_are_asked_only_for_a_printer_called_by_name(is_called: bool):
+def test_silent_link_is_queried_host_by_host_only_for_a_printer_called_by_name(is_called: bool):
     queries: list[int] = []
 
     def neighbours() -> list[LinkNeighbour]:
@@ -245,7 +245,7 @@ def test_where_nobody_is_heard_hosts_are_asked_only_for_a_printer_called_by_name
     assert findings.unicast_only == ()
 
 
-def test_the_kernel_tells_what_it_lost():
+def test_dropped_packets_are_counted_by_the_kernel():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as full:
         full.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
         full.bind(("127.0.0.1", 0))
@@ -257,7 +257,7 @@ def test_the_kernel_tells_what_it_lost():
         assert link.lost() > 0 or sys.platform != "linux"
 
 
-def test_the_deadline_ends_it_and_is_told():
+def test_deadline_ends_browsing_and_is_reported():
     with Responder({}) as responder:
         findings = browse_loopback(responder, bound_s=0.05)
     assert findings.truncated
@@ -315,7 +315,7 @@ def test_an_interface_that_cannot_be_opened_is_a_failure_with_a_reason():
     assert findings.state.reason == "mDNS is not possible on eth0: no"
 
 
-def test_interfaces_beyond_the_bound_are_told():
+def test_interfaces_beyond_the_bound_are_reported():
     with Responder({}) as responder:
         findings = browse(
             [LAN] * (INTERFACES_MAX + 3),
@@ -328,7 +328,7 @@ def test_interfaces_beyond_the_bound_are_told():
     assert findings.limitations == ("mDNS: 3 interfaces beyond 16 were not browsed",)
 
 
-def test_a_taken_port_is_told_and_another_one_used():
+def test_taken_port_is_reported_and_replaced():
     two = (InterfaceAddress("127.0.0.1", "ipv4", 8), InterfaceAddress("192.0.2.1", "ipv4", 24))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("", 0))

@@ -44,7 +44,7 @@ def test_roles(kind: str, txt: dict[str, str], role: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "name"),
+    ("announcement", "name"),
     [
         (service("_raop._tcp", "02005E0010AA@Terrace"), "Terrace"),
         (service("_workstation._tcp", "till-2 [02:00:5e:00:10:aa]"), "till-2"),
@@ -55,8 +55,8 @@ def test_roles(kind: str, txt: dict[str, str], role: str | None) -> None:
         (service("_raop._tcp", "02005E0010AA@"), "02005E0010AA@"),
     ],
 )
-def test_names_that_people_gave(found: MdnsService, name: str) -> None:
-    assert friendly_name(found) == name
+def test_names_that_people_gave(announcement: MdnsService, name: str) -> None:
+    assert friendly_name(announcement) == name
 
 
 def test_models() -> None:
@@ -73,7 +73,7 @@ def test_models() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "shown"),
+    ("model", "expected"),
     [
         ("Brother MFC-7360N, using brlaser v4", "Brother MFC-7360N"),
         ("Samsung ML-2160 Series, hpcups 3.22.10", "Samsung ML-2160 Series"),
@@ -85,8 +85,8 @@ def test_models() -> None:
         ("Local Raw Printer", None),
     ],
 )
-def test_models_without_their_drivers(model: str, shown: str | None) -> None:
-    assert display_model(model) == shown
+def test_models_without_their_drivers(model: str, expected: str | None) -> None:
+    assert display_model(model) == expected
 
 
 def test_names_made_of_numbers() -> None:

@@ -1,4 +1,4 @@
-"""Hosts asked one by one: only what surely comes from them is taken, and only so much."""
+"""Direct queries of hosts: only verified answers are accepted, up to a bound."""
 
 import socket
 import threading
@@ -17,7 +17,7 @@ KITCHEN = service_records("Kitchen", "_ipp._tcp", 631, "brn1", HOST)
 
 
 class Host:
-    """Answers at port ``port`` of 127.0.0.9: with the number of the question, or with another."""
+    """Answers at port ``port`` of 127.0.0.9, with the id of the query or with another one."""
 
     def __init__(self, *answers: bytes, number: bytes | None = None) -> None:
         self.questions: list[bytes] = []
@@ -48,7 +48,9 @@ class Host:
                 self._socket.sendto((self._number or question[:2]) + answer[2:], asker)
 
 
-def asked(host: Host, *addresses: str, run: FakeRun | None = None) -> tuple[int, list[MdnsService]]:
+def browse_hosts(
+    host: Host, *addresses: str, run: FakeRun | None = None
+) -> tuple[int, list[MdnsService]]:
     records = LinkRecords("eth0", Quota(1000))
     answered = ask_directly(
         records,
@@ -63,15 +65,15 @@ def asked(host: Host, *addresses: str, run: FakeRun | None = None) -> tuple[int,
 
 def test_what_a_host_answers_is_its_own() -> None:
     with Host(response(*KITCHEN)) as host:
-        answered, (result,) = asked(host, "127.0.0.8", HOST)
+        answered, (result,) = browse_hosts(host, "127.0.0.8", HOST)
     assert answered == 1
     assert (result.instance, result.addresses, result.announcer) == ("Kitchen", (HOST,), HOST)
     assert len({question[:2] for question in host.questions}) == len(host.questions)
 
 
-def test_what_did_not_come_along_is_asked_for_once_more() -> None:
+def test_missing_records_are_queried_once_more() -> None:
     with Host(response(*KITCHEN[:1])) as host:
-        asked(host)
+        browse_hosts(host)
     assert len(host.questions) == 2
     assert name("Kitchen", "_ipp", "_tcp", "local") + b"\x00\x21" in host.questions[1]
 
@@ -79,18 +81,18 @@ def test_what_did_not_come_along_is_asked_for_once_more() -> None:
 def test_an_answer_with_another_number_is_nobodys() -> None:
     with Host(response(*KITCHEN), number=b"\0\0") as host:
         # One in 65,536 numbers is that one.
-        answered, match = asked(host)
+        answered, match = browse_hosts(host)
     assert (answered, match) == (0, [])
 
 
 def test_a_flood_of_answers_is_read_to_its_bound() -> None:
     flood = [service(f"P{n}", "_ipp._tcp", 631, "h", HOST) for n in range(4 * ANSWERS_MAX)]
     with Host(*flood) as host:
-        _, value = asked(host)
+        _, value = browse_hosts(host)
     assert 0 < len(value) <= ANSWERS_MAX
 
 
 def test_a_cancelled_run_asks_nobody() -> None:
     with Host(response(*KITCHEN)) as host:
-        assert asked(host, run=FakeRun(cancelled=True)) == (0, [])
+        assert browse_hosts(host, run=FakeRun(cancelled=True)) == (0, [])
     assert host.questions == []

@@ -26,27 +26,27 @@ from collectors.network.observations import MdnsService
 FULL = "Kitchen._ipp._tcp.local"
 
 
-class Told(LinkRecords):
-    """The records of one link, told by one device unless a test says otherwise."""
+class OneDeviceRecords(LinkRecords):
+    """The records of one link, from one device by default."""
 
     def services(self) -> list[MdnsService]:
         return select_services([self], self.quota)[0]
 
-    def hear(self, records: Iterable[Record], source: str = "10.0.0.9") -> bool:
+    def receive(self, records: Iterable[Record], source: str = "10.0.0.9") -> bool:
         return self.add(source, records)
 
 
-def a_book(limit: int = 10) -> Told:
-    return Told("eth0", Quota(limit))
+def a_book(limit: int = 10) -> OneDeviceRecords:
+    return OneDeviceRecords("eth0", Quota(limit))
 
 
 def test_puts_records_together_whatever_their_order_and_case():
     book = a_book()
     addresses = [AddressRecord("BRN1.local", "fe80::1"), AddressRecord("brn1.local", "10.0.0.9")]
-    assert book.hear(addresses)
-    assert book.hear([TextRecord(FULL.upper(), b"\x07ty=X 42\x04rp=a")])
-    assert book.hear([ServiceRecord(FULL, "brn1.local", 631)])
-    assert not book.hear([PointerRecord("_IPP._tcp.local", FULL)])
+    assert book.receive(addresses)
+    assert book.receive([TextRecord(FULL.upper(), b"\x07ty=X 42\x04rp=a")])
+    assert book.receive([ServiceRecord(FULL, "brn1.local", 631)])
+    assert not book.receive([PointerRecord("_IPP._tcp.local", FULL)])
     (service,) = book.services()
     assert (service.instance, service.type, service.port) == ("Kitchen", "_ipp._tcp", 631)
     assert (service.hostname, service.interface_name) == ("brn1.local", "eth0")
@@ -57,62 +57,62 @@ def test_puts_records_together_whatever_their_order_and_case():
 def test_nothing_new_is_no_news():
     book = a_book()
     records = [PointerRecord("_ipp._tcp.local", FULL), ServiceRecord(FULL, "h.local", 631)]
-    assert book.hear(records)
-    assert not book.hear(records)
+    assert book.receive(records)
+    assert not book.receive(records)
 
 
 def test_asks_only_for_what_is_missing():
     book = a_book()
-    book.hear([PointerRecord("_ipp._tcp.local", FULL)])
+    book.receive([PointerRecord("_ipp._tcp.local", FULL)])
     own = ("Kitchen", "_ipp", "_tcp", "local")
     assert list(missing(book)) == [Question(own, "SRV"), Question(own, "TXT")]
-    book.hear([ServiceRecord(FULL, "h.local", 631), TextRecord(FULL, b"")])
+    book.receive([ServiceRecord(FULL, "h.local", 631), TextRecord(FULL, b"")])
     assert list(missing(book)) == [
         Question(("h", "local"), "A"),
         Question(("h", "local"), "AAAA"),
     ]
-    book.hear([AddressRecord("h.local", "10.0.0.9")])
+    book.receive([AddressRecord("h.local", "10.0.0.9")])
     assert list(missing(book)) == []
 
 
 def test_the_allowance_is_shared_and_counts_what_it_drops():
     quota = Quota(1)
-    first, second = Told("eth0", quota), Told("wlan0", quota)
-    first.hear([PointerRecord("_ipp._tcp.local", FULL)])
-    second.hear([PointerRecord("_ipp._tcp.local", FULL), PointerRecord("_ipp._tcp.local", FULL)])
+    first, second = OneDeviceRecords("eth0", quota), OneDeviceRecords("wlan0", quota)
+    first.receive([PointerRecord("_ipp._tcp.local", FULL)])
+    second.receive([PointerRecord("_ipp._tcp.local", FULL), PointerRecord("_ipp._tcp.local", FULL)])
     services, dropped = select_services([first, second], quota)
     assert ([each.interface_name for each in services], dropped.total()) == (["eth0"], 1)
 
 
 def test_learns_types_from_the_enumeration_only_as_far_as_its_bound():
     book = a_book()
-    book.hear([PointerRecord(ENUMERATION, f"_t{number}._tcp.local") for number in range(400)])
-    book.hear([PointerRecord(ENUMERATION, "no-type.local")])
+    book.receive([PointerRecord(ENUMERATION, f"_t{number}._tcp.local") for number in range(400)])
+    book.receive([PointerRecord(ENUMERATION, "no-type.local")])
     assert len(book.types) == TYPES_MAX
 
 
 def test_addresses_of_one_host_are_bounded():
     book = a_book()
-    book.hear([AddressRecord("h.local", f"10.0.0.{number}") for number in range(100)])
-    book.hear([PointerRecord("_ipp._tcp.local", FULL), ServiceRecord(FULL, "h.local", 1)])
+    book.receive([AddressRecord("h.local", f"10.0.0.{number}") for number in range(100)])
+    book.receive([PointerRecord("_ipp._tcp.local", FULL), ServiceRecord(FULL, "h.local", 1)])
     (service,) = book.services()
     assert len(service.addresses) == ADDRESSES_PER_HOST_MAX
 
 
 def test_a_record_that_replaces_another_takes_no_more_memory():
     book = a_book()
-    book.hear([PointerRecord("_ipp._tcp.local", FULL), TextRecord(FULL, bytes(1000))])
+    book.receive([PointerRecord("_ipp._tcp.local", FULL), TextRecord(FULL, bytes(1000))])
     (kept,) = book.books
     before = kept.size_bytes
     for number in range(1, 20):
-        book.hear([TextRecord(FULL, bytes([number]) * 1000)])
+        book.receive([TextRecord(FULL, bytes([number]) * 1000)])
     assert kept.size_bytes == before
 
 
 def test_hostile_names_are_cleaned():
     book = a_book()
     label = "<b>\x1b[31m\u202eevil\x00\r\n 🖨"
-    book.hear([PointerRecord("_ipp._tcp.local", f"{label}._ipp._tcp.local")])
+    book.receive([PointerRecord("_ipp._tcp.local", f"{label}._ipp._tcp.local")])
     (service,) = book.services()
     assert service.instance == "<b> [31m evil 🖨"
 

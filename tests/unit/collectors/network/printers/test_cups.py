@@ -1,4 +1,4 @@
-"""The spooler's queues: captured replies, and a spooler played on a socket of the test's own."""
+"""The spooler's queues: captured replies, and a simulated spooler."""
 
 import socket
 import struct
@@ -33,7 +33,7 @@ def parse_cups_reply(data: bytes) -> tuple[KnownPrinter, ...]:
     return queue_printers(decode_response(data))
 
 
-def test_reads_the_queues_a_real_spooler_told():
+def test_queues_of_a_real_spooler_are_read():
     bar, kitchen, till, usb = parse_cups_reply(QUEUES)
     assert (bar.id, bar.name, bar.uuid) == ("cups:bar", "Bar printer", UUID)
     assert (bar.dns_sd_name, bar.address) == ("Kitchen 4.2 printer", None)
@@ -78,7 +78,7 @@ def test_more_queues_than_the_bound_are_counted(tmp_path: Path):
     assert known.limitations == (f"7 of {QUEUES_MAX + 7} print queues were left out",)
 
 
-def test_a_spooler_without_queues_says_not_found():
+def test_not_found_reply_means_no_queues():
     assert parse_cups_reply(message(status=0x0406)) == ()
 
 
@@ -142,7 +142,7 @@ def test_no_spooler_is_no_failure(tmp_path: Path):
     assert known.printers == known.failures == known.limitations == ()
 
 
-def test_lpstat_is_asked_where_the_spooler_does_not_answer(
+def test_lpstat_is_used_if_the_spooler_does_not_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     lpstat = tmp_path / "lpstat"

@@ -99,7 +99,7 @@ def test_every_form_that_spoolers_write(uri: str, expected: DeviceUri):
     assert parse_device_uri(uri) == expected
 
 
-def test_an_implicit_class_is_found_by_its_name():
+def test_implicit_class_has_a_dns_sd_name():
     device = parse_device_uri("implicitclass://Brother_HL/")
     assert (device.kind, device.dns_sd_name) == ("dns-sd", "Brother_HL")
 
@@ -229,7 +229,7 @@ def test_a_password_is_no_address(uri: str, address: tuple[str, int, str | None]
 
 
 @given(st.text(max_size=20))
-def test_no_password_is_told(password: str) -> None:
+def test_password_is_not_kept(password: str) -> None:
     for scheme in ("ipp", "socket", "smb", "dnssd", "usb", "foo"):
         output = repr(parse_device_uri(f"{scheme}://anna:q7Zk{password}@kitchen/q"))
         assert "q7Zk" not in output

@@ -1,4 +1,4 @@
-"""Printers on the machine itself: USB and serial, from a sysfs of the test's own."""
+"""Local printers: USB and serial, from a copy of sysfs."""
 
 import threading
 import time
@@ -47,7 +47,7 @@ def test_reads_usb_printers_and_nothing_else(tmp_path: Path):
     assert read_usb_printers(tmp_path) == (EPSON,)
 
 
-def test_reads_the_device_id_that_the_kernel_asked_for(tmp_path: Path):
+def test_device_id_is_read_from_sysfs(tmp_path: Path):
     interface = usb_device(tmp_path, "1-5", manufacturer="Star Micronics", serial="00000000")
     (interface / "ieee1284_id").write_text("MFG:Star;CMD:STAR;MDL:TSP143 (STR_T-001);SN:77;\n")
     (result,) = read_usb_printers(tmp_path) or ()
@@ -65,36 +65,36 @@ def test_a_hostile_usb_name_is_cleaned(tmp_path: Path):
     assert set(match.model) == {"P", " "}
 
 
-def test_a_system_without_sysfs_cannot_tell(tmp_path: Path):
+def test_missing_sysfs_leaves_usb_queues_unchanged(tmp_path: Path):
     assert read_usb_printers(tmp_path) is None
     assert with_usb([QUEUE], None) == (QUEUE,)
 
 
-def test_a_plugged_in_queue_is_told_by_its_serial_number():
-    (found,) = with_usb([replace(QUEUE, serial="J5XX")], [EPSON])
-    assert (found.present, found.address) == (True, "/dev/usb/lp0")
-    assert found.presence_reason == (
+def test_connected_queue_is_matched_by_its_serial_number():
+    (printer,) = with_usb([replace(QUEUE, serial="J5XX")], [EPSON])
+    assert (printer.present, printer.address) == (True, "/dev/usb/lp0")
+    assert printer.presence_reason == (
         "plugged in by USB as /dev/usb/lp0, recognised by serial number J5XX"
     )
 
 
-def test_an_unplugged_queue_is_told():
-    (found, other) = with_usb([replace(QUEUE, serial="GONE")], [EPSON])
-    assert found.present is False
-    assert found.presence_reason == (
+def test_disconnected_queue_is_reported():
+    (printer, other) = with_usb([replace(QUEUE, serial="GONE")], [EPSON])
+    assert printer.present is False
+    assert printer.presence_reason == (
         "no USB printer with serial number GONE is plugged in or switched on"
     )
     assert (other.id, other.source, other.present) == ("usb:J5XX", "usb", True)
 
 
-def test_a_queue_without_serial_number_is_told_by_its_model_if_that_is_clear():
+def test_queue_without_serial_number_is_matched_by_an_unambiguous_model():
     queue = replace(QUEUE, make_model="Epson TM-T20II")
-    (found,) = with_usb([queue], [EPSON])
-    assert found.present
+    (printer,) = with_usb([queue], [EPSON])
+    assert printer.present
     twin = replace(EPSON, bus_id="1-1.3", serial=None)
-    found, *others = with_usb([queue], [EPSON, twin])
-    assert found.present is None
-    assert "several USB printers of this model" in (found.presence_reason or "")
+    printer, *others = with_usb([queue], [EPSON, twin])
+    assert printer.present is None
+    assert "several USB printers of this model" in (printer.presence_reason or "")
     assert [each.present for each in others] == [True, True]
     assert all("not known" in (each.presence_reason or "") for each in others)
 
@@ -155,8 +155,8 @@ def test_addresses_of_hosts():
         return table[name]
 
     literal = with_literal_addresses(known)
-    found = resolve_hosts(literal, time.monotonic() + 60, resolve)
-    assert [each.addresses for each in found] == [
+    resolved_hosts = resolve_hosts(literal, time.monotonic() + 60, resolve)
+    assert [each.addresses for each in resolved_hosts] == [
         ("192.168.1.50",),
         ("192.168.1.60",),
         (),

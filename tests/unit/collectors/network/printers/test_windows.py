@@ -1,4 +1,4 @@
-"""The Windows sources behind their small interfaces, with recorded values."""
+"""The Windows sources behind their interfaces, with recorded values."""
 
 import ctypes
 from collections.abc import Mapping
@@ -104,8 +104,8 @@ def test_local_ports():
     ],
 )
 def test_the_ports_of_epson(port: str, name: str, transport: str):
-    (found,) = read(SpoolerPrinter(name, port)).printers
-    assert (found.transport, found.address, found.host) == (transport, port, None)
+    (printer,) = read(SpoolerPrinter(name, port)).printers
+    assert (printer.transport, printer.address, printer.host) == (transport, port, None)
 
 
 @pytest.mark.parametrize(
@@ -125,17 +125,17 @@ def test_the_ports_of_epson(port: str, name: str, transport: str):
     ],
 )
 def test_addresses_as_names_without_a_key(port: str, place: tuple[object, ...]):
-    (found,) = read(SpoolerPrinter("X", port)).printers
-    assert (found.host, found.port, found.queue, found.address) == place
-    assert "secret" not in repr(found)
+    (printer,) = read(SpoolerPrinter("X", port)).printers
+    assert (printer.host, printer.port, printer.queue, printer.address) == place
+    assert "secret" not in repr(printer)
 
 
 def test_shares_of_other_machines():
-    found, pdf = read(
+    printer, pdf = read(
         SpoolerPrinter(r"\\SRV\HP", r"\\SRV\HP"), SpoolerPrinter("P", r"\\SRV\PDF")
     ).printers
     assert pdf.host == "SRV"
-    assert (found.host, found.address) == ("SRV", r"\\SRV\HP")
+    assert (printer.host, printer.address) == ("SRV", r"\\SRV\HP")
 
 
 def test_ports_that_are_files_are_no_printers():
@@ -147,9 +147,9 @@ def test_ports_that_are_files_are_no_printers():
 
 
 def test_status_bits_become_words():
-    (found,) = read(SpoolerPrinter("S", "USB001", status=0x400000 | 0x10 | 0x1)).printers
-    assert found.stopped
-    assert found.state_reasons == ("paused", "media-empty", "cover-open")
+    (printer,) = read(SpoolerPrinter("S", "USB001", status=0x400000 | 0x10 | 0x1)).printers
+    assert printer.stopped
+    assert printer.state_reasons == ("paused", "media-empty", "cover-open")
     (offline,) = read(SpoolerPrinter("O", "USB001", attributes=0x400)).printers
     assert (offline.stopped, offline.state_reasons) == (True, ("offline-report",))
 

@@ -1,4 +1,4 @@
-"""The connection for a question, where the first SYN is lost."""
+"""The connection for a query when the first SYN is lost."""
 
 import asyncio
 import socket
@@ -10,7 +10,7 @@ from collectors.network.questions.connection import connect
 
 
 class Lossy:
-    """Connects like the real thing, to ``real_port``, but for the first time."""
+    """Connects to ``real_port``, except the first time."""
 
     def __init__(self) -> None:
         self.real_port = 0

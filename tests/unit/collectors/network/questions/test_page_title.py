@@ -143,7 +143,7 @@ def test_servers_that_are_devices() -> None:
         assert parse_product(software) is None
 
 
-def test_what_a_page_tells_together() -> None:
+def test_title_server_and_realm_are_read() -> None:
     server = "HP HTTP Server; HP Photosmart C309a series - CC335A; Serial Number: X; Built:Wed"
     assert read_web(OpenPort("10.0.0.9", 80), reply(server=server)) == (
         Evidence("10.0.0.9", 80, make_model="HP Photosmart C309a series", server=server),

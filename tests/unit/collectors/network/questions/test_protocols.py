@@ -1,4 +1,4 @@
-"""The questions themselves, asked of servers on loopback that behave as devices do."""
+"""The queries, against servers on loopback that behave like devices."""
 
 import asyncio
 import datetime
@@ -48,7 +48,7 @@ def http(body: bytes, *, status: str = "200 OK", headers: str = "") -> bytes:
 async def device(
     *replies: bytes, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[tuple[OpenPort, list[bytes]]]:
-    """Serve one reply a connection, the last one again and again."""
+    """Serve one reply for each connection, and repeat the last one."""
     requests: list[bytes] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -64,14 +64,14 @@ async def device(
         yield OpenPort("127.0.0.1", server.sockets[0].getsockname()[1]), requests
 
 
-async def told(ask: Awaitable[tuple[Evidence, ...]]) -> tuple[Evidence, ...]:
+async def evidence_of(ask: Awaitable[tuple[Evidence, ...]]) -> tuple[Evidence, ...]:
     async with asyncio.timeout(5):
         return await ask
 
 
 async def test_asks_a_printer_for_its_attributes():
     async with device(http(PRINTER)) as (port, query):
-        (result,) = await told(ask_ipp(port))
+        (result,) = await evidence_of(ask_ipp(port))
     assert (result.uuid, result.make_model) == (UUID, "Brother HL-L2350DW")
     assert (result.name, result.state, result.state_reasons) == ("Kitchen 4.2 printer", "idle", ())
     assert query[0].startswith(b"POST /ipp/print HTTP/1.1\r\n")
@@ -81,34 +81,36 @@ async def test_asks_a_printer_for_its_attributes():
 async def test_asks_every_announced_queue_and_no_strange_path():
     async with device(http(PRINTER)) as (port, question):
         queues = ("printers/bar", "x\r\nHost: evil", "printers/till")
-        match = await told(ask_ipp(OpenPort(port.address, port.port, queues=queues)))
+        match = await evidence_of(ask_ipp(OpenPort(port.address, port.port, queues=queues)))
     assert len(match) == 2
     paths = [request.split(b" ")[1] for request in question]
     assert paths == [b"/printers/bar", b"/printers/till"]
 
 
 async def test_tries_the_usual_queues_until_one_answers():
-    async with device(http(message(status=0x0406)), http(PRINTER)) as (port, asked):
-        (value,) = await told(ask_ipp(port))
+    async with device(http(message(status=0x0406)), http(PRINTER)) as (port, requests):
+        (value,) = await evidence_of(ask_ipp(port))
     assert value.uuid == UUID
-    assert [request.split(b" ")[1] for request in asked] == [b"/ipp/print", b"/ipp/printer"]
+    assert [request.split(b" ")[1] for request in requests] == [b"/ipp/print", b"/ipp/printer"]
 
 
 @pytest.mark.parametrize("reply", [http(message(status=0x0406)), http(b"", status="404 Not Found")])
-async def test_the_queue_that_is_printed_to_is_asked_first_and_told_missing(reply: bytes):
-    async with device(reply, http(PRINTER)) as (port, asked):
+async def test_configured_queue_is_queried_first_and_reported_missing(reply: bytes):
+    async with device(reply, http(PRINTER)) as (port, requests):
         own = OpenPort(port.address, port.port, ("printers/bar",), ("printers/Bar Küche",))
-        missing, bar = await told(ask_ipp(own))
+        missing, bar = await evidence_of(ask_ipp(own))
     assert (missing.queue, missing.is_missing) == ("printers/Bar Küche", True)
     assert (bar.queue, bar.is_missing, bar.uuid) == ("printers/bar", False, UUID)
-    paths = [request.split(b" ")[1] for request in asked]
+    paths = [request.split(b" ")[1] for request in requests]
     assert paths == [b"/printers/Bar%20K%C3%BCche", b"/printers/bar"]
 
 
-async def test_a_device_is_asked_the_usual_way_where_the_own_queue_is_missing():
+async def test_device_is_queried_at_the_usual_path_if_the_configured_queue_is_missing():
     async with device(http(message(status=0x0406)), http(PRINTER)) as (port, _):
-        missing, found = await told(ask_ipp(OpenPort(port.address, port.port, (), ("GONE",))))
-    assert (missing.is_missing, found.queue) == (True, "ipp/print")
+        missing, evidence = await evidence_of(
+            ask_ipp(OpenPort(port.address, port.port, (), ("GONE",)))
+        )
+    assert (missing.is_missing, evidence.queue) == (True, "ipp/print")
 
 
 @pytest.mark.parametrize(
@@ -121,9 +123,9 @@ async def test_a_device_is_asked_the_usual_way_where_the_own_queue_is_missing():
         http(message()),
     ],
 )
-async def test_what_is_no_printer_tells_nothing(reply: bytes):
+async def test_non_printer_reply_gives_no_evidence(reply: bytes):
     async with device(reply) as (port, _):
-        assert await told(ask_ipp(port)) == ()
+        assert await evidence_of(ask_ipp(port)) == ()
 
 
 @pytest.mark.parametrize(
@@ -139,8 +141,8 @@ async def test_what_is_no_printer_tells_nothing(reply: bytes):
 )
 async def test_reads_a_printer_in_each_way_of_sending_a_reply(reply: bytes):
     async with device(reply) as (port, _):
-        (found,) = await told(ask_ipp(port))
-    assert (found.uuid, found.make_model) == (UUID, "Brother HL-L2350DW")
+        (evidence,) = await evidence_of(ask_ipp(port))
+    assert (evidence.uuid, evidence.make_model) == (UUID, "Brother HL-L2350DW")
 
 
 def test_reads_state_reasons_serial_and_model():
@@ -169,10 +171,10 @@ def test_any_device_id_is_read(text: str):
 @given(st.binary(max_size=300))
 def test_any_attributes_are_read_or_raise_ipp_error(data: bytes):
     try:
-        found = parse_attributes("10.0.0.9", 631, message(b"\x04", data, end=b""))
+        evidence = parse_attributes("10.0.0.9", 631, message(b"\x04", data, end=b""))
     except IppError:
         return
-    assert found is None or found.address == "10.0.0.9"
+    assert evidence is None or evidence.address == "10.0.0.9"
 
 
 def test_names_with_a_language_and_none_of_a_collections_members():
@@ -186,84 +188,84 @@ def test_names_with_a_language_and_none_of_a_collections_members():
         item(0x36, "printer-name", b"\x00\x02de\x00\x06K\xc3\xbcche"),
         item(0x35, "printer-make-and-model", b"\x00\x02de\x00\x06HL-L23"),
     )
-    found = parse_attributes("10.0.0.9", 631, message(b"\x04", *members, *texts))
-    assert found == Evidence("10.0.0.9", 631, name="Küche", make_model="HL-L23")
+    evidence = parse_attributes("10.0.0.9", 631, message(b"\x04", *members, *texts))
+    assert evidence == Evidence("10.0.0.9", 631, name="Küche", make_model="HL-L23")
 
 
 def test_a_printer_called_after_its_path_has_no_name():
     messages = (item(0x42, "printer-name", b"ipp/print"),)
-    found = parse_attributes("10.0.0.9", 631, message(b"\x04", *messages))
-    assert found == Evidence("10.0.0.9", 631)
+    evidence = parse_attributes("10.0.0.9", 631, message(b"\x04", *messages))
+    assert evidence == Evidence("10.0.0.9", 631)
 
 
-def test_the_maker_is_told_once():
+def test_maker_appears_once_in_the_model():
     for device_id in (b"MFG:Lexmark;MDL:Lexmark CS310;", b"MANUFACTURER:Lexmark;MODEL:CS310;"):
-        found = parse_attributes(
+        evidence = parse_attributes(
             "10.0.0.9", 631, message(b"\x04", item(0x41, "printer-device-id", device_id))
         )
-        assert found == Evidence("10.0.0.9", 631, make_model="Lexmark CS310")
+        assert evidence == Evidence("10.0.0.9", 631, make_model="Lexmark CS310")
 
 
 async def test_reads_title_and_server_of_a_page():
     page = b"<html><head><TITLE lang=en>\n Till &amp; <b>x</TITLE></head>"
     reply = http(page, headers="Server: \x07lighttpd/1.4\r\n")
-    async with device(reply) as (port, asked):
-        (found,) = await told(ask_web(port, is_tls=False))
-    assert (found.title, found.server) == ("Till &", "lighttpd/1.4")
-    assert asked[0].startswith(b"GET / HTTP/1.1\r\n")
-    assert len(asked) == 1
+    async with device(reply) as (port, requests):
+        (evidence,) = await evidence_of(ask_web(port, is_tls=False))
+    assert (evidence.title, evidence.server) == ("Till &", "lighttpd/1.4")
+    assert requests[0].startswith(b"GET / HTTP/1.1\r\n")
+    assert len(requests) == 1
 
 
 async def test_reads_a_page_whose_head_has_bare_line_feeds():
     page = b"HTTP/1.0 200 OK\nServer: Boa/0.94\nContent-Type: text/html\n\n<title>Camera</title>"
     async with device(page) as (port, _):
-        (found,) = await told(ask_web(port, is_tls=False))
-    assert (found.title, found.server) == ("Camera", "Boa/0.94")
+        (evidence,) = await evidence_of(ask_web(port, is_tls=False))
+    assert (evidence.title, evidence.server) == ("Camera", "Boa/0.94")
 
 
 async def test_a_redirection_is_not_followed():
     moved = http(b"", status="301 Moved", headers="Location: https://example.com/\r\nServer: s\r\n")
-    async with device(moved) as (port, asked):
-        (found,) = await told(ask_web(port, is_tls=False))
-    assert (found.server, found.title, len(asked)) == ("s", None, 1)
+    async with device(moved) as (port, requests):
+        (evidence,) = await evidence_of(ask_web(port, is_tls=False))
+    assert (evidence.server, evidence.title, len(requests)) == ("s", None, 1)
 
 
 async def test_an_endless_page_is_cut():
     page = b"HTTP/1.1 200 OK\r\n\r\n<title>Long</title>" + b"x" * 5_000_000
     async with device(page) as (port, _):
-        (found,) = await told(ask_web(port, is_tls=False))
-    assert found.title == "Long"
+        (evidence,) = await evidence_of(ask_web(port, is_tls=False))
+    assert evidence.title == "Long"
 
 
 async def test_a_page_behind_a_certificate_of_its_own(tmp_path: Path):
     async with device(http(b"<title>TLS</title>"), tls=_own_certificate(tmp_path)) as (port, _):
-        (found,) = await told(ask_web(port, is_tls=True))
-    assert found.title == "TLS"
+        (evidence,) = await evidence_of(ask_web(port, is_tls=True))
+    assert evidence.title == "TLS"
 
 
-async def test_a_printer_that_wants_tls_is_asked_so():
+async def test_printer_that_requires_tls_is_queried_over_tls():
     upgrade = http(b"", status="426 Upgrade Required")
-    async with device(upgrade) as (port, asked):
-        assert await told(ask_ipp(port)) == ()
-    assert asked[0].startswith(b"POST")
-    assert asked[1].startswith(b"\x16\x03")  # a TLS handshake
+    async with device(upgrade) as (port, requests):
+        assert await evidence_of(ask_ipp(port)) == ()
+    assert requests[0].startswith(b"POST")
+    assert requests[1].startswith(b"\x16\x03")  # a TLS handshake
 
 
-async def test_cups_without_a_printer_at_the_usual_paths_is_told():
+async def test_cups_without_a_printer_at_the_usual_paths_is_reported():
     not_found = message(b"\x01", status=0x0406)
     async with device(http(not_found, headers="Server: CUPS/2.4 IPP/2.1\r\n")) as (port, _):
-        (found,) = await told(ask_ipp(port))
-    assert found == Evidence(port.address, port.port, server="CUPS/2.4 IPP/2.1")
+        (evidence,) = await evidence_of(ask_ipp(port))
+    assert evidence == Evidence(port.address, port.port, server="CUPS/2.4 IPP/2.1")
     async with device(http(not_found, headers="Server: Other/1\r\n")) as (port, _):
-        assert await told(ask_ipp(port)) == ()
+        assert await evidence_of(ask_ipp(port)) == ()
 
 
-async def test_a_closed_port_tells_nothing():
+async def test_closed_port_gives_no_evidence():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = OpenPort("127.0.0.1", taken.getsockname()[1])
-        assert await told(ask_web(port, is_tls=False)) == ()
-        assert await told(ask_ipp(port)) == ()
+        assert await evidence_of(ask_web(port, is_tls=False)) == ()
+        assert await evidence_of(ask_ipp(port)) == ()
 
 
 @given(st.binary(max_size=500), st.sampled_from(["", "text/html; charset=iso-8859-1"]))
@@ -283,23 +285,23 @@ def test_names_that_hosts_give_themselves():
     answer = response(record(name(*reverse.split(".")), PTR, name("till", "local")))
     lan = Interface("eth0", (InterfaceAddress("127.0.0.1", "ipv4", 8),))
     with Responder({b"\x019\x010\x010\x03127\x07in-addr": [answer]}) as responder:
-        found = ask_names(
+        names = ask_names(
             [lan],
-            all_found("127.0.0.9"),
+            discoveries_of("127.0.0.9"),
             time.monotonic() + 60,
             FakeRun(),
             open_link=_to(responder.address),
         )
-        assert found == (HostName("127.0.0.9", "till.local"),)
+        assert names == (HostName("127.0.0.9", "till.local"),)
         # What is on no link of ours is not asked at all.
-        asked = len(responder.questions)
-        far = all_found("10.0.0.9")
+        question_count = len(responder.questions)
+        far = discoveries_of("10.0.0.9")
         soon = time.monotonic() + 5
         nobody = ask_names([lan], far, soon, FakeRun(), open_link=_to(responder.address))
-        assert (nobody, len(responder.questions)) == ((), asked)
+        assert (nobody, len(responder.questions)) == ((), question_count)
 
 
-def test_a_host_is_asked_for_its_name_as_soon_as_it_is_found():
+def test_host_name_is_queried_as_soon_as_a_host_is_discovered():
     reverse = "9.0.0.127.in-addr.arpa"
     answer = response(record(name(*reverse.split(".")), PTR, name("till", "local")))
     lan = Interface("eth0", (InterfaceAddress("127.0.0.1", "ipv4", 8),))
@@ -315,14 +317,14 @@ def test_a_host_is_asked_for_its_name_as_soon_as_it_is_found():
                 open_link=_to(responder.address),
             )
         )
-        assert responder.was_asked.acquire(timeout=60)
+        assert responder.query_received.acquire(timeout=60)
         assert not wait([asking], timeout=0.2).done
         discoveries.complete()
         assert wait([asking], timeout=60).done
         assert asking.result() == (HostName("127.0.0.9", "till.local"),)
 
 
-def all_found(*addresses: str) -> Discoveries:
+def discoveries_of(*addresses: str) -> Discoveries:
     discoveries = Discoveries()
     for address in addresses:
         discoveries.add_host(address)
@@ -387,11 +389,11 @@ def test_a_host_s_own_word_for_its_name_counts_more_than_others():
 
 
 async def test_the_first_question_goes_over_the_connection_of_the_scan():
-    async with device(http(message(status=0x0406)), http(PRINTER)) as (port, asked):
+    async with device(http(message(status=0x0406)), http(PRINTER)) as (port, requests):
         opened = socket.socket()
         opened.setblocking(False)
         await asyncio.get_running_loop().sock_connect(opened, (port.address, port.port))
         elsewhere = replace(port, connection=opened)
-        (found,) = await told(ask_ipp(elsewhere))
+        (evidence,) = await evidence_of(ask_ipp(elsewhere))
         own_port = opened.fileno()
-    assert (found.uuid, len(asked), own_port) == (UUID, 2, -1)
+    assert (evidence.uuid, len(requests), own_port) == (UUID, 2, -1)

@@ -41,18 +41,18 @@ class FakeRun:
 
 @dataclass
 class FakeHosts:
-    """Answers each question at once, and writes down which were asked how many at a time."""
+    """Answers each query at once, and records the queries and how many are concurrent."""
 
-    asked: list[tuple[str, int, Question]] = field(default_factory=list)
+    queries: list[tuple[str, int, Question]] = field(default_factory=list)
     at_once: dict[str, int] = field(default_factory=dict)
     most_at_once: int = 0
     queues: list[tuple[str, ...]] = field(default_factory=list)
-    was_asked: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    query_received: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
     async def ask(self, port: OpenPort, question: Question) -> tuple[Evidence, ...]:
-        self.asked.append((port.address, port.port, question))
+        self.queries.append((port.address, port.port, question))
         self.queues += [port.queues, port.own_queues]
-        self.was_asked.release()
+        self.query_received.release()
         self.at_once[port.address] = self.at_once.get(port.address, 0) + 1
         self.most_at_once = max(self.most_at_once, self.at_once[port.address])
         await asyncio.sleep(0)
@@ -64,8 +64,8 @@ def soon() -> float:
     return time.monotonic() + 60
 
 
-def found_all(ports: Sequence[tuple[str, int]], contacted_s: float = 0.0) -> Discoveries:
-    """All that a scan that is over has found."""
+def discoveries_of(ports: Sequence[tuple[str, int]], contacted_s: float = 0.0) -> Discoveries:
+    """The discoveries of a scan that has ended."""
     discoveries = Discoveries()
     for address, port in ports:
         discoveries.add_port(address, port, contacted_s)
@@ -75,12 +75,12 @@ def found_all(ports: Sequence[tuple[str, int]], contacted_s: float = 0.0) -> Dis
 
 
 @pytest.mark.medium
-def test_of_all_ports_only_the_allowed_are_asked():
+def test_only_allowed_ports_are_queried():
     hosts = FakeHosts()
-    every_port = found_all([("10.0.0.9", port) for port in range(1, 65536)])
+    every_port = discoveries_of([("10.0.0.9", port) for port in range(1, 65536)])
     result = enrich(every_port, (), soon(), FakeRun(), ask=hosts.ask)
-    assert {port for _, port, _ in hosts.asked} == {80, 443, 631, 8008, 8043, 8080}
-    assert len(hosts.asked) == len(result.evidence) == 6
+    assert {port for _, port, _ in hosts.queries} == {80, 443, 631, 8008, 8043, 8080}
+    assert len(hosts.queries) == len(result.evidence) == 6
 
 
 def test_what_prints_or_pays_is_not_allowed():
@@ -89,15 +89,15 @@ def test_what_prints_or_pays_is_not_allowed():
     assert [ALLOWED.get(port) for port in (631, 80, 443)] == ["ipp", "web", "web-tls"]
 
 
-def test_a_host_is_asked_gently_and_printers_first():
+def test_queries_per_host_are_bounded_and_start_with_printers():
     hosts = FakeHosts()
-    ports = found_all([("10.0.0.9", port) for port in ALLOWED][::-1])
+    ports = discoveries_of([("10.0.0.9", port) for port in ALLOWED][::-1])
     enrich(ports, (), soon(), FakeRun(), ask=hosts.ask)
     assert hosts.most_at_once <= PORTS_AT_ONCE
-    assert hosts.asked[0] == ("10.0.0.9", 631, "ipp")
+    assert hosts.queries[0] == ("10.0.0.9", 631, "ipp")
 
 
-def test_a_host_that_keeps_silent_is_not_asked_on(monkeypatch: pytest.MonkeyPatch):
+def test_silent_host_is_not_queried_again(monkeypatch: pytest.MonkeyPatch):
     for question in tuple(QUESTION_TIME_S):
         monkeypatch.setitem(QUESTION_TIME_S, question, 0.05)
     requests: list[int] = []
@@ -108,18 +108,20 @@ def test_a_host_that_keeps_silent_is_not_asked_on(monkeypatch: pytest.MonkeyPatc
         return ()
 
     run = FakeRun()
-    match = enrich(found_all([("10.0.0.9", port) for port in ALLOWED]), (), soon(), run, ask=silent)
+    match = enrich(
+        discoveries_of([("10.0.0.9", port) for port in ALLOWED]), (), soon(), run, ask=silent
+    )
     assert requests == list(ALLOWED)[:PORTS_AT_ONCE]
     assert match.evidence == match.limitations == match.failures == ()
     assert run.steps[-1] == ("enrichment", 6, 6)
 
 
-def test_the_deadline_ends_it_and_what_was_not_asked_is_counted():
+def test_ports_not_queried_before_the_deadline_are_counted():
     async def slow(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
         await asyncio.Event().wait()
         return ()
 
-    ports = found_all([(f"10.0.0.{number}", 80) for number in range(10)])
+    ports = discoveries_of([(f"10.0.0.{number}", 80) for number in range(10)])
     value = enrich(ports, (), time.monotonic() + 0.1, FakeRun(), ask=slow)
     assert value.limitations == ("10 ports were not asked what they are: the time was up",)
 
@@ -135,76 +137,76 @@ def test_a_cancelled_run_ends_at_once():
 
 def test_too_many_ports_are_counted():
     hosts = FakeHosts()
-    ports = found_all([(f"10.0.{n // 250}.{n % 250 + 1}", 80) for n in range(PORTS_MAX + 5)])
-    found = enrich(ports, (), soon(), FakeRun(), ask=hosts.ask)
-    assert len(found.evidence) == PORTS_MAX
-    assert found.limitations == ("5 ports were not asked what they are: too many",)
+    ports = discoveries_of([(f"10.0.{n // 250}.{n % 250 + 1}", 80) for n in range(PORTS_MAX + 5)])
+    enrichment = enrich(ports, (), soon(), FakeRun(), ask=hosts.ask)
+    assert len(enrichment.evidence) == PORTS_MAX
+    assert enrichment.limitations == ("5 ports were not asked what they are: too many",)
 
 
-def test_what_breaks_is_told_and_the_rest_goes_on():
+def test_failed_queries_are_bounded_and_others_continue():
     async def broken(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
         if port.address != "10.0.0.1":
             raise ZeroDivisionError("a bug")
         return (Evidence(port.address, port.port),)
 
-    ports = found_all([(f"10.0.0.{number}", 80) for number in range(1, 30)])
-    found = enrich(ports, (), soon(), FakeRun(), ask=broken)
-    assert len(found.evidence) == 1
-    assert len(found.failures) == FAILURES_MAX
-    assert found.failures[0].step == "enrichment"
-    assert "ZeroDivisionError" in found.failures[0].reason
+    ports = discoveries_of([(f"10.0.0.{number}", 80) for number in range(1, 30)])
+    enrichment = enrich(ports, (), soon(), FakeRun(), ask=broken)
+    assert len(enrichment.evidence) == 1
+    assert len(enrichment.failures) == FAILURES_MAX
+    assert enrichment.failures[0].step == "enrichment"
+    assert "ZeroDivisionError" in enrichment.failures[0].reason
 
 
-def test_without_an_interface_no_name_is_asked_for():
+def test_without_an_interface_no_name_is_queried():
     discoveries = Discoveries()
     discoveries.add_host("127.0.0.9")
     discoveries.complete()
-    found = enrich(discoveries, (), soon(), FakeRun())
-    assert found.hostnames == ()
+    enrichment = enrich(discoveries, (), soon(), FakeRun())
+    assert enrichment.hostnames == ()
 
 
-def test_a_port_is_asked_as_soon_as_it_is_found():
+def test_port_is_queried_as_soon_as_it_is_discovered():
     hosts = FakeHosts()
     discoveries = Discoveries()
     asking = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=hosts.ask))
     for number in range(1, 4):
         discoveries.add_port(f"10.0.0.{number}", 80, 0.0)
-        assert hosts.was_asked.acquire(timeout=60)
+        assert hosts.query_received.acquire(timeout=60)
     discoveries.complete()
     assert wait([asking], timeout=60).done
     assert len(asking.result().evidence) == 3
 
 
-def test_a_printer_is_asked_once_its_queues_are_known():
+def test_printer_is_queried_once_its_queues_are_known():
     hosts = FakeHosts()
     discoveries = Discoveries()
     asking = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=hosts.ask))
     discoveries.add_port("10.0.0.9", 631, 0.0)
     discoveries.add_port("10.0.0.9", 80, 0.0)
-    assert hosts.was_asked.acquire(timeout=60)
+    assert hosts.query_received.acquire(timeout=60)
     discoveries.set_queues({("10.0.0.9", 631): Queues(("ipp/print",), ("printers/bar",))})
     discoveries.complete()
     assert wait([asking], timeout=60).done
-    assert [port for _, port, _ in hosts.asked] == [80, 631]
+    assert [port for _, port, _ in hosts.queries] == [80, 631]
     assert hosts.queues == [(), (), ("ipp/print",), ("printers/bar",)]
 
 
 def test_a_printer_is_left_alone_for_a_second_after_the_scan(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(questions, "PRINTER_PAUSE_S", 0.4)
-    asked_s: dict[int, float] = {}
+    queried_s: dict[int, float] = {}
 
     async def ask(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
-        asked_s[port.port] = time.monotonic()
+        queried_s[port.port] = time.monotonic()
         return ()
 
     scanned_s = time.monotonic()
-    ports = found_all([("10.0.0.9", 80), ("10.0.0.9", 631)], scanned_s)
+    ports = discoveries_of([("10.0.0.9", 80), ("10.0.0.9", 631)], scanned_s)
     enrich(ports, (), soon(), FakeRun(), ask=ask)
-    assert asked_s[631] - scanned_s >= 0.4
-    assert asked_s[80] < asked_s[631]
+    assert queried_s[631] - scanned_s >= 0.4
+    assert queried_s[80] < queried_s[631]
 
 
-def test_a_silent_page_keeps_no_printer_from_being_asked(monkeypatch: pytest.MonkeyPatch):
+def test_silent_page_does_not_block_the_printer_query(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(QUESTION_TIME_S, "web", 0.05)
     queries: list[int] = []
     is_given_up = threading.Event()
@@ -232,27 +234,27 @@ def test_a_silent_page_keeps_no_printer_from_being_asked(monkeypatch: pytest.Mon
     assert queries == [80, 631]
 
 
-def test_printers_whose_queues_nobody_told_of_count_as_unasked():
+def test_printers_with_unknown_queues_count_as_not_queried():
     discoveries = Discoveries()
     discoveries.add_port("10.0.0.9", 631, 0.0)
-    found = enrich(discoveries, (), time.monotonic() + 0.1, FakeRun(), ask=FakeHosts().ask)
-    assert found.limitations == ("1 ports were not asked what they are: the time was up",)
+    enrichment = enrich(discoveries, (), time.monotonic() + 0.1, FakeRun(), ask=FakeHosts().ask)
+    assert enrichment.limitations == ("1 ports were not asked what they are: the time was up",)
 
 
-def test_a_printer_is_asked_at_once_over_the_connection_of_the_scan(
+def test_printer_is_queried_at_once_over_the_connection_of_the_scan(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    """Nor does it wait for its own pages, which may keep silent: it holds a slot for us."""
+    """It does not wait for the printer's web pages either: a slot is reserved for it."""
     monkeypatch.setitem(QUESTION_TIME_S, "web", 1000.0)
-    began, is_asked = threading.Semaphore(0), threading.Event()
+    began, is_queried = threading.Semaphore(0), threading.Event()
     request: list[tuple[int, socket.socket | None]] = []
 
     async def ask(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
         request.append((port.port, port.connection))
         began.release()
         if question == "ipp":
-            is_asked.set()
-        await asyncio.to_thread(is_asked.wait, 60)
+            is_queried.set()
+        await asyncio.to_thread(is_queried.wait, 60)
         return ()
 
     discoveries = Discoveries()
@@ -263,7 +265,7 @@ def test_a_printer_is_asked_at_once_over_the_connection_of_the_scan(
         assert began.acquire(timeout=60)
     with socket.socket() as connection:
         discoveries.add_port("10.0.0.9", 631, time.monotonic() + 1000, connection)
-        assert is_asked.wait(60)
+        assert is_queried.wait(60)
         discoveries.complete()
         assert wait([asking], timeout=60).done
         asking.result()

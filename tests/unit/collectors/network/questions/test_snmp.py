@@ -1,4 +1,4 @@
-"""Printers' error bits by SNMP: a played printer, Debian's snmpd, and bytes of anybody."""
+"""Printer status by SNMP: a simulated printer, Debian's snmpd, and random bytes."""
 
 import socket
 import subprocess
@@ -27,7 +27,7 @@ STATUS = (1, 3, 6, 1, 2, 1, 25, 3, 5, 1, 1, 1)
 DEVICE = (1, 3, 6, 1, 2, 1, 25, 3, 2, 1, 5, 1)
 SERIAL = (1, 3, 6, 1, 2, 1, 43, 5, 1, 1, 17, 1)
 TARGET = SnmpTarget("127.0.0.1", 9100)
-TOLD = [
+VARBINDS = [
     (ERRORS, V2C.OctetString(hexValue="4804")),
     (STATUS, V2C.Integer(3)),
     (DEVICE, V2C.Integer(2)),
@@ -35,17 +35,17 @@ TOLD = [
 ]
 
 
-def answer_to(question: bytes, told: object) -> bytes:
+def answer_to(question: bytes, varbinds: object) -> bytes:
     message, _ = decoder.decode(question, asn1Spec=V2C.Message())
     answer = V2C.apiPDU.get_response(V2C.apiMessage.get_pdu(message))
-    V2C.apiPDU.set_varbinds(answer, told)
+    V2C.apiPDU.set_varbinds(answer, varbinds)
     V2C.apiMessage.set_pdu(message, answer)
     return bytes(encoder.encode(message))
 
 
 @contextmanager
 def played(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
-    """Answer the first question with these: values, or bytes as they are."""
+    """Answer the first query with these values or bytes."""
     questions: list[bytes] = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as printer:
         printer.bind(("127.0.0.1", 0))
@@ -64,8 +64,8 @@ def played(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
         thread.join()
 
 
-def test_one_question_tells_bits_state_and_serial_number():
-    with played(b"noise", TOLD) as (port, questions):
+def test_one_query_returns_bits_state_and_serial_number():
+    with played(b"noise", VARBINDS) as (port, questions):
         (output,) = ask_snmp([TARGET], "venue", time.monotonic() + 60, FakeRun(), port=port)
     assert output.state_reasons == ("media-empty", "door-open")
     assert (output.state, output.serial, output.port) == ("idle", "VBF123456", 9100)
@@ -86,7 +86,7 @@ def test_what_a_printer_lacks_and_that_it_is_down():
 
 def test_another_answer_is_nobodys():
     question = encode_question("venue", 7)
-    assert parse_answer(TARGET, 8, answer_to(question, TOLD)) is None
+    assert parse_answer(TARGET, 8, answer_to(question, VARBINDS)) is None
     assert parse_answer(TARGET, 7, question) is None
 
 
@@ -98,7 +98,7 @@ def test_a_silent_printer_costs_no_more_than_its_time():
     assert ask_snmp([TARGET], "venue", time.monotonic() + 60, FakeRun(), port=port) == ()
 
 
-ANSWER = answer_to(encode_question("venue", 7), TOLD)
+ANSWER = answer_to(encode_question("venue", 7), VARBINDS)
 
 
 @settings(max_examples=examples(300))
@@ -111,8 +111,8 @@ def test_changed_answers_are_read_or_left(changes: list[tuple[int, int]], length
     for position, value in changes:
         data[position] = value
     for each in (bytes(data), bytes(data[:length])):
-        told = parse_answer(TARGET, 7, each)
-        assert told is None or len(told.serial or "") <= 255
+        evidence = parse_answer(TARGET, 7, each)
+        assert evidence is None or len(evidence.serial or "") <= 255
 
 
 @settings(max_examples=examples(300))
@@ -125,7 +125,7 @@ def test_depth_is_no_weapon():
     assert parse_answer(TARGET, 7, b"\x30\x80" * 2000) is None
 
 
-def test_only_known_printers_that_answer_are_asked():
+def test_only_known_printers_that_answer_are_queried():
     def known(address: str, port: int | None = 9100) -> KnownPrinter:
         return KnownPrinter("a", "A", "network", "config", addresses=(address,), port=port)
 

@@ -1,4 +1,4 @@
-"""A LAN with a clock of its own, behind the interface through which the sweep sees the network."""
+"""A simulated LAN with its own clock, behind the network interface of the sweep."""
 
 import heapq
 import socket
@@ -15,7 +15,7 @@ _TURN_S = 1e-5  # what a turn of the loop takes at least, as on a real clock
 
 @dataclass(slots=True)
 class SimulatedHost:
-    """``lost_arp`` requests stay unanswered, ``lost_syns`` likewise for each port."""
+    """``lost_arp`` ARP requests stay unanswered, and ``lost_syns`` SYNs of each port."""
 
     mac: str
     open_ports: frozenset[int] = frozenset()
@@ -28,7 +28,7 @@ class SimulatedHost:
 
 
 class SimulatedLan:
-    """Plays the kernel, too: three ARP requests a second apart, then a failed entry."""
+    """Also simulates the kernel: three ARP requests a second apart, then a failed entry."""
 
     def __init__(
         self, hosts: dict[str, SimulatedHost], known: Sequence[LinkNeighbour] = ()

@@ -35,7 +35,7 @@ def test_no_more_than_the_limit_is_unresolved() -> None:
     assert ask_all(window, 0.5) == 2
 
 
-def test_slots_are_freed_when_the_kernel_says_nothing() -> None:
+def test_slots_are_freed_without_an_answer() -> None:
     window = ArpWindow(targets(3), TableRoom(2))
     ask_all(window, 0.0)
     window.expire(SLOT_S - 0.1)
@@ -63,7 +63,7 @@ def test_an_address_resolves_once_and_strangers_never() -> None:
     assert window.unanswered == ()
 
 
-def test_what_resolved_before_it_was_asked_for_takes_no_slot() -> None:
+def test_host_resolved_before_its_request_takes_no_slot() -> None:
     window = ArpWindow(targets(2), TableRoom(1))
     window.resolved("10.0.0.1")
     assert ask_all(window, 0.0) == 2
@@ -113,7 +113,7 @@ def test_a_share_of_the_table_is_taken(entries_max: int, occupied: int, unresolv
     assert ask_all(ArpWindow(targets(1000), room), 0.0) == unresolved
 
 
-def test_hosts_that_were_found_leave_less_of_a_small_table() -> None:
+def test_resolved_hosts_reduce_the_room_in_a_small_table() -> None:
     room = TableRoom.in_table(256, occupied=10)  # 217 entries less 10 are ours
     window = ArpWindow(targets(400), room)
     assert ask_all(window, 0.0) == 143

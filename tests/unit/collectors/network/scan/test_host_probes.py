@@ -22,7 +22,7 @@ PORTS = (22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100,
 
 
 def run_out(probes: HostProbes, now: float = 0.0) -> list[Step]:
-    """Let every wait end without an answer; returns all steps."""
+    """Let every wait end without an answer; return all steps."""
     steps: list[Step] = []
     for _ in range(1000):
         if probes.is_done:
@@ -174,7 +174,7 @@ def test_a_late_answer_to_a_given_up_port_is_ignored() -> None:
     assert probes.open == []
 
 
-def test_a_second_look_goes_to_hosts_that_answer_and_only_once() -> None:
+def test_retry_goes_to_hosts_that_answer_and_only_once() -> None:
     mute = HostProbes((80,))
     run_out(mute)
     assert not mute.retry_soon(None)
@@ -189,7 +189,7 @@ def test_a_second_look_goes_to_hosts_that_answer_and_only_once() -> None:
     assert not probes.retry_soon(None)
 
 
-def test_a_last_look_comes_later_and_before_the_sweep_ends() -> None:
+def test_last_retry_comes_later_and_before_the_sweep_ends() -> None:
     probes = HostProbes((80, 81))
     probes.connects(0.0, 100)
     probes.answered(80, "refused", 0.01)
@@ -204,7 +204,7 @@ def test_a_last_look_comes_later_and_before_the_sweep_ends() -> None:
     assert probes.last_retry_in_s(None) is None
 
 
-def test_there_is_no_second_look_where_only_the_last_has_time() -> None:
+def test_first_retry_is_skipped_if_only_the_last_has_time() -> None:
     probes = HostProbes((80, 443, 9100, 9101))
     probes.connects(0.0, 100)
     probes.answered(80, "refused", 0.01)
@@ -214,7 +214,7 @@ def test_there_is_no_second_look_where_only_the_last_has_time() -> None:
     assert probes.retry_soon(4 * WAIT_MIN_S)
 
 
-def test_where_one_try_is_wanted_nothing_is_looked_at_again() -> None:
+def test_single_try_has_no_retries() -> None:
     probes = HostProbes((80, 9100), tries=1)
     probes.connects(0.0, 100)
     probes.answered(80, "refused", 0.01)
@@ -223,7 +223,7 @@ def test_where_one_try_is_wanted_nothing_is_looked_at_again() -> None:
     assert probes.last_retry_in_s(None) is None
 
 
-def test_print_ports_of_a_host_with_ipp_get_no_last_look() -> None:
+def test_print_ports_of_a_host_with_ipp_get_no_last_retry() -> None:
     probes = HostProbes((631, 9100, 80))
     probes.connects(0.0, 100)
     probes.answered(631, "open", 0.01)

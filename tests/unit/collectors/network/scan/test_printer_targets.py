@@ -1,4 +1,4 @@
-"""Which addresses of known printers are contacted beside the scan."""
+"""The addresses of known printers that are contacted in addition to the scan."""
 
 from collectors.network.observations import KnownPrinter
 from collectors.network.scan.printer_targets import PRINTERS_MAX, printer_targets
@@ -61,7 +61,7 @@ def test_several_queues_of_one_printer_are_one_target() -> None:
     assert targets == (Target("10.5.0.5", "local", None, (9100, 515)),)
 
 
-def test_their_number_is_bounded_and_said() -> None:
+def test_number_of_targets_is_bounded_and_reported() -> None:
     known = [printer(n, f"10.5.{n // 200}.{n % 200 + 1}") for n in range(PRINTERS_MAX + 3)]
     targets, limitations = printer_targets(known, tried=set(), own=(), exclude=())
     assert len(targets) == PRINTERS_MAX

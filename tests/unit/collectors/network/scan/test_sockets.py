@@ -1,4 +1,4 @@
-"""The real sockets of the scan, on loopback: no byte is sent, and every connection is reset."""
+"""The real sockets of the scan on loopback: no byte is sent, every connection is reset."""
 
 import socket
 import threading
@@ -27,8 +27,8 @@ from collectors.network.scan.targets import Target
 from collectors.shared.background import in_background
 
 
-class QuietRun:
-    """A run nobody cancels, unless ``cancel`` is called."""
+class NullRun:
+    """A run that is cancelled only by ``cancel``."""
 
     def __init__(self) -> None:
         self.cancelled = False
@@ -48,7 +48,7 @@ class QuietRun:
 
 
 class Listener:
-    """Accepts connections and keeps what each of them brought, or how it ended."""
+    """Accepts connections and records the bytes or the error of each."""
 
     ENDED_BY_RESET: ClassVar[str] = "reset"
 
@@ -98,7 +98,7 @@ def test_open_and_refused_ports_of_this_machine(listener: Listener) -> None:
         [Target("127.0.0.1", "local")],
         (listener.port, closed),
         deadline_s=monotonic() + 60,
-        run=QuietRun(),
+        run=NullRun(),
         discoveries=Discoveries(),
     )
     (host,) = findings.hosts
@@ -114,7 +114,7 @@ def test_a_connection_is_reset_without_a_byte(listener: Listener) -> None:
         [Target("127.0.0.1", "local")],
         (listener.port,),
         deadline_s=monotonic() + 60,
-        run=QuietRun(),
+        run=NullRun(),
         discoveries=Discoveries(),
     )
     assert listener.ended.acquire(timeout=60)
@@ -151,7 +151,7 @@ def test_a_connection_that_nobody_takes_is_closed(listener: Listener) -> None:
 
 
 def test_a_cancelled_scan_returns_and_closes_its_sockets(listener: Listener) -> None:
-    run = QuietRun()
+    run = NullRun()
     run.cancel()
     findings = scan(
         [Target("127.0.0.1", "local")],
@@ -211,7 +211,7 @@ def test_findings_join_by_address() -> None:
 
 
 def test_the_port_of_a_printer_whose_mac_is_only_remembered_was_tried() -> None:
-    """Where nobody answered the second scan has no host, and still looked."""
+    """Without an answer, the second scan has no hosts."""
     mac = "02:00:00:00:00:01"
     first = ScanFindings((ScannedHost("10.0.0.1", mac_address=mac, silent_ports=(9100,)),))
     tried = (Target("10.0.0.1", "local", None, (4000,)), Target("10.0.0.2", "local", None, (1,)))

@@ -1,4 +1,4 @@
-"""The sweep over a simulated LAN: what it finds, in which time, within which bounds."""
+"""The sweep over a simulated LAN: its results, duration and bounds."""
 
 import socket
 from collections.abc import Iterable, Sequence
@@ -43,12 +43,12 @@ def sweep(
     return result, lan.now() - began
 
 
-def found(result: SweepResult, targets: int) -> ScanFindings:
+def findings_in(result: SweepResult, targets: int) -> ScanFindings:
     return findings_of(result, targets)
 
 
 class Recorded(Discoveries):
-    """Keeps when each port was told of, and when it had been connected to."""
+    """Records when each port was reported, and when it was connected to."""
 
     def __init__(self, lan: SimulatedLan) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ def test_hosts_with_their_ports_macs_and_latency() -> None:
         }
     )
     result, took_s = sweep(lan, subnet(250))
-    printer, firewalled = sorted(found(result, 250).hosts, key=lambda host: host.address)
+    printer, firewalled = sorted(findings_in(result, 250).hosts, key=lambda host: host.address)
     assert (printer.open_ports, printer.mac_address, printer.latency_ms) == (
         (80, 9100),
         mac(5),
@@ -102,7 +102,7 @@ def test_hosts_with_their_ports_macs_and_latency() -> None:
 def test_lost_arp_requests_cost_no_host_and_no_time(lost: int) -> None:
     lan = SimulatedLan({"10.0.0.5": SimulatedHost(mac(5), frozenset({80}), lost_arp=lost)})
     result, took_s = sweep(lan, subnet(10))
-    findings = found(result, 10)
+    findings = findings_in(result, 10)
     assert [host.open_ports for host in findings.hosts] == [(80,)]
     assert "10.0.0.5" not in {target.address for target in findings.unanswered}
     assert took_s < 2.3
@@ -114,7 +114,7 @@ def test_it_ends_at_once_where_everybody_has_answered() -> None:
     assert took_s < 0.2
 
 
-def test_hosts_and_ports_are_told_as_they_are_found() -> None:
+def test_hosts_and_ports_are_reported_when_discovered() -> None:
     lan = SimulatedLan(
         {
             "10.0.0.5": SimulatedHost(
@@ -129,19 +129,20 @@ def test_hosts_and_ports_are_told_as_they_are_found() -> None:
     sweep(lan, subnet(10), ports=(80, 631, 9100), discoveries=discoveries)
     assert discoveries.hosts() == ("10.0.0.8", "10.0.0.5", "10.0.0.7")
     outputs = {
-        key: (said_s - began, then_s - began) for key, (said_s, then_s) in discoveries.at.items()
+        key: (reported_s - began, then_s - began)
+        for key, (reported_s, then_s) in discoveries.at.items()
     }
     assert max(outputs["10.0.0.5", 80]) < 0.1
     assert max(outputs["10.0.0.7", 80]) < 2.2
     # IPP may be asked once no other print port of the host is tried any more.
-    said_s, then_s = outputs["10.0.0.5", 631]
+    reported_s, then_s = outputs["10.0.0.5", 631]
     assert then_s < 0.1
-    assert PRINT_GAP_S < said_s < PRINT_GAP_S + 1.0
-    assert lan.last_connect["10.0.0.5", 9100] - began < said_s
+    assert PRINT_GAP_S < reported_s < PRINT_GAP_S + 1.0
+    assert lan.last_connect["10.0.0.5", 9100] - began < reported_s
 
 
 def test_a_scan_does_not_wait_for_print_ports_alone() -> None:
-    """Between two connections to one of them a second has to pass: who came last is tried once."""
+    """Connections to one printer are a second apart, so the last port is tried once."""
     lan = SimulatedLan(
         {
             "10.0.0.5": SimulatedHost(mac(5), frozenset({80}), filtered=frozenset({9100})),
@@ -151,7 +152,7 @@ def test_a_scan_does_not_wait_for_print_ports_alone() -> None:
         }
     )
     findings, took_s = sweep(lan, subnet(10), ports=(80, 9100))
-    silent = {h.address: h.silent_ports for h in found(findings, 10).hosts}
+    silent = {h.address: h.silent_ports for h in findings_in(findings, 10).hosts}
     assert silent == {"10.0.0.5": (9100,), "10.0.0.7": (9100,)}
     assert took_s < SETTLE_S + 0.8
 
@@ -164,12 +165,12 @@ def test_a_packet_that_a_late_printer_lost_is_sent_again() -> None:
     )
     lan = SimulatedLan({"10.0.0.1": printer})
     findings, took_s = sweep(lan, subnet(10), ports=(80, 631, 9100))
-    assert [host.open_ports for host in found(findings, 10).hosts] == [(80, 631, 9100)]
+    assert [host.open_ports for host in findings_in(findings, 10).hosts] == [(80, 631, 9100)]
     assert took_s < SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
 
 
 @pytest.mark.parametrize("filtered", [frozenset[int](), frozenset({9101})])
-def test_a_printer_that_is_found_late_is_asked_over_the_connection_of_the_scan(
+def test_late_printer_is_queried_over_the_connection_of_the_scan(
     filtered: frozenset[int],
 ) -> None:
     printer = SimulatedHost(
@@ -180,10 +181,10 @@ def test_a_printer_that_is_found_late_is_asked_over_the_connection_of_the_scan(
     discoveries.begin_asking()
     discoveries.set_queues({})
     findings, took_s = sweep(lan, subnet(10), ports=(80, 631, 9100, 9101), discoveries=discoveries)
-    (host,) = found(findings, 10).hosts
+    (host,) = findings_in(findings, 10).hosts
     assert (host.open_ports, host.silent_ports) == ((80, 631, 9100), tuple(filtered))
-    said_s, then_s = discoveries.at["10.0.0.1", 631]
-    assert said_s == then_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
+    reported_s, then_s = discoveries.at["10.0.0.1", 631]
+    assert reported_s == then_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
     assert took_s < SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
     connections = {each.port: each.connection for each in discoveries.take_ports()}
     assert [port for port, each in connections.items() if each is not None] == [631]
@@ -192,22 +193,22 @@ def test_a_printer_that_is_found_late_is_asked_over_the_connection_of_the_scan(
     close(connections.values())
 
 
-def test_a_printer_that_lost_a_packet_is_asked_over_the_second_connection() -> None:
-    """Its queues were not known when it was found, but they are by now."""
+def test_printer_that_lost_a_packet_is_queried_over_the_second_connection() -> None:
+    """Its queues were not known when it was discovered, but they are now."""
     printer = SimulatedHost(mac(1), frozenset({631}), lost_arp=1, lost_syns=1, round_trip_s=0.1)
     lan = SimulatedLan({"10.0.0.1": printer})
     began, discoveries = lan.now(), Recorded(lan)
     discoveries.begin_asking()
 
-    def tell(_done: int, _all: int) -> None:
+    def report(_done: int, _all: int) -> None:
         if lan.now() > began + 1.9:
             discoveries.set_queues({})
 
     Sweep(lan, subnet(10), (80, 631), discoveries=discoveries).run(
-        deadline_s=began + 60, is_cancelled=lambda: False, report=tell
+        deadline_s=began + 60, is_cancelled=lambda: False, report=report
     )
-    said_s, then_s = discoveries.at["10.0.0.1", 631]
-    assert said_s == then_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
+    reported_s, then_s = discoveries.at["10.0.0.1", 631]
+    assert reported_s == then_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
     assert (lan.connects["10.0.0.1", 631], lan.most_printing["10.0.0.1"]) == (2, 1)
     connections = {each.port: each.connection for each in discoveries.take_ports()}
     assert lan.given_away == [("10.0.0.1", 631)]
@@ -232,7 +233,7 @@ def test_no_connection_is_kept_for_who_does_not_ask_at_once(
 
 def test_a_lost_syn_is_tried_again() -> None:
     lan = SimulatedLan({"10.0.0.5": SimulatedHost(mac(5), frozenset({80, 9100}), lost_syns=1)})
-    findings = found(sweep(lan, subnet(10))[0], 10)
+    findings = findings_in(sweep(lan, subnet(10))[0], 10)
     assert [host.open_ports for host in findings.hosts] == [(80, 9100)]
 
 
@@ -252,12 +253,12 @@ def test_a_host_is_given_eight_connections_at_once() -> None:
 
 
 @pytest.mark.medium
-def test_ghosts_of_proxy_arp_are_told_and_left_out() -> None:
+def test_proxy_arp_ghosts_are_reported_and_left_out() -> None:
     hosts = {f"10.0.0.{n}": SimulatedHost(mac(99), mute=True) for n in range(20, 220)}
     hosts["10.0.0.33"] = SimulatedHost(mac(99), frozenset({80}))
     hosts["10.0.0.1"] = SimulatedHost(mac(1), frozenset({80}))
     result, took_s = sweep(SimulatedLan(hosts), subnet(250))
-    findings = found(result, 250)
+    findings = findings_in(result, 250)
     assert {(host.address, host.mac_address) for host in findings.hosts} == {
         ("10.0.0.1", mac(1)),
         ("10.0.0.33", None),
@@ -268,7 +269,7 @@ def test_ghosts_of_proxy_arp_are_told_and_left_out() -> None:
 
 def test_multicast_macs_are_no_hosts() -> None:
     lan = SimulatedLan({"10.0.0.5": SimulatedHost("01:00:5e:00:00:05", frozenset({80}))})
-    assert found(sweep(lan, subnet(10))[0], 10).hosts == ()
+    assert findings_in(sweep(lan, subnet(10))[0], 10).hosts == ()
 
 
 def test_a_stale_entry_is_a_host_only_when_it_answers() -> None:
@@ -277,7 +278,7 @@ def test_a_stale_entry_is_a_host_only_when_it_answers() -> None:
         LinkNeighbour(2, "10.0.0.6", mac(6), "stale"),
     )
     lan = SimulatedLan({"10.0.0.5": SimulatedHost(mac(5), frozenset({80}))}, known)
-    hosts = {host.address: host for host in found(sweep(lan, subnet(10))[0], 10).hosts}
+    hosts = {host.address: host for host in findings_in(sweep(lan, subnet(10))[0], 10).hosts}
     assert hosts["10.0.0.5"].is_confirmed
     assert not hosts["10.0.0.6"].is_confirmed
 
@@ -285,7 +286,7 @@ def test_a_stale_entry_is_a_host_only_when_it_answers() -> None:
 def test_routed_addresses_are_connected_to_without_arp() -> None:
     lan = SimulatedLan({"10.0.0.5": SimulatedHost(mac(5), frozenset({80}))})
     result, took_s = sweep(lan, subnet(200, way="routed"))
-    findings = found(result, 200)
+    findings = findings_in(result, 200)
     assert [(host.address, host.mac_address) for host in findings.hosts] == [("10.0.0.5", None)]
     assert lan.primed == []
     assert took_s < 5.0
@@ -294,7 +295,7 @@ def test_routed_addresses_are_connected_to_without_arp() -> None:
 def test_a_cancelled_sweep_ends_at_once_with_what_it_has() -> None:
     lan = SimulatedLan({"10.0.0.1": SimulatedHost(mac(1), frozenset({80}))})
     result, took_s = sweep(lan, subnet(2000), cancel_after_s=0.5)
-    findings = found(result, 2000)
+    findings = findings_in(result, 2000)
     assert took_s < 0.6
     assert findings.state.state == "failed"
     assert findings.state.reason == "ended early: 481 of 2000 addresses were tried"

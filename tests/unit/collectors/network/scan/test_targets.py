@@ -1,4 +1,4 @@
-"""Which addresses the scan may try."""
+"""The addresses that the scan may contact."""
 
 import ipaddress
 
@@ -71,7 +71,7 @@ def test_a_network_of_the_shared_range_is_scanned_only_if_it_is_configured() -> 
     assert len(addresses(select(carrier, subnets=("100.64.1.0/24",)))) == 254
 
 
-def test_max_hosts_keeps_what_is_nearest_and_says_the_number() -> None:
+def test_max_hosts_keeps_the_nearest_and_reports_the_number() -> None:
     match = select(local("10.20.30.40/8"), max_hosts=300, first=("10.20.99.1",))
     assert len(match.targets) == 300
     assert addresses(match)[:2] == ["10.20.30.40", "10.20.99.1"]
@@ -97,25 +97,25 @@ def test_excluded_addresses_are_left_out_but_the_own_ones() -> None:
         "192.168.1.22",
         "192.168.1.23",
     ]
-    # A printer that is silent there was looked for: one excluded address hides no other.
+    # One excluded address hides no other: a silent printer there was scanned for.
     assert value.networks == ("192.168.1.16/32", "192.168.1.18/31", "192.168.1.20/30")
 
 
 def test_two_addresses_in_one_subnet_cover_it_once() -> None:
-    found = select(local("10.0.0.5/22"), local("10.0.1.5/22"), max_hosts=1022)
-    assert len(found.targets) == 1022
-    assert not found.truncated
+    selection = select(local("10.0.0.5/22"), local("10.0.1.5/22"), max_hosts=1022)
+    assert len(selection.targets) == 1022
+    assert not selection.truncated
 
 
 def test_an_excluded_network_of_millions_costs_nothing() -> None:
-    found = select(local("10.200.0.5/8"), exclude=("10.128.0.0/9",), max_hosts=50)
-    assert len(found.targets) == 50
-    assert all(a == "10.200.0.5" or int(a.split(".")[1]) < 128 for a in addresses(found))
+    selection = select(local("10.200.0.5/8"), exclude=("10.128.0.0/9",), max_hosts=50)
+    assert len(selection.targets) == 50
+    assert all(a == "10.200.0.5" or int(a.split(".")[1]) < 128 for a in addresses(selection))
 
 
 def test_configured_subnets_replace_the_own_ones() -> None:
-    found = select(local("192.168.1.20/24"), subnets=("10.9.0.0/30", "192.168.1.8/30"))
-    assert {(t.address, t.way) for t in found.targets} == {
+    selection = select(local("192.168.1.20/24"), subnets=("10.9.0.0/30", "192.168.1.8/30"))
+    assert {(t.address, t.way) for t in selection.targets} == {
         ("192.168.1.20", "local"),
         ("10.9.0.1", "routed"),
         ("10.9.0.2", "routed"),
@@ -125,21 +125,21 @@ def test_configured_subnets_replace_the_own_ones() -> None:
 
 
 def test_a_configured_subnet_around_the_own_link_resolves_what_is_on_it() -> None:
-    found = select(local("192.168.1.20/30"), subnets=("192.168.1.16/29",))
-    ways = {t.address: t.way for t in found.targets}
+    selection = select(local("192.168.1.20/30"), subnets=("192.168.1.16/29",))
+    ways = {t.address: t.way for t in selection.targets}
     assert ways["192.168.1.20"] == "local"
     assert ways["192.168.1.21"] == "arp"
     assert ways["192.168.1.17"] == "routed"
 
 
-def test_tunnels_and_container_networks_are_left_out_and_said() -> None:
-    found = select(
+def test_tunnels_and_container_networks_are_left_out_and_reported() -> None:
+    selection = select(
         local("192.168.1.20/30"),
         local("10.8.0.2/24", name="tun0", metric=None, point_to_point=True),
         local("172.17.0.1/16", name="docker0", metric=None),
     )
-    assert {t.interface_name for t in found.targets if t.way == "arp"} == {"eth0"}
-    assert [text.split(" ")[0] for text in found.limitations] == ["tun0", "docker0"]
+    assert {t.interface_name for t in selection.targets if t.way == "arp"} == {"eth0"}
+    assert [text.split(" ")[0] for text in selection.limitations] == ["tun0", "docker0"]
 
 
 def test_a_link_without_arp_is_connected_to_unresolved() -> None:
@@ -154,29 +154,29 @@ def test_point_to_point_prefixes_use_both_addresses() -> None:
     assert addresses(select(local("10.0.0.7/32"))) == ["10.0.0.7"]
 
 
-def test_what_is_no_network_is_said() -> None:
-    found = select(local("192.168.1.20/30"), exclude=("kitchen", "fd00::/64"))
-    assert found.limitations[0] == "'kitchen' is no network and was left out"
-    assert "IPv6" in found.limitations[1]
+def test_invalid_network_is_reported() -> None:
+    selection = select(local("192.168.1.20/30"), exclude=("kitchen", "fd00::/64"))
+    assert selection.limitations[0] == "'kitchen' is no network and was left out"
+    assert "IPv6" in selection.limitations[1]
 
 
 def test_device_only_selects_this_machine() -> None:
     loopback = LocalInterface(
         Interface("lo", (InterfaceAddress("127.0.0.1", "ipv4", 8),)), is_loopback=True
     )
-    found = select_own_addresses([loopback, local("192.168.1.20/24")])
-    assert [(t.address, t.way) for t in found.targets] == [
+    selection = select_own_addresses([loopback, local("192.168.1.20/24")])
+    assert [(t.address, t.way) for t in selection.targets] == [
         ("127.0.0.1", "local"),
         ("192.168.1.20", "local"),
     ]
 
 
 def test_a_configured_loopback_subnet_is_this_machine() -> None:
-    found = select(local("192.168.1.20/24"), subnets=("127.0.0.0/29",))
-    assert {t.way for t in found.targets} == {"local"}
-    assert addresses(found)[:2] == ["192.168.1.20", "127.0.0.1"]
-    assert len(found.targets) == 7
-    assert found.networks == ("127.0.0.0/29",)
+    selection = select(local("192.168.1.20/24"), subnets=("127.0.0.0/29",))
+    assert {t.way for t in selection.targets} == {"local"}
+    assert addresses(selection)[:2] == ["192.168.1.20", "127.0.0.1"]
+    assert len(selection.targets) == 7
+    assert selection.networks == ("127.0.0.0/29",)
 
 
 @pytest.mark.parametrize(
@@ -200,9 +200,11 @@ def test_a_configured_loopback_subnet_is_this_machine() -> None:
 def test_the_scan_accepts_the_subnets_that_the_configuration_accepts(
     subnet: str, is_accepted: bool
 ) -> None:
-    found = select(local("192.168.1.20/24"), subnets=(subnet,), max_hosts=4)
-    assert (addresses(found) != ["192.168.1.20"]) == is_accepted
-    assert any("scanned" in text or "swept" in text for text in found.limitations) != is_accepted
+    selection = select(local("192.168.1.20/24"), subnets=(subnet,), max_hosts=4)
+    assert (addresses(selection) != ["192.168.1.20"]) == is_accepted
+    assert (
+        any("scanned" in text or "swept" in text for text in selection.limitations) != is_accepted
+    )
     try:
         Network(subnets=(subnet,))
     except ValidationError:
@@ -222,13 +224,13 @@ def test_selection_is_bounded_private_and_distinct(
 ) -> None:
     own = str(ipaddress.IPv4Address(number))
     excluded = tuple(f"{ipaddress.IPv4Address(n)}/20" for n in exclude)
-    found = select(local(f"{own}/{prefix}"), max_hosts=max_hosts, exclude=excluded)
-    listed = addresses(found)
+    selection = select(local(f"{own}/{prefix}"), max_hosts=max_hosts, exclude=excluded)
+    listed = addresses(selection)
     assert len(listed) <= max_hosts
     assert len(set(listed)) == len(listed)
     assert all(address == own or is_private(address) for address in listed)
     nets = [ipaddress.ip_network(text, strict=False) for text in excluded]
     for address in listed:
         assert address == own or not any(ipaddress.ip_address(address) in net for net in nets)
-    for covered in map(ipaddress.ip_network, found.networks):
+    for covered in map(ipaddress.ip_network, selection.networks):
         assert not any(covered.overlaps(net) for net in nets)

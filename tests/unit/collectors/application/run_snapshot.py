@@ -1,8 +1,8 @@
 """Runs the real child and prints how it went.
 
-Run as a module with a job as its argument, in namespaces of its own. It may mount a file system
-that never answers, one that is full, or a stand-in for one of the system's programs, and prints one
-JSON object: the events of `python -m collectors application`, its exit code and its peak memory.
+Run this module in its own namespaces, with a job as its argument. It can mount a file system that
+never answers, a full file system, or a replacement for a system program. It prints one JSON
+object: the events of `python -m collectors application`, its exit code and its peak memory.
 """
 
 import ctypes
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def mount_stand_in(program: Path) -> None:
-    """Have `program` be run in place of the system's own of its name, in this mount namespace."""
+    """Replace a system program of the same name by `program` in this mount namespace."""
     own = find_program(program.name)
     if own is None:
         mount(str(program.parent), "/usr/sbin", b"none", _MS_BIND)

@@ -1,4 +1,4 @@
-"""What tests/conftest.py holds every test to, also where tests run in parallel."""
+"""The checks of tests/conftest.py apply to every test, also in parallel runs."""
 
 import os
 import re
@@ -47,9 +47,9 @@ def test_leaves_a_file_to_the_garbage_collector():
 def outcomes(folder: Path, *words: str) -> tuple[int, str]:
     """Run the tests of ``folder`` by our configuration and rules; return exit code and output."""
     ours = ("-c", str(ROOT / "pyproject.toml"), f"--rootdir={folder}", "-p", "tests.conftest")
-    quiet = ("-p", "no:cacheprovider", "--tb=no")
+    flags = ("-p", "no:cacheprovider", "--tb=no")
     done = subprocess.run(
-        (sys.executable, "-m", "pytest", *ours, *quiet, *words, str(folder)),
+        (sys.executable, "-m", "pytest", *ours, *flags, *words, str(folder)),
         capture_output=True, text=True, check=False, timeout=120, cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Where secrets are kept, found also where the configuration is broken; what may be inherited."""
+"""The sources of secrets, also in a broken configuration, and what a child may inherit."""
 
 import os
 from pathlib import Path
@@ -20,7 +20,7 @@ password = 'planted value
 """
 
 
-def test_they_are_found_where_the_configuration_is_broken(tmp_path: Path) -> None:
+def test_secrets_are_collected_from_a_broken_configuration(tmp_path: Path) -> None:
     key = tmp_path / "key"
     key.write_text("9f8e7d6c\n")
     (tmp_path / "api-key").write_text("beside-it")
@@ -59,7 +59,7 @@ def test_variables_that_hold_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "shown"),
+    ("url", "expected"),
     [
         ("http://name:secret@proxy.example:3128", "http://proxy.example:3128"),
         ("http://name:se/cret@proxy.example:3128", "http://proxy.example:3128"),
@@ -70,9 +70,9 @@ def test_variables_that_hold_one() -> None:
         ("localhost,127.0.0.1,.example", "localhost,127.0.0.1,.example"),
     ],
 )
-def test_a_child_knows_no_more_of_a_proxy_than_its_address(url: str, shown: str) -> None:
+def test_a_child_knows_no_more_of_a_proxy_than_its_address(url: str, expected: str) -> None:
     for name in ("HTTPS_PROXY", "all_proxy"):
-        assert without_secrets({name: url}) == {name: shown}
+        assert without_secrets({name: url}) == {name: expected}
 
 
 def test_a_variable_that_holds_a_secret_is_not_inherited() -> None:

@@ -1,4 +1,4 @@
-"""What `service install` refuses to build upon: programs and directories that others may change."""
+"""`service install` refuses programs and directories that other users may change."""
 
 import os
 import sys
@@ -107,7 +107,7 @@ def test_an_identity_that_was_laid_out_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A packaged program in a directory of its own."""
+    """A packaged program in its own directory."""
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     made = tmp_path / "opt/venue-agent/venue-agent"
     (made.parent / "_internal").mkdir(parents=True)
@@ -143,7 +143,7 @@ def test_a_program_through_a_link_is_that_program(program: Path, tmp_path: Path)
         require_safe_program((str(link),), MINE)
 
 
-def test_an_environment_is_looked_at_with_all_it_imports() -> None:
+def test_environment_is_checked_with_its_import_directories() -> None:
     whole, parts = program_directories(Path(sys.executable))
     package = Path(posix.__file__).parents[2]
     assert package in whole
@@ -201,7 +201,7 @@ def test_program_data_as_windows_makes_it_may_lie_on_the_way_but_not_be_the_plac
 
 @dataclass
 class FakeRights:
-    """Every file is closed, but for those named."""
+    """Every file is restricted, except the given ones."""
 
     others: dict[str, Security] = field(default_factory=dict)
     made: list[Path] = field(default_factory=list)
@@ -221,7 +221,7 @@ class FakeRights:
         return {MALLORY: r"TILL\mallory", USERS: r"BUILTIN\Users"}.get(sid, sid)
 
 
-def test_a_new_directory_is_closed_from_its_first_moment(tmp_path: Path) -> None:
+def test_new_directory_is_created_with_restricted_rights(tmp_path: Path) -> None:
     rights = FakeRights({tmp_path.name: PROGRAM_DATA})
     take_directory(rights, tmp_path / "venue-agent")
     assert rights.made == [tmp_path / "venue-agent"]
@@ -240,14 +240,14 @@ def test_a_directory_of_an_earlier_installation_is_taken(tmp_path: Path) -> None
     "planted", ["venue-agent", "config.toml", "api-key", "identity.pem", "quarantine", "wreck"]
 )
 @pytest.mark.parametrize(
-    ("security", "said"),
+    ("security", "message"),
     [
         (Security(MALLORY, CLOSED.entries), r"belongs to TILL\mallory"),
         (Security(SYSTEM, (Entry(0, 0, FULL, USERS),)), r"may be changed by BUILTIN\Users"),
     ],
 )
 def test_what_was_planted_is_refused(
-    tmp_path: Path, planted: str, security: Security, said: str
+    tmp_path: Path, planted: str, security: Security, message: str
 ) -> None:
     home = tmp_path / "venue-agent"
     (home / "quarantine").mkdir(parents=True)
@@ -258,7 +258,7 @@ def test_what_was_planted_is_refused(
         take_directory(rights, home)
     lines = str(caught.value).splitlines()
     assert len(lines) == 2
-    assert f"{planted} {said}" in lines[0]
+    assert f"{planted} {message}" in lines[0]
     assert "move it away, and install again" in lines[1]
     assert rights.protected == []
 
@@ -284,7 +284,7 @@ def test_a_windows_program_that_others_may_change_is_refused(tmp_path: Path, wea
 
 @dataclass
 class NoCommands:
-    """A service manager that nothing may be asked of yet."""
+    """A service manager before its installation."""
 
     def run(self, *words: str) -> Output:
         raise AssertionError(words)
@@ -302,7 +302,9 @@ def under_launchd(root: Path, command: tuple[str, ...]) -> ServiceManager:
 
 
 @pytest.mark.parametrize("make", [under_systemd, under_launchd])
-def test_an_installation_looks_before_it_writes(make: Maker, program: Path, tmp_path: Path) -> None:
+def test_installation_checks_permissions_before_it_writes(
+    make: Maker, program: Path, tmp_path: Path
+) -> None:
     command = (str(program),)
     make(tmp_path, command).prepare()
     program.chmod(0o777)
