@@ -142,13 +142,15 @@ def reached(
     return matches
 
 
-def select_tests(found: Collection[str], all_tests: Iterable[str]) -> list[str]:
+def select_tests(affected: Collection[str], all_tests: Iterable[str]) -> list[str]:
     """Return the test files of these modules, and those in the folders of their conftests."""
-    folders = {module.removesuffix("conftest") for module in found if module.endswith(".conftest")}
+    folders = {
+        module.removesuffix("conftest") for module in affected if module.endswith(".conftest")
+    }
     return [
         path
         for path in sorted(all_tests)
-        if (module := module_of(path)) in found
+        if (module := module_of(path)) in affected
         or any(module is not None and module.startswith(folder) for folder in folders)
     ]
 

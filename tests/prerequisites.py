@@ -55,8 +55,8 @@ VETH: Final = ("sh", "-c", "ip link add till0 type veth peer name wall0 && ip li
 
 def _dead_mount() -> None:
     module = "tests.unit.collectors.application.snapshot_stage"
-    stage = f"from {module} import mount_dead; mount_dead('/mnt')"
-    namespaces.entering("--mount", probe=(sys.executable, "-c", stage))
+    code = f"from {module} import mount_dead; mount_dead('/mnt')"
+    namespaces.entering("--mount", probe=(sys.executable, "-c", code))
 
 
 def _systemd_analyze() -> None:

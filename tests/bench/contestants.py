@@ -35,7 +35,7 @@ _JOB = {"max_hosts": 5000, "max_services": 2048, "max_duration_s": 60}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one run found. ``macs`` has every host found, with "" where its MAC was not told."""
+    """The result of one run. ``macs`` maps each host to its MAC; "" if it was not reported."""
 
     took_s: float
     macs: dict[str, str] = field(default_factory=dict)

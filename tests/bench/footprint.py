@@ -123,21 +123,21 @@ async def show_starts(name: str, line: tuple[str, ...], home: Path) -> None:
     """Start an agent that is enrolled already, again and again."""
     async with StrictService(Reading.SSE) as service:
         config = write_config(home / f"starts-{name}", service.base_url, API_KEY)
-        ready, beaten = [], []
+        ready, acknowledged = [], []
         for _ in range(STARTS + 1):
             service.heartbeats = 0
             daemon = running(line, config)
             now = await asyncio.to_thread(daemon.__enter__)
             try:
                 await service.until(lambda: service.heartbeats > 0)
-                beaten.append(time.monotonic() - now.began)
+                acknowledged.append(time.monotonic() - now.began)
                 ready.append(now.ready_s)
             finally:
                 await asyncio.to_thread(daemon.__exit__, None, None, None)
         # The first one had to enroll.
-        ready, beaten = ready[1:], beaten[1:]
+        ready, acknowledged = ready[1:], acknowledged[1:]
         show(f"{name}: exec to READY=1", _ms(ready))
-        show(f"{name}: exec to first heartbeat acknowledged", _ms(beaten))
+        show(f"{name}: exec to first heartbeat acknowledged", _ms(acknowledged))
 
 
 def show_idling(

@@ -116,7 +116,7 @@ def measure(name: str, run: Callable[[], Outcome], plan: LanPlan) -> Row:
 
 
 def missed_goals(key: str, plan: LanPlan, rows: Sequence[Row]) -> list[str]:
-    """Return in words what the rows fall short of."""
+    """Return a description of each goal that the rows miss."""
     lan = LANS[key]
     ours = [row for row in rows if row.contestant == OURS]
     missed: list[str] = []
@@ -196,7 +196,7 @@ def _median_s(rows: Sequence[Row]) -> float:
 
 
 def _overflow_count() -> int | None:
-    """Return how often the kernel said that its neighbour table overflowed; None: not readable."""
+    """Return how often the neighbour table of the kernel overflowed; None if it is unreadable."""
     done = subprocess.run(["dmesg"], capture_output=True, check=False)
     if done.returncode != 0:
         return None

@@ -1,6 +1,6 @@
 """Other agents of the field, as Debian packs them, in a throw-away overlay of this machine.
 
-Each is told to talk to loopback only and runs in the caller's network namespace. Nothing is
+Each is configured to use only loopback and runs in the caller's network namespace. Nothing is
 installed on this machine: the overlay goes away with the caller.
 """
 

@@ -65,7 +65,7 @@ def namespace_prefix() -> tuple[str, ...]:
 
 
 def failure_of(*command: str) -> str | None:
-    """Run a command; return None if it succeeded, otherwise what it said."""
+    """Run a command; return None if it succeeded, otherwise its message."""
     try:
         done = subprocess.run(
             command, capture_output=True, check=False, stdin=subprocess.DEVNULL, cwd=ROOT,

@@ -37,9 +37,9 @@ def printed(lan: PeerLan, machine: Peer, spooler: Spooler, *command: str) -> Non
 def collected(
     lan: PeerLan, machine: Peer, spooler: Spooler, job: dict[str, object]
 ) -> ApplicationFacts:
-    stage = (sys.executable, "-m", "tests.unit.collectors.application.snapshot_stage")
+    snapshot_process = (sys.executable, "-m", "tests.unit.collectors.application.snapshot_stage")
     done = subprocess.run(
-        lan.command(machine, "unshare", "--mount", *stage, json.dumps(job)),
+        lan.command(machine, "unshare", "--mount", *snapshot_process, json.dumps(job)),
         env=spooler.environment,
         cwd=ROOT, capture_output=True, timeout=300, check=False,
     )  # fmt: skip
@@ -49,7 +49,7 @@ def collected(
 
 
 @pytest.mark.needs("peers")
-def test_what_is_wrong_with_a_real_machine_is_found() -> None:
+def test_findings_of_a_real_machine() -> None:
     with tempfile.TemporaryDirectory(prefix="findings-") as path, peer_lan(Path(path)) as lan:
         directory = Path(path)
         directory.chmod(0o755)

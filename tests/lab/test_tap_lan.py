@@ -175,7 +175,7 @@ def test_excluded_addresses_and_other_ports_are_left_alone(tmp_path: Path) -> No
     assert result.counters.payload_bytes.total() == 0
 
 
-def test_a_printer_found_after_all_announcements_is_asked_over_its_one_connection(
+def test_printer_discovered_last_is_queried_over_its_only_connection(
     tmp_path: Path,
 ) -> None:
     bar = LanHost(
@@ -232,8 +232,8 @@ def test_thousands_of_services_with_hostile_names(tmp_path: Path) -> None:
 def venue_of_makers() -> LanPlan:
     """A venue as it is met: half of it announces nothing, one telephone hides who made it."""
 
-    def host(number: int, mac: str, ports: tuple[int, ...], *told: str) -> LanHost:
-        name, kind, port, txt = (*told, "", "", "", "")[:4]
+    def host(number: int, mac: str, ports: tuple[int, ...], *announcement: str) -> LanHost:
+        name, kind, port, txt = (*announcement, "", "", "", "")[:4]
         services = (LanService(name, f"{kind}._tcp", int(port), (txt,)),) if kind else ()
         address = f"10.77.0.{number}"
         return LanHost(address, mac, ports, hostname=name.lower(), services=services)

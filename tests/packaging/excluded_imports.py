@@ -2,7 +2,7 @@
 
 Every module of the program is imported while the package's excluded modules cannot be. Libraries
 also import inside functions, so the imports of every loaded library module are tried as well,
-except those that a `try` guards. A library that is never loaded cannot fail.
+except those inside a `try`. A library that is never loaded cannot fail.
 
 Usage: python -m tests.packaging.excluded_imports venue-agent|venue-control
 """

@@ -137,15 +137,15 @@ def prepare(bare: Bare) -> None:
 @contextlib.contextmanager
 def cached(directory: Path, recipe: str) -> Iterator[Path | None]:
     """Yield a new directory to fill if there is none by this recipe, None if there is."""
-    stamp = directory.with_suffix(".recipe")
-    if stamp.exists() and stamp.read_text() == recipe and directory.exists():
+    marker = directory.with_suffix(".recipe")
+    if marker.exists() and marker.read_text() == recipe and directory.exists():
         yield None
         return
-    stamp.unlink(missing_ok=True)
+    marker.unlink(missing_ok=True)
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     yield directory
-    stamp.write_text(recipe)
+    marker.write_text(recipe)
 
 
 def make_root(release: str, directory: Path) -> None:
@@ -233,12 +233,13 @@ def verify(bare: Bare, situation: Situation, tree: Path, log: Path, *, is_short:
         WITHOUT: " ".join(situation.without),
     }
     commands = situation.short_form if is_short else FULL
+    account = "somebody" if situation.user_id else "root"
     words = (
         "systemd-nspawn", "--quiet", f"--directory={bare.root}", "--volatile=overlay",
         "--register=no", "--keep-unit", f"--machine=venue-agent-bare-{os.getpid()}",
         "--private-network", "--console=pipe", f"--bind={tree}:{place}",
         f"--bind-ro={bare.wheels}:/wheels", f"--chdir={place}",
-        f"--user={'somebody' if situation.user_id else 'root'}",
+        f"--user={account}",
         *(f"--setenv={name}={value}" for name, value in environment.items()),
         *situation.options, "sh", "-c", f"set -e; {commands}",
     )  # fmt: skip

@@ -258,8 +258,8 @@ async def _step(home: Path, step_s: float) -> None:
         states = [_state(scene.app, request_id) for request_id in (before, waiting, short)]
         assert states == [State.SUBMITTED, State.SUBMITTED, State.EXPIRED]
         scene.service.faults.clear()
-        beats = scene.service.heartbeats
-        await scene.service.until(lambda: scene.service.heartbeats > beats + 2, 300)
+        count = scene.service.heartbeats
+        await scene.service.until(lambda: scene.service.heartbeats > count + 2, 300)
         assert scene.service.violations == []
 
 
@@ -302,10 +302,10 @@ def test_no_report_grows_old_by_a_clock_that_is_set(step_s: float, memory_home: 
 
 
 async def test_timers_that_count_on_the_wall_clock_are_planned_anew() -> None:
-    beaten = asyncio.Event()
+    is_sent = asyncio.Event()
 
     async def beat() -> None:
-        beaten.set()
+        is_sent.set()
 
     scheduler = Scheduler(
         beat=beat,
@@ -321,7 +321,7 @@ async def test_timers_that_count_on_the_wall_clock_are_planned_anew() -> None:
             job.modify(next_run_time=job.next_run_time + timedelta(days=1))
         scheduler.plan_anew()
         async with asyncio.timeout(120):
-            await beaten.wait()
+            await is_sent.wait()
         jobs = {job.id: job.next_run_time for job in scheduler._scheduler.get_jobs()}
         assert jobs["network"] - jobs[HEARTBEAT] < timedelta(days=1)
     finally:

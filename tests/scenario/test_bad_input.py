@@ -51,7 +51,7 @@ async def test_a_missing_key_file_is_one_plain_line(tmp_path: Path) -> None:
     )
 
 
-async def test_a_missing_configuration_says_what_is_required(tmp_path: Path) -> None:
+async def test_error_about_a_missing_configuration_lists_what_is_required(tmp_path: Path) -> None:
     empty = tmp_path / "config.toml"
     empty.write_text("")
     code, _, errors = await run_agent(empty, "run")

@@ -1,4 +1,4 @@
-"""Everything has a bound, and meeting one is said: memory, disk, requests, quarantine."""
+"""Memory, disk, requests and quarantine have a limit, and reaching it is reported."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ ON_LINUX = sys.platform == "linux"
 
 
 @pytest.mark.skipif(not ON_LINUX, reason="macOS does not enforce RLIMIT_DATA, Windows has none")
-async def test_a_child_that_wants_too_much_memory_ends_and_what_it_told_counts() -> None:
+async def test_child_over_its_memory_limit_ends_and_its_output_counts() -> None:
     collected = await CollectorProcess(command_of("hungry")).collect(
         ApplicationJob(max_duration_s=60.0), lambda progress: None
     )
@@ -42,7 +42,7 @@ async def test_a_child_that_wants_too_much_memory_ends_and_what_it_told_counts()
     assert int(collected.error.split()[2]) < MEMORY_MAX_BYTES / 2**20
 
 
-LOOK = """
+PROGRAM = """
 import os, resource
 from collectors.bounds import bind_this_process
 bind_this_process()
@@ -53,7 +53,7 @@ print(os.nice(0), resource.getrlimit(resource.RLIMIT_DATA)[0])
 @pytest.mark.skipif(os.name != "posix", reason="bounds of POSIX")
 def test_a_child_is_modest() -> None:
     texts = subprocess.run(
-        [sys.executable, "-c", LOOK], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=60
     ).stdout.split()
     assert [int(word) for word in texts] == [min(os.nice(0) + NICENESS, 19), MEMORY_MAX_BYTES]
 
@@ -92,7 +92,7 @@ def _let_write(app: SimulatedApp, is_writable: bool) -> None:
     app._database._connection.execute(f"PRAGMA query_only = {'OFF' if is_writable else 'ON'}")
 
 
-def test_a_full_disk_is_said_and_survived(memory_home: Path) -> None:
+def test_full_disk_is_reported_and_survived(memory_home: Path) -> None:
     run_in_virtual_time(_full_disk(memory_home))
 
 

@@ -215,7 +215,7 @@ async def _revoked(home: Path) -> None:
         assert sum(r.get("requestId") == waiting for r in service.reports) == 1
 
 
-def test_a_revoked_device_stops_within_a_heartbeat_and_says_so(memory_home: Path) -> None:
+def test_revoked_device_stops_within_a_heartbeat_and_reports_it(memory_home: Path) -> None:
     run_in_virtual_time(_revoked(memory_home))
 
 
@@ -234,7 +234,7 @@ async def test_a_state_directory_that_cannot_be_is_one_plain_line(
     assert len(errors.splitlines()) == 1
 
 
-AS_SOMEBODY_ELSE = """
+AS_ANOTHER_USER = """
 import os, sys
 from pathlib import Path
 from agent.adapters.storage.state import StateDirectory
@@ -248,14 +248,14 @@ except StateError as error:
 """
 
 
-def test_a_state_directory_of_somebody_else_is_said(memory_home: Path) -> None:
+def test_state_directory_of_another_user_is_reported(memory_home: Path) -> None:
     theirs = memory_home / "theirs"
     theirs.mkdir(mode=0o700)
     memory_home.chmod(0o755)
     if os.geteuid() != 0:
         theirs.chmod(0o500)
     text = subprocess.run(
-        [sys.executable, "-c", AS_SOMEBODY_ELSE, str(theirs)],
+        [sys.executable, "-c", AS_ANOTHER_USER, str(theirs)],
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     assert text.stdout == f"the state directory {theirs} cannot be written: Permission denied\n"

@@ -57,8 +57,8 @@ def devices() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         severity = random.choices(("good", "warn", "bad"), (80, 15, 5))[0]
         states = (priority_of(severity), Priority.OFFLINE, Priority.NEVER_SEEN, Priority.REVOKED)
         priority = random.choices(states, (90, 5, 2, 3))[0]
-        unheard_for_s = 3600 if priority == Priority.OFFLINE else random.randrange(60)
-        seen = NOW - timedelta(seconds=unheard_for_s)
+        offline_s = 3600 if priority == Priority.OFFLINE else random.randrange(60)
+        seen = NOW - timedelta(seconds=offline_s)
         place = {
             "instance_id": uuid.uuid4(),
             "binding_id": uuid.uuid4(),

@@ -29,11 +29,11 @@ from tests.bench.figures.measure import (
     times_ms,
     windows_of,
 )
-from tests.bench.figures.raw import ask_duckdb, into_duckdb, shown, statement, sums
+from tests.bench.figures.raw import ask_duckdb, into_duckdb, statement, sums, totals_of_reply
 
 SALE_GOAL_MS = 0.3
 REBUILD_GOAL_S = 180
-DEALS = 500
+SALES = 500
 
 
 def main() -> int:
@@ -50,7 +50,7 @@ def _measure(file: Path, options: argparse.Namespace) -> int:
     base = load_base(database, options.locations, options.sales, options.repetitions)
     database.close()
     repeat(file, options.repetitions)
-    _say(f"{base * options.repetitions} sales", began_s)
+    _log(f"{base * options.repetitions} sales", began_s)
     database = Database(str(file))
     began_s, worked_s = time.monotonic(), time.process_time()
     database.write(sum_up)
@@ -78,7 +78,7 @@ def _dashboards(database: Database, file: Path, calls: int) -> int:
         reply = dashboard(database, request.body)
         result = json.loads(reply)
         windows = windows_of(file, result)
-        kept = shown(result["financial"]["current"]["currencies"])
+        kept = totals_of_reply(result["financial"]["current"]["currencies"])
         assert kept == sums(ask_sqlite(file, windows)), request.name
         assert kept == sums(ask_duckdb(duck, statement(windows))), request.name
         times, worked = times_ms(partial(dashboard, database, request.body), calls)
@@ -101,7 +101,7 @@ def _sales(database: Database) -> int:
     results: list[tuple[float, float]] = []
 
     def work(session: object) -> None:
-        results.append(rollups_ms(session, DEALS))  # type: ignore[arg-type]
+        results.append(rollups_ms(session, SALES))  # type: ignore[arg-type]
         raise Undo
 
     with suppress(Undo):
@@ -114,7 +114,7 @@ def _sales(database: Database) -> int:
     return int(rollups > SALE_GOAL_MS)
 
 
-def _say(what: str, began_s: float) -> None:
+def _log(what: str, began_s: float) -> None:
     took_s, worked_s = time.monotonic() - began_s, time.process_time()
     print(f"{what} in {took_s:.0f} s, of it a processor {worked_s:.0f} s", flush=True)
 

@@ -48,7 +48,7 @@ def sums(rows: Sequence[Sequence[Any]]) -> dict[str, dict[str, int]]:
     return {row[0]: dict(zip(NAMES, map(int, row[1:]), strict=True)) for row in rows}
 
 
-def shown(currencies: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:
+def totals_of_reply(currencies: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:
     """Return the same sums of a reply; a currency in which nothing moved has no row."""
     return {
         each["currency"]: {name: each["figures"][name] for name in NAMES}

@@ -63,9 +63,11 @@ class Return:
 
 
 def simulate(devices: int, outage_s: float, *, crowd: int = 1, peak_over_s: int = 1) -> Return:
-    """Let a settled fleet lose its service for ``outage_s``. Each device stands for ``crowd``; of
-    few a peak is told over some seconds. Raises TimeoutError where not all streams are back by the
-    end of the watch."""
+    """Let a settled fleet lose its service for ``outage_s``.
+
+    Each device represents ``crowd`` devices. With few devices, the peak is an average over
+    ``peak_over_s`` seconds. Raises TimeoutError if a stream is not back by the end.
+    """
     return run_in_virtual_time(_simulate(devices, outage_s, crowd, peak_over_s))
 
 

@@ -67,7 +67,7 @@ def _requests(services: list[Service], fleet: list[Member], requests: int) -> st
     arrivals: dict[tuple[int, str], float] = {}
     arrived = asyncio.Event()
 
-    def heard(number: int, data: bytes) -> None:
+    def on_data(number: int, data: bytes) -> None:
         for line in data.split(b"\n"):
             if line.startswith(b"id: "):
                 arrivals[number, line[4:].decode()] = time.perf_counter()
@@ -85,7 +85,7 @@ def _requests(services: list[Service], fleet: list[Member], requests: int) -> st
 
     async def measured() -> str:
         ports = [each.port for each in services]
-        listeners = await listen(ports, fleet, heard)
+        listeners = await listen(ports, fleet, on_data)
         took = [
             await took_ms(turn * 7919 % len(fleet), ports[turn // 2 % len(ports)])
             for turn in range(requests)

@@ -27,7 +27,7 @@ BACKENDS = ("beh", "bjnp", "cnijbe2", "gutenprint53+usb", "hp", "implicitclass",
 SPOOLER_SOCKET = Path("/run/cups/cups.sock")
 USB_DEVICES = Path("/sys/bus/usb/devices")
 TIME_LIMIT_S = 600
-_PRIVATE_PLACES = (
+_PRIVATE_DIRECTORIES = (
     "mount --make-rprivate / && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /sys/bus"
     # The name server of the machine that runs the test is none of the venue's.
     ' && mount --bind "$1" /etc/resolv.conf; shift; exec "$@"'
@@ -103,11 +103,11 @@ def play(acts: Sequence[Act], lan: Lan, directory: Path) -> list[dict[str, Any]]
     (directory / "resolv.conf").write_text("nameserver 127.0.0.1\n")
     (directory / "venue.json").write_text(json.dumps(outputs))
     command = [sys.executable, "-m", "tests.lab.scenes.venue", str(directory)]
-    places = ("sh", "-c", _PRIVATE_PLACES, "places", str(directory / "resolv.conf"))
+    directories = ("sh", "-c", _PRIVATE_DIRECTORIES, "places", str(directory / "resolv.conf"))
     played = (sys.executable, "-m", "tests.lab.tap.lan", outputs[0]["plan"])
     probe = ("sh", "-c", f"{MOUNT_PROBE[-1]} && {TAP_PROBE[-1]}")
     subprocess.run(
-        [*entering("--mount", probe=probe), *places, *played, *command],
+        [*entering("--mount", probe=probe), *directories, *played, *command],
         check=True,
         cwd=ROOT,
         timeout=TIME_LIMIT_S,

@@ -1,4 +1,4 @@
-"""Runs collectors inside the played LAN and keeps what they told, for a test outside of it.
+"""Runs collectors inside the simulated LAN and stores their results for a test outside of it.
 
     python -m tests.lab.tap.collect JOB.json RESULT.json [RUNS [CANCEL_STEP]]
 

@@ -60,8 +60,8 @@ def prepare() -> None:
     pip = (sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check")
     requirements = windows_requirements()
     made_of = "\n".join((ARCHIVE_SHA256, *requirements, (ROOT / "constraints.txt").read_text()))
-    stamp = WORLD / "prepared"
-    if stamp.exists() and stamp.read_text() == made_of:
+    marker = WORLD / "prepared"
+    if marker.exists() and marker.read_text() == made_of:
         return
     shutil.rmtree(WORLD, ignore_errors=True)
     python = WORLD / "python"
@@ -75,7 +75,7 @@ def prepare() -> None:
     (WORLD / "stub.c").write_text(STUB)
     compiler = ("x86_64-w64-mingw32-gcc", "-shared", "-s", str(WORLD / "stub.c"), "-ladvapi32")
     subprocess.run((*compiler, "-o", str(WORLD / "bcryptprimitives.dll")), check=True)
-    stamp.write_text(made_of)
+    marker.write_text(made_of)
 
 
 def windows_requirements() -> tuple[str, ...]:

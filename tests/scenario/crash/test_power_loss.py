@@ -144,7 +144,7 @@ async def _go_on(recording: Recording, home: Path, length: int) -> None:
     service = HostileService(clock.true_time)
     service._port = recording.port
     service.binding_id, service.device = recording.binding_id, dict(recording.device)
-    # The service may be ahead of the disk by what was told between two commits.
+    # The service may be ahead of the disk by the calls between two commits.
     later = next((m for m in recording.marks if m.wal_bytes > length), mark)
     before = later or mark
     assert before is not None

@@ -21,7 +21,7 @@ from tests.paths import ROOT
 
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 WITHIN_S = 180.0
-LOOK_S = 0.005
+POLL_S = 0.005
 
 
 def become_reaper() -> None:
@@ -42,7 +42,7 @@ def wait_for(mark: str, process: subprocess.Popen[bytes]) -> None:
     while mark and process.poll() is None and time.monotonic() < deadline:
         if path.exists():
             return
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
 
 
 def reap_all() -> int:

@@ -24,8 +24,8 @@ LINES_MAX = 24
 COLUMNS = 80
 DEMO = (sys.executable, "-I", "-m", "controlplane", "demo", "--dir")
 ORPHANS = (sys.executable, "-m", "tests.scenario.demo.orphans")
-# Files of the demo's directory that are there from some moment on; "" is at once.
-MOMENTS = (
+# The demo is killed when this file of its directory exists; "" is at once.
+KILL_AT = (
     "", "spooler.log", "api-key", "service.out", "agent.log", "state/agent.db", "state/status.json",
     "network.json", "application.html",
 )  # fmt: skip
@@ -56,9 +56,9 @@ def is_free(lock: Path) -> bool:
     return True
 
 
-def check_nothing_is_left(told: dict[str, Any], home: Path) -> None:
+def check_nothing_is_left(outcome: dict[str, Any], home: Path) -> None:
     """All that it had started has ended by itself, and nobody is in its network any more."""
-    assert told["in_its_namespace"] == []
+    assert outcome["in_its_namespace"] == []
     assert all(is_free(lock) for lock in home.glob("**/*.lock"))
 
 
@@ -76,7 +76,7 @@ def test_it_shows_a_moved_printer_and_a_kept_one_loses_nothing(tmp_path: Path) -
         while "/#/sign-in/" not in (line := process.stdout.readline()):
             assert line, texts
             texts.append(line)
-        check_what_is_said([*texts, line], home)
+        check_printed_lines([*texts, line], home)
         check_the_link(line.strip())
         another = subprocess.run((*DEMO, str(home)), capture_output=True, text=True, check=False)
         assert another.returncode == 1
@@ -94,7 +94,7 @@ def test_it_shows_a_moved_printer_and_a_kept_one_loses_nothing(tmp_path: Path) -
     print(f"its {output['orphans']} processes ended in {output['gone_s']} s")
 
 
-def check_what_is_said(lines: Sequence[str], home: Path) -> None:
+def check_printed_lines(lines: Sequence[str], home: Path) -> None:
     text = " ".join("".join(lines).split())
     assert len(lines) <= LINES_MAX
     assert all(len(line) <= COLUMNS + 1 for line in lines if "/" not in line)
@@ -116,12 +116,12 @@ def check_the_link(link: str) -> None:
         assert client.post(path, json={}, headers=headers).status_code == 200
 
 
-@pytest.mark.parametrize("moment", MOMENTS if IS_FULL else SHORT)
-def test_killed_it_leaves_nothing(tmp_path: Path, moment: str) -> None:
+@pytest.mark.parametrize("file_name", KILL_AT if IS_FULL else SHORT)
+def test_killed_it_leaves_nothing(tmp_path: Path, file_name: str) -> None:
     home = tmp_path / "demo"
     signals = ("SIGKILL", "SIGHUP", "SIGTERM") if IS_FULL else ("SIGKILL",)
     for name in signals:
-        mark = moment and str(home / moment)
+        mark = file_name and str(home / file_name)
         words = (*ORPHANS, name, mark, *DEMO, str(home))
         done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT)
         message = json.loads(done.stdout.splitlines()[-1])

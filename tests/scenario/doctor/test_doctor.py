@@ -59,7 +59,7 @@ def test_names_the_cause_and_nothing_else(name: str, answers: Mapping[str, Any])
     assert bad == expected, {n: results[n]["detail"] for n in {*bad, *expected}}
     if situation.named is not None:
         result = results[situation.named]
-        assert situation.says in result["detail"]
+        assert situation.detail in result["detail"]
         assert situation.fix in result["fix"]
         assert result["fix"], "every finding says what to do"
 

@@ -49,7 +49,7 @@ def collecting(config: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_ctrl_c_gives_what_has_been_found_so_far(collecting: subprocess.Popen[str]) -> None:
+def test_ctrl_c_prints_the_facts_collected_so_far(collecting: subprocess.Popen[str]) -> None:
     assert collecting.stdout is not None
     first = json.loads(collecting.stdout.readline())
     assert first["event"] == "progress"

@@ -181,7 +181,7 @@ def lay_the_network() -> None:
 
 
 def play(situation: Situation, home: Path) -> dict[str, Any]:
-    """Return what doctor said, in namespaces of the situation's own."""
+    """Return the output of doctor in namespaces of the situation."""
     lay_the_network()
 
     async def played() -> tuple[CheckResult, ...]:
@@ -213,7 +213,7 @@ def play_apart(situation: Situation, home: Path) -> str:
             if libc.unshare(CLONE_NEWNS | CLONE_NEWNET) != 0:
                 raise OSError(ctypes.get_errno(), "unshare")
             answer = play(situation, home)
-        except BaseException:  # noqa: BLE001 - the fork's boundary: told to the test
+        except BaseException:  # noqa: BLE001 - the fork's boundary: reported to the test
             answer = {"error": traceback.format_exc()}
         with os.fdopen(write, "w") as pipe:
             pipe.write(json.dumps(answer) + "\n")

@@ -77,7 +77,7 @@ async def play(case: Case, home: Path) -> Ending:
         )
 
 
-def test_there_are_as_many_cases_as_are_said() -> None:
+def test_number_of_cases_is_as_documented() -> None:
     assert len(PLAYED) >= 200
     assert len(list(cases())) >= 450
     named = {code for case in cases() for code in case.codes}

@@ -32,7 +32,7 @@ def home() -> Iterator[Path]:
 @pytest.mark.parametrize(
     "verbs", ["status,history", "enroll", "run", "doctor", "collect", "check,show,service"]
 )
-def test_nothing_outside_is_touched_or_told(verbs: str, home: Path) -> None:
+def test_nothing_outside_is_changed_or_disclosed(verbs: str, home: Path) -> None:
     command = ("unshare", "--net", shared_python(), "-m", "tests.scenario.hostile.state")
     _play(command, home, "root", verbs)
 

@@ -38,8 +38,8 @@ class Browser:
                 result: dict[str, Any] = outputs["result"]
                 return result
 
-    def look(self, width: int, height: int, theme: str) -> None:
-        """Set the window and what the page is told of the user's wishes."""
+    def set_view(self, width: int, height: int, theme: str) -> None:
+        """Set the size of the window and the preferred colour scheme."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=1, mobile=width < 600,

@@ -17,8 +17,8 @@ from tests.fakes.collectors.command import ROOT
 
 pytestmark = pytest.mark.needs("landlock")
 
-# What somebody would try who has taken the collector over. Each line of the outcome is what was
-# done in spite of the confinement; the program imports as the real child does, and reports last.
+# What an attacker would try after taking over the collector. Each line of the output is an action
+# that the confinement did not prevent. The program imports like the real child, and reports last.
 _TAKEN_OVER = """
 import errno, json, os, signal, socket, subprocess, sys
 from collectors.__main__ import collector_of, job_from_json
@@ -156,7 +156,7 @@ os._exit(child.main())
 @pytest.mark.lab
 @pytest.mark.needs("network-namespace")
 @pytest.mark.parametrize("kind", ["application", "network"])
-def test_a_confined_collector_tells_what_a_free_one_does(kind: str) -> None:
+def test_confined_collector_reports_the_same_facts(kind: str) -> None:
     job = {"max_duration_s": 6, "ports": [80], "max_hosts": 16, "max_services": 16}
     if kind == "application":
         job = {
