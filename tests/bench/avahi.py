@@ -41,11 +41,11 @@ def run_avahi_browse(plan: LanPlan) -> Outcome:
         command = ["unshare", "--mount", "sh", "-c", _SCRIPT, "sh", str(conf)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     *lines, last = done.stdout.strip().splitlines()
-    results = {place for line in lines if (place := _place(line)) is not None}
+    endpoints = {place for line in lines if (place := _place(line)) is not None}
     return Outcome(
         int(last.removeprefix("took ")) / 1000,
-        {address: "" for address, _ in results},
-        frozenset(results),
+        {address: "" for address, _ in endpoints},
+        frozenset(endpoints),
     )
 
 

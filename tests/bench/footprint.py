@@ -83,8 +83,8 @@ def _in_a_namespace(*, with_peers: bool) -> int:
         if with_peers:
             place = stack.enter_context(tempfile.TemporaryDirectory(prefix="venue-peers-"))
             root = stack.enter_context(bench_peers.overlay(Path(place)))
-            result = bench_peers.install(root)
-            sys.stdout.write(f"peers installed: {', '.join(p.package for p in result)}\n")
+            peers = bench_peers.install(root)
+            sys.stdout.write(f"peers installed: {', '.join(p.package for p in peers)}\n")
             sys.stdout.flush()
             more = ("--root", str(root))
         words = (*LOOPBACK_ONLY, sys.executable, *_self(), *more)

@@ -53,8 +53,8 @@ def family_of(pid: int) -> tuple[int, ...]:
 
 
 def _kib(rollup: str, name: str) -> int:
-    result = re.search(rf"^{name}:\s+(\d+) kB", rollup, re.MULTILINE)
-    return int(result[1]) if result else 0
+    match = re.search(rf"^{name}:\s+(\d+) kB", rollup, re.MULTILINE)
+    return int(match[1]) if match else 0
 
 
 def _cpu_s(pid: int) -> float:

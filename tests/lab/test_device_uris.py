@@ -36,12 +36,12 @@ def known() -> dict[str, KnownPrinter]:
             try:
                 spooler.wait()
                 refused = {uri for name, (_, uri) in QUEUES.items() if not made(spooler, name, uri)}
-                output = read_cups_printers(time.monotonic() + 60, spooler.environment)
+                cups = read_cups_printers(time.monotonic() + 60, spooler.environment)
             finally:
                 running.kill()
     assert refused == REFUSED
-    assert (output.failures, output.limitations) == ((), ())
-    return {each.id.removeprefix("cups:"): each for each in output.printers}
+    assert (cups.failures, cups.limitations) == ((), ())
+    return {each.id.removeprefix("cups:"): each for each in cups.printers}
 
 
 def made(spooler: Spooler, name: str, uri: str) -> bool:

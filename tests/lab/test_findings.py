@@ -67,16 +67,18 @@ def test_findings_of_a_real_machine() -> None:
             "kiosk_debug_url": "http://127.0.0.1:2",
             "full_disk": str(disk),
         }
-        result = judged_facts(collected(lan, machine, spooler, job))
-    (stuck,) = result["print-queue-stuck"]
+        findings = judged_facts(collected(lan, machine, spooler, job))
+    (stuck,) = findings["print-queue-stuck"]
     assert stuck.startswith("The print queue kitchen is stuck: 1 job waits, the oldest for ")
-    assert result["program-missing"] == ("The program no-such-till is not running.",)
-    assert result["service-unreachable"] == ("The service cannot be reached: Connection refused.",)
-    assert result["kiosk-silent"] == (
+    assert findings["program-missing"] == ("The program no-such-till is not running.",)
+    assert findings["service-unreachable"] == (
+        "The service cannot be reached: Connection refused.",
+    )
+    assert findings["kiosk-silent"] == (
         "The kiosk's browser does not answer: no kiosk browser listens there.",
     )
-    assert f"The disk {disk} is full: 0 bytes of 4 MiB free." in result["disk-full"]
-    assert "no-network" not in result
+    assert f"The disk {disk} is full: 0 bytes of 4 MiB free." in findings["disk-full"]
+    assert "no-network" not in findings
 
 
 @pytest.mark.needs("network-namespace")

@@ -221,10 +221,10 @@ def test_every_source_succeeded(facts: dict[str, Any]):
 def test_a_queue_is_matched_to_its_printer_by_uuid(
     facts: dict[str, Any], truth: dict[str, Any], name: str
 ):
-    match = printer(facts, f"cups:{name.lower()}")
-    assert match["status"] == "reachable"
-    assert match["matched_endpoint"] == f"{truth[name]['address']}:631"
-    assert match["reason"].startswith("Reachable on port 631, matched by UUID")
+    queue = printer(facts, f"cups:{name.lower()}")
+    assert queue["status"] == "reachable"
+    assert queue["matched_endpoint"] == f"{truth[name]['address']}:631"
+    assert queue["reason"].startswith("Reachable on port 631, matched by UUID")
 
 
 def test_a_queue_without_identity_is_matched_by_its_address(facts: dict[str, Any]):
@@ -271,16 +271,16 @@ def test_a_printer_that_got_another_address_has_moved(facts: dict[str, Any], tru
 
 
 def test_faults_are_reported_with_their_cause(facts: dict[str, Any]):
-    results = {f.code: f for f in headline_of(payload_of(facts, JOB)).findings}
-    assert "no-gateway" in results
-    (moved,) = results["printer-moved"].sentences
+    findings = {f.code: f for f in headline_of(payload_of(facts, JOB)).findings}
+    assert "no-gateway" in findings
+    (moved,) = findings["printer-moved"].sentences
     assert moved == "The printer cellar has moved from 10.66.0.13:631 to 10.66.0.43:631."
-    unreachable = results["printer-unreachable"]
-    message = " ".join(unreachable.sentences)
-    assert "The printer office at " in message
+    unreachable = findings["printer-unreachable"]
+    sentences = " ".join(unreachable.sentences)
+    assert "The printer office at " in sentences
     assert unreachable.count == sum(
         each["status"] == "unreachable" for each in facts["printers"]
-    ) - len(results["printer-moved"].sentences)
+    ) - len(findings["printer-moved"].sentences)
 
 
 def test_a_stopped_printer_refuses(facts: dict[str, Any]):

@@ -64,7 +64,7 @@ def check_harmless(result: LabResult) -> None:
 
 
 def payload_of(facts: dict[str, Any], job: dict[str, Any]) -> NetworkPayload:
-    match = validate(facts, NetworkFacts)
+    network_facts = validate(facts, NetworkFacts)
     context = ReportContext(
         "r1",
         "2026-01-01T00:00:00.000Z",
@@ -78,8 +78,8 @@ def payload_of(facts: dict[str, Any], job: dict[str, Any]) -> NetworkPayload:
             capabilities=(),
         ),
     )
-    values = {name: tuple(v) if isinstance(v, list) else v for name, v in job.items()}
-    return network_report(match, NetworkJob(**values), context)
+    fields = {name: tuple(v) if isinstance(v, list) else v for name, v in job.items()}
+    return network_report(network_facts, NetworkJob(**fields), context)
 
 
 def test_a_venue_with_wifi_firewalls_and_losses_is_seen_whole(tmp_path: Path) -> None:

@@ -32,10 +32,10 @@ def settings_of(program: str) -> dict[str, Any]:
     hooks.collect_submodules = _submodules  # type: ignore[attr-defined]
     names = ("PyInstaller", "PyInstaller.utils")
     stand_ins = {name: types.ModuleType(name) for name in names} | {hooks.__name__: hooks}
-    results: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
 
     def analysis(*_: object, **settings: object) -> mock.Mock:
-        results.update(settings)
+        merged.update(settings)
         return mock.Mock()
 
     makers = {name: mock.Mock() for name in ("PYZ", "EXE", "COLLECT")}
@@ -45,7 +45,7 @@ def settings_of(program: str) -> dict[str, Any]:
     ):
         code = compile(SPEC.read_text(), str(SPEC), "exec")
         exec(code, {"SPECPATH": str(SPEC.parent), "Analysis": analysis, **makers})
-    return results
+    return merged
 
 
 def _submodules(package: str, filter: Callable[[str], bool] = bool) -> list[str]:  # noqa: A002

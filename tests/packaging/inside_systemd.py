@@ -126,8 +126,8 @@ class Verification:
     # ------------------------------------------------------------------ steps, in their order
 
     def no_python(self) -> None:
-        results = [shutil.which(name) for name in ("python", "python3", "python3.11")]
-        assert results == [None, None, None], results
+        interpreters = [shutil.which(name) for name in ("python", "python3", "python3.11")]
+        assert interpreters == [None, None, None], interpreters
         print_ok("there is no Python on the path")
 
     def install_the_package(self) -> None:

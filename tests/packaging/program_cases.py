@@ -464,12 +464,12 @@ def _length(command: Command) -> int:
 
 def _positionals(command: Command, words: list[str]) -> set[str]:
     """Return the words without a flag that are given although they may be left out."""
-    results = {names[0] for names in command.options if not names[0].startswith("-")}
-    if not results or "--help" in words:
+    positional = {names[0] for names in command.options if not names[0].startswith("-")}
+    if not positional or "--help" in words:
         return set()
     parser = build_parser() if command.program == CONTROL else agent_parser(words)
     parsed = vars(parser.parse_args(words))
-    return {name for name in results if parsed[name] not in (None, [])}
+    return {name for name in positional if parsed[name] not in (None, [])}
 
 
 class _AnyId(dict[str, str]):

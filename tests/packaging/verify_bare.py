@@ -277,9 +277,9 @@ def report(situation: Situation, code: int, output: str, took_s: float) -> bool:
     is_good = code == 0 and summaries != []
     views = [line for line in output.splitlines() if line.startswith("SKIPPED")]
     sys.stdout.write("\n".join(views) + "\n" if is_good else output[-8000:])
-    result = "; ".join(summaries) or "no summary of the tests"
+    summary = "; ".join(summaries) or "no summary of the tests"
     verdict = "ok " if is_good else f"exit {code} "
-    sys.stdout.write(f"{verdict} {situation.name}: {result} ({took_s:.0f} s)\n")
+    sys.stdout.write(f"{verdict} {situation.name}: {summary} ({took_s:.0f} s)\n")
     sys.stdout.flush()
     return is_good
 
@@ -288,8 +288,8 @@ def run(*words: str | Path) -> None:
     """Run a program. Raises SystemExit if it fails."""
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if done.returncode != 0:
-        text = done.stdout.decode(errors="replace")[-4000:]
-        raise SystemExit(f"{words[0]} ended with {done.returncode}:\n{text}")
+        output = done.stdout.decode(errors="replace")[-4000:]
+        raise SystemExit(f"{words[0]} ended with {done.returncode}:\n{output}")
 
 
 def main() -> int:

@@ -204,11 +204,11 @@ def test_a_long_absence_stays_in_bounds_and_is_made_up_for(memory_home: Path) ->
 
 async def _sleep_through_the_night(home: Path) -> None:
     async with enrolled(home) as scene:
-        request = scene.service.calls.count("onCommands")
+        streams = scene.service.calls.count("onCommands")
         # The service forgot the stream long ago; the machine cannot know.
         scene.clock.suspend(8 * 3600)
         await scene.service.until(
-            lambda: scene.service.calls.count("onCommands") > request, CHECK_EVERY_S + 5
+            lambda: scene.service.calls.count("onCommands") > streams, CHECK_EVERY_S + 5
         )
         request_id = await scene.service.request_report(
             "network", expires_in_s=scene.clock.passed_s + 60

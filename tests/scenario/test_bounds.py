@@ -52,10 +52,10 @@ print(os.nice(0), resource.getrlimit(resource.RLIMIT_DATA)[0])
 
 @pytest.mark.skipif(os.name != "posix", reason="bounds of POSIX")
 def test_a_child_is_modest() -> None:
-    texts = subprocess.run(
+    words = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=60
     ).stdout.split()
-    assert [int(word) for word in texts] == [min(os.nice(0) + NICENESS, 19), MEMORY_MAX_BYTES]
+    assert [int(word) for word in words] == [min(os.nice(0) + NICENESS, 19), MEMORY_MAX_BYTES]
 
 
 # ------------------------------------------------------------------ the disk

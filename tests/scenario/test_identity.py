@@ -141,14 +141,14 @@ async def _another_service(home: Path) -> None:
     clock = VirtualClock()
     async with HostileService(clock.true_time) as old, HostileService(clock.true_time) as new:
         request_id = await _with_an_unsent_report(home, old, clock)
-        request = len(old.called_at)
+        call_count = len(old.called_at)
         async with simulated_agent(config_for(home, new.base_url), home, clock) as app:
             await _enrolled(new)
             await asyncio.sleep(120)
             assert [p.detail for p in app.health.problems() if p.code == "place-changed"]
             assert app.entry(request_id) is None
         assert "submitResult" not in new.calls
-        assert len(old.called_at) == request
+        assert len(old.called_at) == call_count
         assert _quarantined(home) == [DATABASE]
         # Back at the old one the report can still be taken out of the file that was kept.
         kept = next((home / "state" / "quarantine").iterdir())
@@ -254,11 +254,11 @@ def test_state_directory_of_another_user_is_reported(memory_home: Path) -> None:
     memory_home.chmod(0o755)
     if os.geteuid() != 0:
         theirs.chmod(0o500)
-    text = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", AS_ANOTHER_USER, str(theirs)],
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
-    assert text.stdout == f"the state directory {theirs} cannot be written: Permission denied\n"
+    assert done.stdout == f"the state directory {theirs} cannot be written: Permission denied\n"
 
 
 async def test_a_key_that_everybody_can_read_is_refused(tmp_path: Path) -> None:

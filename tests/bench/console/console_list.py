@@ -113,10 +113,10 @@ def main() -> int:
         print(f"{DEVICES} devices, load {os.getloadavg()[0]:.1f}", "ms: median, 95 %", sep="\n")
         for filters in FILTERS:
             body = OverviewRequest(**filters)
-            result = took_ms(database, partial(overview, body=body))
-            print(f"{filters or 'all'!s:32} {result[0]:6.1f} {result[1]:6.1f}")
-        result = took_ms(database, partial(summary, _body=SummaryRequest()))
-        print(f"{'summary':32} {result[0]:6.1f} {result[1]:6.1f}")
+            times = took_ms(database, partial(overview, body=body))
+            print(f"{filters or 'all'!s:32} {times[0]:6.1f} {times[1]:6.1f}")
+        times = took_ms(database, partial(summary, _body=SummaryRequest()))
+        print(f"{'summary':32} {times[0]:6.1f} {times[1]:6.1f}")
         database.close()
     return 0
 

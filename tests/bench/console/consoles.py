@@ -70,11 +70,11 @@ async def measure(core: Core, key: str, name: str, of: list[list[uuid.UUID]]) ->
         nonlocal counted
         counted += 1
 
-    outputs = [0]
-    tasks = [asyncio.create_task(console(core, key, output, outputs)) for output in of]
+    event_count = [0]
+    tasks = [asyncio.create_task(console(core, key, instances, event_count)) for instances in of]
     await asyncio.sleep(SETTLED_S)
-    if outputs[0] < len(of) * DEVICES_EACH:
-        raise SystemExit(f"only {outputs[0]} rows were told")
+    if event_count[0] < len(of) * DEVICES_EACH:
+        raise SystemExit(f"only {event_count[0]} rows were sent")
     event.listen(Engine, "before_cursor_execute", count)
     began_s, cpu_s = time.monotonic(), time.process_time()
     await asyncio.sleep(FOR_S)

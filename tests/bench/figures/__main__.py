@@ -23,8 +23,8 @@ from tests.bench.figures.load import Undo, load_base, repeat, sum_up
 from tests.bench.figures.measure import (
     ask_sqlite,
     dashboard,
+    dashboard_requests,
     percentile_95,
-    questions,
     rollups_ms,
     times_ms,
     windows_of,
@@ -74,13 +74,13 @@ def _dashboards(database: Database, file: Path, calls: int) -> int:
         "   SQLite raw  DuckDB    bytes"
     )
     failures = 0
-    for request in questions():
+    for request in dashboard_requests():
         reply = dashboard(database, request.body)
-        result = json.loads(reply)
-        windows = windows_of(file, result)
-        kept = totals_of_reply(result["financial"]["current"]["currencies"])
-        assert kept == sums(ask_sqlite(file, windows)), request.name
-        assert kept == sums(ask_duckdb(duck, statement(windows))), request.name
+        dashboard_reply = json.loads(reply)
+        windows = windows_of(file, dashboard_reply)
+        totals = totals_of_reply(dashboard_reply["financial"]["current"]["currencies"])
+        assert totals == sums(ask_sqlite(file, windows)), request.name
+        assert totals == sums(ask_duckdb(duck, statement(windows))), request.name
         times, worked = times_ms(partial(dashboard, database, request.body), calls)
         raw = statistics.median(times_ms(partial(ask_sqlite, file, windows), 3)[0])
         query = statement(windows)
@@ -98,15 +98,15 @@ def _dashboards(database: Database, file: Path, calls: int) -> int:
 
 
 def _sales(database: Database) -> int:
-    results: list[tuple[float, float]] = []
+    timings: list[tuple[float, float]] = []
 
     def work(session: object) -> None:
-        results.append(rollups_ms(session, SALES))  # type: ignore[arg-type]
+        timings.append(rollups_ms(session, SALES))  # type: ignore[arg-type]
         raise Undo
 
     with suppress(Undo):
         database.write(work)
-    whole, rollups = results[0]
+    whole, rollups = timings[0]
     print(
         f"a sale: {whole:.2f} ms of a processor, of it rollups {rollups:.2f} ms,"
         f" goal {SALE_GOAL_MS} ms"

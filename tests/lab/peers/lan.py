@@ -189,8 +189,8 @@ class PeerLan:
         uri = f"ipp://{peer.address}/ipp/print"
         command = self.command(asking, "ipptool", "-tv", "-T", "2", uri, str(test))
         done = subprocess.run(command, capture_output=True, check=False, text=True)
-        result = _UUID.search(done.stdout)
-        return result[1] if result else None
+        match = _UUID.search(done.stdout)
+        return match[1] if match else None
 
     def _start(self, peer: Peer, command: list[str], directory: Path) -> subprocess.Popen[bytes]:
         apart = ["unshare", "-m", "-p", "-f", "--kill-child", *command]

@@ -105,8 +105,8 @@ def printer(
 ) -> LanHost:
     """Return a printer that announces a name; ``number`` is the end of its address or all of it."""
     address = number if isinstance(number, str) else f"{NET}.{number}"
-    output = (f"UUID={uuid}",) if uuid else ()
-    service = LanService(name, "_ipp._tcp", 631, ("rp=ipp/print", *output, *txt))
+    uuid_txt = (f"UUID={uuid}",) if uuid else ()
+    service = LanService(name, "_ipp._tcp", 631, ("rp=ipp/print", *uuid_txt, *txt))
     mac = mac or mac_of(address)
     return LanHost(address, mac, ports, hostname=host, services=(service,), ipp=ipp)
 

@@ -41,10 +41,10 @@ def test_the_reports_are_whole(reports: list[Report]) -> None:
 def check(part: Part, report: Report) -> None:
     printers = {each["id"]: each for each in report["printers"]}
     for name, right in part.verdicts.items():
-        output = printers.get(f"cups:{name}") or printers[name]
-        seen = (output["status"], output["matchedEndpoint"], output["transport"])
-        assert seen == (right.status, right.endpoint, right.transport), output
+        queue = printers.get(f"cups:{name}") or printers[name]
+        seen = (queue["status"], queue["matchedEndpoint"], queue["transport"])
+        assert seen == (right.status, right.endpoint, right.transport), queue
         for words in right.includes:
-            assert words in output["reason"], output
+            assert words in queue["reason"], queue
         for words in right.excludes:
-            assert words not in output["reason"], output
+            assert words not in queue["reason"], queue

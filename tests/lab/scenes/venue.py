@@ -83,7 +83,7 @@ class Lan:
 
 def play(acts: Sequence[Act], lan: Lan, directory: Path) -> list[dict[str, Any]]:
     """Return the report of each act. Raises where the LAN got what nobody may send."""
-    outputs = []
+    plans = []
     for number, act in enumerate(acts):
         plan = directory / f"plan-{number}.json"
         hosts = (lan.gateway, *act.hosts)
@@ -98,13 +98,13 @@ def play(acts: Sequence[Act], lan: Lan, directory: Path) -> list[dict[str, Any]]
             ),
             plan,
         )
-        outputs.append({**asdict(act), "hosts": [], "plan": str(plan)})
+        plans.append({**asdict(act), "hosts": [], "plan": str(plan)})
     (directory / "config.toml").write_text(lan.config)
     (directory / "resolv.conf").write_text("nameserver 127.0.0.1\n")
-    (directory / "venue.json").write_text(json.dumps(outputs))
+    (directory / "venue.json").write_text(json.dumps(plans))
     command = [sys.executable, "-m", "tests.lab.scenes.venue", str(directory)]
     directories = ("sh", "-c", _PRIVATE_DIRECTORIES, "places", str(directory / "resolv.conf"))
-    played = (sys.executable, "-m", "tests.lab.tap.lan", outputs[0]["plan"])
+    played = (sys.executable, "-m", "tests.lab.tap.lan", plans[0]["plan"])
     probe = ("sh", "-c", f"{MOUNT_PROBE[-1]} && {TAP_PROBE[-1]}")
     subprocess.run(
         [*entering("--mount", probe=probe), *directories, *played, *command],

@@ -94,8 +94,8 @@ def main() -> int:
     for thread in threads:
         thread.join()
     counters = counters_to_json(read_counters())
-    outputs = {"runs": [vars(run) for run in runs], "counters": counters}
-    Path(result_path).write_text(json.dumps(outputs), "utf-8")
+    document = {"runs": [vars(run) for run in runs], "counters": counters}
+    Path(result_path).write_text(json.dumps(document), "utf-8")
     return 0
 
 

@@ -159,14 +159,14 @@ class Verification:
             LocalService(URL, "vck_wrong").devices()
         refused.value.close()
         words = ("journalctl", "-u", UNIT, "-o", "cat", "--no-pager")
-        output = until(
+        refusals = until(
             lambda: [line for line in run(*words).stdout.splitlines() if "listDevices 401" in line],
             WITHIN_S,
         )
-        text = run(*words).stdout
-        assert f"listening on {URL}" in text
-        assert self.service.api_key not in text
-        print_ok(f"the journal has what is refused and no key, as: {output[-1][24:110]!r}")
+        journal = run(*words).stdout
+        assert f"listening on {URL}" in journal
+        assert self.service.api_key not in journal
+        print_ok(f"the journal has what is refused and no key, as: {refusals[-1][24:110]!r}")
 
     def survive_a_kill(self) -> None:
         os.kill(int(unit_property("MainPID")), signal.SIGKILL)

@@ -36,8 +36,8 @@ class Operator:
 
     async def devices(self) -> dict[str, str]:
         """Return ids by name."""
-        result = (await self.call("listDevices"))["devices"]
-        return {device["legacyInstallId"]: device["instanceId"] for device in result}
+        devices = (await self.call("listDevices"))["devices"]
+        return {device["legacyInstallId"]: device["instanceId"] for device in devices}
 
     async def request_report(self, instance_id: str) -> str:
         reply = await self.call("createRequest", instanceId=instance_id, kind="application")
@@ -121,10 +121,10 @@ class Venue:
             shutil.copy(copy, self.folder / "collecting.db")
         assert self.service.stop(signal.SIGKILL) == -signal.SIGKILL
         with closing(sqlite3.connect(self.folder / "collecting.db")) as kept:
-            match = kept.execute(
+            row = kept.execute(
                 "SELECT status FROM requests ORDER BY position DESC LIMIT 1"
             ).fetchone()
-        assert match == ("running",)
+        assert row == ("running",)
         return request_id
 
     def rows(self, statement: str) -> list[Any]:

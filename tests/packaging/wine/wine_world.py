@@ -107,9 +107,9 @@ def unpack_python(archive: bytes, folder: Path) -> None:
 
 
 def _known(content: bytes, sha256: str) -> bytes:
-    result = hashlib.sha256(content).hexdigest()
-    if result != sha256:
-        raise SystemExit(f"a download has the SHA-256 {result}, not {sha256}")
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != sha256:
+        raise SystemExit(f"a download has the SHA-256 {digest}, not {sha256}")
     return content
 
 

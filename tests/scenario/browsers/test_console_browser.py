@@ -61,8 +61,8 @@ def act(name: str, width: str) -> dict[str, Any]:
         (*namespaces.entering(), *command), cwd=ROOT, capture_output=True, timeout=600, check=False
     )
     assert finished.returncode == 0, finished.stderr.decode()[-3000:]
-    outputs: dict[str, Any] = json.loads(finished.stdout)
-    return outputs
+    visited: dict[str, Any] = json.loads(finished.stdout)
+    return visited
 
 
 @pytest.fixture
@@ -401,21 +401,21 @@ def test_no_frame_shows_the_page_and_no_address_writes_on_it(consented: dict[str
     sizes.large_except(IN_MEDIUM.__contains__, itertools.product([*STATES, "pages"], VIEWPORTS)),
 )
 def test_every_state_fits_and_is_accessible(name: str, width: str) -> None:
-    output = act(name, width)
-    seen = output["seen"]
+    visited = act(name, width)
+    seen = visited["seen"]
     states = {state.rpartition(" ")[0] for state in seen}
     if name == "pages":
-        assert len(states) == output["pages"]
+        assert len(states) == visited["pages"]
     else:
         assert states == STATES[name]
     assert set(seen) == {f"{state} {scheme}" for state in states for scheme in SCHEMES}
     assert {state: each["layout"] for state, each in seen.items() if each["layout"] != "fits"} == {}
     # It looked: some rules apply to every page.
     assert all(each["axe"]["passes"] >= 5 for each in seen.values())
-    results = {
+    violations = {
         (state, rule["rule"], *rule["at"])
         for state, each in seen.items()
         for rule in each["axe"]["violations"]
         if rule["impact"] in GRAVE
     }
-    assert results == set()
+    assert violations == set()

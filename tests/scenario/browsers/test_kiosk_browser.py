@@ -34,8 +34,8 @@ def observed() -> dict[str, Any]:
         check=False,
     )
     assert finished.returncode == 0, finished.stderr.decode()[-3000:]
-    outputs: dict[str, Any] = json.loads(finished.stdout)
-    return outputs
+    facts: dict[str, Any] = json.loads(finished.stdout)
+    return facts
 
 
 def test_browser_fields_match_the_values_of_the_page(observed: dict[str, Any]) -> None:
@@ -135,8 +135,8 @@ def test_failure_of_the_page_is_a_finding(
         list(observed["scenes"][scene].values())
     )
     # Whether anybody decided on the local network is another matter, and the browser's age's.
-    result = judged(Reading(fields)).keys() - {"kiosk-local-network-undecided"}
-    assert result == ({finding} if finding else set())
+    codes = judged(Reading(fields)).keys() - {"kiosk-local-network-undecided"}
+    assert codes == ({finding} if finding else set())
 
 
 def test_error_page_reports_no_permission_and_no_address(observed: dict[str, Any]) -> None:

@@ -74,14 +74,14 @@ def main() -> None:
         for p in Path("/proc").iterdir()
         if p.name.isdigit() and network_of(p.name) == network
     ]
-    outputs = {
+    outcome = {
         "was_running": was_running,
         "orphans": orphans,
         "gone_s": round(gone_s, 2),
         "had_namespace": is_own,
         "in_its_namespace": left if is_own else [],
     }
-    print(json.dumps(outputs))
+    print(json.dumps(outcome))
 
 
 if __name__ == "__main__":

@@ -72,26 +72,26 @@ def test_it_shows_a_moved_printer_and_a_kept_one_loses_nothing(tmp_path: Path) -
     home, mark = tmp_path / "demo", tmp_path / "kill"
     with running((*ORPHANS, "SIGKILL", str(mark), *DEMO, str(home), "--keep")) as process:
         assert process.stdout is not None
-        texts = []
+        lines = []
         while "/#/sign-in/" not in (line := process.stdout.readline()):
-            assert line, texts
-            texts.append(line)
-        check_printed_lines([*texts, line], home)
+            assert line, lines
+            lines.append(line)
+        check_printed_lines([*lines, line], home)
         check_the_link(line.strip())
         another = subprocess.run((*DEMO, str(home)), capture_output=True, text=True, check=False)
         assert another.returncode == 1
         assert f"another demo uses {home}" in another.stderr
         mark.write_text("now")
-        output = json.loads(process.stdout.read())
-    assert output["was_running"]
-    assert output["had_namespace"]
-    assert output["orphans"] >= 4
-    check_nothing_is_left(output, home)
+        outcome = json.loads(process.stdout.read())
+    assert outcome["was_running"]
+    assert outcome["had_namespace"]
+    assert outcome["orphans"] >= 4
+    check_nothing_is_left(outcome, home)
     for name in ("service.db", "state/agent.db"):
         check_is_whole(home / name)
     with closing(sqlite3.connect(home / "service.db")) as connection:
         assert connection.execute("SELECT count(*) FROM reports").fetchone() == (2,)
-    print(f"its {output['orphans']} processes ended in {output['gone_s']} s")
+    print(f"its {outcome['orphans']} processes ended in {outcome['gone_s']} s")
 
 
 def check_printed_lines(lines: Sequence[str], home: Path) -> None:
@@ -124,9 +124,9 @@ def test_killed_it_leaves_nothing(tmp_path: Path, file_name: str) -> None:
         mark = file_name and str(home / file_name)
         words = (*ORPHANS, name, mark, *DEMO, str(home))
         done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT)
-        message = json.loads(done.stdout.splitlines()[-1])
-        assert message["was_running"], done.stdout
-        check_nothing_is_left(message, home)
+        outcome = json.loads(done.stdout.splitlines()[-1])
+        assert outcome["was_running"], done.stdout
+        check_nothing_is_left(outcome, home)
         for database in home.glob("**/*.db"):
             check_is_whole(database)
 

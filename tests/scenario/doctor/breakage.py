@@ -70,9 +70,9 @@ async def doctor_of_a_real_agent(world: World, revoke: dict[str, str] | None = N
         if revoke is not None:
             instance_id = _status_of(agent)["binding"]["instance_id"]
             await _control("revoke", instance_id, "--yes", **revoke)
-        results = await world.doctor()
+        outcomes = await world.doctor()
         await agent.stop()
-    return results
+    return outcomes
 
 
 def _status_of(agent: AgentProcess) -> dict[str, Any]:

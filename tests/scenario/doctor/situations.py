@@ -208,9 +208,9 @@ async def a_second_agent(world: World) -> Outcomes:
     config = write_config(other, "http://127.0.0.1:9")
     async with running_agent(config) as agent:
         await agent.until_logged("state in")
-        results = await world.doctor()
+        outcomes = await world.doctor()
         await agent.stop()
-    return results
+    return outcomes
 
 
 # ------------------------------------------------------------------------------ the network

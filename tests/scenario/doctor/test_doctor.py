@@ -53,15 +53,15 @@ def answers(
 def test_names_the_cause_and_nothing_else(name: str, answers: Mapping[str, Any]) -> None:
     situation, answer = SITUATIONS[name], answers[name]
     assert "error" not in answer, answer["error"]
-    results = {o["name"]: o for o in answer["outcomes"]}
-    bad = {n: o["status"] for n, o in results.items() if o["status"] in {"warn", "fail"}}
+    outcomes = {o["name"]: o for o in answer["outcomes"]}
+    bad = {n: o["status"] for n, o in outcomes.items() if o["status"] in {"warn", "fail"}}
     expected = {} if situation.named is None else {situation.named: situation.status}
-    assert bad == expected, {n: results[n]["detail"] for n in {*bad, *expected}}
+    assert bad == expected, {n: outcomes[n]["detail"] for n in {*bad, *expected}}
     if situation.named is not None:
-        result = results[situation.named]
-        assert situation.detail in result["detail"]
-        assert situation.fix in result["fix"]
-        assert result["fix"], "every finding says what to do"
+        outcome = outcomes[situation.named]
+        assert situation.detail in outcome["detail"]
+        assert situation.fix in outcome["fix"]
+        assert outcome["fix"], "every finding says what to do"
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -137,7 +137,7 @@ class World:
             location_id="loc-1",
             base_url=self.base_url,
         )
-        values: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "version": __version__,
             "pid": os.getpid(),
             "phase": "running",
@@ -149,7 +149,7 @@ class World:
             "last_contact_at": now if self.is_enrolled else None,
             "delivery": "stream" if self.is_enrolled else None,
         }
-        return DaemonStatus(**{**values, **self.status})
+        return DaemonStatus(**{**fields, **self.status})
 
 
 @contextlib.asynccontextmanager
@@ -188,7 +188,7 @@ def play(situation: Situation, home: Path) -> dict[str, Any]:
         async with world(home) as here:
             return await situation(here)
 
-    results = asyncio.run(played())
+    outcomes = asyncio.run(played())
     return {
         "outcomes": [
             {
@@ -198,7 +198,7 @@ def play(situation: Situation, home: Path) -> dict[str, Any]:
                 "fix": o.fix,
                 "because": o.because,
             }
-            for o in results
+            for o in outcomes
         ],
     }
 

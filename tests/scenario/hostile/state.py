@@ -194,27 +194,27 @@ def picture(directory: Path) -> dict[str, tuple[object, ...]]:
 
 def play(words: tuple[str, ...], world: World, *, as_owner: bool) -> tuple[int | None, str]:
     """Run a verb in a fork; return its exit code (None if it hung) and its output."""
-    text = world.home / "output"
-    text.write_bytes(b"")
+    log = world.home / "output"
+    log.write_bytes(b"")
     pid = os.fork()
     if pid == 0:
-        _be_the_verb(words, world, text, as_owner=as_owner)
-    ends_at, request = time.monotonic() + DEADLINE_S, False
+        _be_the_verb(words, world, log, as_owner=as_owner)
+    ends_at, is_ending = time.monotonic() + DEADLINE_S, False
     watch = os.pidfd_open(pid)
     try:
         while time.monotonic() < ends_at:
             importlib.import_module("select").select([watch], [], [], 0.02)
             ended, code = os.waitpid(pid, os.WNOHANG)
             if ended:
-                return os.waitstatus_to_exitcode(code), text.read_text(errors="replace")
-            if words == ("run",) and not request and _is_running(world, text):
+                return os.waitstatus_to_exitcode(code), log.read_text(errors="replace")
+            if words == ("run",) and not is_ending and _is_running(world, log):
                 os.kill(pid, signal.SIGTERM)
-                request = True
+                is_ending = True
     finally:
         os.close(watch)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    return None, text.read_text(errors="replace")
+    return None, log.read_text(errors="replace")
 
 
 def _is_running(world: World, log: Path) -> bool:

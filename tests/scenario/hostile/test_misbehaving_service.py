@@ -295,11 +295,11 @@ async def test_devices_of_one_key_are_healthy_and_answer_their_own(memory_home: 
         wanted = {await service.ask(binding): binding for binding in service.devices for _ in "12"}
         await service.until(lambda: len(service.reports) == len(wanted), 60)
         # One request that is refused makes a device ask `current`, which names another device.
-        request = service.calls.count("current")
+        call_count = service.calls.count("current")
         service.once("acknowledge", Reply(409))
         first = next(iter(service.devices))
         refused = await service.ask(first)
-        await service.until(lambda: service.calls.count("current") > request)
+        await service.until(lambda: service.calls.count("current") > call_count)
         heartbeat_counts = dict(service.heartbeat_counts)
         await service.until(
             lambda: all(

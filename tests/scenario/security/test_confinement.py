@@ -117,25 +117,25 @@ def test_one_who_takes_the_collector_over_reads_no_secret_and_writes_nowhere(
             "port": listener.getsockname()[1],
             "abi": landlock.abi_version(),
         }  # fmt: skip
-        output = _run(_TAKEN_OVER, json.dumps(given), cwd=tmp_path)
-    assert output["confinement"] == "confined"
-    assert output["threads"] == 1, "a thread that runs already would stay free"
-    assert output["done"] == []
-    assert output["able"], "what it starts itself it can end"
-    assert (output["capabilities"], output["no_new_privs"]) == ("0" * 16, "1")
+        report = _run(_TAKEN_OVER, json.dumps(given), cwd=tmp_path)
+    assert report["confinement"] == "confined"
+    assert report["threads"] == 1, "a thread that runs already would stay free"
+    assert report["done"] == []
+    assert report["able"], "what it starts itself it can end"
+    assert (report["capabilities"], report["no_new_privs"]) == ("0" * 16, "1")
     assert all(path.read_text() == "secret" for path in planted)
 
 
 @pytest.mark.needs("other-user")
 def test_not_even_root_reads_the_passwords() -> None:
-    poll = (
+    program = (
         "from collectors.sandbox import confine_this_process as c; import json\n"
         "open('/etc/shadow').close(); c(); ok = open('/etc/passwd').close() is None\n"
         "try: open('/etc/shadow').close(); ok = False\n"
         "except PermissionError: pass\n"
         "print(json.dumps({'ok': ok}))"
     )
-    assert _run(poll) == {"ok": True}
+    assert _run(program) == {"ok": True}
 
 
 # ------------------------------------------------------------------ nothing is lost
@@ -182,13 +182,11 @@ _SAME = ("failures", "limitations", "truncated", "cancelled")
 def _statuses(facts: dict[str, Any]) -> dict[str, tuple[str, str | None]]:
     owners = (*facts["interfaces"], *facts["peripherals"])
     fields = [*facts["fields"], *facts["browser_fields"]]
-    outputs = {field["key"]: (field["status"], field["reason"]) for field in fields}
+    states = {field["key"]: (field["status"], field["reason"]) for field in fields}
     for owner in owners:
-        outputs |= {
-            f"{owner['id']} {f['key']}": (f["status"], f["reason"]) for f in owner["fields"]
-        }
-    assert len(outputs) > 60
-    return outputs
+        states |= {f"{owner['id']} {f['key']}": (f["status"], f["reason"]) for f in owner["fields"]}
+    assert len(states) > 60
+    return states
 
 
 def _collected(kind: str, how: str, job: dict[str, Any]) -> dict[str, Any]:
@@ -215,5 +213,5 @@ def _run(program: str, *words: str, cwd: Path | None = None) -> dict[str, Any]:
         cwd=cwd, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    messages: dict[str, Any] = json.loads(done.stdout)
-    return messages
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report

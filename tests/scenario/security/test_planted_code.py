@@ -90,8 +90,8 @@ def test_the_trap_works(trap: Trap) -> None:
     """Without a working trap, the other tests could not fail."""
     env = trap.environment(PYTHONPATH=str(trap.folder))
     subprocess.run(["/bin/sh", "-c", "lpstat"], env=env, cwd=trap.folder, check=True)
-    poll = [sys.executable, "-c", "import psutil"]
-    subprocess.run(poll, env=trap.environment(), cwd=trap.folder, check=True)
+    command = [sys.executable, "-c", "import psutil"]
+    subprocess.run(command, env=trap.environment(), cwd=trap.folder, check=True)
     assert trap.sprung == ["lpstat-program", "psutil"]
     subprocess.run([sys.executable, "-m", "collectors"], env=env, cwd="/", check=True)
     assert {"collectors", "sitecustomize"} <= set(trap.sprung)
@@ -122,8 +122,8 @@ def _run(trap: Trap, command: list[str], env: dict[str, str]) -> None:
         words += ["--config", str(config)]
     as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     alone = ["/usr/bin/unshare", *as_root, "--net", sys.executable, "-I", "-c", _ALONE, *words]
-    output = trap.home / "output"
-    with output.open("wb") as file:
+    output_file = trap.home / "output"
+    with output_file.open("wb") as file:
         process = subprocess.Popen(
             alone, env=env, cwd=trap.folder, stdout=file, stderr=file, stdin=subprocess.DEVNULL
         )
@@ -135,12 +135,12 @@ def _run(trap: Trap, command: list[str], env: dict[str, str]) -> None:
         finally:
             process.kill()
             process.wait()
-    text = output.read_text()
-    assert text
+    output = output_file.read_text()
+    assert output
     # Without a service the others may have their complaints.
-    assert code in ({0} if {"demo", "collect", "run"} & set(words) else {0, 1, 2, 3}), text
-    assert "Traceback" not in text
-    assert "unexpected" not in text
+    assert code in ({0} if {"demo", "collect", "run"} & set(words) else {0, 1, 2, 3}), output
+    assert "Traceback" not in output
+    assert "unexpected" not in output
 
 
 def _until(path: Path, process: subprocess.Popen[bytes], within_s: float = 120) -> None:

@@ -80,8 +80,8 @@ def cells(selected: list[dict[str, str]]) -> Mapping[tuple[str, str, str], Cell]
         check=False, env=environment,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    outputs = (Cell(**json.loads(line)) for line in done.stdout.splitlines())
-    return {(cell.situation, cell.user, cell.verb): cell for cell in outputs}
+    played = (Cell(**json.loads(line)) for line in done.stdout.splitlines())
+    return {(cell.situation, cell.user, cell.verb): cell for cell in played}
 
 
 def expected_codes() -> dict[tuple[str, str, str], int]:
@@ -128,10 +128,10 @@ def test_a_cell(
     situation: str, user: str, verb: str, cells: Mapping[tuple[str, str, str], Cell]
 ) -> None:
     key = (situation, user, verb)
-    results = [cell for k, cell in cells.items() if (*k[:2], base_of(k[2])) == key]
-    if not results:
+    matches = [cell for k, cell in cells.items() if (*k[:2], base_of(k[2])) == key]
+    if not matches:
         assert (user, verb in ONLY_AS_USER) == ("root", True), "only what changes the machine"
-    for cell in results:
+    for cell in matches:
         words = " ".join((cell.output + cell.errors).split())
         assert cell.code == CODES[key], words
         for forbidden in ("Traceback", "unexpected", "another agent runs", "TypeError"):
@@ -148,8 +148,8 @@ def test_a_cell(
             assert NOWHERE[user] in words
         if cell.code and cell.errors:
             lines = cell.errors.splitlines()
-            output = lines[-1:] if verb == "run" else lines  # what stands before is its log
-            assert all(line.startswith("venue-agent: ") for line in output)
+            messages = lines[-1:] if verb == "run" else lines  # what stands before is its log
+            assert all(line.startswith("venue-agent: ") for line in messages)
         assert MESSAGES.get((situation, f"{user} {verb}"), "") in words, words
 
 
