@@ -50,7 +50,7 @@ def made(spooler: Spooler, name: str, uri: str) -> bool:
     return done.returncode == 0
 
 
-def test_each_is_read_or_listed_and_none_is_missing(known: dict[str, KnownPrinter]) -> None:
+def test_each_queue_is_parsed_or_listed(known: dict[str, KnownPrinter]) -> None:
     for name, (kind, uri) in QUEUES.items():
         right = None if uri in REFUSED else queue_printer(name, "", uri, None)
         assert (right is None) == (kind == "virtual" or uri in REFUSED), uri

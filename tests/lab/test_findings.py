@@ -82,7 +82,7 @@ def test_findings_of_a_real_machine() -> None:
 
 
 @pytest.mark.needs("network-namespace")
-def test_a_machine_on_no_network_is_called_so() -> None:
+def test_machine_without_network_is_reported_as_such() -> None:
     collect = (sys.executable, "-m", "agent", "collect", "network", "--json")
     done = subprocess.run(
         (*entering(), *collect), cwd=ROOT, capture_output=True, timeout=300, check=False

@@ -254,13 +254,15 @@ def test_each_queue_of_a_print_server_is_judged_by_its_own_path(facts: dict[str,
     assert "printers/missing" in missing["reason"]
 
 
-def test_queues_that_lead_elsewhere_are_listed_for_what_they_are(facts: dict[str, Any]):
+def test_queues_without_a_network_printer_are_listed_with_their_kind(facts: dict[str, Any]):
     wrapped, usb = printer(facts, "cups:wrapped"), printer(facts, "cups:over-usb")
     assert (wrapped["status"], usb["transport"]) == ("unknown", "usb")
     assert wrapped["reason"] == "Not followed: CUPS prints to it by the backend beh"
 
 
-def test_a_printer_that_got_another_address_has_moved(facts: dict[str, Any], truth: dict[str, Any]):
+def test_printer_with_a_new_address_is_reported_as_moved(
+    facts: dict[str, Any], truth: dict[str, Any]
+):
     queue = printer(facts, "cups:cellar")
     assert truth["Cellar"]["address"] == "10.66.0.43"
     assert queue["status"] == "unreachable"
@@ -326,7 +328,7 @@ def test_hosts_and_their_names(facts: dict[str, Any]):
     assert hosts["10.66.0.43"]["hostname"] == "Cellar-host.local"
 
 
-def test_no_byte_came_where_none_may(facts: dict[str, Any], venue: Venue):
+def test_no_payload_reaches_print_ports(facts: dict[str, Any], venue: Venue):
     counts = {int(port): count for port, count in json.loads(venue.counts.read_text()).items()}
     assert set(counts) == set(HARM_PORTS)
     tried = set(JOB["ports"]) & set(HARM_PORTS)  # type: ignore[call-overload]
@@ -357,7 +359,7 @@ def test_concurrent_browses_return_the_same_printers(venue: Venue):
     assert _names(first) == _names(second)
 
 
-def test_another_program_on_the_port_is_survived(venue: Venue):
+def test_other_program_on_the_mdns_port_is_tolerated(venue: Venue):
     keep = (
         "import socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
         " s.bind(('', 5353)); print('bound', flush=True); sys.stdin.read()"

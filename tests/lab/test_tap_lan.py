@@ -82,7 +82,7 @@ def payload_of(facts: dict[str, Any], job: dict[str, Any]) -> NetworkPayload:
     return network_report(network_facts, NetworkJob(**fields), context)
 
 
-def test_a_venue_with_wifi_firewalls_and_losses_is_seen_whole(tmp_path: Path) -> None:
+def test_venue_with_wifi_firewalls_and_packet_loss_is_discovered_completely(tmp_path: Path) -> None:
     plan = with_mute_pages(plan_lan("10.77.0.0/24", 40, seed=3), 4)
     result = collect_in_lan(plan, JOB, tmp_path)
     (run,) = result.runs
@@ -126,7 +126,7 @@ def test_cancelled_midway_gives_valid_partial_facts(tmp_path: Path) -> None:
     assert codes == ["source-failed", "report-unfinished"]
 
 
-def test_a_network_with_nothing_but_its_gateway_is_called_so(tmp_path: Path) -> None:
+def test_network_with_only_a_gateway_is_reported_as_such(tmp_path: Path) -> None:
     (run,) = collect_in_lan(plan_lan("10.77.0.0/24", 1), JOB, tmp_path).runs
     (finding,) = findings_of(payload_of(run.facts, JOB))
     assert finding.code == "nothing-but-gateway"

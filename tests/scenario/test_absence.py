@@ -198,7 +198,7 @@ def _waiting(app: SimulatedApp) -> list[Item]:
     return waiting
 
 
-def test_a_long_absence_stays_in_bounds_and_is_made_up_for(memory_home: Path) -> None:
+def test_long_outage_stays_within_limits_and_is_caught_up(memory_home: Path) -> None:
     run_in_virtual_time(_month(memory_home))
 
 
@@ -234,7 +234,7 @@ async def _wake_up_during_an_outage(home: Path) -> float:
         return scene.clock.passed_s - began
 
 
-def test_after_sleep_nobody_waits_out_an_old_wait(memory_home: Path) -> None:
+def test_sleep_of_the_machine_ends_an_old_retry_delay(memory_home: Path) -> None:
     assert run_in_virtual_time(_wake_up_during_an_outage(memory_home)) <= CHECK_EVERY_S + 5
 
 
@@ -275,7 +275,7 @@ def _state(app: SimulatedApp, request_id: str) -> State | None:
         [-DAY_S, -3600.0, 7.0, 3600.0, DAY_S, 400 * DAY_S],
     ),
 )
-def test_a_clock_that_is_set_neither_lets_requests_run_out_nor_live_on(
+def test_clock_change_does_not_change_when_requests_expire(
     step_s: float, memory_home: Path
 ) -> None:
     run_in_virtual_time(_step(memory_home, step_s))
@@ -297,7 +297,7 @@ async def _reports_over_a_step(home: Path, step_s: float) -> None:
 
 
 @pytest.mark.parametrize("step_s", [-DAY_S, DAY_S, 60 * DAY_S])
-def test_no_report_grows_old_by_a_clock_that_is_set(step_s: float, memory_home: Path) -> None:
+def test_clock_change_does_not_age_reports(step_s: float, memory_home: Path) -> None:
     run_in_virtual_time(_reports_over_a_step(memory_home, step_s))
 
 

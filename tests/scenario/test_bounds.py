@@ -51,7 +51,7 @@ print(os.nice(0), resource.getrlimit(resource.RLIMIT_DATA)[0])
 
 
 @pytest.mark.skipif(os.name != "posix", reason="bounds of POSIX")
-def test_a_child_is_modest() -> None:
+def test_child_has_low_priority_and_a_memory_limit() -> None:
     words = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=60
     ).stdout.split()
@@ -105,7 +105,7 @@ class _Disk(StateDirectory):
         return self.free
 
 
-async def test_scheduled_reports_leave_the_last_room_to_requested_ones(tmp_path: Path) -> None:
+async def test_scheduled_reports_leave_the_last_space_to_requested_ones(tmp_path: Path) -> None:
     wanted: list[Kind] = []
     disk, health = _Disk(tmp_path), HealthBoard(VirtualClock(), lambda: None)
     floor = DiskFloor(disk, health, wanted.append)
@@ -160,7 +160,7 @@ async def _flood(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert service.violations == []
 
 
-def test_more_requests_than_a_device_takes_are_left_with_the_service(
+def test_requests_beyond_the_limit_of_a_device_stay_with_the_service(
     memory_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_in_virtual_time(_flood(memory_home, monkeypatch))
@@ -195,7 +195,7 @@ def test_a_report_that_cannot_be_read_blocks_no_other(memory_home: Path) -> None
     run_in_virtual_time(_unreadable_report(memory_home))
 
 
-def test_what_a_killed_agent_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_agent_are_removed_at_the_next_start(tmp_path: Path) -> None:
     state = StateDirectory(tmp_path)
     left = (
         ".status.json.x1y2z3ab", ".device.json.00000000", ".identity.pem._a_b_c_d",

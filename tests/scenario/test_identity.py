@@ -68,7 +68,7 @@ async def _copied_disk(home: Path) -> None:
         assert _quarantined(home) == [DATABASE, "identity.pem"]
 
 
-def test_a_copied_disk_becomes_a_device_of_its_own_once(
+def test_copied_disk_enrolls_once_as_a_new_device(
     memory_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A container has no machine id, and without one no copy is noticed.
@@ -223,9 +223,7 @@ def test_revoked_device_stops_within_a_heartbeat_and_reports_it(memory_home: Pat
 
 
 @pytest.mark.parametrize("place", ["/proc/venue", "/dev/null", "/dev/null/state"])
-async def test_a_state_directory_that_cannot_be_is_one_plain_line(
-    place: str, tmp_path: Path
-) -> None:
+async def test_invalid_state_directory_is_a_one_line_error(place: str, tmp_path: Path) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:1")
     config.write_text(config.read_text().replace(str(tmp_path / "state"), place))
     code, output, errors = await run_agent(config, "run")
@@ -261,7 +259,7 @@ def test_state_directory_of_another_user_is_reported(memory_home: Path) -> None:
     assert done.stdout == f"the state directory {theirs} cannot be written: Permission denied\n"
 
 
-async def test_a_key_that_everybody_can_read_is_refused(tmp_path: Path) -> None:
+async def test_world_readable_key_is_refused(tmp_path: Path) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:1")
     key = tmp_path / "api-key"
     key.chmod(0o604)
@@ -272,7 +270,7 @@ async def test_a_key_that_everybody_can_read_is_refused(tmp_path: Path) -> None:
     )
 
 
-async def test_a_key_that_a_group_can_read_is_warned_of(tmp_path: Path) -> None:
+async def test_group_readable_key_causes_a_warning(tmp_path: Path) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:1")
     (tmp_path / "api-key").chmod(0o640)
     async with running_agent(config) as agent:

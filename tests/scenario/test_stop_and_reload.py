@@ -74,7 +74,7 @@ async def test_sigterm_ends_every_phase_cleanly(case: str, tmp_path: Path) -> No
             assert agent.status()["phase"] == "stopped"
 
 
-async def test_a_collection_stopped_cleanly_is_begun_anew_at_the_next_start(
+async def test_stopped_collection_starts_again_at_the_next_start(
     tmp_path: Path,
 ) -> None:
     async with StrictService() as service:

@@ -89,7 +89,7 @@ async def test_agent_and_child_end_with_the_terminal(tmp_path: Path) -> None:
     assert service.violations == []
 
 
-async def test_whoever_starts_it_by_nohup_keeps_it(tmp_path: Path) -> None:
+async def test_agent_started_with_nohup_survives_the_terminal(tmp_path: Path) -> None:
     async with agent_on_a_terminal(tmp_path, before=ignore_hangups) as (service, process, terminal):
         terminal.close()
         before = service.heartbeats

@@ -32,7 +32,7 @@ def test_report_is_clean_after_the_fix(scene: Any, reports: list[Report]) -> Non
     check(scene.fixed, reports[1])
 
 
-def test_the_reports_are_whole(reports: list[Report]) -> None:
+def test_reports_have_no_failures(reports: list[Report]) -> None:
     for report in reports:
         assert report["failures"] == []
         assert report["completeness"] == "limited"  # an address is excluded

@@ -133,7 +133,7 @@ class Venue:
             return connection.execute(statement).fetchall()
 
 
-async def test_agents_go_on_after_a_restore_that_lost_the_last_minutes(tmp_path: Path) -> None:
+async def test_agents_continue_after_a_restore_without_the_last_minutes(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         venue = Venue(tmp_path, stack)
         url = venue.service.url

@@ -82,7 +82,7 @@ def test_wrong_key_is_refused_with_a_message(visited: dict[str, Any]) -> None:
     assert visited["refused"] == "The service does not know this key, or it was revoked."
 
 
-def test_it_begins_with_what_is_broken(visited: dict[str, Any]) -> None:
+def test_overview_starts_with_problems(visited: dict[str, Any]) -> None:
     tiles = dict(reversed(tile.split("\n")) for tile in visited["tiles"].split("|"))
     assert tiles["Broken"] == "1"
     assert tiles["Online"] == "3"
@@ -97,7 +97,7 @@ def test_devices_are_sorted_by_severity_and_filtered_by_name(visited: dict[str, 
     assert visited["address"] == "#/devices?search=kitch"
 
 
-def test_a_request_is_seen_from_asking_to_its_report(visited: dict[str, Any]) -> None:
+def test_request_is_displayed_from_creation_to_report(visited: dict[str, Any]) -> None:
     assert visited["device title"] == "till-kitchen · Venue control"
     assert visited["asked"] == "Network report queued …"
     assert visited["running"] == "running"
@@ -141,7 +141,7 @@ def test_timeline_has_a_description(visited: dict[str, Any]) -> None:
     assert ", closed 14 h 24 min" in visited["days"]
 
 
-def test_who_is_revoked_is_named(visited: dict[str, Any]) -> None:
+def test_revocation_dialog_names_the_device(visited: dict[str, Any]) -> None:
     assert visited["revoke"] == "Revoke till-bar?"
     assert visited["revoked"] == "till-bar"
 
@@ -152,11 +152,11 @@ def test_errors_are_displayed_until_they_are_over(visited: dict[str, Any]) -> No
     assert visited["back"] is True
 
 
-def test_a_key_that_only_reads_is_offered_nothing(visited: dict[str, Any]) -> None:
+def test_read_only_key_has_no_actions(visited: dict[str, Any]) -> None:
     assert (visited["buttons"], visited["boxes"]) == ([], 0)
 
 
-def test_a_spreadsheet_takes_no_text_for_a_formula(visited: dict[str, Any]) -> None:
+def test_csv_text_is_not_a_formula(visited: dict[str, Any]) -> None:
     _, row = visited["csv"].split("\r\n", 1)
     assert row == (
         "\"'=1+\"\"1\"\"\",\"'@home\",\"linux\",\"\",\"online\",\"2026-11-20T12:00:00Z\","
@@ -192,7 +192,7 @@ def test_a_dialog_gives_the_focus_back(typed: dict[str, Any]) -> None:
     assert typed["after revoking"] == "view"
 
 
-def test_how_a_request_goes_on_is_announced_and_takes_no_focus(typed: dict[str, Any]) -> None:
+def test_progress_of_a_request_is_announced_without_taking_focus(typed: dict[str, Any]) -> None:
     taken, running, report = typed["said"]
     assert taken == "The network report was received by the device."
     assert running == "The network report is running."
@@ -302,13 +302,13 @@ def test_a_password_needs_the_old_one(people: dict[str, Any]) -> None:
     assert people["old"] == "The old password is wrong."
 
 
-def test_who_is_invited_joins_by_a_link_that_is_used_once(people: dict[str, Any]) -> None:
+def test_invitation_link_works_once(people: dict[str, Any]) -> None:
     assert people["invited"].startswith("bob@example.com")
     assert people["join"] == "You are invited to join Harbour Hospitality as manager."
     assert people["used"].startswith("The link was used")
 
 
-def test_who_is_no_owner_is_offered_no_members(people: dict[str, Any]) -> None:
+def test_only_owners_can_open_members(people: dict[str, Any]) -> None:
     assert people["managers menu"] is True
     assert people["not his"] == "No access"
 
@@ -322,7 +322,7 @@ def test_a_member_is_changed_and_removed_but_not_the_last_owner(people: dict[str
     assert people["removing"] == "Remove Bob?"
 
 
-def test_the_audit_log_has_it_all(people: dict[str, Any]) -> None:
+def test_audit_log_has_every_action(people: dict[str, Any]) -> None:
     log = [line.replace("\n\n", ": ") for line in people["log"]]
     tried = "ada@example.com tried"
     for line in (

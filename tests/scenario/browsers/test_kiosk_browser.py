@@ -47,7 +47,7 @@ def test_browser_fields_match_the_values_of_the_page(observed: dict[str, Any]) -
     assert {key: available[key] for key in expected} == expected
 
 
-def test_moving_values_lie_between_the_pages_own(observed: dict[str, Any]) -> None:
+def test_changing_values_lie_between_two_readings_of_the_page(observed: dict[str, Any]) -> None:
     fields = {field["key"]: field["value"] for field in observed["facts"]["browser_fields"]}
     uptime = "browser.pageUptimeSeconds"
     assert observed["before"][uptime] <= fields[uptime] <= observed["after"][uptime]
@@ -57,7 +57,7 @@ def test_moving_values_lie_between_the_pages_own(observed: dict[str, Any]) -> No
     assert fields["browser.originUsageBytes"] >= 0
 
 
-def test_the_rest_is_classed_as_the_page_sees_it(observed: dict[str, Any]) -> None:
+def test_other_fields_have_the_status_that_the_page_observes(observed: dict[str, Any]) -> None:
     for field in observed["facts"]["browser_fields"]:
         validate({k: v for k, v in field.items() if v is not None}, BrowserField)
         if field["status"] != "available":

@@ -65,7 +65,7 @@ def test_names_the_cause_and_nothing_else(name: str, answers: Mapping[str, Any])
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_depends_on_the_cause_is_skipped_in_its_name(
+def test_dependent_checks_are_skipped_and_name_the_cause(
     name: str, answers: Mapping[str, Any]
 ) -> None:
     causes = {o["because"] for o in answers[name]["outcomes"]} - {None}
@@ -73,7 +73,7 @@ def test_what_depends_on_the_cause_is_skipped_in_its_name(
     assert causes <= {named}
 
 
-def test_a_good_situation_asks_everything(answers: Mapping[str, Any]) -> None:
+def test_healthy_situation_runs_every_check(answers: Mapping[str, Any]) -> None:
     skipped = {
         o["name"] for o in answers["a_real_agent_runs"]["outcomes"] if o["status"] == "skipped"
     }
@@ -82,7 +82,7 @@ def test_a_good_situation_asks_everything(answers: Mapping[str, Any]) -> None:
     }  # fmt: skip
 
 
-def test_what_hangs_is_given_up(answers: Mapping[str, Any]) -> None:
+def test_hanging_check_times_out(answers: Mapping[str, Any]) -> None:
     for name in HANGING:
         details = [each["detail"] for each in answers[name]["outcomes"] if each["detail"]]
         assert any(re.search("no result after|no answer in time", detail) for detail in details)

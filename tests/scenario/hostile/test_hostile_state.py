@@ -39,7 +39,7 @@ def test_nothing_outside_is_changed_or_disclosed(verbs: str, home: Path) -> None
 
 @pytest.mark.needs("ordinary-user")
 @pytest.mark.parametrize("verbs", ["status,history", "enroll", "run", "collect", "check,show"])
-def test_nor_by_an_ordinary_user(verbs: str, home: Path) -> None:
+def test_ordinary_user_changes_and_discloses_nothing_outside(verbs: str, home: Path) -> None:
     _play((sys.executable, "-m", "tests.scenario.hostile.state"), home, "owner", verbs)
 
 

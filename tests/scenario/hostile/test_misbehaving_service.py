@@ -155,7 +155,7 @@ async def _polled(home: Path, refuse: Fault) -> tuple[list[float], HostileServic
     "name",
     sizes.large_except({"503", "503-an-hour", "404", "page", "401"}.__contains__, STREAM_REFUSALS),
 )
-def test_a_refused_stream_is_replaced_by_asking(name: str, memory_home: Path) -> None:
+def test_refused_stream_is_replaced_by_polling(name: str, memory_home: Path) -> None:
     took, service, problems = run_in_virtual_time(_polled(memory_home, STREAM_REFUSALS[name]))
     assert max(took) <= 2 * POLL_S
     assert max(gaps(service, "heartbeat")) <= HEARTBEAT_S + 1

@@ -92,7 +92,7 @@ def at_home() -> Iterator[Path]:
         yield Path(path)
 
 
-def test_one_who_takes_the_collector_over_reads_no_secret_and_writes_nowhere(
+def test_compromised_collector_can_read_no_secret_and_write_nowhere(
     tmp_path: Path, at_home: Path
 ) -> None:
     planted = []
