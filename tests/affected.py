@@ -132,7 +132,7 @@ def reached(
     for path in changed:
         module = module_of(path)
         if path in EVERYTHING or (module is not None and module not in texts):
-            return None  # nobody knows what still imports a module that was deleted
+            return None  # importers of a deleted module are unknown
         own = {module} if module is not None else set()
         if path.endswith("/__init__.py"):
             # It runs before each module of its package is imported.
@@ -162,7 +162,7 @@ def files_with_tests(files: Iterable[Path], size: str) -> list[str]:
 
 
 def sentence(chosen: int, of: int, changed: list[str]) -> str:
-    """Say what is run and why, in one line."""
+    """Return one line with the selected tests and the reason."""
     more = len(changed) - NAMED_IN_LINE
     why = ", ".join(changed[:NAMED_IN_LINE]) + (f" and {more} more" if more > 0 else "")
     return f"{chosen} files of {of}, because of {why}"

@@ -1,4 +1,4 @@
-"""avahi-browse as a contestant of the network bench: what a LAN announces, and nothing else.
+"""avahi-browse as a contestant of the network bench: it discovers only announced services.
 
 It runs in a mount namespace with a bus and a daemon of its own; the clock starts when both are up,
 since on a machine of a venue they would be.

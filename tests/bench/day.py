@@ -180,7 +180,7 @@ def show_day(
         config = write_config(home / "agent", service.base_url, service.api_key, more)
         with running(line, config):
             device = service.enrolled_device()
-        # A daemon that enrolled in this life carries what enrolling takes: start it anew.
+        # A daemon that has just enrolled uses more memory: restart it.
         with running(line, config) as agent:
             began = time.monotonic()
             samples = live(agent.process.pid, service, device, day)

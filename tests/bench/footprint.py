@@ -155,7 +155,7 @@ def show_idling(
             count = len(service.devices())
             with running(line, config):
                 until(lambda count=count: len(service.devices()) > count, 30)
-            # A daemon that enrolled in this life carries what enrolling takes: start it anew.
+            # A daemon that has just enrolled uses more memory: restart it.
             agent = stack.enter_context(running(line, config))
             pids[f"venue-agent ({name})"] = agent.process.pid
         for peer in bench_peers.PEERS if peers_root else ():

@@ -1,4 +1,4 @@
-"""`python -m tests.bench.garbage [--seconds 60]`: what a stream without end costs.
+"""`python -m tests.bench.garbage [--seconds 60]`: the cost of an endless stream.
 
 A service answers `onCommands` with garbage, as fast as it is read, whatever was asked for. For each
 kind of garbage: lines logged, connections made, CPU after the first five seconds in per cent of a

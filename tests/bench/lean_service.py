@@ -1,4 +1,4 @@
-"""A service that costs next to nothing: what is measured against it is the agent.
+"""A service with almost no cost of its own, to measure the agent.
 
 It speaks the contract over plain HTTP, from memory, as a process of its own. Each request is asked
 for some time after the report of the one before was taken, so that the device idles in between.
@@ -24,7 +24,7 @@ from tests.fakes.http_server import Reply, Request
 from tests.fakes.strict_service import StrictService
 
 WARM_UP = 5
-"""The first requests load what makes reports: they are not counted."""
+"""The first requests import modules and are not counted."""
 PAUSE_S = (0.05, 0.15)
 RARE_PAUSE_S = (SETTLE_AFTER_S + 1.0, SETTLE_AFTER_S + 1.5)
 REQUESTS_WITHIN_S = 35.0

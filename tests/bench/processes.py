@@ -20,7 +20,7 @@ class Cost:
 
 
 def cost_of(pid: int) -> Cost:
-    """Read the cost of ``pid`` and of what it has started. Raises OSError when it is gone."""
+    """Read the cost of ``pid`` and its children. Raises OSError if it has ended."""
     family = family_of(pid)
     rollups = [Path(f"/proc/{each}/smaps_rollup").read_text() for each in family]
     return Cost(

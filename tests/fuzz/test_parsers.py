@@ -1,4 +1,4 @@
-"""No parser of foreign bytes raises what it does not say, whatever it is fed."""
+"""Parsers of untrusted input raise only documented errors, for every input."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -1,4 +1,4 @@
-"""That the LANs of the lab do count what nobody may send, and end the test that sent it."""
+"""The LANs of the lab count forbidden traffic, and fail the test that sent it."""
 
 import subprocess
 import sys

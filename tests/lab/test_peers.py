@@ -96,7 +96,7 @@ def facts_of(report: subprocess.Popen[bytes]) -> dict[str, Any]:
 
 
 def findings_of(*browsing: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
-    """Let all begin at one moment, however long each took to be ready; return what they say."""
+    """Start all at the same time, once each is ready; return their output."""
     for each in browsing:
         assert each.stdout is not None
         assert each.stdout.readline() == b"ready\n"
@@ -158,7 +158,7 @@ def venue(directory: Path) -> Iterator[Venue]:
 
 
 def _set_up(venue: Venue) -> None:
-    """Make the queues, then let happen what happens to printers. The truth is written down."""
+    """Create the queues, then break printers. The expected result is written to a file."""
     lan, printers = venue.lan, venue.printers
     uris = {
         name: f"ipp://{peer.address}/ipp/print?uuid={peer.uuid}" for name, peer in printers.items()

@@ -42,7 +42,7 @@ SECOND = (
 def report(
     memory: PrinterMemory, hosts: tuple[LanHost, ...], home: Path
 ) -> dict[str, dict[str, Any]]:
-    """Make a report as the daemon does; return what it says of each printer."""
+    """Create a report as the daemon does; return its printers by name."""
     known, reason = memory.load()
     assert reason is None
     now = datetime.now(UTC)

@@ -27,7 +27,7 @@ OURS: Final = ("agent", "collectors", "controlplane")
 
 
 def settings_of(program: str) -> dict[str, Any]:
-    """Return what packaging/program.spec hands to PyInstaller, which need not be installed."""
+    """Return the arguments of PyInstaller in packaging/program.spec, without PyInstaller."""
     hooks = types.ModuleType("PyInstaller.utils.hooks")
     hooks.collect_submodules = _submodules  # type: ignore[attr-defined]
     names = ("PyInstaller", "PyInstaller.utils")
@@ -58,7 +58,7 @@ def _submodules(package: str, filter: Callable[[str], bool] = bool) -> list[str]
 
 
 class Blocker(importlib.abc.MetaPathFinder):
-    """Makes the excluded modules and what is below them impossible to import."""
+    """Prevents imports of the excluded modules and their submodules."""
 
     def __init__(self, excluded: set[str]) -> None:
         self._excluded = excluded

@@ -63,7 +63,7 @@ def agent(*words: str, expect: int | None = 0) -> str:
 
 
 def service_status(expect: int = 0) -> str:
-    """Return what `service status` says, which is kept beside the reports for people to look at."""
+    """Return the output of `service status`, and append it to a file beside the reports."""
     message = agent("service", "status", expect=expect)
     with (RESULTS / "service-status.txt").open("a") as file:
         file.write(f"{message}--\n")
@@ -83,7 +83,7 @@ def timed(action: Callable[[], Any]) -> float:
 
 
 def verify_units(directory: str) -> None:
-    """See that this systemd finds no fault in our units, nor in what is dropped in there."""
+    """Check that systemd accepts our units and their drop-ins."""
     units = [str(Path(directory) / name) for name in (UNIT, *KEY_UNITS)]
     done = run("systemd-analyze", "verify", "--man=no", *units)
     assert "venue-agent" not in done.stderr, done.stderr
@@ -315,7 +315,7 @@ class Verification:
         print_ok(f"stopped in {seconds:.2f} s in the middle of a collection; started again")
 
     def take_a_new_key(self) -> None:
-        """Write the key file anew. It is the same key: to the service another is another device."""
+        """Write the key file again, with the same key: another key would be another device."""
         pid = unit_property("MainPID")
         shutil.copy(self.home / "key", CONFIG.parent / "api-key")
         until(lambda: unit_property("MainPID") not in {pid, "0"}, WITHIN_S)

@@ -280,7 +280,7 @@ MERCHANT: Final = Story(
     ),
 )  # fmt: skip
 
-# What is typed beside the database, and what is refused without systemd and in a package.
+# Commands next to the database, and those that fail without systemd or in a package.
 ACCOUNTS: Final = Story(
     "accounts",
     (

@@ -171,7 +171,7 @@ def mirror() -> str:
 
 
 def requirements() -> tuple[str, ...]:
-    """Return what the environment is made of, and what an editable installation is built with."""
+    """Return the requirements of the environment and the build requirements."""
     document = tomllib.loads((ROOT / "pyproject.toml").read_text())
     project = document["project"]
     extras = project["optional-dependencies"]

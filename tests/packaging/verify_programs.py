@@ -64,7 +64,7 @@ OUTPUT_CHARACTERS: Final = 2000
 
 
 class Failure(Exception):
-    """A step did not do what its case says."""
+    """A step did not match its case."""
 
 
 class Hooks:
@@ -121,7 +121,7 @@ class Running:
         return Path(self.log.name).read_text(errors="replace")
 
     def wait_for_start(self) -> None:
-        """Raises Failure if it ends, or does not print what its case says."""
+        """Raises Failure if it ends, or does not print the expected output."""
         deadline = time.monotonic() + WITHIN_S
         while not re.search(self.case.output, self.output()):
             if self.process.poll() is not None or time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""Builds the wheel, installs it and nothing else of this tree, and verifies what is in it.
+"""Builds the wheel, installs only the wheel, and verifies its content.
 
 Building and installing ask the package index; what has been installed is run without a network,
 from a directory that knows nothing of the sources.
@@ -93,7 +93,7 @@ def install_by_pipx(wheel: Path, place: Path) -> Path:
 
 
 def has_every_file(wheel: Path) -> None:
-    """See that the packages are whole, with what is no Python, and that nothing else is in it."""
+    """Check that the wheel has exactly the files of the packages, data files included."""
     ours = {
         str(path.relative_to(ROOT))
         for package in PACKAGES
@@ -119,7 +119,7 @@ def speaks_like_the_source(programs: Path, place: Path) -> None:
 
 
 def collects(programs: Path, place: Path) -> None:
-    """Collect both kinds where there is nothing but loopback, as JSON and as a page."""
+    """Collect both kinds with only loopback, as JSON and as a page."""
     page = place / "page.html"
     for kind in ("application", "network"):
         command = (*ALONE, programs / "venue-agent", "collect", kind)

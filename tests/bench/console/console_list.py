@@ -93,7 +93,7 @@ def fill(session: Session) -> None:
 
 
 def took_ms(database: Database, work: Callable[[RequestContext], Message]) -> tuple[float, float]:
-    """Return the median and what 95 of 100 stay under."""
+    """Return the median and the 95th percentile."""
     caller = Caller(uuid.uuid4(), ORGANIZATION, can_write=True)
     times = []
     for _ in range(CALLS):

@@ -1,4 +1,4 @@
-"""What the calls of one organization take while a key of another takes what it can get."""
+"""Latency of one organization while a key of another one sends as much as it can."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""How many heartbeats a second, what each costs, and whether the size of the fleet matters."""
+"""Heartbeats per second, the cost of each, and the effect of the size of the fleet."""
 
 import asyncio
 import statistics

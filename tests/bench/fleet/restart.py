@@ -133,7 +133,7 @@ def main() -> int:
     parser.add_argument("--outage", nargs="+", type=float, default=list(OUTAGES_S))
     parser.add_argument("--real", type=int, default=500)
     options = parser.parse_args()
-    logging.disable()  # ten thousand logs are nobody's
+    logging.disable()  # nobody reads 10,000 logs
     gc.disable()
     is_good = True
     for each in returns(options.devices, options.outage):

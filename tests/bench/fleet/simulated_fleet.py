@@ -55,7 +55,7 @@ class Tally:
 
     calls: dict[int, int] = field(default_factory=dict)
     in_vain: int = 0
-    """Found nobody at the address."""
+    """Nothing listens at the address."""
     refused: int = 0
     """Were answered 429 or 503."""
     late: int = 0

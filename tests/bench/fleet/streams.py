@@ -19,7 +19,7 @@ KIB = 1024
 
 
 def idle_streams(databases: list[str], streams: int) -> Iterator[str]:
-    """Yield a line for each database: memory of a stream, and what a thousand cost while idle."""
+    """Yield a line for each database: memory of one stream, and cost of 1,000 idle streams."""
     for database in databases:
         with opened(database) as url:
             fleet = populated(url, streams)
@@ -74,7 +74,7 @@ def _requests(services: list[Service], fleet: list[Member], requests: int) -> st
                 arrived.set()
 
     async def took_ms(number: int, port: int) -> float:
-        """Ask, and return after what time the request was at the device's own stream."""
+        """Create a request, and return the time until the device's stream has it."""
         began_s = time.perf_counter()
         reply = json.loads(await post(port, create_request(fleet[number])))
         async with asyncio.timeout(WITHIN_S):

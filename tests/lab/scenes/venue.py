@@ -82,7 +82,7 @@ class Lan:
 
 
 def play(acts: Sequence[Act], lan: Lan, directory: Path) -> list[dict[str, Any]]:
-    """Return the report of each act. Raises where the LAN got what nobody may send."""
+    """Return the report of each act. Raises if the LAN received forbidden traffic."""
     plans = []
     for number, act in enumerate(acts):
         plan = directory / f"plan-{number}.json"
@@ -116,7 +116,7 @@ def play(acts: Sequence[Act], lan: Lan, directory: Path) -> list[dict[str, Any]]
 
 
 def _plug_in(devices: Sequence[dict[str, str]]) -> None:
-    """Write sysfs anew with these devices."""
+    """Replace sysfs with these devices."""
     shutil.rmtree(USB_DEVICES, ignore_errors=True)
     for each in devices:
         device = USB_DEVICES / each["bus_id"]

@@ -128,7 +128,7 @@ class Venue:
         return request_id
 
     def rows(self, statement: str) -> list[Any]:
-        """Return what the service's database says."""
+        """Return the rows of the service's database."""
         with closing(sqlite3.connect(self.service.database)) as connection:
             return connection.execute(statement).fetchall()
 

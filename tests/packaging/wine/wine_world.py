@@ -53,7 +53,7 @@ RUN_WITHIN_S: Final = 300.0
 
 
 def prepare() -> None:
-    """Download and build what the checks use. Raises SystemExit if a program is missing."""
+    """Download and build the dependencies. Raises SystemExit if a program is missing."""
     for program in (wine_program(), "x86_64-w64-mingw32-gcc"):
         if shutil.which(program) is None:
             raise SystemExit(f"{program} is missing. Install {' '.join(PACKAGES)}.")
@@ -79,7 +79,7 @@ def prepare() -> None:
 
 
 def windows_requirements() -> tuple[str, ...]:
-    """Return what an agent on Windows needs, and PyInstaller, without their conditions."""
+    """Return the requirements of an agent on Windows and PyInstaller, without markers."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     builder = next(r for r in project["optional-dependencies"]["package"] if "pyinstaller" in r)
     named = (r.partition(";")[0].strip() for r in (*project["dependencies"], builder))

@@ -363,7 +363,7 @@ def consented(width: str) -> dict[str, Any]:
 
 
 def test_user_signs_in_and_consents_to_read_access(consented: dict[str, Any]) -> None:
-    """By keyboard and without a script: what a browser sends is what the service asks for."""
+    """By keyboard and without a script: the service accepts the form that a browser sends."""
     assert consented["refused"] == "The e-mail address or the password is wrong."
     assert consented["kept"] == "ada@example.com"
     assert consented["asked"] == "Sales assistant"

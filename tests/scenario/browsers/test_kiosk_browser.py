@@ -1,4 +1,4 @@
-"""A real Chromium showing a page: what the collector says is what the page says of itself."""
+"""A real Chromium displays a page: the collector reports the values that the page observes."""
 
 import json
 import subprocess

@@ -75,7 +75,7 @@ OPERATIONS = ("challenge", "enroll", "current", "heartbeat", "onCommands", "ackn
 async def soak(
     home: Path, kills: int, seed: int, lives_s: tuple[float, float] = LIVES_S
 ) -> list[str]:
-    """Run to the end; return what is wrong."""
+    """Run to the end; return a description of each fault."""
     rng = Random(seed)
     began = time.monotonic()
     async with BadNetwork(rng) as service:

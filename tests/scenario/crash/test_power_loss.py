@@ -138,7 +138,7 @@ def _rows_on_disk(home: Path) -> dict[str, list[tuple[object, ...]]]:
 
 
 async def _go_on(recording: Recording, home: Path, length: int) -> None:
-    """Start the agent on what is left, with the service as it was, and see how all ends."""
+    """Start the agent on the remaining files, with the earlier service, and check the end."""
     mark = recording.last_mark(length)
     clock = VirtualClock()
     service = HostileService(clock.true_time)

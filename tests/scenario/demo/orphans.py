@@ -1,4 +1,4 @@
-"""Runs a command, ends it by a signal, and tells what it left running, and for how long.
+"""Runs a command, ends it by a signal, and reports processes that outlive it, and how long.
 
     python -m tests.scenario.demo.orphans SIGNAL MARK COMMAND [ARGUMENT ...]
 

@@ -1,4 +1,4 @@
-"""`venue-control demo`: what it shows, that it keeps to itself, and that it can be killed."""
+"""`venue-control demo`: its output, its isolation, and its end by a signal."""
 
 import fcntl
 import json
@@ -57,7 +57,7 @@ def is_free(lock: Path) -> bool:
 
 
 def check_nothing_is_left(outcome: dict[str, Any], home: Path) -> None:
-    """All that it had started has ended by itself, and nobody is in its network any more."""
+    """Check that its processes have ended and that its network namespace is empty."""
     assert outcome["in_its_namespace"] == []
     assert all(is_free(lock) for lock in home.glob("**/*.lock"))
 

@@ -1,4 +1,4 @@
-"""Broken situations, made for real, and what doctor must name in each: that and nothing else."""
+"""Real broken situations, and the only check that doctor must name in each."""
 
 import contextlib
 import json
@@ -78,7 +78,7 @@ async def trusted_by_the_configured_authority(world: World) -> Outcomes:
 
 @situation(None)
 async def through_a_proxy(world: World) -> Outcomes:
-    # By a name that only the proxy can resolve: what is on loopback is asked straight.
+    # Only the proxy can resolve this name: addresses on loopback bypass the proxy.
     behind = over_tls(world, trusted=True, by_name="ops.venue.test")
     async with behind, proxy(open_tunnel) as port:
         world.sections["service"] += f'\nproxy = "http://user:secret@127.0.0.1:{port}"'

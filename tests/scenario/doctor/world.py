@@ -72,7 +72,7 @@ class World:
         """The check that must be given up at its deadline."""
 
     async def doctor(self) -> tuple[CheckResult, ...]:
-        """Write down what holds, and let doctor look at it."""
+        """Write the state of the situation to files, and run doctor."""
         self.config = write_config(self.home, self.base_url, **self.sections)
         (self.home / "api-key").chmod(0o600)
         self._settle()

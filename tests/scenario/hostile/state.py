@@ -149,7 +149,7 @@ def quick_collector(kind: str) -> tuple[str, ...]:
 
 
 def build(world: World) -> None:
-    """Lay out a state directory afresh, and what lies outside."""
+    """Create a new state directory, and the files outside of it."""
     for name in ("state", "outside"):
         shutil.rmtree(world.home / name, ignore_errors=True)
     shutil.copytree(world.home / "template", world.state)
@@ -270,7 +270,7 @@ class Manager:
 
 
 def complaints(verb: str, name: str, how: Plant, world: World, *, as_owner: bool) -> Iterator[str]:
-    """Play a cell; yield what is wrong with it."""
+    """Run a cell; yield a description of each problem."""
     build(world)
     plant(name, how, world)
     bundle = world.home / "desk/bundle.zip"

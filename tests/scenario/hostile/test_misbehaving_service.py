@@ -1,4 +1,4 @@
-"""A misbehaving service costs the agent few log lines, calls and collections, and it goes on.
+"""A misbehaving service causes few log lines, calls and collections, and the agent continues.
 
 `python -m tests.bench.garbage` measures what a stream of garbage costs a real daemon.
 """
@@ -29,7 +29,7 @@ from tests.scenario.crash.matrix import NEVER, crashing_agent
 from tests.scenario.simulated_agent import config_for, simulated_agent
 
 REQUESTS = sizes.amount(medium=50, large=150, variable="QUEUED_REQUESTS")
-"""QUEUED_REQUESTS=1000 is as many as wait at once."""
+"""QUEUED_REQUESTS=1000 is the maximum that may wait at the same time."""
 COLLECTIONS_MAX = 3
 
 

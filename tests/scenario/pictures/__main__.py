@@ -41,7 +41,7 @@ WITHIN_S: Final = 60.0
 
 @dataclass(frozen=True)
 class Till:
-    """The machine of the venue: its files, and what its commands need of the environment."""
+    """The machine of the venue: its files, and the environment of its commands."""
 
     home: Path
     base_url: str

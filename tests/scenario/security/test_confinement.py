@@ -1,4 +1,4 @@
-"""A hole in a parser opens nothing: what a confined collector cannot do, and what it still can."""
+"""The confinement of a collector: what it prevents after an exploit, and what it permits."""
 
 import json
 import os

@@ -115,7 +115,7 @@ def test_with_a_pythonpath_of_another_user(trap: Trap, words: tuple[str, ...]) -
 
 
 def _run(trap: Trap, command: list[str], env: dict[str, str]) -> None:
-    """Run a verb in a network of its own, where nobody answers; it may fail, but must speak."""
+    """Run a verb in an empty network. It may fail, but it must print something."""
     config = write_config(trap.home, "http://127.0.0.1:9")
     words = [word.format(home=trap.home) for word in command]
     if not WITHOUT_CONFIG & set(words):

@@ -148,7 +148,7 @@ def test_a_cell(
             assert NOWHERE[user] in words
         if cell.code and cell.errors:
             lines = cell.errors.splitlines()
-            messages = lines[-1:] if verb == "run" else lines  # what stands before is its log
+            messages = lines[-1:] if verb == "run" else lines  # the earlier lines are its log
             assert all(line.startswith("venue-agent: ") for line in messages)
         assert MESSAGES.get((situation, f"{user} {verb}"), "") in words, words
 

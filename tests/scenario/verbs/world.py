@@ -99,7 +99,7 @@ def write_cells(cells: Iterable[Cell]) -> None:
 
 
 async def cells(situation: str, wanted: set[tuple[str, ...]]) -> list[Cell]:
-    """Run every wanted verb as each user; what changes something runs alone."""
+    """Run every wanted verb as each user; verbs with side effects run alone."""
     turns = asyncio.Semaphore(3)
 
     async def run_in_turn(user: str, verb: str) -> Cell:
@@ -140,7 +140,7 @@ async def cell(situation: str, user: str, verb: str) -> Cell:
 
 
 def environment(uid: int, **variables: str) -> dict[str, str]:
-    """Return what a user's shell has: nothing of root's is left to an ordinary user."""
+    """Return the environment of a user's shell, without variables of root."""
     return {"PATH": os.environ["PATH"], "HOME": str(HOMES[uid]), "LANG": "C.UTF-8", **variables}
 
 
@@ -149,7 +149,7 @@ def environment(uid: int, **variables: str) -> dict[str, str]:
 
 @contextlib.asynccontextmanager
 async def no_configuration(_: StrictService) -> AsyncIterator[None]:
-    """The program is there, and nobody has set it up."""
+    """The program is installed but not configured."""
     set_unit("LoadState=loaded", "UnitFileState=enabled", "ActiveState=inactive")
     yield
 
@@ -276,7 +276,7 @@ def set_unit(*lines: str) -> None:
 
 
 def make_the_machine() -> None:
-    """Put what is written to into memory, and let every user run this interpreter."""
+    """Mount writable directories in memory, and let every user run this interpreter."""
     run("mount", "--make-rprivate", "/")
     set_loopback_up()
     run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run")
