@@ -132,7 +132,7 @@ def reached(
     for path in changed:
         module = module_of(path)
         if path in EVERYTHING or (module is not None and module not in texts):
-            return None  # nobody knows what still imports a module that was deleted
+            return None  # importers of a deleted module are unknown
         own = {module} if module is not None else set()
         if path.endswith("/__init__.py"):
             # It runs before each module of its package is imported.
@@ -142,13 +142,15 @@ def reached(
     return matches
 
 
-def select_tests(found: Collection[str], all_tests: Iterable[str]) -> list[str]:
+def select_tests(affected: Collection[str], all_tests: Iterable[str]) -> list[str]:
     """Return the test files of these modules, and those in the folders of their conftests."""
-    folders = {module.removesuffix("conftest") for module in found if module.endswith(".conftest")}
+    folders = {
+        module.removesuffix("conftest") for module in affected if module.endswith(".conftest")
+    }
     return [
         path
         for path in sorted(all_tests)
-        if (module := module_of(path)) in found
+        if (module := module_of(path)) in affected
         or any(module is not None and module.startswith(folder) for folder in folders)
     ]
 
@@ -160,7 +162,7 @@ def files_with_tests(files: Iterable[Path], size: str) -> list[str]:
 
 
 def sentence(chosen: int, of: int, changed: list[str]) -> str:
-    """Say what is run and why, in one line."""
+    """Return one line with the selected tests and the reason."""
     more = len(changed) - NAMED_IN_LINE
     why = ", ".join(changed[:NAMED_IN_LINE]) + (f" and {more} more" if more > 0 else "")
     return f"{chosen} files of {of}, because of {why}"

@@ -66,7 +66,7 @@ def pytest_unconfigure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Leave out what this machine cannot prove, before any fixture is made."""
+    """Skip tests whose prerequisites this machine lacks, before any fixture is created."""
     for mark in item.iter_markers("needs"):
         try:
             prerequisites.demand(*mark.args)
@@ -98,8 +98,10 @@ sys.addaudithook(_watch_sockets)
 
 @pytest.fixture(autouse=True, scope="session")
 def _nothing_left_to_the_collector() -> Iterator[None]:
-    """Have what leaked in a reference cycle told by the last test: what is found after it would
-    end a worker of pytest-xdist unheard."""
+    """Collect garbage in the last test, so that it reports leaks in reference cycles.
+
+    After it, a leak would end a worker of pytest-xdist without a message.
+    """
     yield
     for _ in range(3):
         gc.collect()

@@ -1,4 +1,4 @@
-"""`python tests/mutation.py [MODULE ...]`: how many changes of agent/rules the tests notice.
+"""`python tests/mutation.py [MODULE ...]`: how many changes of agent/rules the tests detect.
 
 cosmic-ray changes one thing at a time (an operator, a number, a branch) and runs the tests of that
 module. It does so in a copy of the tree, because it changes the files themselves. Exit 1 below the

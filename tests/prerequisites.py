@@ -55,8 +55,8 @@ VETH: Final = ("sh", "-c", "ip link add till0 type veth peer name wall0 && ip li
 
 def _dead_mount() -> None:
     module = "tests.unit.collectors.application.run_snapshot"
-    stage = f"from {module} import mount_dead; mount_dead('/mnt')"
-    namespaces.entering("--mount", probe=(sys.executable, "-c", stage))
+    code = f"from {module} import mount_dead; mount_dead('/mnt')"
+    namespaces.entering("--mount", probe=(sys.executable, "-c", code))
 
 
 def _systemd_analyze() -> None:
@@ -208,7 +208,7 @@ PREREQUISITES: Final[Mapping[str, Prerequisite]] = {
 
 @functools.cache
 def missing(name: str) -> str | None:
-    """Return why this machine lacks a prerequisite and what helps, None where it has it."""
+    """Return why this machine lacks a prerequisite and the fix; None if it has it."""
     wanted = PREREQUISITES[name]
     try:
         wanted.probe()
@@ -247,7 +247,7 @@ def demand(
 
 
 def goes_without(environment: Mapping[str, str]) -> frozenset[str]:
-    """Return what a run goes without on purpose. Raises ValueError for an unknown name."""
+    """Return the prerequisites that a run skips on purpose. Raises ValueError if unknown."""
     named = frozenset(environment.get(WITHOUT, "").split())
     if strange := sorted(named - PREREQUISITES.keys()):
         raise ValueError(f"{WITHOUT} names {strange}; known are {sorted(PREREQUISITES)}")

@@ -1,4 +1,4 @@
-"""`make seeded-defects`: plant known defects one at a time and report which test notices each.
+"""`make seeded-defects`: plant known defects one at a time and report which test detects each.
 
 For each row of `tests/seeded_defects_table.py`, the tests of its hint run at size medium in a copy
 of the checkout. If they pass, the whole suite runs, first at medium, then at large.
@@ -109,7 +109,7 @@ class Copy:
 
 
 def search(copy: Copy, defect: Defect, *, only_hints: bool) -> Outcome:
-    """Return which test notices a planted defect, the cheapest search first."""
+    """Return which test detects a planted defect, the cheapest search first."""
     test = noticed(copy, defect, (*defect.hint.split(), "-n0"), "medium")
     if test is not None:
         return Outcome("medium", test, was_hinted=True)

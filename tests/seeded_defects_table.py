@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 
 class Defect(NamedTuple):
-    """``before`` occurs exactly once in ``file``. ``hint`` names tests that should notice."""
+    """``before`` occurs exactly once in ``file``. ``hint`` names tests that should fail."""
 
     kind: str
     what: str

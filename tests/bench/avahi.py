@@ -1,4 +1,4 @@
-"""avahi-browse as a contestant of the network bench: what a LAN announces, and nothing else.
+"""avahi-browse as a contestant of the network bench: it discovers only announced services.
 
 It runs in a mount namespace with a bus and a daemon of its own; the clock starts when both are up,
 since on a machine of a venue they would be.
@@ -41,11 +41,11 @@ def run_avahi_browse(plan: LanPlan) -> Outcome:
         command = ["unshare", "--mount", "sh", "-c", _SCRIPT, "sh", str(conf)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     *lines, last = done.stdout.strip().splitlines()
-    results = {place for line in lines if (place := _place(line)) is not None}
+    endpoints = {place for line in lines if (place := _place(line)) is not None}
     return Outcome(
         int(last.removeprefix("took ")) / 1000,
-        {address: "" for address, _ in results},
-        frozenset(results),
+        {address: "" for address, _ in endpoints},
+        frozenset(endpoints),
     )
 
 

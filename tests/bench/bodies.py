@@ -182,7 +182,7 @@ def scalars() -> dict[str, str]:
 
 
 def parse(body: bytes) -> bool:
-    """Tell whether it was refused."""
+    """Return whether the service refused it."""
     try:
         parse_submission(body)
     except Refusal:

@@ -35,7 +35,7 @@ _JOB = {"max_hosts": 5000, "max_services": 2048, "max_duration_s": 60}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one run found. ``macs`` has every host found, with "" where its MAC was not told."""
+    """The result of one run. ``macs`` maps each host to its MAC; "" if it was not reported."""
 
     took_s: float
     macs: dict[str, str] = field(default_factory=dict)
@@ -88,16 +88,16 @@ def run_nmap(plan: LanPlan, options: tuple[str, ...]) -> Outcome:
     done = subprocess.run(command, capture_output=True, check=True)
     took_s = time.monotonic() - began
     macs: dict[str, str] = {}
-    results: set[tuple[str, int]] = set()
+    open_ports: set[tuple[str, int]] = set()
     for host in ElementTree.fromstring(done.stdout).iter("host"):
         kinds = {a.get("addrtype"): a.get("addr", "") for a in host.iter("address")}
         states = {int(p.get("portid", 0)): p.find("state") for p in host.iter("port")}
-        outputs = {port: s.get("state") for port, s in states.items() if s is not None}
+        port_states = {port: s.get("state") for port, s in states.items() if s is not None}
         address = kinds.get("ipv4", "")
-        if "mac" in kinds or any(state in ("open", "closed") for state in outputs.values()):
+        if "mac" in kinds or any(state in ("open", "closed") for state in port_states.values()):
             macs[address] = kinds.get("mac", "").lower()
-        results |= {(address, port) for port, state in outputs.items() if state == "open"}
-    return Outcome(took_s, macs, frozenset(results))
+        open_ports |= {(address, port) for port, state in port_states.items() if state == "open"}
+    return Outcome(took_s, macs, frozenset(open_ports))
 
 
 def peak_rss_kib(pid: int) -> int:

@@ -89,7 +89,7 @@ def running(line: tuple[str, ...], config: Path) -> Iterator[Running]:
 
 @contextlib.contextmanager
 def _read_on(notify: socket.socket, address: str) -> Iterator[None]:
-    """Read what the daemon tells: a manager that reads no more would in the end hold it up."""
+    """Read the daemon's notifications: it blocks once the socket of its manager is full."""
     notify.settimeout(None)
 
     def read() -> None:

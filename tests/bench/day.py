@@ -5,7 +5,7 @@ The daemon talks to the reference service over its event stream; both are alone 
 namespace. What the first request loads is there to stay, so growth counts from the end of the
 day's first tenth, in which both kinds of report are made.
 
-Usage: python -m tests.bench.day [--beats N] [--requests N] [--interval S] [--build NAME]
+Usage: python -m tests.bench.day [--heartbeats N] [--requests N] [--interval S] [--build NAME]
 """
 
 import argparse
@@ -25,7 +25,7 @@ from tests.packaging.local_service import Json, LocalService, local_service, unt
 KINDS = ("network", "application")
 GOAL_KIB = 1024
 SAMPLES = 100
-LOOK_EVERY_S = 0.05
+POLL_EVERY_S = 0.05
 """Far less than the shortest pause between two heartbeats, so that none is missed."""
 FASTEST_S = 0.15
 ANSWERED_WITHIN_S = 60
@@ -34,9 +34,9 @@ IN_NAMESPACE = "VENUE_DAY_IN_NAMESPACE"
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """``requests`` are spread evenly over ``beats`` heartbeats, ``interval_s`` apart."""
+    """``requests`` are spread evenly over ``heartbeats``, ``interval_s`` apart."""
 
-    beats: int = 5_000
+    heartbeats: int = 5_000
     requests: int = 200
     interval_s: float = 0.2
 
@@ -48,22 +48,22 @@ class Day:
 
     @property
     def first_tenth(self) -> int:
-        return self.beats // 10
+        return self.heartbeats // 10
 
     @property
     def sample_every(self) -> int:
-        return max(1, self.beats // SAMPLES)
+        return max(1, self.heartbeats // SAMPLES)
 
-    def requests_before(self, beat: int) -> int:
-        """Return how many requests there have been when heartbeat ``beat`` comes."""
-        return beat * self.requests // self.beats
+    def requests_before(self, number: int) -> int:
+        """Return how many requests were created before the heartbeat with this number."""
+        return number * self.requests // self.heartbeats
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     """Resident memory of the daemon alone, without a collector's process."""
 
-    beat: int
+    number: int
     resident_kib: int
 
 
@@ -79,8 +79,8 @@ class Outcome:
 
 
 def judge(samples: Sequence[Sample], day: Day) -> Outcome:
-    """Tell growth from samples in their order; the last was taken when all reports were in."""
-    settled = [each for each in samples if each.beat >= day.first_tenth]
+    """Calculate the growth of samples in order of time. The last one follows the last report."""
+    settled = [each for each in samples if each.number >= day.first_tenth]
     start, end = settled[0].resident_kib, settled[-1].resident_kib
     return Outcome(
         growth_kib=end - start,
@@ -93,12 +93,12 @@ def judge(samples: Sequence[Sample], day: Day) -> Outcome:
 
 def _slope(samples: Sequence[Sample]) -> float:
     """Return KiB a heartbeat, by least squares."""
-    mean_beat = sum(s.beat for s in samples) / len(samples)
+    mean_number = sum(s.number for s in samples) / len(samples)
     mean_kib = sum(s.resident_kib for s in samples) / len(samples)
-    spread = sum((s.beat - mean_beat) ** 2 for s in samples)
+    spread = sum((s.number - mean_number) ** 2 for s in samples)
     if not spread:
         return 0.0
-    return sum((s.beat - mean_beat) * (s.resident_kib - mean_kib) for s in samples) / spread
+    return sum((s.number - mean_number) * (s.resident_kib - mean_kib) for s in samples) / spread
 
 
 class Operator:
@@ -108,12 +108,12 @@ class Operator:
         self._service = service
         self._instance_id = instance_id
         self._waiting: list[str] = []
-        self.asked = 0
+        self.request_count = 0
 
     def ask(self) -> None:
-        kind = KINDS[self.asked % len(KINDS)]
+        kind = KINDS[self.request_count % len(KINDS)]
         self._waiting.append(self._service.request(self._instance_id, kind))
-        self.asked += 1
+        self.request_count += 1
 
     def has_all(self) -> bool:
         """Return whether every report has been taken in. Raises SystemExit for a failed one."""
@@ -131,42 +131,42 @@ def live(pid: int, service: LocalService, device: Json, day: Day) -> list[Sample
     """Count heartbeats as the service takes them, ask for reports, and sample the daemon."""
     operator = Operator(service, str(device["instanceId"]))
     samples = []
-    for beat in _beats(service, day.beats):
-        if operator.asked < day.requests_before(beat):
+    for number in _heartbeats(service, day.heartbeats):
+        if operator.request_count < day.requests_before(number):
             operator.ask()
-        if beat == day.first_tenth:
-            samples.append(Sample(beat, _at_rest(pid, service, operator)))
-        elif beat % day.sample_every == 0:
+        if number == day.first_tenth:
+            samples.append(Sample(number, _at_rest(pid, service, operator)))
+        elif number % day.sample_every == 0:
             # The service lists the newest requests only: look while they are there.
             operator.has_all()
-            samples.append(Sample(beat, resident_kib(pid)))
-    samples.append(Sample(day.beats, _at_rest(pid, service, operator)))
-    if operator.asked != day.requests:
-        raise SystemExit(f"asked for {operator.asked} reports in place of {day.requests}")
+            samples.append(Sample(number, resident_kib(pid)))
+    samples.append(Sample(day.heartbeats, _at_rest(pid, service, operator)))
+    if operator.request_count != day.requests:
+        raise SystemExit(f"asked for {operator.request_count} reports in place of {day.requests}")
     return samples
 
 
 def _at_rest(pid: int, service: LocalService, operator: Operator) -> int:
     """Return the resident memory a heartbeat after the last report that was asked for."""
     until(operator.has_all, ANSWERED_WITHIN_S)
-    next(_beats(service, 1))
+    next(_heartbeats(service, 1))
     return resident_kib(pid)
 
 
-def _beats(service: LocalService, beats: int) -> Iterator[int]:
+def _heartbeats(service: LocalService, heartbeats: int) -> Iterator[int]:
     """Yield 1, 2, … as heartbeats are taken: nothing else moves a device's lastSeenAt."""
-    seen, beat = service.devices()[0]["lastSeenAt"], 0
-    while beat < beats:
+    seen, number = service.devices()[0]["lastSeenAt"], 0
+    while number < heartbeats:
         now = until(lambda: _other(service, seen), ANSWERED_WITHIN_S)  # noqa: B023
-        seen, beat = now, beat + 1
-        yield beat
+        seen, number = now, number + 1
+        yield number
 
 
 def _other(service: LocalService, seen: str) -> str | None:
     now = str(service.devices()[0]["lastSeenAt"])
     if now != seen:
         return now
-    time.sleep(LOOK_EVERY_S)
+    time.sleep(POLL_EVERY_S)
     return None
 
 
@@ -180,7 +180,7 @@ def show_day(
         config = write_config(home / "agent", service.base_url, service.api_key, more)
         with running(line, config):
             device = service.enrolled_device()
-        # A daemon that enrolled in this life carries what enrolling takes: start it anew.
+        # A daemon that has just enrolled uses more memory: restart it.
         with running(line, config) as agent:
             began = time.monotonic()
             samples = live(agent.process.pid, service, device, day)
@@ -188,14 +188,14 @@ def show_day(
             peak = peak_kib(agent.process.pid)
     outcome = judge(samples, day)
     if curve is not None:
-        curve.write_text("".join(f"{s.beat},{s.resident_kib}\n" for s in samples))
+        curve.write_text("".join(f"{s.number},{s.resident_kib}\n" for s in samples))
     show(
         f"24 h compressed ({name})",
         f"growth {outcome.growth_kib / 1024:+.2f} MiB (goal < {GOAL_KIB / 1024:.0f})",
         f"RSS {outcome.start_kib / 1024:.1f} after the first tenth, {outcome.end_kib / 1024:.1f} at"
         f" the end, max {max(outcome.max_kib, peak) / 1024:.1f}",
-        f"{outcome.slope_kib:+.1f} KiB in 1,000 beats",
-        f"{day.beats} beats, {day.requests} reports, {seconds:.0f} s",
+        f"{outcome.slope_kib:+.1f} KiB in 1,000 heartbeats",
+        f"{day.heartbeats} heartbeats, {day.requests} reports, {seconds:.0f} s",
     )
     return outcome
 
@@ -203,14 +203,14 @@ def show_day(
 def main() -> int:
     whole = Day()
     parser = argparse.ArgumentParser(description="Live a compressed day, print the growth.")
-    parser.add_argument("--beats", type=int, default=whole.beats)
+    parser.add_argument("--heartbeats", type=int, default=whole.heartbeats)
     parser.add_argument("--requests", type=int, default=whole.requests)
     parser.add_argument("--interval", type=float, default=whole.interval_s, metavar="SECONDS")
     parser.add_argument("--build", choices=sorted(builds_here()), help="default: the package")
     parser.add_argument("--curve", type=Path, metavar="FILE", help="write the samples as CSV")
     options = parser.parse_args()
     try:
-        day = Day(options.beats, options.requests, options.interval)
+        day = Day(options.heartbeats, options.requests, options.interval)
     except ValueError as error:
         parser.error(str(error))
     if IN_NAMESPACE not in os.environ:

@@ -83,8 +83,8 @@ def _in_a_namespace(*, with_peers: bool) -> int:
         if with_peers:
             place = stack.enter_context(tempfile.TemporaryDirectory(prefix="venue-peers-"))
             root = stack.enter_context(bench_peers.overlay(Path(place)))
-            result = bench_peers.install(root)
-            sys.stdout.write(f"peers installed: {', '.join(p.package for p in result)}\n")
+            peers = bench_peers.install(root)
+            sys.stdout.write(f"peers installed: {', '.join(p.package for p in peers)}\n")
             sys.stdout.flush()
             more = ("--root", str(root))
         words = (*LOOPBACK_ONLY, sys.executable, *_self(), *more)
@@ -123,21 +123,21 @@ async def show_starts(name: str, line: tuple[str, ...], home: Path) -> None:
     """Start an agent that is enrolled already, again and again."""
     async with StrictService(Reading.SSE) as service:
         config = write_config(home / f"starts-{name}", service.base_url, API_KEY)
-        ready, beaten = [], []
+        ready, acknowledged = [], []
         for _ in range(STARTS + 1):
             service.heartbeats = 0
             daemon = running(line, config)
             now = await asyncio.to_thread(daemon.__enter__)
             try:
                 await service.until(lambda: service.heartbeats > 0)
-                beaten.append(time.monotonic() - now.began)
+                acknowledged.append(time.monotonic() - now.began)
                 ready.append(now.ready_s)
             finally:
                 await asyncio.to_thread(daemon.__exit__, None, None, None)
         # The first one had to enroll.
-        ready, beaten = ready[1:], beaten[1:]
+        ready, acknowledged = ready[1:], acknowledged[1:]
         show(f"{name}: exec to READY=1", _ms(ready))
-        show(f"{name}: exec to first heartbeat acknowledged", _ms(beaten))
+        show(f"{name}: exec to first heartbeat acknowledged", _ms(acknowledged))
 
 
 def show_idling(
@@ -155,7 +155,7 @@ def show_idling(
             count = len(service.devices())
             with running(line, config):
                 until(lambda count=count: len(service.devices()) > count, 30)
-            # A daemon that enrolled in this life carries what enrolling takes: start it anew.
+            # A daemon that has just enrolled uses more memory: restart it.
             agent = stack.enter_context(running(line, config))
             pids[f"venue-agent ({name})"] = agent.process.pid
         for peer in bench_peers.PEERS if peers_root else ():

@@ -1,4 +1,4 @@
-"""`python -m tests.bench.garbage [--seconds 60]`: what a stream without end costs.
+"""`python -m tests.bench.garbage [--seconds 60]`: the cost of an endless stream.
 
 A service answers `onCommands` with garbage, as fast as it is read, whatever was asked for. For each
 kind of garbage: lines logged, connections made, CPU after the first five seconds in per cent of a
@@ -104,10 +104,10 @@ async def measure(name: str, home: Path, seconds: float) -> Cost:
         async with running_agent(config) as agent:
             await service.until(lambda: service.heartbeats > 0)
             await asyncio.sleep(SETTLE_S)
-            before, beats = _cpu_s(agent.process.pid), service.heartbeats
+            before, count = _cpu_s(agent.process.pid), service.heartbeats
             await asyncio.sleep(seconds - SETTLE_S)
             spent = _cpu_s(agent.process.pid) - before
-            beats = service.heartbeats - beats
+            count = service.heartbeats - count
             assert await agent.stop() == 0
         requests = [operation for _, operation in service.called_at]
         return Cost(
@@ -115,7 +115,7 @@ async def measure(name: str, home: Path, seconds: float) -> Cost:
             log_bytes=len(agent.log.encode()),
             connections=requests.count("onCommands"),
             cpu_percent=100 * spent / (seconds - SETTLE_S),
-            heartbeats=beats,
+            heartbeats=count,
             counters=agent.status()["counters"],
         )
 

@@ -32,10 +32,10 @@ from tests.packaging.local_service import LocalService, local_service, until
 IN_NAMESPACE = "VENUE_BENCH_IN_NAMESPACE"
 P99_GOAL_MS = 20.0
 GOALS_MS = {"received": 6.0, "running": 9.0}
-LOOKED_EVERY_S = 0.1
+POLL_EVERY_S = 0.1
 """Who waits for a report must not keep the service from its work."""
-ASKED_FIRST = 3
-ASKED_WITHIN_S = 25.0
+REQUESTS_MIN = 3
+REQUESTS_WITHIN_S = 25.0
 """After that no more requests are made: on a loaded machine there are fewer."""
 WAKE_UPS = 100
 NAP_S = 0.005
@@ -82,7 +82,7 @@ def main() -> int:
 def show_latencies(
     name: str, line: Sequence[str], home: Path, requests: int, rare: int = 0
 ) -> list[str]:
-    """Measure one build against both services; return in words which goals are missed."""
+    """Measure one build against both services; return a description of each missed goal."""
     missed = show_against_lean(name, line, home / "lean", requests, rare)
     show_against_reference(name, line, home / "reference", requests)
     return missed
@@ -94,7 +94,7 @@ def show_latencies(
 def show_against_lean(
     name: str, line: Sequence[str], home: Path, requests: int, rare: int
 ) -> list[str]:
-    """Stamps of the lean service, whose clock is CLOCK_MONOTONIC."""
+    """Measure against the lean service, whose timestamps are CLOCK_MONOTONIC."""
     with _lean_service(requests, rare) as service:
         config = write_config(home, _first_line(service).split()[-1], API_KEY)
         with running(tuple(line), config) as agent:
@@ -102,7 +102,7 @@ def show_against_lean(
             cpu_s = cost_of(agent.process.pid).cpu_s
     missed = []
     for what, goal_ms in GOALS_MS.items():
-        spread = _since_asked(measured["steady"], what)
+        spread = _since_requested(measured["steady"], what)
         title = f"{name}, lean service: command sent to {what}"
         goals = f"goals: p50 {goal_ms:g}, p99 {P99_GOAL_MS:g}"
         show(title, spread, goals)
@@ -110,7 +110,7 @@ def show_against_lean(
             missed.append(f"{title}: {spread}, {goals}")
     show(
         f"{name}, lean service: command sent to report",
-        _since_asked(measured["steady"], "reported"),
+        _since_requested(measured["steady"], "reported"),
     )
     each_ms = 1000 * cpu_s / (len(measured["steady"]) + len(measured["rare"]))
     show(
@@ -119,7 +119,7 @@ def show_against_lean(
     )
     if measured["rare"]:
         for what in GOALS_MS:
-            spread = _since_asked(measured["rare"], what)
+            spread = _since_requested(measured["rare"], what)
             show(f"{name}, lean service, memory given back: {what}", spread)
     return missed
 
@@ -141,8 +141,8 @@ def _first_line(service: subprocess.Popen[str]) -> str:
     return line
 
 
-def _since_asked(measured: Sequence[dict[str, float]], what: str) -> Spread:
-    return _spread([each[what] - each["asked"] for each in measured])
+def _since_requested(measured: Sequence[dict[str, float]], what: str) -> Spread:
+    return _spread([each[what] - each["requested"] for each in measured])
 
 
 # ---------------------------------------------------------------------------- the reference one
@@ -156,15 +156,15 @@ def show_against_reference(name: str, line: Sequence[str], home: Path, requests:
         config = write_config(home / "agent", service.base_url, service.api_key)
         with running(tuple(line), config):
             instance_id = service.enrolled_device()["instanceId"]
-            for _ in range(ASKED_FIRST):
+            for _ in range(REQUESTS_MIN):
                 _answered(service, instance_id)
-            until_s = time.monotonic() + ASKED_WITHIN_S
+            until_s = time.monotonic() + REQUESTS_WITHIN_S
             while len(received) < requests and time.monotonic() < until_s:
                 row = _answered(service, instance_id)
-                created = _moment(row["createdAt"])
-                received.append(_moment(row["receivedAt"]) - created)
-                started.append(_moment(row["startedAt"]) - created)
-                finished.append(_moment(row["finishedAt"]) - created)
+                created = _timestamp(row["createdAt"])
+                received.append(_timestamp(row["receivedAt"]) - created)
+                started.append(_timestamp(row["startedAt"]) - created)
+                finished.append(_timestamp(row["finishedAt"]) - created)
     show(f"{name}, reference service: createRequest to received", _spread(received))
     show(f"{name}, reference service: createRequest to running", _spread(started))
     show(f"{name}, reference service: createRequest to report", _spread(finished))
@@ -174,14 +174,14 @@ def _answered(service: LocalService, instance_id: str) -> dict[str, str]:
     """Ask for a report, and return its request once there is one."""
     request_id = service.request(instance_id, "network")
 
-    def look() -> dict[str, str] | None:
+    def finished_row() -> dict[str, str] | None:
         row = service.request_row(instance_id, request_id)
         return row if row["finishedAt"] else None
 
-    return until(look, 60, every_s=LOOKED_EVERY_S)
+    return until(finished_row, 60, every_s=POLL_EVERY_S)
 
 
-def _moment(text: str) -> float:
+def _timestamp(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 

@@ -1,12 +1,13 @@
-"""A service that costs next to nothing: what is measured against it is the agent.
+"""A service with almost no cost of its own, to measure the agent.
 
 It speaks the contract over plain HTTP, from memory, as a process of its own. Each request is asked
 for some time after the report of the one before was taken, so that the device idles in between.
-Moments are CLOCK_MONOTONIC, in seconds: that of asking is taken right before the command's bytes
-are handed to the kernel, the others as soon as the device's call has been read.
+Times are CLOCK_MONOTONIC, in seconds. ``requested`` is taken right before the bytes of the command
+are sent, the others as soon as the device's call has been read.
+
 Usage: python -m tests.bench.lean_service REQUESTS RARE. It prints its address, and at the end a
-line of JSON: the `Moments` of so many requests one after the other, and of so many ``rare`` ones,
-before each of which the device has idled for so long that it has given memory back.
+line of JSON: the `RequestTimes` of REQUESTS consecutive requests, and of RARE requests. Before each
+rare one, the device is idle for so long that it has released memory.
 """
 
 import asyncio
@@ -23,51 +24,51 @@ from tests.fakes.http_server import Reply, Request
 from tests.fakes.strict_service import StrictService
 
 WARM_UP = 5
-"""The first requests load what makes reports: they are not counted."""
+"""The first requests import modules and are not counted."""
 PAUSE_S = (0.05, 0.15)
 RARE_PAUSE_S = (SETTLE_AFTER_S + 1.0, SETTLE_AFTER_S + 1.5)
-ASKED_WITHIN_S = 35.0
+REQUESTS_WITHIN_S = 35.0
 KIND = "network"
 READY_WITHIN_S = 60.0
 
 
 @dataclass(slots=True)
-class Moments:
-    """Of one request. ``received`` and ``running`` are when their acknowledgement was read."""
+class RequestTimes:
+    """Times of one request. ``received`` and ``running``: when the acknowledgement was read."""
 
-    asked: float = 0.0
+    requested: float = 0.0
     received: float = 0.0
     running: float = 0.0
     reported: float = 0.0
 
 
 class LeanService(StrictService):
-    """Takes the moments of the request under way."""
+    """A service that records the times of the current request."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._moments = Moments()
+        self._times = RequestTimes()
 
-    async def moments_of_a_request(self) -> Moments:
+    async def time_request(self) -> RequestTimes:
         """Ask for one report, and return when it was taken."""
-        self._moments = Moments()
+        self._times = RequestTimes()
         reports = len(self.reports)
         await self.request_report(KIND)
         await self.until(lambda: len(self.reports) > reports)
-        return self._moments
+        return self._times
 
     async def _push(self) -> AsyncIterator[bytes]:
         async for event in super()._push():
             if event.startswith(b"data:"):
-                self._moments.asked = time.monotonic()
+                self._times.requested = time.monotonic()
             yield event
 
     async def _handle(self, request: Request) -> Reply:
         now = time.monotonic()
         if request.path.endswith("/acknowledge"):
-            setattr(self._moments, json.loads(request.body)["status"], now)
+            setattr(self._times, json.loads(request.body)["status"], now)
         elif request.path.endswith("/submitResult"):
-            self._moments.reported = now
+            self._times.reported = now
         return await super()._handle(request)
 
 
@@ -76,11 +77,11 @@ async def ask(
 ) -> list[dict[str, Any]]:
     """Ask for ``count`` reports, fewer where they take long, a random pause before each."""
     rng = random.Random(1)
-    until_s = time.monotonic() + ASKED_WITHIN_S
+    until_s = time.monotonic() + REQUESTS_WITHIN_S
     results: list[dict[str, Any]] = []
     while len(results) < count and time.monotonic() < until_s:
         await asyncio.sleep(rng.uniform(*pause_s))
-        results.append(asdict(await service.moments_of_a_request()))
+        results.append(asdict(await service.time_request()))
     return results
 
 

@@ -71,16 +71,16 @@ class Row:
 
 
 def contestants(plan: LanPlan, *, every: bool) -> dict[str, Callable[[], Outcome]]:
-    results: dict[str, Callable[[], Outcome]] = {OURS: partial(run_collector, plan)}
+    runs: dict[str, Callable[[], Outcome]] = {OURS: partial(run_collector, plan)}
     if shutil.which("nmap") and os.geteuid() == 0:
-        results[NMAP] = partial(run_nmap, plan, ("-sS",))
+        runs[NMAP] = partial(run_nmap, plan, ("-sS",))
     if every:
-        results["scan alone"] = partial(run_scan_step, plan)
-        results["nmap -sT"] = partial(run_nmap, plan, ("--unprivileged", "-sT"))
-        results["nmap -sT -Pn"] = partial(run_nmap, plan, ("--unprivileged", "-sT", "-Pn"))
+        runs["scan alone"] = partial(run_scan_step, plan)
+        runs["nmap -sT"] = partial(run_nmap, plan, ("--unprivileged", "-sT"))
+        runs["nmap -sT -Pn"] = partial(run_nmap, plan, ("--unprivileged", "-sT", "-Pn"))
         if shutil.which("avahi-browse") and os.geteuid() == 0:
-            results["avahi-browse"] = partial(run_avahi_browse, plan)
-    return results
+            runs["avahi-browse"] = partial(run_avahi_browse, plan)
+    return runs
 
 
 def run_all(plan: LanPlan, lan: Lan, runs: int, *, every: bool) -> list[Row]:
@@ -116,7 +116,7 @@ def measure(name: str, run: Callable[[], Outcome], plan: LanPlan) -> Row:
 
 
 def missed_goals(key: str, plan: LanPlan, rows: Sequence[Row]) -> list[str]:
-    """Return in words what the rows fall short of."""
+    """Return a description of each goal that the rows miss."""
     lan = LANS[key]
     ours = [row for row in rows if row.contestant == OURS]
     missed: list[str] = []
@@ -186,8 +186,8 @@ def bench_lan(key: str, runs: int | None, *, every: bool) -> list[str]:
     missed = missed_goals(key, plan, rows)
     if overflows is not None and _overflow_count() != overflows:
         missed.append("the kernel's neighbour table overflowed")
-    for text in missed:
-        print(f"  MISSED: {text}")
+    for goal in missed:
+        print(f"  MISSED: {goal}")
     return missed
 
 
@@ -196,7 +196,7 @@ def _median_s(rows: Sequence[Row]) -> float:
 
 
 def _overflow_count() -> int | None:
-    """Return how often the kernel said that its neighbour table overflowed; None: not readable."""
+    """Return how often the neighbour table of the kernel overflowed; None if it is unreadable."""
     done = subprocess.run(["dmesg"], capture_output=True, check=False)
     if done.returncode != 0:
         return None

@@ -1,6 +1,6 @@
 """Other agents of the field, as Debian packs them, in a throw-away overlay of this machine.
 
-Each is told to talk to loopback only and runs in the caller's network namespace. Nothing is
+Each is configured to use only loopback and runs in the caller's network namespace. Nothing is
 installed on this machine: the overlay goes away with the caller.
 """
 
@@ -84,7 +84,7 @@ def _mount(stack: contextlib.ExitStack, *words: str) -> None:
 
 
 def install(root: Path, peers: tuple[Peer, ...] = PEERS) -> tuple[Peer, ...]:
-    """Install what can be had in the overlay; return it. This alone needs the package archive."""
+    """Install the available peers in the overlay; return them. This step needs the archive."""
     installed = []
     for peer in peers:
         words = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", peer.package)

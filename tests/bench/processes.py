@@ -20,7 +20,7 @@ class Cost:
 
 
 def cost_of(pid: int) -> Cost:
-    """Read the cost of ``pid`` and of what it has started. Raises OSError when it is gone."""
+    """Read the cost of ``pid`` and its children. Raises OSError if it has ended."""
     family = family_of(pid)
     rollups = [Path(f"/proc/{each}/smaps_rollup").read_text() for each in family]
     return Cost(
@@ -53,8 +53,8 @@ def family_of(pid: int) -> tuple[int, ...]:
 
 
 def _kib(rollup: str, name: str) -> int:
-    result = re.search(rf"^{name}:\s+(\d+) kB", rollup, re.MULTILINE)
-    return int(result[1]) if result else 0
+    match = re.search(rf"^{name}:\s+(\d+) kB", rollup, re.MULTILINE)
+    return int(match[1]) if match else 0
 
 
 def _cpu_s(pid: int) -> float:

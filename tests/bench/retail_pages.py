@@ -1,8 +1,8 @@
 """Pages of the retail API's sales, the first and the ten thousandth: `make bench-retail`.
 
 A real service on SQLite over loopback with `SALES` sales of one company, three lines each. Then
-sales arrive, 100 a second, while all those that were there before are walked through in every
-order: none may be told twice, none left out. Goal: 25 ms for 95 of 100 pages, however far.
+sales arrive, 100 a second, while a client pages through all the earlier ones in every
+order: each must be listed exactly once. Goal: 25 ms for 95 of 100 pages, however far.
 """
 
 import random
@@ -133,7 +133,7 @@ def _walk(database: Database, http: httpx2.Client, sort: str) -> tuple[int, int]
 
 
 class _arriving:  # noqa: N801 - used like a function
-    """Sales arrive while the block runs, at moments before, between and after the others."""
+    """Sales arrive while the block runs, dated before, between and after the others."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -156,7 +156,7 @@ class _arriving:  # noqa: N801 - used like a function
             self._database.write(lambda session, row=row: session.execute(insert(Sale), [row]))
 
 
-def _cursor_at(database: Database, sort: str, shown: int) -> str:
+def _cursor_at(database: Database, sort: str, offset: int) -> str:
     """Return the cursor that the service gives after so many sales."""
     name, _, direction = sort.rpartition("_")
     column = getattr(Sale, name)
@@ -165,7 +165,7 @@ def _cursor_at(database: Database, sort: str, shown: int) -> str:
     query = query.order_by(*(each.desc() if direction == "desc" else each for each in order))
 
     def work(session: Session) -> str:
-        value, position = session.execute(query.offset(shown - 1).limit(1)).one()
+        value, position = session.execute(query.offset(offset - 1).limit(1)).one()
         keys = signing_keys.load(session)
         assert keys is not None
         sort_key = SortKey(microseconds(value) if isinstance(value, datetime) else 0, position)

@@ -96,7 +96,7 @@ def _netlink_body(body: bytes) -> None:
 
 
 def _reply(data: bytes) -> None:
-    """The first two bytes are the status, what follows is headers and body."""
+    """The first two bytes are the status; headers and body follow."""
     status, value = int.from_bytes(data[:2], "big") % 600, _text(data[2:200])
     headers = {"retry-after": value, "content-type": value, "location": value, "date": value}
     error_of(status, headers, data[2:], NOW)

@@ -65,7 +65,7 @@ def namespace_prefix() -> tuple[str, ...]:
 
 
 def failure_of(*command: str) -> str | None:
-    """Run a command; return None if it succeeded, otherwise what it said."""
+    """Run a command; return None if it succeeded, otherwise its message."""
     try:
         done = subprocess.run(
             command, capture_output=True, check=False, stdin=subprocess.DEVNULL, cwd=ROOT,
@@ -77,6 +77,6 @@ def failure_of(*command: str) -> str | None:
         return f"{command[0]}: no end after {_WITHIN_S} s"
     if done.returncode == 0:
         return None
-    texts = (done.stderr or done.stdout).decode(errors="replace").split("\n")
+    lines = (done.stderr or done.stdout).decode(errors="replace").split("\n")
     # A traceback's last line is what it says.
-    return next((line for line in reversed(texts) if line.strip()), f"exit {done.returncode}")
+    return next((line for line in reversed(lines) if line.strip()), f"exit {done.returncode}")

@@ -124,7 +124,7 @@ class Spooler:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What the commands of CUPS must be told to ask this spooler."""
+        """The environment with which the commands of CUPS use this spooler."""
         return {**os.environ, "CUPS_SERVER": str(self.socket)}
 
 

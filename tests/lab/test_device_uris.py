@@ -36,12 +36,12 @@ def known() -> dict[str, KnownPrinter]:
             try:
                 spooler.wait()
                 refused = {uri for name, (_, uri) in QUEUES.items() if not made(spooler, name, uri)}
-                output = read_cups_printers(time.monotonic() + 60, spooler.environment)
+                cups = read_cups_printers(time.monotonic() + 60, spooler.environment)
             finally:
                 running.kill()
     assert refused == REFUSED
-    assert (output.failures, output.limitations) == ((), ())
-    return {each.id.removeprefix("cups:"): each for each in output.printers}
+    assert (cups.failures, cups.limitations) == ((), ())
+    return {each.id.removeprefix("cups:"): each for each in cups.printers}
 
 
 def made(spooler: Spooler, name: str, uri: str) -> bool:
@@ -50,7 +50,7 @@ def made(spooler: Spooler, name: str, uri: str) -> bool:
     return done.returncode == 0
 
 
-def test_each_is_read_or_listed_and_none_is_missing(known: dict[str, KnownPrinter]) -> None:
+def test_each_queue_is_parsed_or_listed(known: dict[str, KnownPrinter]) -> None:
     for name, (kind, uri) in QUEUES.items():
         right = None if uri in REFUSED else queue_printer(name, "", uri, None)
         assert (right is None) == (kind == "virtual" or uri in REFUSED), uri

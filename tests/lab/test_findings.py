@@ -37,9 +37,9 @@ def printed(lan: PeerLan, machine: Peer, spooler: Spooler, *command: str) -> Non
 def collected(
     lan: PeerLan, machine: Peer, spooler: Spooler, job: dict[str, object]
 ) -> ApplicationFacts:
-    stage = (sys.executable, "-m", "tests.unit.collectors.application.run_snapshot")
+    snapshot_process = (sys.executable, "-m", "tests.unit.collectors.application.run_snapshot")
     done = subprocess.run(
-        lan.command(machine, "unshare", "--mount", *stage, json.dumps(job)),
+        lan.command(machine, "unshare", "--mount", *snapshot_process, json.dumps(job)),
         env=spooler.environment,
         cwd=ROOT, capture_output=True, timeout=300, check=False,
     )  # fmt: skip
@@ -49,7 +49,7 @@ def collected(
 
 
 @pytest.mark.needs("peers")
-def test_what_is_wrong_with_a_real_machine_is_found() -> None:
+def test_findings_of_a_real_machine() -> None:
     with tempfile.TemporaryDirectory(prefix="findings-") as path, peer_lan(Path(path)) as lan:
         directory = Path(path)
         directory.chmod(0o755)
@@ -67,20 +67,22 @@ def test_what_is_wrong_with_a_real_machine_is_found() -> None:
             "kiosk_debug_url": "http://127.0.0.1:2",
             "full_disk": str(disk),
         }
-        result = judged_facts(collected(lan, machine, spooler, job))
-    (stuck,) = result["print-queue-stuck"]
+        findings = judged_facts(collected(lan, machine, spooler, job))
+    (stuck,) = findings["print-queue-stuck"]
     assert stuck.startswith("The print queue kitchen is stuck: 1 job waits, the oldest for ")
-    assert result["program-missing"] == ("The program no-such-till is not running.",)
-    assert result["service-unreachable"] == ("The service cannot be reached: Connection refused.",)
-    assert result["kiosk-silent"] == (
+    assert findings["program-missing"] == ("The program no-such-till is not running.",)
+    assert findings["service-unreachable"] == (
+        "The service cannot be reached: Connection refused.",
+    )
+    assert findings["kiosk-silent"] == (
         "The kiosk's browser does not answer: no kiosk browser listens there.",
     )
-    assert f"The disk {disk} is full: 0 bytes of 4 MiB free." in result["disk-full"]
-    assert "no-network" not in result
+    assert f"The disk {disk} is full: 0 bytes of 4 MiB free." in findings["disk-full"]
+    assert "no-network" not in findings
 
 
 @pytest.mark.needs("network-namespace")
-def test_a_machine_on_no_network_is_called_so() -> None:
+def test_machine_without_network_is_reported_as_such() -> None:
     collect = (sys.executable, "-m", "agent", "collect", "network", "--json")
     done = subprocess.run(
         (*entering(), *collect), cwd=ROOT, capture_output=True, timeout=300, check=False

@@ -1,4 +1,4 @@
-"""That the LANs of the lab do count what nobody may send, and end the test that sent it."""
+"""The LANs of the lab count forbidden traffic, and fail the test that sent it."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ HARMLESS = f"{CONNECT.format(address=PRINTER, port=9100)}; {SEND.format(address=
 
 @pytest.mark.needs("tap")
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "message"),
     [
         (HARMLESS, ""),
         (SEND.format(address=PRINTER, port=9100), "8 bytes to port 9100"),
@@ -31,7 +31,7 @@ HARMLESS = f"{CONNECT.format(address=PRINTER, port=9100)}; {SEND.format(address=
     ],
     ids=("harmless", "printing", "terminal", "excluded"),
 )
-def test_a_played_lan_ends_with_what_came(tmp_path: Path, script: str, said: str) -> None:
+def test_a_played_lan_ends_with_what_came(tmp_path: Path, script: str, message: str) -> None:
     ports = (80, 631, 9100, 12000)
     hosts = tuple(
         LanHost(address, f"02:76:00:00:00:0{number}", ports)
@@ -44,8 +44,8 @@ def test_a_played_lan_ends_with_what_came(tmp_path: Path, script: str, said: str
         [*namespace_prefix(), *played, sys.executable, "-c", script],
         capture_output=True, check=False, text=True, cwd=ROOT, timeout=300,
     )  # fmt: skip
-    assert done.returncode == (HARMED if said else 0), done.stderr
-    assert said in done.stderr
+    assert done.returncode == (HARMED if message else 0), done.stderr
+    assert message in done.stderr
 
 
 LISTEN = """

@@ -109,7 +109,9 @@ def honest_part(run: ChildRun) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("rate", RATES)
-def test_honest_printers_are_reported_as_without_the_liar(tmp_path: Path, rate: int) -> None:
+def test_lying_neighbour_does_not_change_the_report_of_other_printers(
+    tmp_path: Path, rate: int
+) -> None:
     without, beside = collected(tmp_path, 0), collected(tmp_path, LIES, rate)
     assert honest_part(beside) == honest_part(without)
     assert [p["status"] for p in without.facts["printers"]] == ["reachable"] * 9

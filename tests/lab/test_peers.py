@@ -96,7 +96,7 @@ def facts_of(report: subprocess.Popen[bytes]) -> dict[str, Any]:
 
 
 def findings_of(*browsing: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
-    """Let all begin at one moment, however long each took to be ready; return what they say."""
+    """Start all at the same time, once each is ready; return their output."""
     for each in browsing:
         assert each.stdout is not None
         assert each.stdout.readline() == b"ready\n"
@@ -158,7 +158,7 @@ def venue(directory: Path) -> Iterator[Venue]:
 
 
 def _set_up(venue: Venue) -> None:
-    """Make the queues, then let happen what happens to printers. The truth is written down."""
+    """Create the queues, then break printers. The expected result is written to a file."""
     lan, printers = venue.lan, venue.printers
     uris = {
         name: f"ipp://{peer.address}/ipp/print?uuid={peer.uuid}" for name, peer in printers.items()
@@ -221,27 +221,27 @@ def test_every_source_succeeded(facts: dict[str, Any]):
 def test_a_queue_is_matched_to_its_printer_by_uuid(
     facts: dict[str, Any], truth: dict[str, Any], name: str
 ):
-    match = printer(facts, f"cups:{name.lower()}")
-    assert match["status"] == "reachable"
-    assert match["matched_endpoint"] == f"{truth[name]['address']}:631"
-    assert match["reason"].startswith("Reachable on port 631, matched by UUID")
+    queue = printer(facts, f"cups:{name.lower()}")
+    assert queue["status"] == "reachable"
+    assert queue["matched_endpoint"] == f"{truth[name]['address']}:631"
+    assert queue["reason"].startswith("Reachable on port 631, matched by UUID")
 
 
 def test_a_queue_without_identity_is_matched_by_its_address(facts: dict[str, Any]):
-    found = printer(facts, "cups:bar-2")
-    assert found["status"] == "reachable"
-    assert found["reason"].startswith("Reachable on port 631, matched by address, port and queue")
+    queue = printer(facts, "cups:bar-2")
+    assert queue["status"] == "reachable"
+    assert queue["reason"].startswith("Reachable on port 631, matched by address, port and queue")
 
 
-def test_a_printer_without_paper_says_so(facts: dict[str, Any]):
+def test_printer_without_paper_has_its_state_as_reason(facts: dict[str, Any]):
     assert printer(facts, "cups:bar")["reason"].endswith("; the printer reports: out of paper")
     assert "says" not in printer(facts, "cups:kitchen")["reason"]
 
 
 def test_a_queue_that_the_device_does_not_have_is_missing(facts: dict[str, Any]):
-    found = printer(facts, "cups:gone")
-    assert found["status"] == "unreachable"
-    assert found["reason"].startswith("10.66.0.12:631 answers, but it has no queue printers/GONE")
+    queue = printer(facts, "cups:gone")
+    assert queue["status"] == "unreachable"
+    assert queue["reason"].startswith("10.66.0.12:631 answers, but it has no queue printers/GONE")
 
 
 def test_each_queue_of_a_print_server_is_judged_by_its_own_path(facts: dict[str, Any]):
@@ -254,46 +254,48 @@ def test_each_queue_of_a_print_server_is_judged_by_its_own_path(facts: dict[str,
     assert "printers/missing" in missing["reason"]
 
 
-def test_queues_that_lead_elsewhere_are_listed_for_what_they_are(facts: dict[str, Any]):
+def test_queues_without_a_network_printer_are_listed_with_their_kind(facts: dict[str, Any]):
     wrapped, usb = printer(facts, "cups:wrapped"), printer(facts, "cups:over-usb")
     assert (wrapped["status"], usb["transport"]) == ("unknown", "usb")
     assert wrapped["reason"] == "Not followed: CUPS prints to it by the backend beh"
 
 
-def test_a_printer_that_got_another_address_has_moved(facts: dict[str, Any], truth: dict[str, Any]):
-    found = printer(facts, "cups:cellar")
+def test_printer_with_a_new_address_is_reported_as_moved(
+    facts: dict[str, Any], truth: dict[str, Any]
+):
+    queue = printer(facts, "cups:cellar")
     assert truth["Cellar"]["address"] == "10.66.0.43"
-    assert found["status"] == "unreachable"
-    assert found["matched_endpoint"] == "10.66.0.43:631"
-    assert found["reason"].startswith(
+    assert queue["status"] == "unreachable"
+    assert queue["matched_endpoint"] == "10.66.0.43:631"
+    assert queue["reason"].startswith(
         "Moved to 10.66.0.43:631 (same UUID); nothing answers at 10.66.0.13 any more"
     )
 
 
-def test_what_is_wrong_is_found(facts: dict[str, Any]):
-    results = {f.code: f for f in headline_of(payload_of(facts, JOB)).findings}
-    assert "no-gateway" in results
-    (moved,) = results["printer-moved"].sentences
+def test_faults_are_reported_with_their_cause(facts: dict[str, Any]):
+    findings = {f.code: f for f in headline_of(payload_of(facts, JOB)).findings}
+    assert "no-gateway" in findings
+    (moved,) = findings["printer-moved"].sentences
     assert moved == "The printer cellar has moved from 10.66.0.13:631 to 10.66.0.43:631."
-    unreachable = results["printer-unreachable"]
-    message = " ".join(unreachable.sentences)
-    assert "The printer office at " in message
+    unreachable = findings["printer-unreachable"]
+    sentences = " ".join(unreachable.sentences)
+    assert "The printer office at " in sentences
     assert unreachable.count == sum(
         each["status"] == "unreachable" for each in facts["printers"]
-    ) - len(results["printer-moved"].sentences)
+    ) - len(findings["printer-moved"].sentences)
 
 
 def test_a_stopped_printer_refuses(facts: dict[str, Any]):
-    found = printer(facts, "cups:office")
-    assert (found["status"], found["matched_endpoint"]) == ("unreachable", None)
-    assert found["reason"].startswith("10.66.0.14 refuses connections on port 631")
+    queue = printer(facts, "cups:office")
+    assert (queue["status"], queue["matched_endpoint"]) == ("unreachable", None)
+    assert queue["reason"].startswith("10.66.0.14 refuses connections on port 631")
 
 
 def test_an_unplugged_printer_does_not_answer(facts: dict[str, Any]):
-    found = printer(facts, "cups:terrace")
-    assert (found["status"], found["matched_endpoint"]) == ("unreachable", None)
-    assert found["reason"].startswith("No answer from 10.66.0.15")
-    assert found["reason"].endswith("is it switched on and connected?")
+    queue = printer(facts, "cups:terrace")
+    assert (queue["status"], queue["matched_endpoint"]) == ("unreachable", None)
+    assert queue["reason"].startswith("No answer from 10.66.0.15")
+    assert queue["reason"].endswith("is it switched on and connected?")
 
 
 def test_configured_printers_are_judged_beside_the_queues(facts: dict[str, Any]):
@@ -326,7 +328,7 @@ def test_hosts_and_their_names(facts: dict[str, Any]):
     assert hosts["10.66.0.43"]["hostname"] == "Cellar-host.local"
 
 
-def test_no_byte_came_where_none_may(facts: dict[str, Any], venue: Venue):
+def test_no_payload_reaches_print_ports(facts: dict[str, Any], venue: Venue):
     counts = {int(port): count for port, count in json.loads(venue.counts.read_text()).items()}
     assert set(counts) == set(HARM_PORTS)
     tried = set(JOB["ports"]) & set(HARM_PORTS)  # type: ignore[call-overload]
@@ -347,7 +349,7 @@ def test_two_reports_at_once_do_not_disturb_each_other(venue: Venue, facts: dict
             )
 
 
-def test_two_browses_at_once_hear_the_same(venue: Venue):
+def test_concurrent_browses_return_the_same_printers(venue: Venue):
     first, second = findings_of(venue.browse(), venue.browse())
     for findings in (first, second):
         assert findings["state"]["state"] == "succeeded"
@@ -357,7 +359,7 @@ def test_two_browses_at_once_hear_the_same(venue: Venue):
     assert _names(first) == _names(second)
 
 
-def test_another_program_on_the_port_is_survived(venue: Venue):
+def test_other_program_on_the_mdns_port_is_tolerated(venue: Venue):
     keep = (
         "import socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
         " s.bind(('', 5353)); print('bound', flush=True); sys.stdin.read()"
@@ -406,7 +408,7 @@ def test_thousands_of_services_with_hostile_names(venue: Venue):
     assert whole["rss_mib"] < 90
 
 
-def test_nothing_of_it_is_told_after_the_cure(venue: Venue):
+def test_faults_disappear_after_the_fix(venue: Venue):
     lan, server = venue.lan, (venue.server, venue.server_spooler)
     lan.add_queue(*server, "missing", "socket://10.66.0.20:9100")
     lan.administer(*server, "cupsenable", "paused")
@@ -417,12 +419,12 @@ def test_nothing_of_it_is_told_after_the_cure(venue: Venue):
     lan.add_queue(venue.machine, venue.spooler, "gone", kitchen)
     lan.plug_in(venue.printers["Terrace"])
     facts = facts_of(venue.start_report())
-    cured = ("server-shared", "server-paused", "server-missing", "cellar", "gone", "terrace")
-    for name in cured:
-        told = printer(facts, f"cups:{name}")
-        assert told["status"] == "reachable", told
-        assert told["reason"].startswith("Reachable on port 631, matched by "), told
-        assert ";" not in told["reason"], told
+    fixed = ("server-shared", "server-paused", "server-missing", "cellar", "gone", "terrace")
+    for name in fixed:
+        queue = printer(facts, f"cups:{name}")
+        assert queue["status"] == "reachable", queue
+        assert queue["reason"].startswith("Reachable on port 631, matched by "), queue
+        assert ";" not in queue["reason"], queue
 
 
 def _names(findings: dict[str, Any]) -> set[tuple[str, str]]:

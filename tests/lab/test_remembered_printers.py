@@ -42,7 +42,7 @@ SECOND = (
 def report(
     memory: PrinterMemory, hosts: tuple[LanHost, ...], home: Path
 ) -> dict[str, dict[str, Any]]:
-    """Make a report as the daemon does; return what it says of each printer."""
+    """Create a report as the daemon does; return its printers by name."""
     known, reason = memory.load()
     assert reason is None
     now = datetime.now(UTC)
@@ -71,26 +71,26 @@ def test_moved_swapped_and_replaced_printers_are_named_by_mac(tmp_path: Path) ->
     state.prepare()
     memory = PrinterMemory(state)
 
-    output = report(memory, FIRST, tmp_path)
-    assert {each["status"] for each in output.values()} == {"reachable"}
+    printers = report(memory, FIRST, tmp_path)
+    assert {each["status"] for each in printers.values()} == {"reachable"}
     known = {each.id: each for each in memory.load()[0].printers}
     assert {name: each.mac_address for name, each in known.items()} == MACS
 
-    output = report(memory, SECOND, tmp_path)
+    printers = report(memory, SECOND, tmp_path)
     for name, place in (("kitchen", 6), ("bar", 5), ("office", 20)):
-        assert output[name]["status"] == "unreachable"
-        assert output[name]["matched_endpoint"] == f"{LAN}.{place}:9100"
-        assert f"oved to {LAN}.{place}:9100 (same MAC)" in output[name]["reason"]
-    assert f"{LAN}.5 is another device now" in output["kitchen"]["reason"]
-    assert f"nothing answers at {LAN}.7 any more" in output["office"]["reason"]
-    assert (output["pass"]["status"], output["pass"]["matched_endpoint"]) == ("unknown", None)
-    assert f"another device answers there: MAC {STRANGER_MAC}" in output["pass"]["reason"]
-    assert f"while the printer had MAC {MACS['pass']}" in output["pass"]["reason"]
+        assert printers[name]["status"] == "unreachable"
+        assert printers[name]["matched_endpoint"] == f"{LAN}.{place}:9100"
+        assert f"oved to {LAN}.{place}:9100 (same MAC)" in printers[name]["reason"]
+    assert f"{LAN}.5 is another device now" in printers["kitchen"]["reason"]
+    assert f"nothing answers at {LAN}.7 any more" in printers["office"]["reason"]
+    assert (printers["pass"]["status"], printers["pass"]["matched_endpoint"]) == ("unknown", None)
+    assert f"another device answers there: MAC {STRANGER_MAC}" in printers["pass"]["reason"]
+    assert f"while the printer had MAC {MACS['pass']}" in printers["pass"]["reason"]
     (waiting,) = memory.load()[0].replacements
     assert (waiting.printer.id, waiting.printer.mac_address) == ("pass", STRANGER_MAC)
 
-    output = report(memory, FIRST, tmp_path)
-    assert {each["status"] for each in output.values()} == {"reachable"}
+    printers = report(memory, FIRST, tmp_path)
+    assert {each["status"] for each in printers.values()} == {"reachable"}
     assert memory.load()[0].replacements == ()
     assert {each.id: replace(each, seen_at="") for each in memory.load()[0].printers} == {
         name: replace(each, seen_at="") for name, each in known.items()

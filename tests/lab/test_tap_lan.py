@@ -64,7 +64,7 @@ def check_harmless(result: LabResult) -> None:
 
 
 def payload_of(facts: dict[str, Any], job: dict[str, Any]) -> NetworkPayload:
-    match = validate(facts, NetworkFacts)
+    network_facts = validate(facts, NetworkFacts)
     context = ReportContext(
         "r1",
         "2026-01-01T00:00:00.000Z",
@@ -78,11 +78,11 @@ def payload_of(facts: dict[str, Any], job: dict[str, Any]) -> NetworkPayload:
             capabilities=(),
         ),
     )
-    values = {name: tuple(v) if isinstance(v, list) else v for name, v in job.items()}
-    return network_report(match, NetworkJob(**values), context)
+    fields = {name: tuple(v) if isinstance(v, list) else v for name, v in job.items()}
+    return network_report(network_facts, NetworkJob(**fields), context)
 
 
-def test_a_venue_with_wifi_firewalls_and_losses_is_seen_whole(tmp_path: Path) -> None:
+def test_venue_with_wifi_firewalls_and_packet_loss_is_discovered_completely(tmp_path: Path) -> None:
     plan = with_mute_pages(plan_lan("10.77.0.0/24", 40, seed=3), 4)
     result = collect_in_lan(plan, JOB, tmp_path)
     (run,) = result.runs
@@ -126,7 +126,7 @@ def test_cancelled_midway_gives_valid_partial_facts(tmp_path: Path) -> None:
     assert codes == ["source-failed", "report-unfinished"]
 
 
-def test_a_network_with_nothing_but_its_gateway_is_called_so(tmp_path: Path) -> None:
+def test_network_with_only_a_gateway_is_reported_as_such(tmp_path: Path) -> None:
     (run,) = collect_in_lan(plan_lan("10.77.0.0/24", 1), JOB, tmp_path).runs
     (finding,) = findings_of(payload_of(run.facts, JOB))
     assert finding.code == "nothing-but-gateway"
@@ -175,7 +175,7 @@ def test_excluded_addresses_and_other_ports_are_left_alone(tmp_path: Path) -> No
     assert result.counters.payload_bytes.total() == 0
 
 
-def test_a_printer_found_after_all_announcements_is_asked_over_its_one_connection(
+def test_printer_discovered_last_is_queried_over_its_only_connection(
     tmp_path: Path,
 ) -> None:
     bar = LanHost(
@@ -232,8 +232,8 @@ def test_thousands_of_services_with_hostile_names(tmp_path: Path) -> None:
 def venue_of_makers() -> LanPlan:
     """A venue as it is met: half of it announces nothing, one telephone hides who made it."""
 
-    def host(number: int, mac: str, ports: tuple[int, ...], *told: str) -> LanHost:
-        name, kind, port, txt = (*told, "", "", "", "")[:4]
+    def host(number: int, mac: str, ports: tuple[int, ...], *announcement: str) -> LanHost:
+        name, kind, port, txt = (*announcement, "", "", "", "")[:4]
         services = (LanService(name, f"{kind}._tcp", int(port), (txt,)),) if kind else ()
         address = f"10.77.0.{number}"
         return LanHost(address, mac, ports, hostname=name.lower(), services=services)

@@ -2,7 +2,7 @@
 
 Every module of the program is imported while the package's excluded modules cannot be. Libraries
 also import inside functions, so the imports of every loaded library module are tried as well,
-except those that a `try` guards. A library that is never loaded cannot fail.
+except those inside a `try`. A library that is never loaded cannot fail.
 
 Usage: python -m tests.packaging.excluded_imports venue-agent|venue-control
 """
@@ -27,15 +27,15 @@ OURS: Final = ("agent", "collectors", "controlplane")
 
 
 def settings_of(program: str) -> dict[str, Any]:
-    """Return what packaging/program.spec hands to PyInstaller, which need not be installed."""
+    """Return the arguments of PyInstaller in packaging/program.spec, without PyInstaller."""
     hooks = types.ModuleType("PyInstaller.utils.hooks")
     hooks.collect_submodules = _submodules  # type: ignore[attr-defined]
     names = ("PyInstaller", "PyInstaller.utils")
     stand_ins = {name: types.ModuleType(name) for name in names} | {hooks.__name__: hooks}
-    results: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
 
     def analysis(*_: object, **settings: object) -> mock.Mock:
-        results.update(settings)
+        merged.update(settings)
         return mock.Mock()
 
     makers = {name: mock.Mock() for name in ("PYZ", "EXE", "COLLECT")}
@@ -45,7 +45,7 @@ def settings_of(program: str) -> dict[str, Any]:
     ):
         code = compile(SPEC.read_text(), str(SPEC), "exec")
         exec(code, {"SPECPATH": str(SPEC.parent), "Analysis": analysis, **makers})
-    return results
+    return merged
 
 
 def _submodules(package: str, filter: Callable[[str], bool] = bool) -> list[str]:  # noqa: A002
@@ -58,7 +58,7 @@ def _submodules(package: str, filter: Callable[[str], bool] = bool) -> list[str]
 
 
 class Blocker(importlib.abc.MetaPathFinder):
-    """Makes the excluded modules and what is below them impossible to import."""
+    """Prevents imports of the excluded modules and their submodules."""
 
     def __init__(self, excluded: set[str]) -> None:
         self._excluded = excluded

@@ -24,7 +24,7 @@ OUR_USER: Final = "venue-agent"
 KEY_UNITS: Final = ("venue-agent-key.path", "venue-agent-key.service")
 MAKERS: Final = Path("/usr/lib/venue-agent/_internal/agent/presentation/hosts/makers.bin")
 ELSEWHERE: Final = Path("/opt/venue-agent")
-# The package has neither docstrings nor sources: what is told must not be made from them.
+# The package has neither docstrings nor sources: no output may depend on them.
 AS_IN_THE_SOURCE: Final = (
     ("--version",), ("--help",), ("config", "example"), ("config", "schema"), ("doctor", "--help"),
     ("collect", "--help"), ("service", "install", "--help"),
@@ -54,7 +54,7 @@ def run(*words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]
     return done
 
 
-def shown(name: str) -> str:
+def unit_property(name: str) -> str:
     return run("systemctl", "show", UNIT, f"--property={name}", "--value").stdout.strip()
 
 
@@ -63,7 +63,7 @@ def agent(*words: str, expect: int | None = 0) -> str:
 
 
 def service_status(expect: int = 0) -> str:
-    """Return what `service status` says, which is kept beside the reports for people to look at."""
+    """Return the output of `service status`, and append it to a file beside the reports."""
     message = agent("service", "status", expect=expect)
     with (RESULTS / "service-status.txt").open("a") as file:
         file.write(f"{message}--\n")
@@ -71,7 +71,7 @@ def service_status(expect: int = 0) -> str:
     return message
 
 
-def say(text: str) -> None:
+def print_ok(text: str) -> None:
     sys.stdout.write(f"ok  {text}\n")
     sys.stdout.flush()
 
@@ -83,7 +83,7 @@ def timed(action: Callable[[], Any]) -> float:
 
 
 def verify_units(directory: str) -> None:
-    """See that this systemd finds no fault in our units, nor in what is dropped in there."""
+    """Check that systemd accepts our units and their drop-ins."""
     units = [str(Path(directory) / name) for name in (UNIT, *KEY_UNITS)]
     done = run("systemd-analyze", "verify", "--man=no", *units)
     assert "venue-agent" not in done.stderr, done.stderr
@@ -113,7 +113,10 @@ class Verification:
 
     def wait_for_life(self) -> None:
         """Return when the service runs and has acknowledged a new request."""
-        until(lambda: shown("ActiveState") == "active" and shown("MainPID") != "0", WITHIN_S)
+        until(
+            lambda: unit_property("ActiveState") == "active" and unit_property("MainPID") != "0",
+            WITHIN_S,
+        )
         request_id = self.service.request(self.instance_id, "application")
         until(
             lambda: self.service.request_row(self.instance_id, request_id)["receivedAt"], WITHIN_S
@@ -123,23 +126,23 @@ class Verification:
     # ------------------------------------------------------------------ steps, in their order
 
     def no_python(self) -> None:
-        results = [shutil.which(name) for name in ("python", "python3", "python3.11")]
-        assert results == [None, None, None], results
-        say("there is no Python on the path")
+        interpreters = [shutil.which(name) for name in ("python", "python3", "python3.11")]
+        assert interpreters == [None, None, None], interpreters
+        print_ok("there is no Python on the path")
 
     def install_the_package(self) -> None:
         seconds = timed(lambda: run("dpkg", "-i", str(RESULTS / "first.deb")))
-        assert shown("ActiveState") == "inactive", shown("ActiveState")
-        assert shown("UnitFileState") == "enabled", shown("UnitFileState")
+        assert unit_property("ActiveState") == "inactive", unit_property("ActiveState")
+        assert unit_property("UnitFileState") == "enabled", unit_property("UnitFileState")
         assert "config.toml is missing" in " ".join(service_status(expect=1).split())
         verify_units("/usr/lib/systemd/system")
-        say(f"installed in {seconds:.1f} s: enabled, and not started without a configuration")
+        print_ok(f"installed in {seconds:.1f} s: enabled, and not started without a configuration")
 
     def speak_like_the_source(self) -> None:
-        """See that nothing of what is told was lost on the way into the package."""
+        """Check that the packaged program prints the same as the source tree."""
         for words in AS_IN_THE_SOURCE:
             assert agent(*words) == run(sys.executable, "-m", "agent", *words).stdout, words
-        say(f"{len(AS_IN_THE_SOURCE)} commands print what they print in the source tree")
+        print_ok(f"{len(AS_IN_THE_SOURCE)} commands print what they print in the source tree")
 
     def refuse_without_rights(self) -> None:
         words = ("runuser", "-u", "nobody", "--", "venue-agent", "service")
@@ -149,7 +152,7 @@ class Verification:
             assert "needs root" in done.stderr, done.stderr
             assert f"`sudo venue-agent service {action}`" in done.stderr, done.stderr
         assert run(*words, "status", expect=1).stdout.startswith("service")
-        say(f"without rights: {done.stderr.strip()!r}, exit 3")
+        print_ok(f"without rights: {done.stderr.strip()!r}, exit 3")
 
     def begin(self) -> None:
         (self.home / "key").write_text(self.service.api_key + "\n")
@@ -158,15 +161,16 @@ class Verification:
         assert service_status().startswith("service      installed, starts at boot")
         CONFIG.write_text(CONFIG.read_text() + MORE_CONFIG)
         run("systemctl", "reload", UNIT)
-        pid = shown("MainPID")
+        pid = unit_property("MainPID")
         assert "kept" in agent(*words), "a second install says that it keeps the configuration"
-        assert shown("MainPID") == pid, "a second install must not disturb the service"
+        assert unit_property("MainPID") == pid, "a second install must not disturb the service"
         self.device = self.service.enrolled_device()
         modes = {str(p): oct(p.stat().st_mode & 0o777) for p in (CONFIG, CONFIG.parent / "api-key")}
         assert list(modes.values()) == ["0o640", "0o600"], modes
-        until(lambda: "enrolled at" in shown("StatusText"), WITHIN_S)
-        say(
-            f"enrolled; the manager shows {shown('StatusText')!r}; a second install changes nothing"
+        until(lambda: "enrolled at" in unit_property("StatusText"), WITHIN_S)
+        print_ok(
+            f"enrolled; the manager shows {unit_property('StatusText')!r};"
+            " a second install changes nothing"
         )
 
     def plug_in(self) -> None:
@@ -194,7 +198,7 @@ class Verification:
             limitations = report["payload"]["limitations"]
             assert not [line for line in limitations if "not confined" in line], limitations
             failures = report["payload"]["failures"]
-            say(f"{kind} report inside the sandbox: {report['outcome']}, failures {failures}")
+            print_ok(f"{kind} report inside the sandbox: {report['outcome']}, failures {failures}")
         assert MAKERS.stat().st_size > 1_000_000, "who made a device is looked up in it"
         page = self.home / "page.html"
         agent("collect", "application", "--html", str(page))
@@ -209,32 +213,32 @@ class Verification:
                 (RESULTS / f"{who}-{kind}.json").write_text(done.stdout or done.stderr)
 
     def survive_a_kill(self) -> None:
-        pid = shown("MainPID")
+        pid = unit_property("MainPID")
         began = time.monotonic()
         os.kill(int(pid), signal.SIGKILL)
         request_id = self.service.request(self.instance_id, "application")
         row = self.service.request_row
         until(lambda: row(self.instance_id, request_id)["receivedAt"], WITHIN_S)
         seconds = time.monotonic() - began
-        assert shown("MainPID") not in {pid, "0"}
-        assert (shown("NRestarts"), shown("RestartUSec")) == ("1", "1s")
+        assert unit_property("MainPID") not in {pid, "0"}
+        assert (unit_property("NRestarts"), unit_property("RestartUSec")) == ("1", "1s")
         until(lambda: self.service.report_of(self.instance_id, request_id), WITHIN_S)
         assert "killed by signal KILL" in service_status()
-        say(f"killed: back, and a new request acknowledged, after {seconds:.2f} s")
+        print_ok(f"killed: back, and a new request acknowledged, after {seconds:.2f} s")
 
     def never_be_given_up(self) -> None:
         """Die more often than systemd lets a service by default, which has no limit here."""
-        assert shown("StartLimitIntervalUSec") == "0"
+        assert unit_property("StartLimitIntervalUSec") == "0"
         for _ in range(KILLS):
-            pid = until(lambda: int(shown("MainPID")), WITHIN_S)
+            pid = until(lambda: int(unit_property("MainPID")), WITHIN_S)
             os.kill(pid, signal.SIGKILL)
-            until(lambda: shown("MainPID") != str(pid), WITHIN_S)  # noqa: B023
+            until(lambda: unit_property("MainPID") != str(pid), WITHIN_S)  # noqa: B023
         self.wait_for_life()
-        has_backoff = shown("RestartSteps") not in {"", "0"}
+        has_backoff = unit_property("RestartSteps") not in {"", "0"}
         kind = (
             "later and later" if has_backoff else "after 1 s each time: this systemd has no steps"
         )
-        say(f"killed {KILLS} times and not given up, started {kind}")
+        print_ok(f"killed {KILLS} times and not given up, started {kind}")
 
     def wait_for_a_right_configuration(self) -> None:
         """Start with a key that the configuration does not know: exit code 2, and no restart."""
@@ -245,15 +249,15 @@ class Verification:
             in run("venue-agent", "service", "stop").stdout
             + run("venue-agent", "service", "start", expect=1).stderr
         )
-        assert shown("ActiveState") == "failed"
-        assert shown("NRestarts") == "0"
+        assert unit_property("ActiveState") == "failed"
+        assert unit_property("NRestarts") == "0"
         output = service_status(expect=1)
         assert "a wrong configuration" in output, output
         assert "find out why" in output, output
         CONFIG.write_text(right)
         agent("service", "start")
         self.wait_for_life()
-        say("a wrong configuration: not started again and again, and the status says it")
+        print_ok("a wrong configuration: not started again and again, and the status says it")
 
     def be_ended_by_the_watchdog(self) -> None:
         """Hang the loop in a read that never ends: the file of certificates is a pipe."""
@@ -263,7 +267,7 @@ class Verification:
         run("systemctl", "daemon-reload")
         run("systemctl", "restart", UNIT)
         self.wait_for_life()
-        pid, restarts = int(shown("MainPID")), int(shown("NRestarts"))
+        pid, restarts = int(unit_property("MainPID")), int(unit_property("NRestarts"))
         right, pipe = CONFIG.read_text(), CONFIG.with_name("pipe.pem")
         os.mkfifo(pipe)
         # Over https, since otherwise no certificates are read.
@@ -275,7 +279,7 @@ class Verification:
         CONFIG.write_text(right)
         pipe.unlink()
         ended = time.monotonic() - began
-        until(lambda: int(shown("NRestarts")) > restarts, WITHIN_S)
+        until(lambda: int(unit_property("NRestarts")) > restarts, WITHIN_S)
         self.wait_for_life()
         back = time.monotonic() - began
         assert "the event loop hung" in service_status(), service_status()
@@ -285,7 +289,9 @@ class Verification:
         drop_in.parent.rmdir()
         run("systemctl", "daemon-reload")
         self.next_report_names_it()
-        say(f"hung: the watchdog ended it after {ended:.1f} s, working again after {back:.1f} s")
+        print_ok(
+            f"hung: the watchdog ended it after {ended:.1f} s, working again after {back:.1f} s"
+        )
 
     def next_report_names_it(self) -> None:
         fields = {f["key"]: f for f in self.ask("application")["payload"]["snapshot"]["fields"]}
@@ -294,27 +300,27 @@ class Verification:
             sys.stdout.write("--  the report has no field agent.lastExit yet\n")
             return
         assert "hung" in str(last.get("value")), last
-        say(f"the next report names it: {last['value']!r}")
+        print_ok(f"the next report names it: {last['value']!r}")
 
     def stop_in_time(self) -> None:
         self.service.request(self.instance_id, "network")
-        until(lambda: "collecting" in shown("StatusText"), WITHIN_S)
+        until(lambda: "collecting" in unit_property("StatusText"), WITHIN_S)
         seconds = timed(lambda: agent("service", "stop"))
-        assert (shown("ActiveState"), shown("Result")) == ("inactive", "success")
+        assert (unit_property("ActiveState"), unit_property("Result")) == ("inactive", "success")
         assert "stopped cleanly" in service_status(expect=1)
         agent("service", "stop")
         agent("service", "start")
         agent("service", "start")
         self.wait_for_life()
-        say(f"stopped in {seconds:.2f} s in the middle of a collection; started again")
+        print_ok(f"stopped in {seconds:.2f} s in the middle of a collection; started again")
 
     def take_a_new_key(self) -> None:
-        """Write the key file anew. It is the same key: to the service another is another device."""
-        pid = shown("MainPID")
+        """Write the key file again, with the same key: another key would be another device."""
+        pid = unit_property("MainPID")
         shutil.copy(self.home / "key", CONFIG.parent / "api-key")
-        until(lambda: shown("MainPID") not in {pid, "0"}, WITHIN_S)
+        until(lambda: unit_property("MainPID") not in {pid, "0"}, WITHIN_S)
         self.wait_for_life()
-        say("a key file that is written anew is taken up by itself")
+        print_ok("a key file that is written anew is taken up by itself")
 
     def enroll_anew_by_hand(self) -> None:
         """What `status` advises after a revocation: stop, enroll as root, start."""
@@ -324,24 +330,24 @@ class Verification:
         agent("service", "start")
         self.device = self.service.enrolled_device()
         self.wait_for_life()
-        say("enrolled anew by root's hand: the service goes on with it")
+        print_ok("enrolled anew by root's hand: the service goes on with it")
 
     def survive_an_upgrade(self) -> None:
         run("dpkg", "-i", str(RESULTS / "next.deb"))
         self.wait_for_life()
         self.is_the_same_device()
-        say("upgraded: the same device and binding")
+        print_ok("upgraded: the same device and binding")
 
     def keep_state_when_uninstalled(self) -> None:
         assert "kept" in agent("service", "uninstall")
         agent("service", "uninstall")
-        assert shown("ActiveState") == "inactive"
-        assert shown("UnitFileState") == "disabled"
+        assert unit_property("ActiveState") == "inactive"
+        assert unit_property("UnitFileState") == "disabled"
         assert CONFIG.exists()
         agent("service", "install")
         self.wait_for_life()
         self.is_the_same_device()
-        say("uninstalled and installed: the same device and binding")
+        print_ok("uninstalled and installed: the same device and binding")
 
     def is_the_same_device(self) -> None:
         devices = self.service.devices()
@@ -355,8 +361,8 @@ class Verification:
         assert not left, sorted(left)[:20]
         run("getent", "passwd", OUR_USER, expect=2)
         run("getent", "group", OUR_USER, expect=2)
-        assert shown("LoadState") == "not-found"
-        say("purged: no file, unit, user or group is left")
+        assert unit_property("LoadState") == "not-found"
+        print_ok("purged: no file, unit, user or group is left")
 
     def live_without_the_package(self) -> None:
         """Put the program into /opt: `service install` has to bring unit and user itself."""
@@ -374,15 +380,17 @@ class Verification:
         )
         self.wait_for_life()
         service_status()
-        said = agent("service", "uninstall", "--purge")
-        assert f"the user {OUR_USER}" in said, said
+        output = agent("service", "uninstall", "--purge")
+        assert f"the user {OUR_USER}" in output, output
         left = files_of_the_system() - before
         assert not left, sorted(left)[:20]
         run("getent", "passwd", OUR_USER, expect=2)
         run("getent", "group", OUR_USER, expect=2)
-        assert shown("LoadState") == "not-found"
+        assert unit_property("LoadState") == "not-found"
         assert "not installed" in service_status(expect=1)
-        say("from /opt: installed, worked, uninstalled with --purge: no file, unit, user or group")
+        print_ok(
+            "from /opt: installed, worked, uninstalled with --purge: no file, unit, user or group"
+        )
 
 
 def files_of_the_system() -> frozenset[str]:

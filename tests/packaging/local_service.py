@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 LOCATION = "loc-proof"
 START_WITHIN_S = 120.0
-LOOK_EVERY_S = 0.1
+POLL_EVERY_S = 0.1
 
 Json = dict[str, Any]
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class LocalService:
@@ -41,7 +41,7 @@ class LocalService:
         return devices
 
     def enrolled_device(self, within_s: float = 120) -> Json:
-        """Return the one device, once it has been heard of."""
+        """Return the only device, as soon as it is enrolled."""
         return until(lambda: next(iter(self.devices()), None), within_s)
 
     def request(self, instance_id: str, kind: str) -> str:
@@ -61,12 +61,12 @@ class LocalService:
 
 
 def until(
-    look: Callable[[], Found | None], within_s: float, *, every_s: float = LOOK_EVERY_S
-) -> Found:
-    """Look again and again until there is something. Raises TimeoutError."""
+    poll: Callable[[], Result | None], within_s: float, *, every_s: float = POLL_EVERY_S
+) -> Result:
+    """Poll until there is a result. Raises TimeoutError."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
-        result = look()
+        result = poll()
         if result:
             return result
         time.sleep(every_s)

@@ -101,9 +101,9 @@ FILTERS: Final = (
     "--location loc-0001 --platform linux --app-version 0.1.0 --app-version-not 9.9.9 --search till"
 )
 CLIENT: Final = f"--base-url http://127.0.0.1:{VENUE_PORT} --api-key-file key"
-SHOP_PORT: Final = 8471
-SHOP: Final = f"--base-url http://127.0.0.1:{SHOP_PORT}"
-RETAIL: Final = f"{SHOP} --retail-key-file retail-key"
+RETAIL_PORT: Final = 8471
+RETAIL_URL: Final = f"--base-url http://127.0.0.1:{RETAIL_PORT}"
+RETAIL: Final = f"{RETAIL_URL} --retail-key-file retail-key"
 NO_SYSTEMD: Final = "systemd"
 INITIALIZE: Final = (
     '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {},'
@@ -259,7 +259,7 @@ MERCHANT: Final = Story(
         control(f"retail keys list {DB}", output="old"),
         control(f"retail keys revoke old {DB}", output="revoked"),
         control(f"retail rotate-signing-key {DB}"),
-        control(f"serve --port {SHOP_PORT} {DB}", output=LISTENS.format(SHOP_PORT), stays=True),
+        control(f"serve --port {RETAIL_PORT} {DB}", output=LISTENS.format(RETAIL_PORT), stays=True),
         control(f"sales --since 2026-11-01 --until 2026-11-21 --sort number_asc --limit 3 --json"
                 f" {RETAIL}", output='"id"'),
         control(f"sales --csv {RETAIL}"),
@@ -274,13 +274,13 @@ MERCHANT: Final = Story(
         control(f"catalog fees --csv {RETAIL}"),
         control(f"catalog good {{good}} {RETAIL}"),
         control(f"catalog good {{good}} --json {RETAIL}", output="{good}"),
-        control(f"figures --period last7 --location loc-0001 {SHOP} --api-key-file key"),
-        control(f"figures --from 2026-11-19 --to 2026-11-20 --all --location loc-0001 --json {SHOP}"
-                " --api-key-file key"),
+        control(f"figures --period last7 --location loc-0001 {RETAIL_URL} --api-key-file key"),
+        control(f"figures --from 2026-11-19 --to 2026-11-20 --all --location loc-0001 --json"
+                f" {RETAIL_URL} --api-key-file key"),
     ),
 )  # fmt: skip
 
-# What is typed beside the database, and what is refused without systemd and in a package.
+# Commands next to the database, and those that fail without systemd or in a package.
 ACCOUNTS: Final = Story(
     "accounts",
     (
@@ -413,7 +413,7 @@ def _optional(parser: argparse.ArgumentParser) -> Iterator[tuple[str, ...]]:
 def words_of(case: Case, values: dict[str, str]) -> list[str]:
     """Return the command line with the values of its placeholders. Raises KeyError."""
     return [
-        _PLACEHOLDER.sub(lambda found: values[found[1]], word) for word in shlex.split(case.words)
+        _PLACEHOLDER.sub(lambda match: values[match[1]], word) for word in shlex.split(case.words)
     ]
 
 
@@ -464,12 +464,12 @@ def _length(command: Command) -> int:
 
 def _positionals(command: Command, words: list[str]) -> set[str]:
     """Return the words without a flag that are given although they may be left out."""
-    results = {names[0] for names in command.options if not names[0].startswith("-")}
-    if not results or "--help" in words:
+    positional = {names[0] for names in command.options if not names[0].startswith("-")}
+    if not positional or "--help" in words:
         return set()
     parser = build_parser() if command.program == CONTROL else agent_parser(words)
     parsed = vars(parser.parse_args(words))
-    return {name for name in results if parsed[name] not in (None, [])}
+    return {name for name in positional if parsed[name] not in (None, [])}
 
 
 class _AnyId(dict[str, str]):

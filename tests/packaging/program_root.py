@@ -72,8 +72,8 @@ def _libraries() -> list[Path]:
     """Return the libraries that the programs may expect of the machine: of libc6, on which their
     packages depend, and of zlib1g, on which dpkg depends."""
     listed = _run("dpkg-query", "--listfiles", "libc6", "zlib1g").splitlines()
-    results = [Path(line) for line in listed if ".so" in line and "/gconv/" not in line]
-    return [path for path in results if path.is_file()]
+    libraries = [Path(line) for line in listed if ".so" in line and "/gconv/" not in line]
+    return [path for path in libraries if path.is_file()]
 
 
 def _bind_read_only(source: Path, target: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from agent import __version__
 from agent.cli.main import VERBS
 from tests.packaging import program_cases
-from tests.packaging.service.commands_of_doc import proven_commands
+from tests.packaging.service.commands_of_doc import tested_commands
 from tests.paths import ROOT
 from tests.sizes import large_except
 
@@ -106,8 +106,8 @@ def test_the_services_manual_has_each_verb_and_no_placeholder() -> None:
     assert "_venue_control venue-control" in manual.bash_completion("venue-control")
 
 
-def test_postgresql_takes_five_commands_and_each_proven_block_is_there() -> None:
-    commands = proven_commands()
+def test_postgresql_takes_five_commands_and_each_tested_block_is_there() -> None:
+    commands = tested_commands()
     assert commands.keys() == {
         "postgresql", "move", "backup", "restore", "backup-postgresql", "restore-postgresql",
     }  # fmt: skip
@@ -244,7 +244,7 @@ def test_the_registry_of_makers_is_packed_from_either_form(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
+    ("name", "expected"),
     [
         ("Hangzhou Hikvision Digital Technology Co.,Ltd.", "Hangzhou Hikvision Digital Technology"),
         ("HP Inc.", "HP"),
@@ -257,8 +257,8 @@ def test_the_registry_of_makers_is_packed_from_either_form(tmp_path: Path) -> No
          "AVM Audiovisuelles Marketing und Computersysteme"),
     ],
 )  # fmt: skip
-def test_a_makers_name_is_shown_without_its_legal_form(name: str, shown: str) -> None:
-    assert module("makers.py").display_name(name) == shown
+def test_manufacturer_name_has_no_legal_form(name: str, expected: str) -> None:
+    assert module("makers.py").display_name(name) == expected
 
 
 def test_the_registry_of_makers_is_small_and_in_every_package() -> None:
@@ -292,7 +292,7 @@ def test_the_packaged_entry_is_the_agent_or_a_collector() -> None:
     assert entry("collector", "nonsense").returncode == 2
 
 
-def test_the_package_says_in_one_line_where_the_demo_is() -> None:
+def test_package_has_one_line_about_the_demo() -> None:
     done = entry("demo")
     assert done.returncode == 2
     usage, error = done.stderr.splitlines()

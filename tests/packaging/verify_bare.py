@@ -137,15 +137,15 @@ def prepare(bare: Bare) -> None:
 @contextlib.contextmanager
 def cached(directory: Path, recipe: str) -> Iterator[Path | None]:
     """Yield a new directory to fill if there is none by this recipe, None if there is."""
-    stamp = directory.with_suffix(".recipe")
-    if stamp.exists() and stamp.read_text() == recipe and directory.exists():
+    marker = directory.with_suffix(".recipe")
+    if marker.exists() and marker.read_text() == recipe and directory.exists():
         yield None
         return
-    stamp.unlink(missing_ok=True)
+    marker.unlink(missing_ok=True)
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     yield directory
-    stamp.write_text(recipe)
+    marker.write_text(recipe)
 
 
 def make_root(release: str, directory: Path) -> None:
@@ -171,7 +171,7 @@ def mirror() -> str:
 
 
 def requirements() -> tuple[str, ...]:
-    """Return what the environment is made of, and what an editable installation is built with."""
+    """Return the requirements of the environment and the build requirements."""
     document = tomllib.loads((ROOT / "pyproject.toml").read_text())
     project = document["project"]
     extras = project["optional-dependencies"]
@@ -233,12 +233,13 @@ def verify(bare: Bare, situation: Situation, tree: Path, log: Path, *, is_short:
         WITHOUT: " ".join(situation.without),
     }
     commands = situation.short_form if is_short else FULL
+    account = "somebody" if situation.user_id else "root"
     words = (
         "systemd-nspawn", "--quiet", f"--directory={bare.root}", "--volatile=overlay",
         "--register=no", "--keep-unit", f"--machine=venue-agent-bare-{os.getpid()}",
         "--private-network", "--console=pipe", f"--bind={tree}:{place}",
         f"--bind-ro={bare.wheels}:/wheels", f"--chdir={place}",
-        f"--user={'somebody' if situation.user_id else 'root'}",
+        f"--user={account}",
         *(f"--setenv={name}={value}" for name, value in environment.items()),
         *situation.options, "sh", "-c", f"set -e; {commands}",
     )  # fmt: skip
@@ -276,9 +277,9 @@ def report(situation: Situation, code: int, output: str, took_s: float) -> bool:
     is_good = code == 0 and summaries != []
     views = [line for line in output.splitlines() if line.startswith("SKIPPED")]
     sys.stdout.write("\n".join(views) + "\n" if is_good else output[-8000:])
-    result = "; ".join(summaries) or "no summary of the tests"
+    summary = "; ".join(summaries) or "no summary of the tests"
     verdict = "ok " if is_good else f"exit {code} "
-    sys.stdout.write(f"{verdict} {situation.name}: {result} ({took_s:.0f} s)\n")
+    sys.stdout.write(f"{verdict} {situation.name}: {summary} ({took_s:.0f} s)\n")
     sys.stdout.flush()
     return is_good
 
@@ -287,8 +288,8 @@ def run(*words: str | Path) -> None:
     """Run a program. Raises SystemExit if it fails."""
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if done.returncode != 0:
-        text = done.stdout.decode(errors="replace")[-4000:]
-        raise SystemExit(f"{words[0]} ended with {done.returncode}:\n{text}")
+        output = done.stdout.decode(errors="replace")[-4000:]
+        raise SystemExit(f"{words[0]} ended with {done.returncode}:\n{output}")
 
 
 def main() -> int:

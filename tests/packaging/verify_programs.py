@@ -60,11 +60,11 @@ CRASHES: Final = re.compile(
 """What no output of a packaged program may have, whatever its exit code."""
 WITHIN_S: Final = 120
 POLL_S: Final = 0.05
-SHOWN: Final = 2000
+OUTPUT_CHARACTERS: Final = 2000
 
 
 class Failure(Exception):
-    """A step did not do what its case says."""
+    """A step did not match its case."""
 
 
 class Hooks:
@@ -121,11 +121,11 @@ class Running:
         return Path(self.log.name).read_text(errors="replace")
 
     def wait_for_start(self) -> None:
-        """Raises Failure if it ends, or does not print what its case says."""
+        """Raises Failure if it ends, or does not print the expected output."""
         deadline = time.monotonic() + WITHIN_S
         while not re.search(self.case.output, self.output()):
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise Failure(f"{self._title} did not start:\n{self.output()[-SHOWN:]}")
+                raise Failure(f"{self._title} did not start:\n{self.output()[-OUTPUT_CHARACTERS:]}")
             time.sleep(POLL_S)
 
     def stop(self) -> None:
@@ -151,7 +151,7 @@ def require(title: str, code: int, wanted: int, output: str) -> None:
     if code == wanted and crash is None:
         return
     problem = f"exit code {code}, not {wanted}" if code != wanted else f"prints {crash[0]!r}"  # type: ignore[index]
-    raise Failure(f"{title}: {problem}\n{output[-SHOWN:]}")
+    raise Failure(f"{title}: {problem}\n{output[-OUTPUT_CHARACTERS:]}")
 
 
 @dataclass
@@ -238,7 +238,7 @@ class Player:
         pattern = re.sub(r"\{([a-z]\w*)\}", lambda name: self.values[name[1]], case.output)
         match = re.search(pattern, output)
         if match is None:
-            raise Failure(f"{title}: no match of {pattern!r}\n{output[-SHOWN:]}")
+            raise Failure(f"{title}: no match of {pattern!r}\n{output[-OUTPUT_CHARACTERS:]}")
         self.values.update(match.groupdict())
         if case.into:
             self._write(case.into, done.stdout)
@@ -258,7 +258,7 @@ class Player:
         except OSError as error:
             raise Failure(f"{call.url}: {error}") from None
         if status != call.status or not re.search(call.output, text):
-            raise Failure(f"{call.url}: {status}, {text[:SHOWN]}")
+            raise Failure(f"{call.url}: {status}, {text[:OUTPUT_CHARACTERS]}")
 
 
 @contextlib.contextmanager

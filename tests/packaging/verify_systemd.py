@@ -154,9 +154,9 @@ def main() -> int:
     options = parser.parse_args()
     if os.geteuid() != 0:
         raise SystemExit("a container needs root: run it with sudo")
-    result = exposure()
-    sys.stdout.write(f"exposure {result} (at most {EXPOSURE_MAX})\n")
-    if result > EXPOSURE_MAX:
+    score = exposure()
+    sys.stdout.write(f"exposure {score} (at most {EXPOSURE_MAX})\n")
+    if score > EXPOSURE_MAX:
         return 1
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="venue-agent-systemd-") as directory:

@@ -1,4 +1,4 @@
-"""Builds the wheel, installs it and nothing else of this tree, and verifies what is in it.
+"""Builds the wheel, installs only the wheel, and verifies its content.
 
 Building and installing ask the package index; what has been installed is run without a network,
 from a directory that knows nothing of the sources.
@@ -55,7 +55,7 @@ def environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if not k.startswith(strange)}
 
 
-def say(text: str) -> None:
+def print_ok(text: str) -> None:
     sys.stdout.write(f"ok  {text}\n")
     sys.stdout.flush()
 
@@ -93,7 +93,7 @@ def install_by_pipx(wheel: Path, place: Path) -> Path:
 
 
 def has_every_file(wheel: Path) -> None:
-    """See that the packages are whole, with what is no Python, and that nothing else is in it."""
+    """Check that the wheel has exactly the files of the packages, data files included."""
     ours = {
         str(path.relative_to(ROOT))
         for package in PACKAGES
@@ -104,7 +104,9 @@ def has_every_file(wheel: Path) -> None:
     if packed != ours:
         raise SystemExit(f"missing: {sorted(ours - packed)}; strange: {sorted(packed - ours)}")
     data = [name for name in packed if not name.endswith(".py")]
-    say(f"{wheel.name} has the {len(packed)} files of {', '.join(PACKAGES)}, {len(data)} of data")
+    print_ok(
+        f"{wheel.name} has the {len(packed)} files of {', '.join(PACKAGES)}, {len(data)} of data"
+    )
 
 
 def speaks_like_the_source(programs: Path, place: Path) -> None:
@@ -113,11 +115,11 @@ def speaks_like_the_source(programs: Path, place: Path) -> None:
         meant = run(sys.executable, "-m", "agent", *words, cwd=ROOT)
         if message != meant:
             raise SystemExit(f"venue-agent {' '.join(words)} says something else:\n{message}")
-    say(f"{len(AS_IN_THE_SOURCE)} commands print what they print in the source tree")
+    print_ok(f"{len(AS_IN_THE_SOURCE)} commands print what they print in the source tree")
 
 
 def collects(programs: Path, place: Path) -> None:
-    """Collect both kinds where there is nothing but loopback, as JSON and as a page."""
+    """Collect both kinds with only loopback, as JSON and as a page."""
     page = place / "page.html"
     for kind in ("application", "network"):
         command = (*ALONE, programs / "venue-agent", "collect", kind)
@@ -127,11 +129,11 @@ def collects(programs: Path, place: Path) -> None:
         run(*command, "--html", page, cwd=place)
         if "<style" not in page.read_text():
             raise SystemExit("the page has lost its style sheet")
-    say("both reports without a failure, and their pages from the templates")
+    print_ok("both reports without a failure, and their pages from the templates")
 
 
-def says_what_is_not_there(programs: Path, place: Path) -> None:
-    """See that what needs the service's libraries says so in a line or two, and writes nothing."""
+def check_missing_libraries(programs: Path, place: Path) -> None:
+    """Check that commands without the libraries of the service fail with a short message."""
     empty = place / "empty"
     empty.mkdir()
     for verb in ("demo", "serve"):
@@ -141,14 +143,14 @@ def says_what_is_not_there(programs: Path, place: Path) -> None:
     if list(empty.iterdir()):
         raise SystemExit(f"the demo left {list(empty.iterdir())}")
     run(programs / "venue-control", "devices", "--help", cwd=empty)
-    say("the demo and the service name what they need in addition")
+    print_ok("the demo and the service name what they need in addition")
 
 
 @contextlib.contextmanager
 def timed(what: str) -> Iterator[None]:
     began = time.monotonic()
     yield
-    say(f"{what} in {time.monotonic() - began:.1f} s")
+    print_ok(f"{what} in {time.monotonic() - began:.1f} s")
 
 
 def main() -> int:
@@ -167,7 +169,7 @@ def main() -> int:
             programs = install(wheel, place)
         speaks_like_the_source(programs, place)
         collects(programs, place)
-        says_what_is_not_there(programs, place)
+        check_missing_libraries(programs, place)
     return 0
 
 

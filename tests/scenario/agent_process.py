@@ -34,8 +34,10 @@ def write_config(home: Path, base_url: str, **sections: str) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """The test's environment without anything that would configure an agent, and without what a
-    service manager or a container has told the one who runs the tests."""
+    """Return the environment of the tests without the variables that configure an agent.
+
+    Those that a service manager or a container sets are left out as well.
+    """
     strange = ("VENUE_AGENT_", "NOTIFY_SOCKET", "SYSTEMD_EXEC_PID", "INVOCATION_ID", "WATCHDOG_")
     return {k: v for k, v in os.environ.items() if not k.startswith(strange)}
 

@@ -28,7 +28,7 @@ from tests.fakes.virtual_clock import VirtualClock
 
 
 class QuickCollectors:
-    """Tells the facts of the quick collector without a process; ``runs`` counts."""
+    """Returns the facts of the quick collector without a process; ``runs`` counts the calls."""
 
     def __init__(self) -> None:
         self.runs = 0
@@ -55,7 +55,7 @@ class SimulatedApp(App):
         self.health.on_change = self._note_conditions
 
     def loops(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
-        return {**super().loops(), "beats": self._beats}
+        return {**super().loops(), "beats": self._send_heartbeats}
 
     def entry(self, request_id: str) -> Entry | None:
         return self._journal.get(UUID(request_id))
@@ -75,8 +75,8 @@ class SimulatedApp(App):
         self.conditions_seen.update(p.code for p in self.health.problems())
         self.status.changed()
 
-    async def _beats(self) -> None:
-        """Stand in for APScheduler, which looks at the machine's own clock."""
+    async def _send_heartbeats(self) -> None:
+        """Replace APScheduler, which uses the clock of the machine."""
         while True:
             await self._virtual_clock.sleep(self._loaded.config.heartbeat.interval_seconds)
             self._scheduler.send_heartbeat_now()
@@ -132,9 +132,9 @@ async def simulated_agent(
     """Run an agent as the daemon does; at the end it is stopped cleanly."""
     app = SimulatedApp(Loaded(config, None, {}), around(home, clock, seed))
     app.start()
-    wishes: asyncio.Queue[daemon.Signal] = asyncio.Queue()
+    signals: asyncio.Queue[daemon.Signal] = asyncio.Queue()
     tasks = [
-        asyncio.create_task(daemon._keep_running(name, loop, app, wishes), name=name)
+        asyncio.create_task(daemon._keep_running(name, loop, app, signals), name=name)
         for name, loop in app.loops().items()
     ]
     try:

@@ -198,17 +198,17 @@ def _waiting(app: SimulatedApp) -> list[Item]:
     return waiting
 
 
-def test_a_long_absence_stays_in_bounds_and_is_made_up_for(memory_home: Path) -> None:
+def test_long_outage_stays_within_limits_and_is_caught_up(memory_home: Path) -> None:
     run_in_virtual_time(_month(memory_home))
 
 
 async def _sleep_through_the_night(home: Path) -> None:
     async with enrolled(home) as scene:
-        request = scene.service.calls.count("onCommands")
+        streams = scene.service.calls.count("onCommands")
         # The service forgot the stream long ago; the machine cannot know.
         scene.clock.suspend(8 * 3600)
         await scene.service.until(
-            lambda: scene.service.calls.count("onCommands") > request, CHECK_EVERY_S + 5
+            lambda: scene.service.calls.count("onCommands") > streams, CHECK_EVERY_S + 5
         )
         request_id = await scene.service.request_report(
             "network", expires_in_s=scene.clock.passed_s + 60
@@ -234,7 +234,7 @@ async def _wake_up_during_an_outage(home: Path) -> float:
         return scene.clock.passed_s - began
 
 
-def test_after_sleep_nobody_waits_out_an_old_wait(memory_home: Path) -> None:
+def test_sleep_of_the_machine_ends_an_old_retry_delay(memory_home: Path) -> None:
     assert run_in_virtual_time(_wake_up_during_an_outage(memory_home)) <= CHECK_EVERY_S + 5
 
 
@@ -258,8 +258,8 @@ async def _step(home: Path, step_s: float) -> None:
         states = [_state(scene.app, request_id) for request_id in (before, waiting, short)]
         assert states == [State.SUBMITTED, State.SUBMITTED, State.EXPIRED]
         scene.service.faults.clear()
-        beats = scene.service.heartbeats
-        await scene.service.until(lambda: scene.service.heartbeats > beats + 2, 300)
+        count = scene.service.heartbeats
+        await scene.service.until(lambda: scene.service.heartbeats > count + 2, 300)
         assert scene.service.violations == []
 
 
@@ -275,7 +275,7 @@ def _state(app: SimulatedApp, request_id: str) -> State | None:
         [-DAY_S, -3600.0, 7.0, 3600.0, DAY_S, 400 * DAY_S],
     ),
 )
-def test_a_clock_that_is_set_neither_lets_requests_run_out_nor_live_on(
+def test_clock_change_does_not_change_when_requests_expire(
     step_s: float, memory_home: Path
 ) -> None:
     run_in_virtual_time(_step(memory_home, step_s))
@@ -297,15 +297,15 @@ async def _reports_over_a_step(home: Path, step_s: float) -> None:
 
 
 @pytest.mark.parametrize("step_s", [-DAY_S, DAY_S, 60 * DAY_S])
-def test_no_report_grows_old_by_a_clock_that_is_set(step_s: float, memory_home: Path) -> None:
+def test_clock_change_does_not_age_reports(step_s: float, memory_home: Path) -> None:
     run_in_virtual_time(_reports_over_a_step(memory_home, step_s))
 
 
 async def test_timers_that_count_on_the_wall_clock_are_planned_anew() -> None:
-    beaten = asyncio.Event()
+    is_sent = asyncio.Event()
 
     async def beat() -> None:
-        beaten.set()
+        is_sent.set()
 
     scheduler = Scheduler(
         send_heartbeat=beat,
@@ -321,7 +321,7 @@ async def test_timers_that_count_on_the_wall_clock_are_planned_anew() -> None:
             job.modify(next_run_time=job.next_run_time + timedelta(days=1))
         scheduler.plan_anew()
         async with asyncio.timeout(120):
-            await beaten.wait()
+            await is_sent.wait()
         jobs = {job.id: job.next_run_time for job in scheduler._scheduler.get_jobs()}
         assert jobs["network"] - jobs[HEARTBEAT] < timedelta(days=1)
     finally:

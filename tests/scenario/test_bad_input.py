@@ -40,7 +40,7 @@ async def test_a_public_subnet_is_refused(tmp_path: Path) -> None:
     assert "is not a private range" in errors
 
 
-async def test_a_missing_key_file_is_one_plain_line(tmp_path: Path) -> None:
+async def test_missing_key_file_is_a_one_line_error(tmp_path: Path) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:1")
     (tmp_path / "api-key").unlink()
     code, _, errors = await run_agent(config, "run")
@@ -51,7 +51,7 @@ async def test_a_missing_key_file_is_one_plain_line(tmp_path: Path) -> None:
     )
 
 
-async def test_a_missing_configuration_says_what_is_required(tmp_path: Path) -> None:
+async def test_error_about_a_missing_configuration_lists_what_is_required(tmp_path: Path) -> None:
     empty = tmp_path / "config.toml"
     empty.write_text("")
     code, _, errors = await run_agent(empty, "run")
@@ -67,7 +67,7 @@ async def _meet_an_absent_service(home: Path, caplog: pytest.LogCaptureFixture) 
         return {problem.code for problem in app.health.problems()}
 
 
-def test_an_absent_service_is_tried_again_with_growing_waits(
+def test_unreachable_service_is_retried_with_increasing_delays(
     memory_home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -79,7 +79,7 @@ def test_an_absent_service_is_tried_again_with_growing_waits(
     assert problems == {"connection-refused"}
 
 
-async def test_a_read_only_key_is_named_as_such_and_waited_for(tmp_path: Path) -> None:
+async def test_read_only_key_is_reported_and_retried(tmp_path: Path) -> None:
     problem = {"title": "Forbidden", "status": 403, "code": "read_only_key"}
     async with StrictService() as service:
         service.overrides["challenge"] = lambda: Reply(
@@ -93,7 +93,7 @@ async def test_a_read_only_key_is_named_as_such_and_waited_for(tmp_path: Path) -
         assert service.calls == ["challenge"]
 
 
-async def test_a_refused_key_is_read_again_and_the_identity_kept(tmp_path: Path) -> None:
+async def test_refused_key_is_read_again_and_the_identity_is_kept(tmp_path: Path) -> None:
     async with StrictService() as service:
         config = write_config(tmp_path, service.base_url)
         right = (tmp_path / "api-key").read_text()

@@ -1,4 +1,4 @@
-"""Everything has a bound, and meeting one is said: memory, disk, requests, quarantine."""
+"""Memory, disk, requests and quarantine have a limit, and reaching it is reported."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ ON_LINUX = sys.platform == "linux"
 
 
 @pytest.mark.skipif(not ON_LINUX, reason="macOS does not enforce RLIMIT_DATA, Windows has none")
-async def test_a_child_that_wants_too_much_memory_ends_and_what_it_told_counts() -> None:
+async def test_child_over_its_memory_limit_ends_and_its_output_counts() -> None:
     collected = await CollectorProcess(command_of("hungry")).collect(
         ApplicationJob(max_duration_s=60.0), lambda progress: None
     )
@@ -42,7 +42,7 @@ async def test_a_child_that_wants_too_much_memory_ends_and_what_it_told_counts()
     assert int(collected.error.split()[2]) < MEMORY_MAX_BYTES / 2**20
 
 
-LOOK = """
+PROGRAM = """
 import os, resource
 from collectors.bounds import bind_this_process
 bind_this_process()
@@ -51,11 +51,11 @@ print(os.nice(0), resource.getrlimit(resource.RLIMIT_DATA)[0])
 
 
 @pytest.mark.skipif(os.name != "posix", reason="bounds of POSIX")
-def test_a_child_is_modest() -> None:
-    texts = subprocess.run(
-        [sys.executable, "-c", LOOK], capture_output=True, text=True, check=True, timeout=60
+def test_child_has_low_priority_and_a_memory_limit() -> None:
+    words = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=60
     ).stdout.split()
-    assert [int(word) for word in texts] == [min(os.nice(0) + NICENESS, 19), MEMORY_MAX_BYTES]
+    assert [int(word) for word in words] == [min(os.nice(0) + NICENESS, 19), MEMORY_MAX_BYTES]
 
 
 # ------------------------------------------------------------------ the disk
@@ -92,7 +92,7 @@ def _let_write(app: SimulatedApp, is_writable: bool) -> None:
     app._database._connection.execute(f"PRAGMA query_only = {'OFF' if is_writable else 'ON'}")
 
 
-def test_a_full_disk_is_said_and_survived(memory_home: Path) -> None:
+def test_full_disk_is_reported_and_survived(memory_home: Path) -> None:
     run_in_virtual_time(_full_disk(memory_home))
 
 
@@ -105,7 +105,7 @@ class _Disk(StateDirectory):
         return self.free
 
 
-async def test_scheduled_reports_leave_the_last_room_to_requested_ones(tmp_path: Path) -> None:
+async def test_scheduled_reports_leave_the_last_space_to_requested_ones(tmp_path: Path) -> None:
     wanted: list[Kind] = []
     disk, health = _Disk(tmp_path), HealthBoard(VirtualClock(), lambda: None)
     floor = DiskFloor(disk, health, wanted.append)
@@ -160,7 +160,7 @@ async def _flood(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert service.violations == []
 
 
-def test_more_requests_than_a_device_takes_are_left_with_the_service(
+def test_requests_beyond_the_limit_of_a_device_stay_with_the_service(
     memory_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_in_virtual_time(_flood(memory_home, monkeypatch))
@@ -195,7 +195,7 @@ def test_a_report_that_cannot_be_read_blocks_no_other(memory_home: Path) -> None
     run_in_virtual_time(_unreadable_report(memory_home))
 
 
-def test_what_a_killed_agent_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_agent_are_removed_at_the_next_start(tmp_path: Path) -> None:
     state = StateDirectory(tmp_path)
     left = (
         ".status.json.x1y2z3ab", ".device.json.00000000", ".identity.pem._a_b_c_d",

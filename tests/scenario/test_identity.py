@@ -68,7 +68,7 @@ async def _copied_disk(home: Path) -> None:
         assert _quarantined(home) == [DATABASE, "identity.pem"]
 
 
-def test_a_copied_disk_becomes_a_device_of_its_own_once(
+def test_copied_disk_enrolls_once_as_a_new_device(
     memory_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A container has no machine id, and without one no copy is noticed.
@@ -141,14 +141,14 @@ async def _another_service(home: Path) -> None:
     clock = VirtualClock()
     async with HostileService(clock.true_time) as old, HostileService(clock.true_time) as new:
         request_id = await _with_an_unsent_report(home, old, clock)
-        request = len(old.called_at)
+        call_count = len(old.called_at)
         async with simulated_agent(config_for(home, new.base_url), home, clock) as app:
             await _enrolled(new)
             await asyncio.sleep(120)
             assert [p.detail for p in app.health.problems() if p.code == "place-changed"]
             assert app.entry(request_id) is None
         assert "submitResult" not in new.calls
-        assert len(old.called_at) == request
+        assert len(old.called_at) == call_count
         assert _quarantined(home) == [DATABASE]
         # Back at the old one the report can still be taken out of the file that was kept.
         kept = next((home / "state" / "quarantine").iterdir())
@@ -200,7 +200,7 @@ async def _revoked(home: Path) -> None:
             assert app.binding_state.is_revoked
             assert app._status_now().is_revoked
             assert "revoked" in {p.code for p in app._status_now().problems}
-            app.collectors.may_end.set()  # what is under way may end; nothing else begins
+            app.collectors.may_end.set()  # the current collection may end; no other starts
             app._executor.schedule("application")
             before = len(service.called_at)
             await asyncio.sleep(1800)
@@ -215,7 +215,7 @@ async def _revoked(home: Path) -> None:
         assert sum(r.get("requestId") == waiting for r in service.reports) == 1
 
 
-def test_a_revoked_device_stops_within_a_heartbeat_and_says_so(memory_home: Path) -> None:
+def test_revoked_device_stops_within_a_heartbeat_and_reports_it(memory_home: Path) -> None:
     run_in_virtual_time(_revoked(memory_home))
 
 
@@ -223,9 +223,7 @@ def test_a_revoked_device_stops_within_a_heartbeat_and_says_so(memory_home: Path
 
 
 @pytest.mark.parametrize("place", ["/proc/venue", "/dev/null", "/dev/null/state"])
-async def test_a_state_directory_that_cannot_be_is_one_plain_line(
-    place: str, tmp_path: Path
-) -> None:
+async def test_invalid_state_directory_is_a_one_line_error(place: str, tmp_path: Path) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:1")
     config.write_text(config.read_text().replace(str(tmp_path / "state"), place))
     code, output, errors = await run_agent(config, "run")
@@ -234,7 +232,7 @@ async def test_a_state_directory_that_cannot_be_is_one_plain_line(
     assert len(errors.splitlines()) == 1
 
 
-AS_SOMEBODY_ELSE = """
+AS_ANOTHER_USER = """
 import os, sys
 from pathlib import Path
 from agent.adapters.storage.state import StateDirectory
@@ -248,20 +246,20 @@ except StateError as error:
 """
 
 
-def test_a_state_directory_of_somebody_else_is_said(memory_home: Path) -> None:
+def test_state_directory_of_another_user_is_reported(memory_home: Path) -> None:
     theirs = memory_home / "theirs"
     theirs.mkdir(mode=0o700)
     memory_home.chmod(0o755)
     if os.geteuid() != 0:
         theirs.chmod(0o500)
-    text = subprocess.run(
-        [sys.executable, "-c", AS_SOMEBODY_ELSE, str(theirs)],
+    done = subprocess.run(
+        [sys.executable, "-c", AS_ANOTHER_USER, str(theirs)],
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
-    assert text.stdout == f"the state directory {theirs} cannot be written: Permission denied\n"
+    assert done.stdout == f"the state directory {theirs} cannot be written: Permission denied\n"
 
 
-async def test_a_key_that_everybody_can_read_is_refused(tmp_path: Path) -> None:
+async def test_world_readable_key_is_refused(tmp_path: Path) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:1")
     key = tmp_path / "api-key"
     key.chmod(0o604)
@@ -272,7 +270,7 @@ async def test_a_key_that_everybody_can_read_is_refused(tmp_path: Path) -> None:
     )
 
 
-async def test_a_key_that_a_group_can_read_is_warned_of(tmp_path: Path) -> None:
+async def test_group_readable_key_causes_a_warning(tmp_path: Path) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:1")
     (tmp_path / "api-key").chmod(0o640)
     async with running_agent(config) as agent:

@@ -16,7 +16,7 @@ PEAK_OVER_S = 10
 
 
 @pytest.mark.parametrize("outage_s", sizes.large_except({0.0, 60.0}.__contains__, OUTAGES_S))
-def test_a_fleet_is_back_soon_and_asks_little_more_than_ever(outage_s: float) -> None:
+def test_fleet_reconnects_soon_with_little_extra_load(outage_s: float) -> None:
     seen = simulate(DEVICES, outage_s, crowd=CROWD, peak_over_s=PEAK_OVER_S)
 
     assert seen.steady == pytest.approx(DEVICES / 60, rel=0.1)
@@ -26,5 +26,5 @@ def test_a_fleet_is_back_soon_and_asks_little_more_than_ever(outage_s: float) ->
     assert (seen.in_vain > 0) == (outage_s > 0)
 
 
-def test_a_small_fleet_is_back_at_once() -> None:
+def test_small_fleet_reconnects_immediately() -> None:
     assert simulate(20, 5).back_s <= 5

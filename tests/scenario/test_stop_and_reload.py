@@ -14,14 +14,14 @@ from tests.scenario.agent_process import AgentProcess, running_agent, write_conf
 Phase = Callable[[StrictService, AgentProcess], Awaitable[None]]
 
 
-async def _silence() -> AsyncIterator[bytes]:
+async def _empty_stream() -> AsyncIterator[bytes]:
     yield b""
     await asyncio.Event().wait()
 
 
 def hang() -> Reply:
     """A reply that begins and never ends."""
-    return Reply(200, stream=_silence())
+    return Reply(200, stream=_empty_stream())
 
 
 async def enrolling(service: StrictService, agent: AgentProcess) -> None:
@@ -74,7 +74,7 @@ async def test_sigterm_ends_every_phase_cleanly(case: str, tmp_path: Path) -> No
             assert agent.status()["phase"] == "stopped"
 
 
-async def test_a_collection_stopped_cleanly_is_begun_anew_at_the_next_start(
+async def test_stopped_collection_starts_again_at_the_next_start(
     tmp_path: Path,
 ) -> None:
     async with StrictService() as service:
@@ -107,8 +107,8 @@ async def test_sighup_takes_a_new_configuration_and_keeps_the_old_one_if_it_is_w
             config.write_text(good.replace("interval_seconds = 1", "interval_seconds = 0.2", 1))
             agent.process.send_signal(signal.SIGHUP)
             await agent.until_logged("the configuration was reloaded")
-            beats = service.heartbeats
-            await service.until(lambda: service.heartbeats > beats + 3)
+            before = service.heartbeats
+            await service.until(lambda: service.heartbeats > before + 3)
             assert await agent.stop() == 0
     assert service.violations == []
 

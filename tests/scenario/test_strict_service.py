@@ -29,7 +29,7 @@ async def _answer_in(reading: Reading, home: Path) -> StrictService:
 
 
 @pytest.mark.parametrize("reading", READINGS)
-def test_answers_a_request_in_every_reading_on_virtual_time(
+def test_answers_a_request_in_every_variant_of_the_contract_in_virtual_time(
     reading: Reading, memory_home: Path
 ) -> None:
     service = run_in_virtual_time(_answer_in(reading, memory_home))
@@ -40,7 +40,9 @@ def test_answers_a_request_in_every_reading_on_virtual_time(
 @pytest.mark.parametrize(
     "reading", sizes.large_except({Reading.SSE, Reading.ARRAY}.__contains__, READINGS)
 )
-async def test_answers_a_request_in_every_reading(reading: Reading, tmp_path: Path) -> None:
+async def test_answers_a_request_in_every_variant_of_the_contract(
+    reading: Reading, tmp_path: Path
+) -> None:
     async with (
         StrictService(reading) as service,
         running_agent(write_config(tmp_path, service.base_url)) as agent,
@@ -89,7 +91,7 @@ async def test_an_empty_answer_is_no_command_and_no_error(tmp_path: Path) -> Non
     assert service.violations == []
 
 
-async def test_an_enrolled_device_asks_current_and_does_not_enroll_again(tmp_path: Path) -> None:
+async def test_enrolled_device_calls_current_and_does_not_enroll_again(tmp_path: Path) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:1")
     async with StrictService(Reading.SSE) as service:
         write_config(tmp_path, service.base_url)

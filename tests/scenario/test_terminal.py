@@ -28,8 +28,11 @@ Running = tuple[StrictService, Process, BinaryIO]
 async def agent_on_a_terminal(
     home: Path, *, before: Callable[[], None] = lambda: None, **variables: str
 ) -> AsyncIterator[Running]:
-    """Run the agent as the leader of a terminal's session; yield it, whose heart beats, with its
-    service and the terminal's other end. Whatever happens, it is gone at the end."""
+    """Run the agent as the leader of a terminal's session.
+
+    Yields it after its first heartbeats, with its service and the other end of the terminal. The
+    agent is ended in every case.
+    """
     master, slave = pty.openpty()
 
     def take_the_terminal() -> None:
@@ -61,7 +64,7 @@ def ignore_hangups() -> None:
 
 
 async def child_of(pid: int) -> psutil.Process:
-    """Return the collector as soon as there is one; processes are there to be looked for."""
+    """Return the collector as soon as there is one. Nothing announces a new process: poll."""
     async with asyncio.timeout(GONE_WITHIN_S):
         while not (children := psutil.Process(pid).children()):  # noqa: ASYNC110
             await asyncio.sleep(0.005)
@@ -86,11 +89,11 @@ async def test_agent_and_child_end_with_the_terminal(tmp_path: Path) -> None:
     assert service.violations == []
 
 
-async def test_whoever_starts_it_by_nohup_keeps_it(tmp_path: Path) -> None:
+async def test_agent_started_with_nohup_survives_the_terminal(tmp_path: Path) -> None:
     async with agent_on_a_terminal(tmp_path, before=ignore_hangups) as (service, process, terminal):
         terminal.close()
-        beats = service.heartbeats
-        await service.until(lambda: service.heartbeats > beats + 2)
+        before = service.heartbeats
+        await service.until(lambda: service.heartbeats > before + 2)
         process.terminate()
         assert await until_gone(process) == 0
 
@@ -104,14 +107,14 @@ async def test_a_service_with_a_terminal_reloads(tmp_path: Path) -> None:
             config.read_text().replace("interval_seconds = 1", "interval_seconds = 0.1", 1)
         )
         process.send_signal(signal.SIGHUP)
-        beats = service.heartbeats
-        await service.until(lambda: service.heartbeats > beats + 5)
+        before = service.heartbeats
+        await service.until(lambda: service.heartbeats > before + 5)
         process.terminate()
         assert await until_gone(process) == 0
 
 
 @pytest.mark.parametrize("name", ["INVOCATION_ID", "SYSTEMD_EXEC_PID"])
-async def test_variables_that_shells_inherit_prove_no_service(tmp_path: Path, name: str) -> None:
+async def test_inherited_variables_do_not_indicate_a_service(tmp_path: Path, name: str) -> None:
     async with agent_on_a_terminal(tmp_path, **{name: "1"}) as (_, process, terminal):
         terminal.close()
         assert await until_gone(process) == 0

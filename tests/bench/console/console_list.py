@@ -57,8 +57,8 @@ def devices() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         severity = random.choices(("good", "warn", "bad"), (80, 15, 5))[0]
         states = (priority_of(severity), Priority.OFFLINE, Priority.NEVER_SEEN, Priority.REVOKED)
         priority = random.choices(states, (90, 5, 2, 3))[0]
-        unheard_for_s = 3600 if priority == Priority.OFFLINE else random.randrange(60)
-        seen = NOW - timedelta(seconds=unheard_for_s)
+        offline_s = 3600 if priority == Priority.OFFLINE else random.randrange(60)
+        seen = NOW - timedelta(seconds=offline_s)
         place = {
             "instance_id": uuid.uuid4(),
             "binding_id": uuid.uuid4(),
@@ -93,7 +93,7 @@ def fill(session: Session) -> None:
 
 
 def took_ms(database: Database, work: Callable[[RequestContext], Message]) -> tuple[float, float]:
-    """Return the median and what 95 of 100 stay under."""
+    """Return the median and the 95th percentile."""
     caller = Caller(uuid.uuid4(), ORGANIZATION, can_write=True)
     times = []
     for _ in range(CALLS):
@@ -113,10 +113,10 @@ def main() -> int:
         print(f"{DEVICES} devices, load {os.getloadavg()[0]:.1f}", "ms: median, 95 %", sep="\n")
         for filters in FILTERS:
             body = OverviewRequest(**filters)
-            result = took_ms(database, partial(overview, body=body))
-            print(f"{filters or 'all'!s:32} {result[0]:6.1f} {result[1]:6.1f}")
-        result = took_ms(database, partial(summary, _body=SummaryRequest()))
-        print(f"{'summary':32} {result[0]:6.1f} {result[1]:6.1f}")
+            times = took_ms(database, partial(overview, body=body))
+            print(f"{filters or 'all'!s:32} {times[0]:6.1f} {times[1]:6.1f}")
+        times = took_ms(database, partial(summary, _body=SummaryRequest()))
+        print(f"{'summary':32} {times[0]:6.1f} {times[1]:6.1f}")
         database.close()
     return 0
 

@@ -27,7 +27,7 @@ from controlplane.web.console_api import ChangesEndpoint
 from controlplane.web.core import Core
 
 DEVICES: Final = 10_000
-SHOWN: Final = 200
+DEVICES_EACH: Final = 200
 CONSOLES: Final = 50
 FOR_S: Final = 20.0
 SETTLED_S: Final = 15.0
@@ -45,8 +45,8 @@ def device(position: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def console(core: Core, key: str, shown: list[uuid.UUID], told: list[int]) -> None:
-    body = json.dumps({"instanceIds": [str(each) for each in shown]}).encode()
+async def console(core: Core, key: str, visible: list[uuid.UUID], event_count: list[int]) -> None:
+    body = json.dumps({"instanceIds": [str(each) for each in visible]}).encode()
     headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
     scope = {
         "type": "http", "method": "POST", "path": "/console/api/changes", "query_string": b"",
@@ -58,7 +58,7 @@ async def console(core: Core, key: str, shown: list[uuid.UUID], told: list[int])
         return pieces.pop() if pieces else await asyncio.Future()
 
     async def send(message: Message) -> None:
-        told[0] += message.get("body", b"").count(b"event: device")
+        event_count[0] += message.get("body", b"").count(b"event: device")
 
     await ChangesEndpoint(core)(scope, receive, send)
 
@@ -70,11 +70,11 @@ async def measure(core: Core, key: str, name: str, of: list[list[uuid.UUID]]) ->
         nonlocal counted
         counted += 1
 
-    outputs = [0]
-    tasks = [asyncio.create_task(console(core, key, output, outputs)) for output in of]
+    event_count = [0]
+    tasks = [asyncio.create_task(console(core, key, instances, event_count)) for instances in of]
     await asyncio.sleep(SETTLED_S)
-    if outputs[0] < len(of) * SHOWN:
-        raise SystemExit(f"only {outputs[0]} rows were told")
+    if event_count[0] < len(of) * DEVICES_EACH:
+        raise SystemExit(f"only {event_count[0]} rows were sent")
     event.listen(Engine, "before_cursor_execute", count)
     began_s, cpu_s = time.monotonic(), time.process_time()
     await asyncio.sleep(FOR_S)
@@ -100,9 +100,9 @@ async def main() -> None:
             database.read(lambda s: s.scalars(select(Device.instance_id).order_by(Device.position)))
         )
         core = Core(database, Settings(rate_per_s=0), lambda: datetime.now(UTC))
-        print(f"{CONSOLES} consoles, {SHOWN} devices each, {os.cpu_count()} processors")
-        alike = [instances[:SHOWN]] * CONSOLES
-        others = [instances[SHOWN * n : SHOWN * (n + 1)] for n in range(CONSOLES)]
+        print(f"{CONSOLES} consoles, {DEVICES_EACH} devices each, {os.cpu_count()} processors")
+        alike = [instances[:DEVICES_EACH]] * CONSOLES
+        others = [instances[DEVICES_EACH * n : DEVICES_EACH * (n + 1)] for n in range(CONSOLES)]
         await measure(core, key, "all show the same", alike)
         await measure(core, key, "each shows others", others)
         core.close()

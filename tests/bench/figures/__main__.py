@@ -23,17 +23,17 @@ from tests.bench.figures.load import Undo, load_base, repeat, sum_up
 from tests.bench.figures.measure import (
     ask_sqlite,
     dashboard,
+    dashboard_requests,
     percentile_95,
-    questions,
     rollups_ms,
     times_ms,
     windows_of,
 )
-from tests.bench.figures.raw import ask_duckdb, into_duckdb, shown, statement, sums
+from tests.bench.figures.raw import ask_duckdb, into_duckdb, statement, sums, totals_of_reply
 
 SALE_GOAL_MS = 0.3
 REBUILD_GOAL_S = 180
-DEALS = 500
+SALES = 500
 
 
 def main() -> int:
@@ -50,7 +50,7 @@ def _measure(file: Path, options: argparse.Namespace) -> int:
     base = load_base(database, options.locations, options.sales, options.repetitions)
     database.close()
     repeat(file, options.repetitions)
-    _say(f"{base * options.repetitions} sales", began_s)
+    _log(f"{base * options.repetitions} sales", began_s)
     database = Database(str(file))
     began_s, worked_s = time.monotonic(), time.process_time()
     database.write(sum_up)
@@ -74,13 +74,13 @@ def _dashboards(database: Database, file: Path, calls: int) -> int:
         "   SQLite raw  DuckDB    bytes"
     )
     failures = 0
-    for request in questions():
+    for request in dashboard_requests():
         reply = dashboard(database, request.body)
-        result = json.loads(reply)
-        windows = windows_of(file, result)
-        kept = shown(result["financial"]["current"]["currencies"])
-        assert kept == sums(ask_sqlite(file, windows)), request.name
-        assert kept == sums(ask_duckdb(duck, statement(windows))), request.name
+        dashboard_reply = json.loads(reply)
+        windows = windows_of(file, dashboard_reply)
+        totals = totals_of_reply(dashboard_reply["financial"]["current"]["currencies"])
+        assert totals == sums(ask_sqlite(file, windows)), request.name
+        assert totals == sums(ask_duckdb(duck, statement(windows))), request.name
         times, worked = times_ms(partial(dashboard, database, request.body), calls)
         raw = statistics.median(times_ms(partial(ask_sqlite, file, windows), 3)[0])
         query = statement(windows)
@@ -98,15 +98,15 @@ def _dashboards(database: Database, file: Path, calls: int) -> int:
 
 
 def _sales(database: Database) -> int:
-    results: list[tuple[float, float]] = []
+    timings: list[tuple[float, float]] = []
 
     def work(session: object) -> None:
-        results.append(rollups_ms(session, DEALS))  # type: ignore[arg-type]
+        timings.append(rollups_ms(session, SALES))  # type: ignore[arg-type]
         raise Undo
 
     with suppress(Undo):
         database.write(work)
-    whole, rollups = results[0]
+    whole, rollups = timings[0]
     print(
         f"a sale: {whole:.2f} ms of a processor, of it rollups {rollups:.2f} ms,"
         f" goal {SALE_GOAL_MS} ms"
@@ -114,7 +114,7 @@ def _sales(database: Database) -> int:
     return int(rollups > SALE_GOAL_MS)
 
 
-def _say(what: str, began_s: float) -> None:
+def _log(what: str, began_s: float) -> None:
     took_s, worked_s = time.monotonic() - began_s, time.process_time()
     print(f"{what} in {took_s:.0f} s, of it a processor {worked_s:.0f} s", flush=True)
 

@@ -1,8 +1,8 @@
 """A merchant of millions of sales: two weeks of the sandbox, set down again and again in SQL.
 
-Each repetition lies two weeks before the one after it, at the same moments of the week in UTC;
-local hours are worked out anew, as clocks were set in between. The file is new and thrown away, so
-that nothing waits for the disk.
+Each repetition precedes the next one by two weeks, at the same times of the week in UTC. Local
+hours are calculated again, because clocks may change in between. The file is new and temporary,
+so that nothing waits for the disk.
 """
 
 import math

@@ -39,7 +39,7 @@ GOALS_MS: Final = {"single": (30, 40, 60, 120), "all": (120, 250, 500, 1200)}
 
 
 @dataclass(frozen=True)
-class Asked:
+class DashboardRequest:
     mode: str
     body: dict[str, str]
     goal_ms: int
@@ -49,10 +49,12 @@ class Asked:
         return f"{self.mode:6} {self.body['period']}"
 
 
-def questions() -> Iterator[Asked]:
+def dashboard_requests() -> Iterator[DashboardRequest]:
     for mode, goals in GOALS_MS.items():
         for period, goal in zip(PERIODS, goals, strict=True):
-            yield Asked(mode, {"locationId": "loc-0001", "locationMode": mode, **period}, goal)
+            yield DashboardRequest(
+                mode, {"locationId": "loc-0001", "locationMode": mode, **period}, goal
+            )
 
 
 def dashboard(database: Database, body: dict[str, str]) -> bytes:
@@ -99,10 +101,10 @@ def ask_sqlite(file: Path, windows: Windows) -> list[Any]:
     return rows
 
 
-def rollups_ms(session: Session, deals: int) -> tuple[float, float]:
+def rollups_ms(session: Session, sales: int) -> tuple[float, float]:
     """Return the medians of the processor's time for a sale: in all, and for its rollups alone."""
     from controlplane.merchant import writing
-    from tests.bench.figures.deals import some_sales
+    from tests.bench.figures.sales import some_sales
 
     whole, alone = [], []
     add_up = writing.add_up
@@ -114,7 +116,7 @@ def rollups_ms(session: Session, deals: int) -> tuple[float, float]:
 
     writing.add_up = timed
     try:
-        for sale in some_sales(session, deals):
+        for sale in some_sales(session, sales):
             began_s = time.process_time()
             writing.add_sale(session, sale, NOW)
             whole.append((time.process_time() - began_s) * 1000)
@@ -123,5 +125,5 @@ def rollups_ms(session: Session, deals: int) -> tuple[float, float]:
     return statistics.median(whole), statistics.median(alone)
 
 
-def _us(moment: str) -> int:
-    return microseconds(datetime.fromisoformat(moment))
+def _us(timestamp: str) -> int:
+    return microseconds(datetime.fromisoformat(timestamp))

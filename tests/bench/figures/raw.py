@@ -48,7 +48,7 @@ def sums(rows: Sequence[Sequence[Any]]) -> dict[str, dict[str, int]]:
     return {row[0]: dict(zip(NAMES, map(int, row[1:]), strict=True)) for row in rows}
 
 
-def shown(currencies: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:
+def totals_of_reply(currencies: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:
     """Return the same sums of a reply; a currency in which nothing moved has no row."""
     return {
         each["currency"]: {name: each["figures"][name] for name in NAMES}
@@ -62,7 +62,7 @@ def into_duckdb(file: Path, folder: Path) -> Any:
     import duckdb
 
     source = sqlite3.connect(file)
-    result = duckdb.connect(str(folder / "figures.duckdb"))
+    connection = duckdb.connect(str(folder / "figures.duckdb"))
     for table, columns in TABLES.items():
         kinds = {
             name: "VARCHAR" if name in {"currency", "status"} else "BIGINT" for name in columns
@@ -72,11 +72,11 @@ def into_duckdb(file: Path, folder: Path) -> Any:
             writer.writerow(columns)
             writer.writerows(source.execute(f"SELECT {', '.join(columns)} FROM {table}"))
         spec = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
-        result.execute(f"CREATE TABLE {table} ({spec})")
-        result.execute(f"COPY {table} FROM '{folder / f'{table}.csv'}' (HEADER)")
+        connection.execute(f"CREATE TABLE {table} ({spec})")
+        connection.execute(f"COPY {table} FROM '{folder / f'{table}.csv'}' (HEADER)")
         (folder / f"{table}.csv").unlink()
     source.close()
-    return result
+    return connection
 
 
 def ask_duckdb(connection: Any, query: str) -> list[Any]:

@@ -1,7 +1,7 @@
 """Measures the reference service under a fleet, server and load on the same processors.
 
     python -m tests.bench.fleet [heartbeats streams requests fair] [--database sqlite postgresql]
-        [--beats N] [--devices N ...] [--streams N] [--requests N]
+        [--heartbeats N] [--devices N ...] [--streams N] [--requests N]
 
 Plain HTTP on loopback; PostgreSQL is a server of its own, from the distribution's package.
 """
@@ -23,14 +23,14 @@ def main() -> int:
     parser.add_argument("what", nargs="*", choices=KINDS, default=list(KINDS))
     parser.add_argument("--database", nargs="+", choices=DATABASES, default=list(DATABASES))
     parser.add_argument("--devices", nargs="+", type=int, default=[100, 50_000])
-    parser.add_argument("--beats", type=int, default=20_000)
+    parser.add_argument("--heartbeats", type=int, default=20_000)
     parser.add_argument("--streams", type=int, default=10_000)
     parser.add_argument("--requests", type=int, default=500)
     options = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     lines = {
-        "heartbeats": lambda: heartbeats(options.database, options.devices, options.beats),
+        "heartbeats": lambda: heartbeats(options.database, options.devices, options.heartbeats),
         "streams": lambda: idle_streams(options.database, options.streams),
         "requests": lambda: requests_at_devices(
             options.database, options.streams, options.requests

@@ -1,4 +1,4 @@
-"""What the calls of one organization take while a key of another takes what it can get."""
+"""Latency of one organization while a key of another one sends as much as it can."""
 
 import asyncio
 import contextlib
@@ -24,13 +24,13 @@ def beside_the_greedy(databases: list[str]) -> Iterator[str]:
         with opened(database) as url:
             greedy, other = _organizations(url)
             with service(url, "--rate", "20") as started:
-                calm = _p95_ms(started.port, other)
+                alone = _p95_ms(started.port, other)
                 with _greedy(started.port, greedy):
                     asyncio.run(asyncio.sleep(BEGUN_AFTER_S))
                     beside = _p95_ms(started.port, other)
             yield (
-                f"{database:<28} p95 {calm:.1f} ms undisturbed  {beside:.1f} ms beside the greedy"
-                f"  ×{beside / calm:.1f}"
+                f"{database:<28} p95 {alone:.1f} ms undisturbed  {beside:.1f} ms beside the greedy"
+                f"  ×{beside / alone:.1f}"
             )
 
 

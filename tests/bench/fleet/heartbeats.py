@@ -1,4 +1,4 @@
-"""How many heartbeats a second, what each costs, and whether the size of the fleet matters."""
+"""Heartbeats per second, the cost of each, and the effect of the size of the fleet."""
 
 import asyncio
 import statistics
@@ -16,33 +16,33 @@ WARM_UP = 10
 """One part in ten is sent before the measurement."""
 
 
-def heartbeats(databases: list[str], sizes: list[int], beats: int) -> Iterator[str]:
+def heartbeats(databases: list[str], sizes: list[int], count: int) -> Iterator[str]:
     """Yield a line for the framework alone, and one for each database and size of fleet."""
     nobody = Member(uuid.uuid4(), uuid.uuid4(), "-", "-")
     for kind in ("h11", "httptools"):
         with bare(kind) as started:
-            yield f"{'framework alone, ' + kind:<28} {_measure(started, [nobody], beats)}"
+            yield f"{'framework alone, ' + kind:<28} {_measure(started, [nobody], count)}"
     for database in databases:
         for size in sizes:
             with opened(database) as url:
                 fleet = populated(url, size)
                 with service(url) as started:
-                    yield f"{f'{database}, {size:,} devices':<28} {_measure(started, fleet, beats)}"
+                    yield f"{f'{database}, {size:,} devices':<28} {_measure(started, fleet, count)}"
 
 
-def _measure(started: Service, fleet: list[Member], beats: int) -> str:
+def _measure(started: Service, fleet: list[Member], count: int) -> str:
     # A prime apart: neighbours in the table are not neighbours in time.
-    requests = [heartbeat(fleet[number * 7919 % len(fleet)]) for number in range(beats)]
+    requests = [heartbeat(fleet[number * 7919 % len(fleet)]) for number in range(count)]
     # A service that has run for a while has met every key.
     warm_up = [heartbeat(member) for member in fleet[::DEVICES_A_KEY]]
-    asyncio.run(exchange(started.port, warm_up + requests[: beats // WARM_UP], CONNECTIONS))
+    asyncio.run(exchange(started.port, warm_up + requests[: count // WARM_UP], CONNECTIONS))
     cpu_s, began_s = started.cpu_s, time.perf_counter()
     tally = asyncio.run(exchange(started.port, requests, CONNECTIONS))
     took_s = time.perf_counter() - began_s
-    cost_ms = 1000 * (started.cpu_s - cpu_s) / beats
+    cost_ms = 1000 * (started.cpu_s - cpu_s) / count
     p99_ms = 1000 * statistics.quantiles(tally.latencies_s, n=100)[98]
     p50_ms = 1000 * statistics.median(tally.latencies_s)
     return (
-        f"{beats / took_s:7,.0f}/s  {cost_ms:.3f} ms of CPU  p50 {p50_ms:.0f} ms  "
+        f"{count / took_s:7,.0f}/s  {cost_ms:.3f} ms of CPU  p50 {p50_ms:.0f} ms  "
         f"p99 {p99_ms:.0f} ms  {tally.statuses}"
     )

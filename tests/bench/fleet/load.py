@@ -128,12 +128,12 @@ async def post(port: int, request: bytes) -> bytes:
 
 
 class Listener(asyncio.Protocol):
-    """An open command stream. ``heard`` is called with its number and each piece that came."""
+    """An open command stream. ``on_data`` receives its number and each chunk of data."""
 
-    def __init__(self, request: bytes, number: int, heard: Callable[[int, bytes], None]) -> None:
+    def __init__(self, request: bytes, number: int, on_data: Callable[[int, bytes], None]) -> None:
         self._request = request
         self._number = number
-        self._heard = heard
+        self._on_data = on_data
         self.opened: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self.is_lost = False
 
@@ -145,7 +145,7 @@ class Listener(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if not self.opened.done():
             self.opened.set_result(int(data[9:12]))
-        self._heard(self._number, data)
+        self._on_data(self._number, data)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_lost = True
@@ -154,7 +154,7 @@ class Listener(asyncio.Protocol):
 
 
 async def listen(
-    ports: list[int], fleet: list[Member], heard: Callable[[int, bytes], None], at_once: int = 64
+    ports: list[int], fleet: list[Member], on_data: Callable[[int, bytes], None], at_once: int = 64
 ) -> list[Listener]:
     """Open a stream for each device, in turn at each of the ports."""
     loop = asyncio.get_running_loop()
@@ -163,7 +163,7 @@ async def listen(
     async def one(number: int, member: Member) -> Listener:
         async with turns:
             _, listener = await loop.create_connection(
-                lambda: Listener(stream(member), number, heard),
+                lambda: Listener(stream(member), number, on_data),
                 "127.0.0.1",
                 ports[number % len(ports)],
             )

@@ -22,13 +22,13 @@ from tests.bench.fleet.simulated_fleet import INTERVAL_S, AgentLoops
 
 CALLS = {Failpoint.HEARTBEAT_CALLED, Failpoint.COMMANDS_OPENED}
 KEEP_ALIVES_S = 20.0
-"""Until each stream has been told how many there are."""
+"""Time until each stream has received the number of streams."""
 AWAY_S = 5.0
 BACK_WITHIN_S = 120.0
 
 
 class CountingClient(ServiceClient):
-    """Tells whether a stream is open."""
+    """A client that records whether its stream is open."""
 
     has_stream = False
 

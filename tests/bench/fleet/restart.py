@@ -63,9 +63,11 @@ class Return:
 
 
 def simulate(devices: int, outage_s: float, *, crowd: int = 1, peak_over_s: int = 1) -> Return:
-    """Let a settled fleet lose its service for ``outage_s``. Each device stands for ``crowd``; of
-    few a peak is told over some seconds. Raises TimeoutError where not all streams are back by the
-    end of the watch."""
+    """Let a settled fleet lose its service for ``outage_s``.
+
+    Each device represents ``crowd`` devices. With few devices, the peak is an average over
+    ``peak_over_s`` seconds. Raises TimeoutError if a stream is not back by the end.
+    """
     return run_in_virtual_time(_simulate(devices, outage_s, crowd, peak_over_s))
 
 
@@ -131,7 +133,7 @@ def main() -> int:
     parser.add_argument("--outage", nargs="+", type=float, default=list(OUTAGES_S))
     parser.add_argument("--real", type=int, default=500)
     options = parser.parse_args()
-    logging.disable()  # ten thousand logs are nobody's
+    logging.disable()  # nobody reads 10,000 logs
     gc.disable()
     is_good = True
     for each in returns(options.devices, options.outage):

@@ -55,7 +55,7 @@ class Tally:
 
     calls: dict[int, int] = field(default_factory=dict)
     in_vain: int = 0
-    """Found nobody at the address."""
+    """Nothing listens at the address."""
     refused: int = 0
     """Were answered 429 or 503."""
     late: int = 0
@@ -248,15 +248,15 @@ class AgentLoops:
         await self._clock.sleep(self._rng.uniform(0, begun_within_s))
         async with asyncio.TaskGroup() as group:
             group.create_task(self._receiver.run())
-            group.create_task(self._beats())
+            group.create_task(self._send_heartbeats())
 
-    async def _beats(self) -> None:
-        """Beat as APScheduler has it beat: a period after the last, unless one is under way."""
+    async def _send_heartbeats(self) -> None:
+        """Send heartbeats as APScheduler does: one each period, unless one is under way."""
         async with asyncio.TaskGroup() as group:
-            beat = group.create_task(self._heartbeat.send())
+            call = group.create_task(self._heartbeat.send())
             while True:
                 await self._clock.sleep(
                     INTERVAL_S * self._rng.uniform(1 - JITTER_FRACTION, 1 + JITTER_FRACTION)
                 )
-                if beat.done():
-                    beat = group.create_task(self._heartbeat.send())
+                if call.done():
+                    call = group.create_task(self._heartbeat.send())

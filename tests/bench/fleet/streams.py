@@ -19,7 +19,7 @@ KIB = 1024
 
 
 def idle_streams(databases: list[str], streams: int) -> Iterator[str]:
-    """Yield a line for each database: memory of a stream, and what a thousand cost while idle."""
+    """Yield a line for each database: memory of one stream, and cost of 1,000 idle streams."""
     for database in databases:
         with opened(database) as url:
             fleet = populated(url, streams)
@@ -67,14 +67,14 @@ def _requests(services: list[Service], fleet: list[Member], requests: int) -> st
     arrivals: dict[tuple[int, str], float] = {}
     arrived = asyncio.Event()
 
-    def heard(number: int, data: bytes) -> None:
+    def on_data(number: int, data: bytes) -> None:
         for line in data.split(b"\n"):
             if line.startswith(b"id: "):
                 arrivals[number, line[4:].decode()] = time.perf_counter()
                 arrived.set()
 
     async def took_ms(number: int, port: int) -> float:
-        """Ask, and return after what time the request was at the device's own stream."""
+        """Create a request, and return the time until the device's stream has it."""
         began_s = time.perf_counter()
         reply = json.loads(await post(port, create_request(fleet[number])))
         async with asyncio.timeout(WITHIN_S):
@@ -85,7 +85,7 @@ def _requests(services: list[Service], fleet: list[Member], requests: int) -> st
 
     async def measured() -> str:
         ports = [each.port for each in services]
-        listeners = await listen(ports, fleet, heard)
+        listeners = await listen(ports, fleet, on_data)
         took = [
             await took_ms(turn * 7919 % len(fleet), ports[turn // 2 % len(ports)])
             for turn in range(requests)

@@ -1,4 +1,4 @@
-"""Browses mDNS on one interface and prints what came of it as JSON: a script for a namespace.
+"""Browses mDNS on one interface and prints the result as JSON: a script for a namespace.
 
 It says ``ready`` and begins when it is given a line.
 
@@ -47,7 +47,7 @@ def main() -> None:
         NetworkJob(max_services=limit),
         started + deadline_s,
         _Run(),
-        # A busy machine needs longer to take in what is announced.
+        # A busy machine needs longer to receive announcements.
         schedule=QuerySchedule(crowded_s=deadline_s, resolve_after_s=RESOLVE_AFTER_S),
     )
     figures = {

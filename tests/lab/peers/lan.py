@@ -164,7 +164,7 @@ class PeerLan:
         return ["ip", "netns", "exec", peer.namespace, *command]
 
     def harm(self) -> str:
-        """Return what came that nobody may send, "" for nothing. Nobody watches any more."""
+        """Stop watching, and return the forbidden traffic; "" if there was none."""
         watcher, self._watcher = self._watcher, None
         return watcher.communicate(timeout=READY_S)[0] if watcher is not None else ""
 
@@ -189,8 +189,8 @@ class PeerLan:
         uri = f"ipp://{peer.address}/ipp/print"
         command = self.command(asking, "ipptool", "-tv", "-T", "2", uri, str(test))
         done = subprocess.run(command, capture_output=True, check=False, text=True)
-        result = _UUID.search(done.stdout)
-        return result[1] if result else None
+        match = _UUID.search(done.stdout)
+        return match[1] if match else None
 
     def _start(self, peer: Peer, command: list[str], directory: Path) -> subprocess.Popen[bytes]:
         apart = ["unshare", "-m", "-p", "-f", "--kill-child", *command]
@@ -215,7 +215,7 @@ class PeerLan:
 
 @contextmanager
 def peer_lan(directory: Path, excluded: tuple[str, ...] = ()) -> Iterator[PeerLan]:
-    """Give a LAN; after the test, whatever it was, nothing may have come that nobody may send."""
+    """Yield a LAN. After the test, check that there was no forbidden traffic."""
     lan = PeerLan(directory, excluded)
     try:
         yield lan
@@ -237,7 +237,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _end_all_in(namespace: str) -> None:
-    """End whatever a test left running in a namespace, which nobody but it can have started."""
+    """End processes that a test left running in its namespace."""
     listed = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, check=False)
     for pid in listed.stdout.split():
         with suppress(ProcessLookupError):

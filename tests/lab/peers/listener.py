@@ -1,4 +1,4 @@
-"""Listens where no byte may ever arrive and counts what does: a script for a namespace.
+"""Listens on ports that must never receive a byte, and counts bytes: a script for a namespace.
 
 Usage: listener.py FILE. Writes {"port": [connections, bytes]} to FILE after each change.
 """

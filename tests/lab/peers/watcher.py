@@ -1,4 +1,4 @@
-"""Watches a bridge for what nobody may send: a script for the switch's namespace.
+"""Watches a bridge for forbidden traffic: a script for the switch's namespace.
 
 Usage: watcher.py INTERFACE [EXCLUDED ...]. Prints "ready", ends when its standard input is
 closed, and prints what came; nothing where nothing did.

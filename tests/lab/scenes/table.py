@@ -1,7 +1,7 @@
-"""Scenes of printers as venues had them: the trouble, the same after its cure, and what is right.
+"""Printer problems of real venues: the fault, the state after its fix, and the expected report.
 
-All share one LAN and one machine, so that each report holds every scene at once: whatever is free
-in one could be taken for what is lost in another.
+All scenes share one LAN and one machine, and each report covers all of them: a wrong match could
+assign a free printer of one scene to a lost queue of another.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,19 +32,22 @@ address = "{NET}.201:10009"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a report must say of a printer. ``says`` are words of its reason, ``hides`` are words
-    that may not be in it: mostly addresses."""
+    """The expected report of a printer.
+
+    ``includes`` are texts that its reason must contain; ``excludes`` are texts that it must not
+    contain, mostly addresses.
+    """
 
     status: str
     endpoint: str | None = None
-    says: tuple[str, ...] = ()
-    hides: tuple[str, ...] = ()
+    includes: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
     transport: str = "network"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a scene adds to an act, and what is right of its queues then."""
+    """What a scene adds to an act, and the expected report of its queues."""
 
     verdicts: Mapping[str, Verdict]
     hosts: tuple[LanHost, ...] = ()
@@ -55,18 +58,18 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The trouble with all its queues, then its cure, with those queues that are set up anew."""
+    """The fault with all its queues, then its fix with the queues that are set up again."""
 
     title: str
     trouble: Part
-    cured: Part = field(default_factory=lambda: Part({}))
+    fixed: Part = field(default_factory=lambda: Part({}))
 
 
 def acts(scenes: Sequence[Scene]) -> tuple[Act, Act]:
-    """Return all troubles as one act, and all cures."""
+    """Return an act with all faults, and one with all fixes."""
     return (
         _act([scene.trouble for scene in scenes]),
-        _act([scene.cured for scene in scenes]),
+        _act([scene.fixed for scene in scenes]),
     )
 
 
@@ -102,8 +105,8 @@ def printer(
 ) -> LanHost:
     """Return a printer that announces a name; ``number`` is the end of its address or all of it."""
     address = number if isinstance(number, str) else f"{NET}.{number}"
-    output = (f"UUID={uuid}",) if uuid else ()
-    service = LanService(name, "_ipp._tcp", 631, ("rp=ipp/print", *output, *txt))
+    uuid_txt = (f"UUID={uuid}",) if uuid else ()
+    service = LanService(name, "_ipp._tcp", 631, ("rp=ipp/print", *uuid_txt, *txt))
     mac = mac or mac_of(address)
     return LanHost(address, mac, ports, hostname=host, services=(service,), ipp=ipp)
 
@@ -112,16 +115,16 @@ def at(number: int, port: int = 631) -> str:
     return f"{NET}.{number}:{port}"
 
 
-def _lost(*hides: int, says: tuple[str, ...] = ()) -> Verdict:
-    return Verdict("unreachable", None, says, tuple(f"{NET}.{number}" for number in hides))
+def _lost(*excludes: int, includes: tuple[str, ...] = ()) -> Verdict:
+    return Verdict("unreachable", None, includes, tuple(f"{NET}.{number}" for number in excludes))
 
 
-def _found(endpoint: str, *says: str) -> Verdict:
-    return Verdict("reachable", endpoint, says)
+def _reachable(endpoint: str, *includes: str) -> Verdict:
+    return Verdict("reachable", endpoint, includes)
 
 
-def _usb(status: str, *says: str) -> Verdict:
-    return Verdict(status, None, says, transport="usb")
+def _usb(status: str, *includes: str) -> Verdict:
+    return Verdict(status, None, includes, transport="usb")
 
 
 # ------------------------------------------------------------------ printers by USB
@@ -182,7 +185,7 @@ USB_SCENES = (
     Scene(
         "what ipp-usb shows is there when its USB printer is",
         Part(
-            # Others are plugged in, and its name may be one that somebody gave it.
+            # Others are plugged in, and its name may be one that a user chose.
             {"canon": _usb("unknown"), "canon-2": _usb("unknown")},
             queues=(
                 Queue("canon", "dnssd://Canon%20TR150%20series%20(USB)._ipp._tcp.local/"),
@@ -214,7 +217,7 @@ OTHERS_SCENES = (
     Scene(
         "the kitchen is off, and the bar's printer announces the kitchen's name",
         Part(
-            {"kitchen": _lost(11), "bar": _found(at(11, 9100))},
+            {"kitchen": _lost(11), "bar": _reachable(at(11, 9100))},
             (BAR,),
             queues=(
                 Queue("kitchen", f"socket://{NET}.10", "Kitchen"),
@@ -222,27 +225,27 @@ OTHERS_SCENES = (
             ),
         ),
         Part(
-            {"kitchen": _found(at(10, 9100)), "bar": _found(at(11, 9100))},
+            {"kitchen": _reachable(at(10, 9100)), "bar": _reachable(at(11, 9100))},
             (BAR, printer(10, "Kitchen (2)")),
         ),
     ),
     Scene(
         "a device that no queue holds announces the name of one that is off",
         Part(
-            {"terrace": _lost(says=(f"{NET}.13", "may be"))},
+            {"terrace": _lost(includes=(f"{NET}.13", "may be"))},
             (TERRACE,),
             queues=(Queue("terrace", f"socket://{NET}.12", "Terrace"),),
         ),
-        Part({"terrace": _found(at(12, 9100))}, (TERRACE, printer(12, "Terrace (2)"))),
+        Part({"terrace": _reachable(at(12, 9100))}, (TERRACE, printer(12, "Terrace (2)"))),
     ),
     Scene(
         "a Chromecast has the printer's address",
         Part(
-            {"lounge": _lost(says=("Chromecast",))},
+            {"lounge": _lost(includes=("Chromecast",))},
             (CAST,),
             queues=(Queue("lounge", f"socket://{NET}.30"),),
         ),
-        Part({"lounge": _found(at(30, 9100))}, (printer(30, "Lounge printer"),)),
+        Part({"lounge": _reachable(at(30, 9100))}, (printer(30, "Lounge printer"),)),
     ),
     Scene(
         "a payment terminal and an excluded printer are set up",
@@ -278,25 +281,25 @@ UUID_SCENES = (
                 Queue("office-wifi", f"ipp://{NET}.15/ipp/print?uuid={uuid_of(14)}"),
             ),
         ),
-        Part({"office": _found(at(14)), "office-wifi": _found(at(15))}, OFFICE),
+        Part({"office": _reachable(at(14)), "office-wifi": _reachable(at(15))}, OFFICE),
     ),
     Scene(
         "a relay announces the UUID of the printer behind it: the exact name decides",
         Part(
-            {"cellar": _found(at(16))},
+            {"cellar": _reachable(at(16))},
             (CELLAR, RELAY),
             queues=(Queue("cellar", f"dnssd://Cellar._ipp._tcp.local/?uuid={uuid_of(16)}"),),
         ),
-        Part({"cellar": _found(at(16))}, (CELLAR,)),
+        Part({"cellar": _reachable(at(16))}, (CELLAR,)),
     ),
     Scene(
         "a relay announces the UUID of the printer behind it: the MAC in the UUID decides",
         Part(
-            {"attic": _found(at(18))},
+            {"attic": _reachable(at(18))},
             (ATTIC, SECOND_RELAY),
             queues=(Queue("attic", f"dnssd://Old%20attic._ipp._tcp.local/?uuid={ATTIC_UUID}"),),
         ),
-        Part({"attic": _found(at(18))}, (ATTIC,)),
+        Part({"attic": _reachable(at(18))}, (ATTIC,)),
     ),
 )
 
@@ -316,31 +319,34 @@ PATH_SCENES = (
     Scene(
         "a server has no such queue any more",
         Part(
-            {"gone": Verdict("unreachable", at(20), ("printers/GONE",)), "lobby": _found(at(20))},
+            {
+                "gone": Verdict("unreachable", at(20), ("printers/GONE",)),
+                "lobby": _reachable(at(20)),
+            },
             (SERVER,),
             queues=(
                 Queue("gone", f"ipp://{NET}.20/printers/GONE"),
                 Queue("lobby", f"ipp://{NET}.20/printers/lobby"),
             ),
         ),
-        Part({"gone": _found(at(20)), "lobby": _found(at(20))}, (SERVER_WITH_BOTH,)),
+        Part({"gone": _reachable(at(20)), "lobby": _reachable(at(20))}, (SERVER_WITH_BOTH,)),
     ),
     Scene(
         "a printer announces that it is stopped",
         Part(
-            {"foyer": _found(at(22), "stopped")},
+            {"foyer": _reachable(at(22), "stopped")},
             (printer(22, "Foyer", "printer-state=5"),),
             queues=(Queue("foyer", f"ipp://{NET}.22/ipp/print"),),
         ),
         Part(
-            {"foyer": Verdict("reachable", at(22), hides=("stopped",))},
+            {"foyer": Verdict("reachable", at(22), excludes=("stopped",))},
             (printer(22, "Foyer", "printer-state=3"),),
         ),
     ),
     Scene(
         "a printer answers that it is stopped, and why",
         Part(
-            {"hall": _found(at(23), "out of paper", "cover open")},
+            {"hall": _reachable(at(23), "out of paper", "cover open")},
             (
                 printer(
                     23,
@@ -358,7 +364,7 @@ PATH_SCENES = (
             queues=(Queue("hall", f"ipp://{NET}.23/ipp/print"),),
         ),
         Part(
-            {"hall": Verdict("reachable", at(23), hides=("paper", "stopped"))},
+            {"hall": Verdict("reachable", at(23), excludes=("paper", "stopped"))},
             (printer(23, "Hall", ipp=(lab_printer(uuid_of(23)),)),),
         ),
     ),
@@ -414,7 +420,7 @@ URI_SCENES = (
             queues=tuple(Queue(name, uri) for name, uri, *_ in _ODD),
         ),
         Part(
-            {name: _found(f"{host.address}:{port}") for name, _, host, port in _ODD},
+            {name: _reachable(f"{host.address}:{port}") for name, _, host, port in _ODD},
             tuple(host for *_, host, _ in _ODD),
         ),
     ),
@@ -443,20 +449,20 @@ MOVED_SCENES = (
     Scene(
         "no DHCP server answered the printer",
         Part(
-            {"patio": _lost(says=("DHCP",))},
+            {"patio": _lost(includes=("DHCP",))},
             (printer("169.254.7.8", "Patio", uuid=uuid_of(60), mac=mac_of(".60")),),
             queues=(Queue("patio", _with_uuid(60)),),
         ),
-        Part({"patio": _found(at(60))}, (printer(60, "Patio", uuid=uuid_of(60)),)),
+        Part({"patio": _reachable(at(60))}, (printer(60, "Patio", uuid=uuid_of(60)),)),
     ),
     Scene(
         "the printer is in another subnet",
         Part(
-            {"garden": _lost(says=("another network",))},
+            {"garden": _lost(includes=("another network",))},
             (printer("192.168.5.20", "Garden", uuid=uuid_of(61), mac=mac_of(".61")),),
             queues=(Queue("garden", _with_uuid(61)),),
         ),
-        Part({"garden": _found(at(61))}, (printer(61, "Garden", uuid=uuid_of(61)),)),
+        Part({"garden": _reachable(at(61))}, (printer(61, "Garden", uuid=uuid_of(61)),)),
     ),
     Scene(
         "the printer has another address, and the queue is set up anew",
@@ -466,7 +472,7 @@ MOVED_SCENES = (
             queues=(Queue("pool", _with_uuid(62)),),
         ),
         Part(
-            {"pool": _found(at(63))},
+            {"pool": _reachable(at(63))},
             (printer(63, "Pool", uuid=uuid_of(62)),),
             queues=(Queue("pool", f"ipp://{NET}.63/ipp/print?uuid={uuid_of(62)}"),),
         ),
@@ -476,8 +482,8 @@ MOVED_SCENES = (
         Part(
             {
                 "raw": _lost(65, 67),
-                "ufr": _lost(says=(f"{NET}.65",)),
-                "kpdl": _lost(says=(f"{NET}.67",)),
+                "ufr": _lost(includes=(f"{NET}.65",)),
+                "kpdl": _lost(includes=(f"{NET}.67",)),
             },
             (printer(65, "MF", "ty=Canon MF640C"), printer(67, "KM", "ty=ECOSYS M2540dn")),
             queues=(
@@ -487,7 +493,7 @@ MOVED_SCENES = (
             ),
         ),
         Part(
-            {"ufr": _found(at(65, 9100)), "kpdl": _found(at(67, 9100))},
+            {"ufr": _reachable(at(65, 9100)), "kpdl": _reachable(at(67, 9100))},
             (printer(65, "MF", "ty=Canon MF640C"), printer(67, "KM", "ty=ECOSYS M2540dn")),
             queues=(
                 Queue("ufr", f"socket://{NET}.65", driver="Canon MF640C Series UFR II ver.4.0"),

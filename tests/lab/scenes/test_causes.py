@@ -1,7 +1,7 @@
-"""Causes that are played: each is told while it is there, and gone from the report after its cure.
+"""Simulated causes: the report names each one while it exists, and not after its fix.
 
-Four reports: of a till without DHCP and spooler, of one on a Wi-Fi that isolates its clients, of
-all other troubles at once, and of everything cured.
+There are four reports: a till without DHCP and spooler; a till on a Wi-Fi that isolates its
+clients; all other faults at once; and everything fixed.
 """
 
 from dataclasses import replace
@@ -53,12 +53,12 @@ def _raw(name: str, number: int) -> Queue:
     return Queue(name, f"socket://{NET}.{number}")
 
 
-def _out(*says: str) -> Verdict:
-    return Verdict("unreachable", None, says)
+def _out(*includes: str) -> Verdict:
+    return Verdict("unreachable", None, includes)
 
 
-def _well(number: int, port: int = 9100, *hides: str) -> Verdict:
-    return Verdict("reachable", at(number, port), hides=hides)
+def _well(number: int, port: int = 9100, *excludes: str) -> Verdict:
+    return Verdict("reachable", at(number, port), excludes=excludes)
 
 
 def _with_uuid(number: int, uuid: int) -> Queue:
@@ -66,7 +66,7 @@ def _with_uuid(number: int, uuid: int) -> Queue:
 
 
 _PAPER = "printer-state-reasons=media-empty-error"
-_SAID = "echo receipt | lp -d"
+_PIPELINE = "echo receipt | lp -d"
 
 SCENES = (
     Scene(
@@ -110,7 +110,7 @@ SCENES = (
             {"paused": Verdict("reachable", at(14, 9100), ("cupsenable paused", "1 job waits"))},
             (printer(14, "Paused"),),
             queues=(_raw("paused", 14),),
-            commands=("cupsdisable paused", f"{_SAID} paused"),
+            commands=("cupsdisable paused", f"{_PIPELINE} paused"),
         ),
         Part(
             {"paused": _well(14, 9100, "cupsenable", "job")},
@@ -203,20 +203,20 @@ _ONE_WAY = ("ip link del wlan0",)
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> list[Report]:
-    trouble, cured = acts(SCENES)
+    trouble, fixed = acts(SCENES)
     venue = (
         _TILL_ALONE,
         _ISOLATED,
         replace(trouble, commands=(*_TWO_WAYS, *trouble.commands), filters_multicast=True),
-        replace(cured, commands=(*_ONE_WAY, *cured.commands)),
+        replace(fixed, commands=(*_ONE_WAY, *fixed.commands)),
     )
     return play(venue, VENUE, tmp_path_factory.mktemp("causes"))
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.title)
-def test_a_cause_is_told_and_gone_after_its_cure(scene: Scene, reports: list[Report]) -> None:
+def test_cause_is_reported_until_it_is_fixed(scene: Scene, reports: list[Report]) -> None:
     check(scene.trouble, reports[2])
-    check(scene.cured, reports[3])
+    check(scene.fixed, reports[3])
 
 
 def test_no_dhcp_server_and_no_spooler(reports: list[Report]) -> None:
@@ -240,7 +240,7 @@ def test_no_dhcp_server_and_no_spooler(reports: list[Report]) -> None:
         (2, "multicast does not pass on"),
     ],
 )
-def test_what_is_the_networks_is_told_once_and_with_its_printers(
+def test_network_problem_is_one_limitation_and_a_reason_of_its_printers(
     number: int, words: str, reports: list[Report]
 ) -> None:
     assert sum(words in each for each in reports[number]["limitations"]) == 1

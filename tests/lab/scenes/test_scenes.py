@@ -18,21 +18,21 @@ Report = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> list[Report]:
-    """Return the report of all troubles, and that of all cures."""
+    """Return the report of all faults, and the report after all fixes."""
     return play(acts(SCENES), LAN, tmp_path_factory.mktemp("venue"))
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.title)
-def test_the_trouble_is_told_for_what_it_is(scene: Any, reports: list[Report]) -> None:
+def test_report_names_the_cause(scene: Any, reports: list[Report]) -> None:
     check(scene.trouble, reports[0])
 
 
-@pytest.mark.parametrize("scene", [s for s in SCENES if s.cured.verdicts], ids=lambda s: s.title)
-def test_and_nothing_of_it_after_its_cure(scene: Any, reports: list[Report]) -> None:
-    check(scene.cured, reports[1])
+@pytest.mark.parametrize("scene", [s for s in SCENES if s.fixed.verdicts], ids=lambda s: s.title)
+def test_report_is_clean_after_the_fix(scene: Any, reports: list[Report]) -> None:
+    check(scene.fixed, reports[1])
 
 
-def test_the_reports_are_whole(reports: list[Report]) -> None:
+def test_reports_have_no_failures(reports: list[Report]) -> None:
     for report in reports:
         assert report["failures"] == []
         assert report["completeness"] == "limited"  # an address is excluded
@@ -41,10 +41,10 @@ def test_the_reports_are_whole(reports: list[Report]) -> None:
 def check(part: Part, report: Report) -> None:
     printers = {each["id"]: each for each in report["printers"]}
     for name, right in part.verdicts.items():
-        output = printers.get(f"cups:{name}") or printers[name]
-        seen = (output["status"], output["matchedEndpoint"], output["transport"])
-        assert seen == (right.status, right.endpoint, right.transport), output
-        for words in right.says:
-            assert words in output["reason"], output
-        for words in right.hides:
-            assert words not in output["reason"], output
+        queue = printers.get(f"cups:{name}") or printers[name]
+        seen = (queue["status"], queue["matchedEndpoint"], queue["transport"])
+        assert seen == (right.status, right.endpoint, right.transport), queue
+        for words in right.includes:
+            assert words in queue["reason"], queue
+        for words in right.excludes:
+            assert words not in queue["reason"], queue

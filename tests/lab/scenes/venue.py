@@ -27,7 +27,7 @@ BACKENDS = ("beh", "bjnp", "cnijbe2", "gutenprint53+usb", "hp", "implicitclass",
 SPOOLER_SOCKET = Path("/run/cups/cups.sock")
 USB_DEVICES = Path("/sys/bus/usb/devices")
 TIME_LIMIT_S = 600
-_PRIVATE_PLACES = (
+_PRIVATE_DIRECTORIES = (
     "mount --make-rprivate / && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /sys/bus"
     # The name server of the machine that runs the test is none of the venue's.
     ' && mount --bind "$1" /etc/resolv.conf; shift; exec "$@"'
@@ -82,8 +82,8 @@ class Lan:
 
 
 def play(acts: Sequence[Act], lan: Lan, directory: Path) -> list[dict[str, Any]]:
-    """Return the report of each act. Raises where the LAN got what nobody may send."""
-    outputs = []
+    """Return the report of each act. Raises if the LAN received forbidden traffic."""
+    plans = []
     for number, act in enumerate(acts):
         plan = directory / f"plan-{number}.json"
         hosts = (lan.gateway, *act.hosts)
@@ -98,16 +98,16 @@ def play(acts: Sequence[Act], lan: Lan, directory: Path) -> list[dict[str, Any]]
             ),
             plan,
         )
-        outputs.append({**asdict(act), "hosts": [], "plan": str(plan)})
+        plans.append({**asdict(act), "hosts": [], "plan": str(plan)})
     (directory / "config.toml").write_text(lan.config)
     (directory / "resolv.conf").write_text("nameserver 127.0.0.1\n")
-    (directory / "venue.json").write_text(json.dumps(outputs))
+    (directory / "venue.json").write_text(json.dumps(plans))
     command = [sys.executable, "-m", "tests.lab.scenes.venue", str(directory)]
-    places = ("sh", "-c", _PRIVATE_PLACES, "places", str(directory / "resolv.conf"))
-    played = (sys.executable, "-m", "tests.lab.tap.lan", outputs[0]["plan"])
+    directories = ("sh", "-c", _PRIVATE_DIRECTORIES, "places", str(directory / "resolv.conf"))
+    played = (sys.executable, "-m", "tests.lab.tap.lan", plans[0]["plan"])
     probe = ("sh", "-c", f"{MOUNT_PROBE[-1]} && {TAP_PROBE[-1]}")
     subprocess.run(
-        [*entering("--mount", probe=probe), *places, *played, *command],
+        [*entering("--mount", probe=probe), *directories, *played, *command],
         check=True,
         cwd=ROOT,
         timeout=TIME_LIMIT_S,
@@ -116,7 +116,7 @@ def play(acts: Sequence[Act], lan: Lan, directory: Path) -> list[dict[str, Any]]
 
 
 def _plug_in(devices: Sequence[dict[str, str]]) -> None:
-    """Write sysfs anew with these devices."""
+    """Replace sysfs with these devices."""
     shutil.rmtree(USB_DEVICES, ignore_errors=True)
     for each in devices:
         device = USB_DEVICES / each["bus_id"]

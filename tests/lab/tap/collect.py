@@ -1,4 +1,4 @@
-"""Runs collectors inside the played LAN and keeps what they told, for a test outside of it.
+"""Runs collectors inside the simulated LAN and stores their results for a test outside of it.
 
     python -m tests.lab.tap.collect JOB.json RESULT.json [RUNS [CANCEL_STEP]]
 
@@ -94,8 +94,8 @@ def main() -> int:
     for thread in threads:
         thread.join()
     counters = counters_to_json(read_counters())
-    outputs = {"runs": [vars(run) for run in runs], "counters": counters}
-    Path(result_path).write_text(json.dumps(outputs), "utf-8")
+    document = {"runs": [vars(run) for run in runs], "counters": counters}
+    Path(result_path).write_text(json.dumps(document), "utf-8")
     return 0
 
 

@@ -16,9 +16,9 @@ def counters_to_json(counters: LanCounters) -> dict[str, object]:
 
 
 def counters_from_json(raw: dict[str, object]) -> LanCounters:
-    values = dict(raw)
+    fields = dict(raw)
     for name in ("payload_bytes", "syns_by_port"):
-        table = values[name]
+        table = fields[name]
         assert isinstance(table, dict)
-        values[name] = Counter({int(port): int(count) for port, count in table.items()})
-    return LanCounters(**values)  # type: ignore[arg-type]
+        fields[name] = Counter({int(port): int(count) for port, count in table.items()})
+    return LanCounters(**fields)  # type: ignore[arg-type]

@@ -53,5 +53,5 @@ def _services(count: int) -> Iterator[LanService]:
 
 
 def _text(name: str, *, is_long: bool) -> tuple[str, ...]:
-    outputs = (f"ty={name}", f"note={name * 3}", "UUID=not-a-uuid", "rp=../../ipp", "=", "novalue")
-    return (*outputs, *(f"k{n}=" + "<x>" * 80 for n in range(16))) if is_long else outputs
+    entries = (f"ty={name}", f"note={name * 3}", "UUID=not-a-uuid", "rp=../../ipp", "=", "novalue")
+    return (*entries, *(f"k{n}=" + "<x>" * 80 for n in range(16))) if is_long else entries

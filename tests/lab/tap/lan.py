@@ -35,7 +35,7 @@ def read_counters() -> LanCounters:
 
 
 def reset_counters() -> None:
-    """Set the counters to zero and let every host forget what it has seen."""
+    """Reset the counters and the state of every host."""
     _ask(b"reset")
 
 

@@ -49,7 +49,7 @@ class Liar:
             yield next(stream)
 
     def many_services(self) -> Iterator[bytes]:
-        """2,048 services of eight addresses each, most of which are nobody's."""
+        """2,048 services of eight addresses each, most of them unused."""
         for n in cycle(range(SERVICES)):
             host = _name(f"liar-{n}", "local")
             addresses = [self._address] + [

@@ -17,9 +17,9 @@ from typing import Final
 
 import pytest
 
-from tests.packaging.inside_systemd import files_of_the_system, run, say, take, timed
+from tests.packaging.inside_systemd import files_of_the_system, print_ok, run, take, timed
 from tests.packaging.local_service import Json, LocalService, until
-from tests.packaging.service.commands_of_doc import proven_commands
+from tests.packaging.service.commands_of_doc import tested_commands
 from tests.packaging.service.verify_service import EXPOSURE_MAX
 from tests.scenario.agent_process import environment, write_config
 
@@ -37,7 +37,7 @@ WITHIN_S: Final = 120
 POSTGRESQL: Final = "/var/lib/postgresql", "/etc/postgresql", "/var/log/postgresql", "/run/"
 
 
-def shown(name: str) -> str:
+def unit_property(name: str) -> str:
     return run("systemctl", "show", UNIT, f"--property={name}", "--value").stdout.strip()
 
 
@@ -55,7 +55,7 @@ def is_ready() -> bool:
 
 def last_sign_of_life_s() -> float:
     """Return when systemd last got a sign of life, by its monotonic clock."""
-    return int(shown("WatchdogTimestampMonotonic")) / 1e6
+    return int(unit_property("WatchdogTimestampMonotonic")) / 1e6
 
 
 def new_cluster() -> None:
@@ -79,7 +79,7 @@ class Verification:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.before = files_of_the_system()
-        self.commands = proven_commands()
+        self.commands = tested_commands()
         self.service = LocalService(URL, "")
         self.instance_id = ""
         self.agent: subprocess.Popen[bytes] | None = None
@@ -103,8 +103,8 @@ class Verification:
     def install_the_package(self) -> None:
         seconds = timed(lambda: run("dpkg", "-i", str(RESULTS / "first.deb")))
         assert is_ready()
-        assert shown("UnitFileState") == "enabled"
-        assert shown("StatusText") == f"listening on {URL}", shown("StatusText")
+        assert unit_property("UnitFileState") == "enabled"
+        assert unit_property("StatusText") == f"listening on {URL}", unit_property("StatusText")
         done = run("systemd-analyze", "verify", "--man=no", f"/usr/lib/systemd/system/{UNIT}")
         assert "venue-control" not in done.stderr, done.stderr
         rated = run("systemd-analyze", "security", "--no-pager", UNIT).stdout
@@ -112,7 +112,9 @@ class Verification:
         assert score <= EXPOSURE_MAX, rated
         status = control("service", "status")
         assert "installed, starts at boot" in status
-        say(f"installed in {seconds:.1f} s: ready, exposure {score}; {status.splitlines()[1]!r}")
+        print_ok(
+            f"installed in {seconds:.1f} s: ready, exposure {score}; {status.splitlines()[1]!r}"
+        )
 
     def refuse_without_rights(self) -> None:
         words = ("runuser", "-u", "nobody", "--", "venue-control")
@@ -121,7 +123,7 @@ class Verification:
             assert len(done.stderr.splitlines()) == 2, done.stderr
         assert run(*words, "cat", str(OPTIONS), expect=2).stderr
         assert "running" in run(*words, "service", "status").stdout
-        say(f"without rights: {done.stderr.splitlines()[0]!r}, exit 3")
+        print_ok(f"without rights: {done.stderr.splitlines()[0]!r}, exit 3")
 
     def make_a_key_as_root(self) -> None:
         key = control("keys", "create", "--write", "--name", "proof").strip()
@@ -132,7 +134,9 @@ class Verification:
         modes = {oct(path.stat().st_mode & 0o777) for path in (STATE, OPTIONS)}
         assert modes == {"0o700", "0o640"}, modes
         assert "proof" in control("keys", "list")
-        say(f"a key made as root is the service's own: {sorted(p.name for p in STATE.iterdir())}")
+        print_ok(
+            f"a key made as root is the service's own: {sorted(p.name for p in STATE.iterdir())}"
+        )
 
     def enroll_an_agent(self) -> None:
         agent_home = self.home / "agent"
@@ -148,27 +152,29 @@ class Verification:
             )  # fmt: skip
         self.instance_id = str(self.service.enrolled_device()["instanceId"])
         self.answer()
-        say("an agent has enrolled and answered a request")
+        print_ok("an agent has enrolled and answered a request")
 
     def read_the_journal(self) -> None:
         with pytest.raises(urllib.error.HTTPError, match="401") as refused:
             LocalService(URL, "vck_wrong").devices()
         refused.value.close()
         words = ("journalctl", "-u", UNIT, "-o", "cat", "--no-pager")
-        output = until(
+        refusals = until(
             lambda: [line for line in run(*words).stdout.splitlines() if "listDevices 401" in line],
             WITHIN_S,
         )
-        text = run(*words).stdout
-        assert f"listening on {URL}" in text
-        assert self.service.api_key not in text
-        say(f"the journal has what is refused and no key, as: {output[-1][24:110]!r}")
+        journal = run(*words).stdout
+        assert f"listening on {URL}" in journal
+        assert self.service.api_key not in journal
+        print_ok(f"the journal has what is refused and no key, as: {refusals[-1][24:110]!r}")
 
     def survive_a_kill(self) -> None:
-        os.kill(int(shown("MainPID")), signal.SIGKILL)
-        seconds = timed(lambda: until(lambda: shown("NRestarts") == "1" and is_ready(), WITHIN_S))
+        os.kill(int(unit_property("MainPID")), signal.SIGKILL)
+        seconds = timed(
+            lambda: until(lambda: unit_property("NRestarts") == "1" and is_ready(), WITHIN_S)
+        )
         self.answer()
-        say(f"killed: ready after {seconds:.1f} s")
+        print_ok(f"killed: ready after {seconds:.1f} s")
 
     def survive_a_hang(self) -> None:
         drop_in = Path(f"/run/systemd/system/{UNIT}.d/watchdog.conf")
@@ -176,31 +182,35 @@ class Verification:
         drop_in.write_text(SHORT_WATCHDOG)
         run("systemctl", "daemon-reload")
         run("systemctl", "restart", UNIT)
-        pid, restarts = int(shown("MainPID")), int(shown("NRestarts"))
+        pid, restarts = int(unit_property("MainPID")), int(unit_property("NRestarts"))
         first = last_sign_of_life_s()
         until(lambda: last_sign_of_life_s() > first + 2 * WATCHDOG_S, WITHIN_S)
-        assert int(shown("MainPID")) == pid, "the watchdog ended a service that responds"
+        assert int(unit_property("MainPID")) == pid, "the watchdog ended a service that responds"
         os.kill(pid, signal.SIGSTOP)
         seconds = timed(
-            lambda: until(lambda: int(shown("NRestarts")) > restarts and is_ready(), WITHIN_S)
+            lambda: until(
+                lambda: int(unit_property("NRestarts")) > restarts and is_ready(), WITHIN_S
+            )
         )
         shutil.rmtree(drop_in.parent)
         run("systemctl", "daemon-reload")
         self.answer()
-        say(f"hung: the watchdog ended it, ready again after {seconds:.1f} s")
+        print_ok(f"hung: the watchdog ended it, ready again after {seconds:.1f} s")
 
     def stop_gracefully(self) -> None:
         seconds = timed(lambda: control("service", "stop"))
-        assert (shown("ActiveState"), shown("Result")) == ("inactive", "success")
+        assert (unit_property("ActiveState"), unit_property("Result")) == ("inactive", "success")
         control("service", "stop")
         assert "stopped" in control("service", "status", expect=1)
         control("service", "start")
         control("service", "start")
         assert is_ready()
         self.answer()
-        say(f"stopped with a stream open in {seconds:.2f} s; started again, the agent came back")
+        print_ok(
+            f"stopped with a stream open in {seconds:.2f} s; started again, the agent came back"
+        )
 
-    def tell_a_wrong_option(self) -> None:
+    def report_a_wrong_option(self) -> None:
         right = OPTIONS.read_text()
         OPTIONS.write_text(right + "--wrokers 2\n")
         run("systemctl", "stop", UNIT)
@@ -211,7 +221,7 @@ class Verification:
         run("systemctl", "stop", UNIT)
         control("service", "start")
         message = done.stderr.splitlines()[0]
-        say(f"a wrong option: {message!r}")
+        print_ok(f"a wrong option: {message!r}")
 
     def back_up_and_restore(self) -> None:
         before = {row["reportId"] for row in self.reports()}
@@ -225,7 +235,7 @@ class Verification:
         assert {path.owner() for path in STATE.rglob("*")} == {USER}
         assert (BACKUPS / "venue-control.db").owner() == "root"
         self.answer()
-        say(f"backed up and restored: {len(before)} reports, the agent goes on")
+        print_ok(f"backed up and restored: {len(before)} reports, the agent goes on")
 
     def survive_an_upgrade(self) -> None:
         OPTIONS.write_text(OPTIONS.read_text() + "--keep-reports 365d\n")
@@ -236,7 +246,7 @@ class Verification:
         assert "365d" in OPTIONS.read_text()
         assert len(self.reports()) >= before
         self.answer()
-        say("the same and a newer package: options, device and reports are kept")
+        print_ok("the same and a newer package: options, device and reports are kept")
 
     def set_up_postgresql(self) -> None:
         new_cluster()
@@ -247,7 +257,7 @@ class Verification:
         assert int(run("runuser", "-u", "postgres", "--", "psql", "-Atc",
                        "select count(*) from information_schema.tables"
                        " where table_name='devices'", "venue").stdout)  # fmt: skip
-        say(f"PostgreSQL from nothing: {len(commands)} commands, {seconds:.1f} s")
+        print_ok(f"PostgreSQL from nothing: {len(commands)} commands, {seconds:.1f} s")
 
     def move_to_postgresql(self) -> None:
         self.by_the_document("move")
@@ -256,7 +266,9 @@ class Verification:
         self.answer()
         kept = control("keys", "list")
         assert "proof" in kept, kept
-        say("moved from SQLite: the same device, key and reports; root's `keys` works there too")
+        print_ok(
+            "moved from SQLite: the same device, key and reports; root's `keys` works there too"
+        )
 
     def serve_with_workers(self) -> None:
         OPTIONS.write_text(OPTIONS.read_text() + "--workers 2\n")
@@ -266,16 +278,16 @@ class Verification:
         first = workers()[0]
         os.kill(first, signal.SIGKILL)
         until(lambda: len(workers()) == 2 and first not in workers(), WITHIN_S)
-        assert shown("NRestarts") == "0"
-        os.kill(int(shown("MainPID")), signal.SIGKILL)
-        until(lambda: shown("NRestarts") == "1" and is_ready(), WITHIN_S)
+        assert unit_property("NRestarts") == "0"
+        os.kill(int(unit_property("MainPID")), signal.SIGKILL)
+        until(lambda: unit_property("NRestarts") == "1" and is_ready(), WITHIN_S)
         until(lambda: len(workers()) == 2, WITHIN_S)
         self.answer()
         seconds = timed(lambda: control("service", "stop"))
         assert workers() == []
-        assert shown("Result") == "success"
+        assert unit_property("Result") == "success"
         control("service", "start")
-        say(
+        print_ok(
             f"two workers: one killed is replaced, all killed come back, stopped in {seconds:.2f} s"
         )
 
@@ -287,16 +299,19 @@ class Verification:
         self.by_the_document("restore-postgresql")
         assert {row["reportId"] for row in self.reports()} >= before
         self.answer()
-        say(f"pg_dump and pg_restore: {len(before)} reports; `backup` says {refused[0]!r}")
+        print_ok(f"pg_dump and pg_restore: {len(before)} reports; `backup` says {refused[0]!r}")
 
     def keep_state_when_uninstalled(self) -> None:
         control("service", "uninstall")
-        assert (shown("ActiveState"), shown("UnitFileState")) == ("inactive", "disabled")
+        assert (unit_property("ActiveState"), unit_property("UnitFileState")) == (
+            "inactive",
+            "disabled",
+        )
         assert STATE.exists()
         control("service", "install")
         assert is_ready()
         self.answer()
-        say("uninstalled and installed again: the same device")
+        print_ok("uninstalled and installed again: the same device")
 
     def leave_nothing(self) -> None:
         assert self.agent is not None
@@ -306,7 +321,7 @@ class Verification:
         run("systemctl", "stop", "postgresql")
         run("dpkg", "--purge", "venue-control")
         self._nothing_is_left(self.before)
-        say("purged: no file, unit, user or group is left")
+        print_ok("purged: no file, unit, user or group is left")
 
     def live_without_the_package(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
@@ -326,14 +341,14 @@ class Verification:
         control("service", "install", "--", "--keep-reports", "30d")
         assert is_ready()
         assert OPTIONS.read_text().endswith("--keep-reports 30d\n")
-        pid = shown("MainPID")
+        pid = unit_property("MainPID")
         assert "kept" in control("service", "install", "--", "--workers", "1")
-        assert shown("MainPID") == pid, "a second install must not disturb the service"
+        assert unit_property("MainPID") == pid, "a second install must not disturb the service"
         control("keys", "create")
         assert {path.owner() for path in STATE.rglob("*")} == {USER}
         control("service", "uninstall", "--purge")
         self._nothing_is_left(before)
-        say(f"from /opt: installed twice, uninstalled with --purge; masked: {half[0]!r}")
+        print_ok(f"from /opt: installed twice, uninstalled with --purge; masked: {half[0]!r}")
 
     def _nothing_is_left(self, before: frozenset[str]) -> None:
         new = files_of_the_system() - before
@@ -341,7 +356,7 @@ class Verification:
         assert not ours, ours[:20]
         run("getent", "passwd", USER, expect=2)
         run("getent", "group", USER, expect=2)
-        assert shown("LoadState") == "not-found"
+        assert unit_property("LoadState") == "not-found"
 
 
 def main() -> int:
@@ -356,7 +371,7 @@ def main() -> int:
             its.read_the_journal,
             its.survive_a_kill,
             *([its.survive_a_hang, its.stop_gracefully] if is_whole else []),
-            its.tell_a_wrong_option,
+            its.report_a_wrong_option,
             its.back_up_and_restore,
             *([its.survive_an_upgrade] if is_whole else []),
             its.set_up_postgresql,

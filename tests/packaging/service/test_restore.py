@@ -36,10 +36,10 @@ class Operator:
 
     async def devices(self) -> dict[str, str]:
         """Return ids by name."""
-        result = (await self.call("listDevices"))["devices"]
-        return {device["legacyInstallId"]: device["instanceId"] for device in result}
+        devices = (await self.call("listDevices"))["devices"]
+        return {device["legacyInstallId"]: device["instanceId"] for device in devices}
 
-    async def asked(self, instance_id: str) -> str:
+    async def request_report(self, instance_id: str) -> str:
         reply = await self.call("createRequest", instanceId=instance_id, kind="application")
         return str(reply["requestId"])
 
@@ -115,25 +115,25 @@ class Venue:
 
     async def killed_while_it_collects(self, operator: Operator, instance_id: str) -> str:
         """Ask for a report, save `collecting.db` and kill the service before the report comes."""
-        request_id = await operator.asked(instance_id)
+        request_id = await operator.request_report(instance_id)
         await operator.until(instance_id, request_id, "running")
         with snapshot(Path(self.service.database)) as copy:
             shutil.copy(copy, self.folder / "collecting.db")
         assert self.service.stop(signal.SIGKILL) == -signal.SIGKILL
         with closing(sqlite3.connect(self.folder / "collecting.db")) as kept:
-            match = kept.execute(
+            row = kept.execute(
                 "SELECT status FROM requests ORDER BY position DESC LIMIT 1"
             ).fetchone()
-        assert match == ("running",)
+        assert row == ("running",)
         return request_id
 
     def rows(self, statement: str) -> list[Any]:
-        """Return what the service's database says."""
+        """Return the rows of the service's database."""
         with closing(sqlite3.connect(self.service.database)) as connection:
             return connection.execute(statement).fetchall()
 
 
-async def test_agents_go_on_after_a_restore_that_lost_the_last_minutes(tmp_path: Path) -> None:
+async def test_agents_continue_after_a_restore_without_the_last_minutes(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         venue = Venue(tmp_path, stack)
         url = venue.service.url
@@ -141,15 +141,15 @@ async def test_agents_go_on_after_a_restore_that_lost_the_last_minutes(tmp_path:
         operator = Operator(http, venue.service.api_key)
         await venue.agent("old", "stop")
         old = (await operator.enrolled("old"))["old"]
-        kept = await operator.asked(old)
+        kept = await operator.request_report(old)
         await operator.until(old, kept, *DONE)
 
-        # Asked before the backup and answered after it; asked and answered after it.
-        open_then = await operator.asked(old)
+        # Requested before the backup and answered after it; requested and answered after it.
+        open_then = await operator.request_report(old)
         backup = tmp_path / "backup.db"
         venue.service.command("backup", str(backup))
         await operator.until(old, open_then, *DONE)
-        answered = await operator.asked(old)
+        answered = await operator.request_report(old)
         await operator.until(old, answered, *DONE)
         new = await venue.agent("new", "stop")
         await venue.agent("moved", "reenroll")
@@ -163,10 +163,11 @@ async def test_agents_go_on_after_a_restore_that_lost_the_last_minutes(tmp_path:
         assert await operator.status(old, answered) == "unknown"
         code, _, errors = await run_agent(tmp_path / "old/config.toml", "history", answered)
         assert code == 0, errors
-        fresh = await operator.asked(old)
+        fresh = await operator.request_report(old)
         await operator.until(old, fresh, *DONE)
         if await operator.status(old, open_then) not in DONE:
-            await operator.until(old, open_then, "running")  # said again, not collected again
+            # The agent acknowledges it again, and does not collect again.
+            await operator.until(old, open_then, "running")
 
         async def is_revoked() -> bool:
             return "revoked" in json.dumps(new.status())
@@ -174,7 +175,7 @@ async def test_agents_go_on_after_a_restore_that_lost_the_last_minutes(tmp_path:
         await until(is_revoked, BACK_WITHIN_S)
         assert "new" not in await operator.devices()
         moved = (await operator.enrolled("moved"))["moved"]
-        await operator.until(moved, await operator.asked(moved), *DONE)
+        await operator.until(moved, await operator.request_report(moved), *DONE)
 
         # A report on its way arrives where the request is known, and is set aside where it is not.
         on_its_way = await venue.killed_while_it_collects(operator, old)
@@ -188,4 +189,4 @@ async def test_agents_go_on_after_a_restore_that_lost_the_last_minutes(tmp_path:
 
         await until(is_set_aside, BACK_WITHIN_S)
         assert await operator.status(old, unknown) == "unknown"
-        await operator.until(old, await operator.asked(old), *DONE)
+        await operator.until(old, await operator.request_report(old), *DONE)

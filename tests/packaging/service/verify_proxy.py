@@ -111,7 +111,7 @@ async def enrolled(front: Front, http: httpx2.AsyncClient) -> str:
             await asyncio.sleep(0.1)
 
 
-async def test_an_agent_gets_commands_by_its_stream_also_after_a_restart(
+async def test_agent_receives_commands_by_its_stream_after_a_restart(
     front: Front, tmp_path: Path
 ) -> None:
     (tmp_path / "api-key").write_text(front.service.api_key + "\n")
@@ -132,7 +132,7 @@ async def test_an_agent_gets_commands_by_its_stream_also_after_a_restart(
         await answered(front, http, instance_id)
 
 
-async def test_a_command_is_not_held_back(front: Front) -> None:
+async def test_command_is_not_buffered(front: Front) -> None:
     """The service sends nothing else for 15 s that would fill a proxy's buffer."""
     async with front.client() as http, front.client() as operator:
         device = await SimulatedDevice(http, front.service.api_key).enrolled()
@@ -185,7 +185,7 @@ async def test_browsers_get_http_2_and_nobody_the_metrics(front: Front) -> None:
         assert output.decode() == expected, path
 
 
-async def test_callers_without_a_key_are_limited_and_others_are_not(front: Front) -> None:
+async def test_only_callers_without_a_key_are_rate_limited(front: Front) -> None:
     if front.kind == "caddy":
         assert (
             "no rate limits for callers without a key"
@@ -214,7 +214,7 @@ async def test_callers_without_a_key_are_limited_and_others_are_not(front: Front
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_an_address_that_the_caller_wrote_is_not_passed_on(kind: str, tmp_path: Path) -> None:
+async def test_forwarded_address_of_the_caller_is_replaced(kind: str, tmp_path: Path) -> None:
     """The service believes X-Forwarded-For of a trusted proxy."""
     received: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -229,8 +229,8 @@ async def test_an_address_that_the_caller_wrote_is_not_passed_on(kind: str, tmp_
         with running_proxy(kind, tmp_path, port) as proxy:
             async with httpx2.AsyncClient(verify=proxy.context, timeout=WITHIN_S) as http:
                 await http.get(proxy.base_url, headers={"X-Forwarded-For": "203.0.113.9"})
-    texts = [line for line in (await received).lower().splitlines() if "forwarded-for" in line]
-    assert texts == ["x-forwarded-for: 127.0.0.1"]
+    headers = [line for line in (await received).lower().splitlines() if "forwarded-for" in line]
+    assert headers == ["x-forwarded-for: 127.0.0.1"]
 
 
 if __name__ == "__main__":

@@ -38,9 +38,9 @@ def provide_postgresql(root: Path) -> None:
     Without package lists apt knows no other version than the installed one. With them it would want
     to download a newer version, if there is one.
     """
-    requests = ("dpkg-query", f"--admindir={root}/var/lib/dpkg", "-Wf", "${Status}", "postgresql")
-    result = subprocess.run(requests, capture_output=True, text=True, check=False).stdout
-    if result != "install ok installed":
+    query = ("dpkg-query", f"--admindir={root}/var/lib/dpkg", "-Wf", "${Status}", "postgresql")
+    status = subprocess.run(query, capture_output=True, text=True, check=False).stdout
+    if status != "install ok installed":
         no_start = root / "usr/sbin/policy-rc.d"
         no_start.write_text("#!/bin/sh\nexit 101\n")
         no_start.chmod(0o755)
@@ -66,9 +66,9 @@ def main() -> int:
     options = parser.parse_args()
     if os.geteuid() != 0:
         raise SystemExit("a container needs root: run it with sudo")
-    match = exposure(UNIT)
-    sys.stdout.write(f"exposure {match} (at most {EXPOSURE_MAX})\n")
-    if match > EXPOSURE_MAX:
+    score = exposure(UNIT)
+    sys.stdout.write(f"exposure {score} (at most {EXPOSURE_MAX})\n")
+    if score > EXPOSURE_MAX:
         return 1
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="venue-control-systemd-") as directory:

@@ -43,7 +43,7 @@ def hold_the_desktop() -> None:
 
 
 def replace_while_read() -> None:
-    """Replace a file that somebody reads for a moment, which Windows forbids meanwhile."""
+    """Replace a file while a reader has it open, which Windows forbids until it is closed."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "status.json"
         file.write_bytes(b"old")

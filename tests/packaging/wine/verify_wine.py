@@ -22,7 +22,7 @@ from typing import Final
 
 from tests.lab.namespaces import LOOPBACK
 from tests.packaging.local_service import local_service
-from tests.packaging.wine.windows_checks import PackageChecks, SourceChecks, say
+from tests.packaging.wine.windows_checks import PackageChecks, SourceChecks, print_ok
 from tests.packaging.wine.windows_package import build_package
 from tests.packaging.wine.wine_world import ROOT, WORLD, Wine, fresh_wine, prepare
 
@@ -34,7 +34,7 @@ def verify(wine: Wine, keep: Path | None, *, is_short: bool) -> None:
     with tempfile.TemporaryDirectory() as folder, local_service(Path(folder)) as service:
         SourceChecks(wine, service, keep, is_short=is_short).run()
     package = build_package(wine)
-    say(f"the package: {package.name}, {package.stat().st_size / 2**20:.1f} MiB")
+    print_ok(f"the package: {package.name}, {package.stat().st_size / 2**20:.1f} MiB")
     with tempfile.TemporaryDirectory() as folder, local_service(Path(folder)) as service:
         PackageChecks(wine, service, keep, package).run()
 
@@ -61,7 +61,7 @@ def main() -> int:
     began = time.monotonic()
     shutil.rmtree(WORLD / "prefix", ignore_errors=True)
     with fresh_wine(WORLD / "prefix") as wine:
-        say(f"a new Windows in {time.monotonic() - began:.1f} s")
+        print_ok(f"a new Windows in {time.monotonic() - began:.1f} s")
         verify(wine, options.keep, is_short=not options.all)
     sys.stdout.write(json.dumps({"seconds": round(time.monotonic() - began, 1)}) + "\n")
     return 0

@@ -41,7 +41,7 @@ ANSWERED: Final = frozenset({"completed", "partial"})
 Step = Callable[[], None]
 
 
-def say(text: str) -> None:
+def print_ok(text: str) -> None:
     sys.stdout.write(f"ok  {text}\n")
     sys.stdout.flush()
 
@@ -96,7 +96,9 @@ class Checks:
             if self.keep:
                 (self.keep / f"windows-{who}-{kind}.json").write_text(json.dumps(payload, indent=1))
             assert payload["environment"]["osPlatform"] == "win32", payload["environment"]
-            say(f"{kind} report from {who}: {report['outcome']}, failures {payload['failures']}")
+            print_ok(
+                f"{kind} report from {who}: {report['outcome']}, failures {payload['failures']}"
+            )
 
     def status(self) -> Json:
         document: Json = json.loads(self.agent("status", "--json", expect=None).stdout)
@@ -125,7 +127,7 @@ class SourceChecks(Checks):
     @property
     def steps(self) -> tuple[Step, ...]:
         first = (
-            self.say_the_version, self.import_everything, self.replace_a_file_that_is_read,
+            self.print_the_version, self.import_everything, self.replace_a_file_that_is_read,
             self.check_the_configuration,
         )  # fmt: skip
         if self.is_short:
@@ -135,21 +137,21 @@ class SourceChecks(Checks):
     def agent(self, *words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
         return self.wine.python("-m", "agent", *words, expect=expect)
 
-    def say_the_version(self) -> None:
+    def print_the_version(self) -> None:
         version = self.agent("--version").stdout.strip()
         assert version == f"venue-agent {__version__}", version
-        say(version)
+        print_ok(version)
 
     def import_everything(self) -> None:
         done = self.wine.python("-W", "error", "-m", "tests.packaging.wine.inside_wine", "imports")
         platform, number = done.stdout.split()
         assert platform == "win32", platform
-        say(f"all {number} modules of the agent and the collectors import on {platform}")
+        print_ok(f"all {number} modules of the agent and the collectors import on {platform}")
 
     def replace_a_file_that_is_read(self) -> None:
         done = self.wine.python("-m", "tests.packaging.wine.inside_wine", "replace-while-read")
         assert done.stdout == "replaced\n", done.stdout
-        say("a file that somebody reads for a moment is replaced")
+        print_ok("a file is replaced while a reader has it open")
 
     def check_the_configuration(self) -> None:
         idle = self.agent("status", expect=2).stdout
@@ -167,24 +169,24 @@ class SourceChecks(Checks):
         )
         (self.home / "api-key").write_text(self.service.api_key + "\r\n")
         assert self.agent("config", "check").stdout == f"{HOME}\\config.toml: ok\n"
-        say(f"config check: {problems[1].removeprefix('venue-agent: ')!r}, then ok")
+        print_ok(f"config check: {problems[1].removeprefix('venue-agent: ')!r}, then ok")
 
     def serve(self) -> None:
         with self.daemon():
             self.device = self.service.enrolled_device(WITHIN_S)
-            say(f"enrolled as {self.device['instanceId']}, platform {self.device['platform']}")
+            print_ok(f"enrolled as {self.device['instanceId']}, platform {self.device['platform']}")
             self.answer_both_kinds("the source")
             until(lambda: self.status()["verdict"] == "healthy", WITHIN_S)
             second = self.agent("run", expect=1).stderr
             assert "already uses" in second, second
             rows = json.loads(self.agent("history", "--json").stdout)
             assert [row["state"] for row in rows] == ["submitted", "submitted"], rows
-            say(f"status: healthy; a second agent: {second.strip()!r}")
+            print_ok(f"status: healthy; a second agent: {second.strip()!r}")
         until(lambda: self.status()["verdict"] == "not running", WITHIN_S)
         with self.daemon():
             assert self.ask("application")["outcome"] in ANSWERED
             self.is_the_same_device()
-        say("killed and started: the same device answers")
+        print_ok("killed and started: the same device answers")
 
     @contextlib.contextmanager
     def daemon(self) -> Iterator[None]:
@@ -198,13 +200,13 @@ class SourceChecks(Checks):
 
     def collect_application(self) -> None:
         self.collect("application")
-        say("collect application: JSON and a page")
+        print_ok("collect application: JSON and a page")
 
     def collect_by_hand(self) -> None:
         for kind in ("application", "network"):
             self.collect(kind)
             self.agent("collect", kind)
-        say("collect: both kinds as tables, JSON and a page")
+        print_ok("collect: both kinds as tables, JSON and a page")
 
     def collect(self, kind: str) -> None:
         words = ("collect", kind, "--json", "--html", rf"C:\{kind}.html")
@@ -245,7 +247,7 @@ class PackageChecks(Checks):
             packed.extractall(self.wine.path(PROGRAMS))
         version = self.agent("--version").stdout.strip()
         assert version == f"venue-agent {__version__}", version
-        say(f"unpacked to {PROGRAMS}: {len(names)} files, {version}")
+        print_ok(f"unpacked to {PROGRAMS}: {len(names)} files, {version}")
 
     def know_that_it_is_not_there(self) -> None:
         assert "not installed" in self.agent("service", "status", expect=1).stdout
@@ -253,7 +255,7 @@ class PackageChecks(Checks):
         assert message.count("\n") == 1, message
         assert "service install" in message, message
         self.agent("service", "stop")
-        say(f"before it is installed: {message.strip()!r}")
+        print_ok(f"before it is installed: {message.strip()!r}")
 
     def install_without_a_configuration(self) -> None:
         output = self.agent("service", "install").stdout
@@ -265,18 +267,18 @@ class PackageChecks(Checks):
         line = self.wine.run("reg", "query", SERVICE_KEY, "/v", "ImagePath").stdout
         assert f'"{EXECUTABLE}" windows-service' in line, line
         self.wine.run("reg", "query", EVENT_KEY, "/v", "EventMessageFile")
-        say("installed: starts at boot, and is not started without a configuration")
+        print_ok("installed: starts at boot, and is not started without a configuration")
 
     def refuse_a_wrong_configuration(self) -> None:
         config = self.home / "config.toml"
         config.write_text("[service]\nwrong = 1\n")
-        said = self.agent("service", "start", expect=1).stderr
-        assert "ended at once with exit code 2" in said, said
+        error = self.agent("service", "start", expect=1).stderr
+        assert "ended at once with exit code 2" in error, error
         assert "unknown key 'wrong'" in (self.home / "agent.log").read_text()
         visible = self.agent("service", "status", expect=1).stdout
         assert "last exit code 2" in visible, visible
         config.unlink()
-        say(f"with a wrong configuration: {said.strip()!r}")
+        print_ok(f"with a wrong configuration: {error.strip()!r}")
 
     def begin(self) -> None:
         self.wine.path(KEY_FILE).write_text(self.service.api_key + "\n")
@@ -293,12 +295,14 @@ class PackageChecks(Checks):
         assert self.pid() == pid, "a second install must not disturb the service"
         until(lambda: self.status()["verdict"] == "healthy", WITHIN_S)
         assert self.status()["pid"] == pid, self.status()
-        say(f"installed and started in {seconds:.1f} s; enrolled; a second install changes nothing")
+        print_ok(
+            f"installed and started in {seconds:.1f} s; enrolled; a second install changes nothing"
+        )
 
     def pid(self) -> int:
         """Return the process that the service manager says is the service."""
-        shown = json.loads(self.agent("service", "status", "--json").stdout)
-        return int(shown["pid"])
+        current_status = json.loads(self.agent("service", "status", "--json").stdout)
+        return int(current_status["pid"])
 
     def stop_during_a_collection(self) -> None:
         request_id = self.service.request(str(self.device["instanceId"]), "application")
@@ -308,14 +312,16 @@ class PackageChecks(Checks):
         seconds = timed(lambda: self.agent("service", "stop"))
         assert '"stopped"' in (self.home / "agent.log").read_text().splitlines()[-1]
         assert self.written()["phase"] == "stopped", self.written()
-        shown = self.agent("service", "status", expect=1).stdout
-        assert re.search(r"^ *now +stopped$", shown, re.MULTILINE), shown
+        current_status = self.agent("service", "status", expect=1).stdout
+        assert re.search(r"^ *now +stopped$", current_status, re.MULTILINE), current_status
         assert not self.processes(), self.processes()
         self.agent("service", "stop")
         self.agent("service", "start")
         self.agent("service", "start")
         assert self.answer_to(request_id)["outcome"] in ANSWERED
-        say(f"stopped in {seconds:.2f} s in the middle of a collection; answered after the start")
+        print_ok(
+            f"stopped in {seconds:.2f} s in the middle of a collection; answered after the start"
+        )
 
     def written(self) -> Json:
         document: Json = json.loads((self.home / "status.json").read_bytes())
@@ -343,7 +349,7 @@ class PackageChecks(Checks):
         self.agent("service", "install")
         assert self.ask("application")["outcome"] in ANSWERED
         self.is_the_same_device()
-        say("stopped, replaced, installed: the same device answers")
+        print_ok("stopped, replaced, installed: the same device answers")
 
     def keep_state_when_uninstalled(self) -> None:
         assert "kept" in self.agent("service", "uninstall").stdout
@@ -353,7 +359,7 @@ class PackageChecks(Checks):
         self.agent("service", "install")
         assert self.ask("application")["outcome"] in ANSWERED
         self.is_the_same_device()
-        say("uninstalled twice and installed: the same device answers")
+        print_ok("uninstalled twice and installed: the same device answers")
 
     def leave_nothing(self) -> None:
         self.agent("service", "uninstall", "--purge")
@@ -362,4 +368,4 @@ class PackageChecks(Checks):
         for key in (SERVICE_KEY, EVENT_KEY):
             self.wine.run("reg", "query", key, expect=1)
         assert not self.processes(), self.processes()
-        say("purged: no file, service, event source or process is left")
+        print_ok("purged: no file, service, event source or process is left")

@@ -14,15 +14,15 @@ BUILD_WITHIN_S: Final = 600.0
 
 def build_package(wine: Wine) -> Path:
     """Return the zip of this very source tree: one that was built before, or a new one."""
-    onedir, dist, stamp = WORLD / "onedir", WORLD / "dist", WORLD / "packaged"
-    if not stamp.exists() or stamp.read_text() != _hash_of_sources():
-        stamp.unlink(missing_ok=True)
+    onedir, dist, marker = WORLD / "onedir", WORLD / "dist", WORLD / "packaged"
+    if not marker.exists() or marker.read_text() != _hash_of_sources():
+        marker.unlink(missing_ok=True)
         for folder in (onedir, dist):
             shutil.rmtree(folder, ignore_errors=True)
         _freeze(wine, onedir)
         words = (windows(onedir / "venue-agent"), __version__, windows(dist))
         wine.python(windows(ROOT / "packaging/windows/build_zip.py"), *words)
-        stamp.write_text(_hash_of_sources())
+        marker.write_text(_hash_of_sources())
     (package,) = dist.glob("*.zip")
     return package
 

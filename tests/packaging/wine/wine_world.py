@@ -53,15 +53,15 @@ RUN_WITHIN_S: Final = 300.0
 
 
 def prepare() -> None:
-    """Download and build what the checks use. Raises SystemExit if a program is missing."""
+    """Download and build the dependencies. Raises SystemExit if a program is missing."""
     for program in (wine_program(), "x86_64-w64-mingw32-gcc"):
         if shutil.which(program) is None:
             raise SystemExit(f"{program} is missing. Install {' '.join(PACKAGES)}.")
     pip = (sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check")
     requirements = windows_requirements()
     made_of = "\n".join((ARCHIVE_SHA256, *requirements, (ROOT / "constraints.txt").read_text()))
-    stamp = WORLD / "prepared"
-    if stamp.exists() and stamp.read_text() == made_of:
+    marker = WORLD / "prepared"
+    if marker.exists() and marker.read_text() == made_of:
         return
     shutil.rmtree(WORLD, ignore_errors=True)
     python = WORLD / "python"
@@ -75,11 +75,11 @@ def prepare() -> None:
     (WORLD / "stub.c").write_text(STUB)
     compiler = ("x86_64-w64-mingw32-gcc", "-shared", "-s", str(WORLD / "stub.c"), "-ladvapi32")
     subprocess.run((*compiler, "-o", str(WORLD / "bcryptprimitives.dll")), check=True)
-    stamp.write_text(made_of)
+    marker.write_text(made_of)
 
 
 def windows_requirements() -> tuple[str, ...]:
-    """Return what an agent on Windows needs, and PyInstaller, without their conditions."""
+    """Return the requirements of an agent on Windows and PyInstaller, without markers."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     builder = next(r for r in project["optional-dependencies"]["package"] if "pyinstaller" in r)
     named = (r.partition(";")[0].strip() for r in (*project["dependencies"], builder))
@@ -107,9 +107,9 @@ def unpack_python(archive: bytes, folder: Path) -> None:
 
 
 def _known(content: bytes, sha256: str) -> bytes:
-    result = hashlib.sha256(content).hexdigest()
-    if result != sha256:
-        raise SystemExit(f"a download has the SHA-256 {result}, not {sha256}")
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != sha256:
+        raise SystemExit(f"a download has the SHA-256 {digest}, not {sha256}")
     return content
 
 

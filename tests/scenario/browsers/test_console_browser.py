@@ -1,5 +1,7 @@
-"""A real Chromium on the console, at both widths: from the key to a report, by mouse and keyboard,
-what axe-core says of every state, and what was never said or shown."""
+"""The console in a real Chromium, at both widths, by mouse and keyboard, from the key to a report.
+
+axe-core checks every state of the page.
+"""
 
 import csv
 import io
@@ -21,7 +23,7 @@ from tests.prerequisites import axe, browser
 
 pytestmark = pytest.mark.needs("browser", "axe")
 ACTS: Final = {
-    "stage": "play", "typed": "keyboard", "counted": "figures", "people": "people",
+    "visited": "play", "typed": "keyboard", "counted": "figures", "people": "people",
     "consented": "consent",
 }  # fmt: skip
 """The act that each fixture plays."""
@@ -59,12 +61,12 @@ def act(name: str, width: str) -> dict[str, Any]:
         (*namespaces.entering(), *command), cwd=ROOT, capture_output=True, timeout=600, check=False
     )
     assert finished.returncode == 0, finished.stderr.decode()[-3000:]
-    outputs: dict[str, Any] = json.loads(finished.stdout)
-    return outputs
+    visited: dict[str, Any] = json.loads(finished.stdout)
+    return visited
 
 
 @pytest.fixture
-def stage(width: str) -> dict[str, Any]:
+def visited(width: str) -> dict[str, Any]:
     return act("play", width)
 
 
@@ -76,94 +78,94 @@ def typed(width: str) -> dict[str, Any]:
 # ---------------------------------------------------------------------------- by the mouse
 
 
-def test_a_wrong_key_is_refused_in_words(stage: dict[str, Any]) -> None:
-    assert stage["refused"] == "The service does not know this key, or it was revoked."
+def test_wrong_key_is_refused_with_a_message(visited: dict[str, Any]) -> None:
+    assert visited["refused"] == "The service does not know this key, or it was revoked."
 
 
-def test_it_begins_with_what_is_broken(stage: dict[str, Any]) -> None:
-    tiles = dict(reversed(tile.split("\n")) for tile in stage["tiles"].split("|"))
+def test_overview_starts_with_problems(visited: dict[str, Any]) -> None:
+    tiles = dict(reversed(tile.split("\n")) for tile in visited["tiles"].split("|"))
     assert tiles["Broken"] == "1"
     assert tiles["Online"] == "3"
-    assert "till-bar" in stage["home"]
-    assert "Kitchen printer has moved" in stage["home"]
-    assert stage["title"] == "Overview · Venue control"
+    assert "till-bar" in visited["home"]
+    assert "Kitchen printer has moved" in visited["home"]
+    assert visited["title"] == "Overview · Venue control"
 
 
-def test_devices_are_listed_by_need_and_found_by_name(stage: dict[str, Any]) -> None:
-    assert stage["names"] == ["till-bar", "till-kitchen", HOSTILE]
-    assert stage["found"] == ["till-kitchen"]
-    assert stage["address"] == "#/devices?search=kitch"
+def test_devices_are_sorted_by_severity_and_filtered_by_name(visited: dict[str, Any]) -> None:
+    assert visited["names"] == ["till-bar", "till-kitchen", HOSTILE]
+    assert visited["found"] == ["till-kitchen"]
+    assert visited["address"] == "#/devices?search=kitch"
 
 
-def test_a_request_is_seen_from_asking_to_its_report(stage: dict[str, Any]) -> None:
-    assert stage["device title"] == "till-kitchen · Venue control"
-    assert stage["asked"] == "Network report queued …"
-    assert stage["running"] == "running"
-    assert stage["line"].startswith("Kitchen printer has moved")
-    assert stage["who"].startswith("requested by rollout")
-    assert stage["report"] == "Report of till-kitchen"
-    assert stage["report title"] == "till-kitchen, network report · Venue control"
-    assert stage["map"] is True
+def test_request_is_displayed_from_creation_to_report(visited: dict[str, Any]) -> None:
+    assert visited["device title"] == "till-kitchen · Venue control"
+    assert visited["asked"] == "Network report queued …"
+    assert visited["running"] == "running"
+    assert visited["line"].startswith("Kitchen printer has moved")
+    assert visited["who"].startswith("requested by rollout")
+    assert visited["report"] == "Report of till-kitchen"
+    assert visited["report title"] == "till-kitchen, network report · Venue control"
+    assert visited["map"] is True
 
 
-def test_what_changed_since_the_report_before_is_said(stage: dict[str, Any]) -> None:
-    assert "Kitchen printer has moved to 192.168.1.61:9100; it was reachable." in stage["changes"]
-    assert "The printer Office laser is not reachable; it was reachable." in stage["changes"]
-    assert stage["since"] == "Since the report of 2026-11-20 19:04:12 UTC "
+def test_changes_since_the_previous_report_are_listed(visited: dict[str, Any]) -> None:
+    assert "Kitchen printer has moved to 192.168.1.61:9100; it was reachable." in visited["changes"]
+    assert "The printer Office laser is not reachable; it was reachable." in visited["changes"]
+    assert visited["since"] == "Since the report of 2026-11-20 19:04:12 UTC "
 
 
-def test_a_report_is_saved_as_a_table(stage: dict[str, Any]) -> None:
-    assert stage["saved"]["name"].startswith("till-kitchen-network-printers-")
-    assert stage["saved"]["name"].endswith(".csv")
-    content = bytes(stage["saved"]["bytes"])
+def test_a_report_is_saved_as_a_table(visited: dict[str, Any]) -> None:
+    assert visited["saved"]["name"].startswith("till-kitchen-network-printers-")
+    assert visited["saved"]["name"].endswith(".csv")
+    content = bytes(visited["saved"]["bytes"])
     assert content.startswith(b"\xef\xbb\xbf")
     rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline="")))
     assert [row["name"] for row in rows] == ["Bar receipts", "Kitchen printer", "Office laser"]
 
 
-def test_reports_are_requested_from_many_devices_at_once(stage: dict[str, Any]) -> None:
-    assert stage["many"] == "Reports requested from 3 devices."
+def test_reports_are_requested_from_many_devices_at_once(visited: dict[str, Any]) -> None:
+    assert visited["many"] == "Reports requested from 3 devices."
 
 
-def test_a_request_waits_until_its_device_is_online(stage: dict[str, Any]) -> None:
-    assert stage["pending"].startswith("waiting")
-    assert "The network report is requested when the device is online, until" in stage["pending"]
-    assert "Requested by rollout" in stage["pending"]
-    assert stage["waiting"].startswith("waiting")
-    assert stage["cancelled"] == "cancelled"
+def test_a_request_waits_until_its_device_is_online(visited: dict[str, Any]) -> None:
+    assert visited["pending"].startswith("waiting")
+    assert "The network report is requested when the device is online, until" in visited["pending"]
+    assert "Requested by rollout" in visited["pending"]
+    assert visited["waiting"].startswith("waiting")
+    assert visited["cancelled"] == "cancelled"
 
 
-def test_the_timeline_has_a_description_in_words(stage: dict[str, Any]) -> None:
-    assert stage["days"].startswith("Thirty days: online ")
-    assert ", offline " in stage["days"]
-    assert ", closed 14 h 24 min" in stage["days"]
+def test_timeline_has_a_description(visited: dict[str, Any]) -> None:
+    assert visited["days"].startswith("Thirty days: online ")
+    assert ", offline " in visited["days"]
+    assert ", closed 14 h 24 min" in visited["days"]
 
 
-def test_who_is_revoked_is_named(stage: dict[str, Any]) -> None:
-    assert stage["revoke"] == "Revoke till-bar?"
-    assert stage["revoked"] == "till-bar"
+def test_revocation_dialog_names_the_device(visited: dict[str, Any]) -> None:
+    assert visited["revoke"] == "Revoke till-bar?"
+    assert visited["revoked"] == "till-bar"
 
 
-def test_what_went_wrong_is_said_and_gets_over(stage: dict[str, Any]) -> None:
-    assert stage["unknown"] == "There is no such device."
-    assert stage["away"] == "The service does not answer."
-    assert stage["back"] is True
+def test_errors_are_displayed_until_they_are_over(visited: dict[str, Any]) -> None:
+    assert visited["unknown"] == "There is no such device."
+    assert visited["away"] == "The service does not answer."
+    assert visited["back"] is True
 
 
-def test_a_key_that_only_reads_is_offered_nothing(stage: dict[str, Any]) -> None:
-    assert (stage["buttons"], stage["boxes"]) == ([], 0)
+def test_read_only_key_has_no_actions(visited: dict[str, Any]) -> None:
+    assert (visited["buttons"], visited["boxes"]) == ([], 0)
 
 
-def test_a_spreadsheet_takes_no_text_for_a_formula(stage: dict[str, Any]) -> None:
-    _, row = stage["csv"].split("\r\n", 1)
+def test_csv_text_is_not_a_formula(visited: dict[str, Any]) -> None:
+    _, row = visited["csv"].split("\r\n", 1)
     assert row == (
         "\"'=1+\"\"1\"\"\",\"'@home\",\"linux\",\"\",\"online\",\"2026-11-20T12:00:00Z\","
         "\"\",\"\",\"\",\"\",\"'-1\"\r\n"
     )  # fmt: skip
 
 
-def test_no_script_fails_and_the_policy_holds(stage: dict[str, Any]) -> None:
-    assert stage["wrong"] == []
+def test_no_script_fails_and_the_policy_holds(visited: dict[str, Any]) -> None:
+    assert visited["wrong"] == []
 
 
 # ---------------------------------------------------------------------------- by the keyboard
@@ -190,7 +192,7 @@ def test_a_dialog_gives_the_focus_back(typed: dict[str, Any]) -> None:
     assert typed["after revoking"] == "view"
 
 
-def test_how_a_request_goes_on_is_announced_and_takes_no_focus(typed: dict[str, Any]) -> None:
+def test_progress_of_a_request_is_announced_without_taking_focus(typed: dict[str, Any]) -> None:
     taken, running, report = typed["said"]
     assert taken == "The network report was received by the device."
     assert running == "The network report is running."
@@ -212,7 +214,7 @@ def counted(width: str) -> dict[str, Any]:
     return act("figures", width)
 
 
-def shown(cents: int, currency: str) -> str:
+def format_amount(cents: int, currency: str) -> str:
     sign = "-" if cents < 0 else ""
     name = {"EUR": "€"}.get(currency, f"{currency}\xa0")
     return f"{sign}{name}{abs(cents) / 100:,.2f}"
@@ -235,16 +237,16 @@ def test_a_locations_figures_are_those_of_the_facade(counted: dict[str, Any]) ->
     currency, figures = current["currency"], current["figures"]
     for name, key in (("net", "netCents"), ("gross", "grossCents"), ("refund", "refundCents")):
         text = counted["totals"][f"{name}-{currency}"]
-        assert text.split("\n")[1] == shown(figures[key], currency)
-        assert shown(previous["figures"][key], currency) in text
+        assert text.split("\n")[1] == format_amount(figures[key], currency)
+        assert format_amount(previous["figures"][key], currency) in text
     assert counted["totals"][f"sales-{currency}"].split("\n")[1] == str(figures["saleCount"])
     vat = figures["vatCents"]
-    known = "not known" if vat is None else shown(vat, currency)
+    known = "not known" if vat is None else format_amount(vat, currency)
     assert counted["totals"][f"vat-{currency}"].split("\n")[1] == known
     hours = {row[0][:2]: row[1] for row in counted["hours"]}
     assert current["buckets"]
     for bucket in current["buckets"]:
-        assert hours[f"{bucket['localHour']:02}"] == shown(bucket["netCents"], currency)
+        assert hours[f"{bucket['localHour']:02}"] == format_amount(bucket["netCents"], currency)
 
 
 def test_a_period_is_chosen_by_the_keyboard_and_keeps_what_is_open(counted: dict[str, Any]) -> None:
@@ -261,7 +263,7 @@ def test_charts_are_named_and_can_be_read(counted: dict[str, Any]) -> None:
     assert counted["scrolls"] is False
 
 
-def test_what_is_wrong_with_figures_is_said_and_gets_over(counted: dict[str, Any]) -> None:
+def test_errors_of_figures_are_displayed_until_they_are_over(counted: dict[str, Any]) -> None:
     assert counted["away"] == "The service does not answer."
     assert counted["still there"] is True
     assert counted["back"] == "Live"
@@ -277,19 +279,19 @@ def people(width: str) -> dict[str, Any]:
     return act("people", width)
 
 
-def test_a_person_signs_in_and_no_script_holds_what_by(people: dict[str, Any]) -> None:
+def test_user_signs_in_and_no_script_can_read_the_session(people: dict[str, Any]) -> None:
     assert people["refused"] == "The e-mail address or the password is wrong."
     assert people["name"] == "Ada Berzina"
     assert people["kept"] == ["", 0, 0]
     assert people["menu"] == ["Your profile", "Members", "Audit log", "Support", "Sign out"]
 
 
-def test_a_profile_says_who_where_and_by_which_browsers(people: dict[str, Any]) -> None:
+def test_profile_lists_user_locations_and_browsers(people: dict[str, Any]) -> None:
     assert people["who"] == "ada@example.com · owner of Harbour Hospitality, at every location"
     assert "this browser" in people["sessions"]
 
 
-def test_a_key_is_shown_once_works_and_is_revoked(people: dict[str, Any]) -> None:
+def test_key_is_displayed_once_works_and_is_revoked(people: dict[str, Any]) -> None:
     assert (people["works"], people["gone"]) == (200, "gone")
     assert people["told hint"] is True
     assert "Reads and writes, at harbour-street" in people["key"]
@@ -300,13 +302,13 @@ def test_a_password_needs_the_old_one(people: dict[str, Any]) -> None:
     assert people["old"] == "The old password is wrong."
 
 
-def test_who_is_invited_joins_by_a_link_that_is_used_once(people: dict[str, Any]) -> None:
+def test_invitation_link_works_once(people: dict[str, Any]) -> None:
     assert people["invited"].startswith("bob@example.com")
     assert people["join"] == "You are invited to join Harbour Hospitality as manager."
     assert people["used"].startswith("The link was used")
 
 
-def test_who_is_no_owner_is_offered_no_members(people: dict[str, Any]) -> None:
+def test_only_owners_can_open_members(people: dict[str, Any]) -> None:
     assert people["managers menu"] is True
     assert people["not his"] == "No access"
 
@@ -320,7 +322,7 @@ def test_a_member_is_changed_and_removed_but_not_the_last_owner(people: dict[str
     assert people["removing"] == "Remove Bob?"
 
 
-def test_the_audit_log_has_it_all(people: dict[str, Any]) -> None:
+def test_audit_log_has_every_action(people: dict[str, Any]) -> None:
     log = [line.replace("\n\n", ": ") for line in people["log"]]
     tried = "ada@example.com tried"
     for line in (
@@ -346,7 +348,7 @@ def test_support_is_linked_and_unlinked_by_its_token(people: dict[str, Any]) -> 
     assert people["unlinked"].startswith("There are no links.")
 
 
-def test_what_ends_a_session_is_said_and_how_long_to_wait(people: dict[str, Any]) -> None:
+def test_end_of_a_session_is_explained_with_the_time_to_wait(people: dict[str, Any]) -> None:
     assert people["ended"] == "Your session has ended. Sign in again."
     assert people["too often"] == "Too many attempts. Try again in 10 minutes."
     assert people["wrong"] == []
@@ -360,8 +362,8 @@ def consented(width: str) -> dict[str, Any]:
     return act("consent", width)
 
 
-def test_a_person_signs_in_and_lets_a_program_read(consented: dict[str, Any]) -> None:
-    """By keyboard and without a script: what a browser sends is what the service asks for."""
+def test_user_signs_in_and_consents_to_read_access(consented: dict[str, Any]) -> None:
+    """By keyboard and without a script: the service accepts the form that a browser sends."""
     assert consented["refused"] == "The e-mail address or the password is wrong."
     assert consented["kept"] == "ada@example.com"
     assert consented["asked"] == "Sales assistant"
@@ -371,7 +373,7 @@ def test_a_person_signs_in_and_lets_a_program_read(consented: dict[str, Any]) ->
     assert consented["token"] == ["access_token", "expires_in", "refresh_token", "token_type"]
 
 
-def test_a_person_sees_what_may_read_and_stops_it(consented: dict[str, Any]) -> None:
+def test_user_lists_consents_and_revokes_one(consented: dict[str, Any]) -> None:
     assert "Sales assistant" in consented["listed"]
     assert "for a program on your own computer" in consented["listed"]
     assert consented["asks"] == "Stop Sales assistant?"
@@ -379,7 +381,7 @@ def test_a_person_sees_what_may_read_and_stops_it(consented: dict[str, Any]) -> 
     assert (consented["before"], consented["after"]) == (200, 401)
 
 
-def test_a_person_does_not_let_a_program_read(consented: dict[str, Any]) -> None:
+def test_user_refuses_consent(consented: dict[str, Any]) -> None:
     assert consented["host"] == "agent.example"
     assert consented["denied"]["at"] == "https://agent.example/callback"
     assert consented["denied"]["error"] == "access_denied"
@@ -399,21 +401,21 @@ def test_no_frame_shows_the_page_and_no_address_writes_on_it(consented: dict[str
     sizes.large_except(IN_MEDIUM.__contains__, itertools.product([*STATES, "pages"], VIEWPORTS)),
 )
 def test_every_state_fits_and_is_accessible(name: str, width: str) -> None:
-    output = act(name, width)
-    seen = output["seen"]
+    visited = act(name, width)
+    seen = visited["seen"]
     states = {state.rpartition(" ")[0] for state in seen}
     if name == "pages":
-        assert len(states) == output["pages"]
+        assert len(states) == visited["pages"]
     else:
         assert states == STATES[name]
     assert set(seen) == {f"{state} {scheme}" for state in states for scheme in SCHEMES}
     assert {state: each["layout"] for state, each in seen.items() if each["layout"] != "fits"} == {}
     # It looked: some rules apply to every page.
     assert all(each["axe"]["passes"] >= 5 for each in seen.values())
-    results = {
+    violations = {
         (state, rule["rule"], *rule["at"])
         for state, each in seen.items()
         for rule in each["axe"]["violations"]
         if rule["impact"] in GRAVE
     }
-    assert results == set()
+    assert violations == set()

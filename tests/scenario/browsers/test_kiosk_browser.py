@@ -1,4 +1,4 @@
-"""A real Chromium showing a page: what the collector says is what the page says of itself."""
+"""A real Chromium displays a page: the collector reports the values that the page observes."""
 
 import json
 import subprocess
@@ -23,56 +23,56 @@ pytestmark = pytest.mark.needs("browser")
 
 
 @pytest.fixture(scope="module")
-def stage() -> dict[str, Any]:
+def observed() -> dict[str, Any]:
     """The collector's facts, and the page's own report before and after."""
-    stage = (sys.executable, "-m", "tests.fakes.devtools_browser", browser())
+    observed = (sys.executable, "-m", "tests.fakes.devtools_browser", browser())
     finished = subprocess.run(
-        (*namespaces.entering(), *stage),
+        (*namespaces.entering(), *observed),
         cwd=ROOT,
         capture_output=True,
         timeout=600,
         check=False,
     )
     assert finished.returncode == 0, finished.stderr.decode()[-3000:]
-    outputs: dict[str, Any] = json.loads(finished.stdout)
-    return outputs
+    facts: dict[str, Any] = json.loads(finished.stdout)
+    return facts
 
 
-def test_the_browser_fields_are_what_the_page_says(stage: dict[str, Any]) -> None:
-    fields = {field["key"]: field for field in stage["facts"]["browser_fields"]}
+def test_browser_fields_match_the_values_of_the_page(observed: dict[str, Any]) -> None:
+    fields = {field["key"]: field for field in observed["facts"]["browser_fields"]}
     available = {key: f["value"] for key, f in fields.items() if f["status"] == "available"}
     assert len(fields) == 34
     assert len(available) >= 28
-    expected = {key: stage["before"][key] for key in available if key not in MOVING}
+    expected = {key: observed["before"][key] for key in available if key not in MOVING}
     assert {key: available[key] for key in expected} == expected
 
 
-def test_moving_values_lie_between_the_pages_own(stage: dict[str, Any]) -> None:
-    fields = {field["key"]: field["value"] for field in stage["facts"]["browser_fields"]}
+def test_changing_values_lie_between_two_readings_of_the_page(observed: dict[str, Any]) -> None:
+    fields = {field["key"]: field["value"] for field in observed["facts"]["browser_fields"]}
     uptime = "browser.pageUptimeSeconds"
-    assert stage["before"][uptime] <= fields[uptime] <= stage["after"][uptime]
+    assert observed["before"][uptime] <= fields[uptime] <= observed["after"][uptime]
     used = fields["browser.heapUsedBytes"]
     assert 0 < used <= fields["browser.heapLimitBytes"]
-    assert used / 4 < stage["before"]["browser.heapUsedBytes"] < used * 4
+    assert used / 4 < observed["before"]["browser.heapUsedBytes"] < used * 4
     assert fields["browser.originUsageBytes"] >= 0
 
 
-def test_the_rest_is_classed_as_the_page_sees_it(stage: dict[str, Any]) -> None:
-    for field in stage["facts"]["browser_fields"]:
+def test_other_fields_have_the_status_that_the_page_observes(observed: dict[str, Any]) -> None:
+    for field in observed["facts"]["browser_fields"]:
         validate({k: v for k, v in field.items() if v is not None}, BrowserField)
         if field["status"] != "available":
-            assert stage["before"][field["key"]] is None
+            assert observed["before"][field["key"]] is None
             assert field["status"] == "unsupported"
 
 
-def test_the_page_is_not_touched(stage: dict[str, Any]) -> None:
+def test_the_page_is_not_touched(observed: dict[str, Any]) -> None:
     """No click, no change of the document, no new name in the page's own world."""
-    assert stage["after"]["touched"] == stage["before"]["touched"]
-    assert stage["after"]["touched"][0] == 0
+    assert observed["after"]["touched"] == observed["before"]["touched"]
+    assert observed["after"]["touched"][0] == 0
 
 
-def test_nothing_of_the_pages_content_or_address_is_told(stage: dict[str, Any]) -> None:
-    output = json.dumps(stage["facts"])
+def test_facts_contain_no_content_or_address_of_the_page(observed: dict[str, Any]) -> None:
+    output = json.dumps(observed["facts"])
     secrets = ("title-secret", "content-secret", "page-secret", "/orders", "127.0.0.1")
     for planted in (*secrets, "page-lie"):
         assert planted not in output
@@ -89,12 +89,12 @@ PERMISSIONS = ("kiosk.localNetworkPermission", "kiosk.loopbackPermission")
 
 
 def state_in(fields: dict[str, Any]) -> dict[str, object]:
-    """What is told of the page, without its permissions, which older browsers do not offer."""
+    """Return the reported state of the page, without permissions that older browsers lack."""
     return {k: f["value"] for k, f in fields.items() if k in WELL and f["status"] == "available"}
 
 
-def test_a_page_that_works_is_told_so(stage: dict[str, Any]) -> None:
-    fields = {field["key"]: field for field in stage["facts"]["fields"]}
+def test_working_page_is_reported_as_working(observed: dict[str, Any]) -> None:
+    fields = {field["key"]: field for field in observed["facts"]["fields"]}
     assert state_in(fields) == WELL
     for key in PERMISSIONS:
         assert fields[key]["status"] == "unsupported" or fields[key]["value"] == "prompt"
@@ -112,10 +112,10 @@ def test_a_page_that_works_is_told_so(stage: dict[str, Any]) -> None:
         ("after the crash", WELL),
     ],
 )
-def test_what_befalls_the_page_is_told(
-    stage: dict[str, Any], scene: str, expected: dict[str, object]
+def test_failure_of_the_page_is_reported(
+    observed: dict[str, Any], scene: str, expected: dict[str, object]
 ) -> None:
-    assert state_in(stage["scenes"][scene]) == expected
+    assert state_in(observed["scenes"][scene]) == expected
 
 
 @pytest.mark.parametrize(
@@ -128,20 +128,22 @@ def test_what_befalls_the_page_is_told(
         ("after the crash", None),
     ],
 )
-def test_what_befalls_the_page_is_found(
-    stage: dict[str, Any], scene: str, finding: str | None
+def test_failure_of_the_page_is_a_finding(
+    observed: dict[str, Any], scene: str, finding: str | None
 ) -> None:
-    fields = TypeAdapter(tuple[Field, ...]).validate_python(list(stage["scenes"][scene].values()))
+    fields = TypeAdapter(tuple[Field, ...]).validate_python(
+        list(observed["scenes"][scene].values())
+    )
     # Whether anybody decided on the local network is another matter, and the browser's age's.
-    result = judged(Reading(fields)).keys() - {"kiosk-local-network-undecided"}
-    assert result == ({finding} if finding else set())
+    codes = judged(Reading(fields)).keys() - {"kiosk-local-network-undecided"}
+    assert codes == ({finding} if finding else set())
 
 
-def test_an_error_page_tells_no_permission_and_no_address(stage: dict[str, Any]) -> None:
-    fields = stage["scenes"]["error page"]
+def test_error_page_reports_no_permission_and_no_address(observed: dict[str, Any]) -> None:
+    fields = observed["scenes"]["error page"]
     assert {fields[key]["status"] for key in PERMISSIONS} == {"not-applicable"}
-    assert "127.0.0.1" not in json.dumps(stage["scenes"])
+    assert "127.0.0.1" not in json.dumps(observed["scenes"])
 
 
-def test_no_source_fails(stage: dict[str, Any]) -> None:
-    assert stage["facts"]["failures"] == []
+def test_no_source_fails(observed: dict[str, Any]) -> None:
+    assert observed["facts"]["failures"] == []

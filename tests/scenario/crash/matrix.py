@@ -25,13 +25,13 @@ WITHIN_S = 240.0
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What the service is like, and how often each moment comes to pass in it.
+    """A behaviour of the service, and how often the agent passes each failpoint with it.
 
-    ``outcomes`` are those that the service may end up with; none means that it takes no report.
+    ``outcomes`` are those that the service may store; none means that it accepts no report.
     """
 
     name: str
-    moments: Mapping[Failpoint, int]
+    occurrences: Mapping[Failpoint, int]
     prepare: Callable[[StrictService], None] = lambda service: None
     outcomes: frozenset[str] = frozenset({"completed"})
     state: str = "submitted"
@@ -40,7 +40,7 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """``plan`` is ``moment:before|after:n`` (tests.scenario.crash.crashing_agent)."""
+    """``plan`` is ``failpoint:before|after:n`` (tests.scenario.crash.crashing_agent)."""
 
     scene: Scene
     kind: str
@@ -132,11 +132,11 @@ NOT_IN_A_REQUEST = {
 
 
 def cases() -> list[Case]:
-    """Return a case for each side of each moment that a request passes, for each of its kinds."""
+    """Return a case for each side of each failpoint that a request of each kind passes."""
     return [
-        Case(scene, kind, f"{timestamp}:{side}:{number}")
+        Case(scene, kind, f"{failpoint}:{side}:{number}")
         for scene in SCENES
-        for timestamp, times in scene.moments.items()
+        for failpoint, times in scene.occurrences.items()
         for side in ("before", "after")
         for number in range(1, times + 1)
         for kind in scene.kinds
@@ -169,7 +169,7 @@ async def play(case: Case, home: Path) -> Ending:
 
 @contextlib.asynccontextmanager
 async def crashing_agent(plan: str, config: Path, trace: Path) -> AsyncIterator[AgentProcess]:
-    """Run an agent that dies as planned, and tells the moments it passes in ``trace``."""
+    """Run an agent that dies as planned and writes the failpoints it passes to ``trace``."""
     log = config.parent / "agent.log"
     process = start_forked(
         "tests.scenario.crash.crashing_agent", plan, str(trace), str(config),

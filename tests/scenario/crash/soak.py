@@ -1,7 +1,7 @@
 """A real agent, killed at random, on a bad network (`make soak`).
 
-The service answers three calls of ten wrongly. Requests come all the time; the agent is killed by
-SIGKILL at random moments and started again. At the end every request must have ended exactly once,
+The service answers three of ten calls wrongly. Requests arrive all the time; the agent is killed by
+SIGKILL at random times and started again. At the end every request must have ended exactly once,
 whatever was lost on the way, and the idle daemon must need no more memory than at the beginning.
 """
 
@@ -18,24 +18,24 @@ from random import Random
 from agent.adapters.storage.history import read_history
 from agent.adapters.storage.state import StateDirectory
 from agent.rules.lifecycle import FINAL
-from tests.fakes import hostile_service as say
+from tests.fakes import hostile_service as replies
 from tests.fakes.hostile_service import Exchange, HostileService
 from tests.scenario.agent_process import AgentProcess, running_agent, write_config
 from tests.scenario.crash.matrix import NEVER, crashing_agent
 
 FAULTS_PART = 0.3
 FAULTS = (
-    say.status(500),
-    say.status(502, b"<html>bad gateway", "text/html"),
-    say.status(503, Retry_After="0"),
-    say.status(429),
-    say.reset,
-    say.close,
-    say.obeyed_and_lost,
-    say.obeyed_and_lost,
-    say.obeyed_and_cut,
-    say.status(200, say.PORTAL, "text/html"),
-    say.status(200, b'{"truncated": "'),
+    replies.status(500),
+    replies.status(502, b"<html>bad gateway", "text/html"),
+    replies.status(503, Retry_After="0"),
+    replies.status(429),
+    replies.reset,
+    replies.close,
+    replies.obeyed_and_lost,
+    replies.obeyed_and_lost,
+    replies.obeyed_and_cut,
+    replies.status(200, replies.PORTAL, "text/html"),
+    replies.status(200, b'{"truncated": "'),
 )
 LIVES_S = (0.0, 2.0)
 """How long the agent lives after its first call: from nothing to long after a report."""
@@ -75,7 +75,7 @@ OPERATIONS = ("challenge", "enroll", "current", "heartbeat", "onCommands", "ackn
 async def soak(
     home: Path, kills: int, seed: int, lives_s: tuple[float, float] = LIVES_S
 ) -> list[str]:
-    """Run to the end; return what is wrong."""
+    """Run to the end; return a description of each fault."""
     rng = Random(seed)
     began = time.monotonic()
     async with BadNetwork(rng) as service:
@@ -103,7 +103,7 @@ async def soak(
                 agent.process.kill()
                 await agent.process.wait()
             if number % 20 == 19:
-                _tell(f"{number + 1} kills, {len(service.reports)} of {len(requests)} answered")
+                _log(f"{number + 1} kills, {len(service.reports)} of {len(requests)} answered")
         service.is_bad = False
         async with crashing_agent(NEVER, config, home / "trace") as agent:
             # Reports go out at a bounded rate: the backlog of many short lives takes its time.
@@ -113,7 +113,7 @@ async def soak(
             states = Counter(_states(home)[r] for r in requests)
             await agent.stop()
         after = await _idle_memory(home, config, service)
-        _tell(
+        _log(
             f"{kills} kills, {service.faults_met} faults, {len(service.calls)} calls in"
             f" {time.monotonic() - began:.0f} s; requests {dict(states)}; idle daemon"
             f" {before / 1024:.1f} MiB before, {after / 1024:.1f} MiB after"
@@ -158,7 +158,7 @@ def _resident_kib(agent: AgentProcess) -> int:
     return int(line.split()[1])
 
 
-def _tell(line: str) -> None:
+def _log(line: str) -> None:
     print(line, flush=True)
 
 
@@ -170,8 +170,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="soak-") as home:
         wrong = asyncio.run(soak(Path(home), given.kills, given.seed))
     for line in wrong:
-        _tell(line)
-    _tell("nothing lost, nothing doubled" if not wrong else f"{len(wrong)} faults found")
+        _log(line)
+    _log("nothing lost, nothing doubled" if not wrong else f"{len(wrong)} faults found")
     return 1 if wrong else 0
 
 

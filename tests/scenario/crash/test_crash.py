@@ -56,12 +56,12 @@ def _last_of_each_class(played: list[Case]) -> list[Case]:
     return list({_class_of(case): case for case in played}.values())
 
 
-def test_every_moment_has_a_case_or_a_reason() -> None:
-    played = frozenset[Failpoint]().union(*(scene.moments.keys() for scene in SCENES))
+def test_every_failpoint_has_a_case_or_a_reason() -> None:
+    played = frozenset[Failpoint]().union(*(scene.occurrences.keys() for scene in SCENES))
     assert played | NOT_IN_A_REQUEST.keys() == set(Failpoint)
 
 
-def test_the_matrix_is_as_large_as_it_is_said_to_be() -> None:
+def test_the_matrix_has_the_documented_size() -> None:
     points = {(case.scene.name, case.plan): len(case.scene.kinds) for case in cases()}
     assert len(points) >= 60
     assert len(cases()) == sum(points.values())

@@ -138,13 +138,13 @@ def _rows_on_disk(home: Path) -> dict[str, list[tuple[object, ...]]]:
 
 
 async def _go_on(recording: Recording, home: Path, length: int) -> None:
-    """Start the agent on what is left, with the service as it was, and see how all ends."""
+    """Start the agent on the remaining files, with the earlier service, and check the end."""
     mark = recording.last_mark(length)
     clock = VirtualClock()
     service = HostileService(clock.true_time)
     service._port = recording.port
     service.binding_id, service.device = recording.binding_id, dict(recording.device)
-    # The service may be ahead of the disk by what was told between two commits.
+    # The service may be ahead of the disk by the calls between two commits.
     later = next((m for m in recording.marks if m.wal_bytes > length), mark)
     before = later or mark
     assert before is not None
@@ -178,7 +178,7 @@ def test_a_recorded_run_has_a_frame_for_each_case(recording: Recording) -> None:
     assert len(recording.marks) >= 5 * len(REQUESTS)
 
 
-def test_what_was_committed_before_the_cut_is_there_and_nothing_of_the_next(
+def test_power_cut_keeps_committed_transactions_only(
     recording: Recording, memory_home: Path
 ) -> None:
     for length in recording.boundaries():
@@ -198,7 +198,7 @@ def test_every_request_ends_once_after_a_cut_at_any_frame(
 
 
 @pytest.mark.parametrize("seed", range(sizes.amount(medium=4, large=12)))
-def test_a_torn_frame_is_no_frame(recording: Recording, memory_home: Path, seed: int) -> None:
+def test_torn_frame_is_ignored(recording: Recording, memory_home: Path, seed: int) -> None:
     rng = Random(seed)
     frame = rng.randrange(len(recording.boundaries()) - 2)
     whole = WAL_HEADER + frame * recording.frame_bytes

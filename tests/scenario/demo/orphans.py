@@ -1,4 +1,4 @@
-"""Runs a command, ends it by a signal, and tells what it left running, and for how long.
+"""Runs a command, ends it by a signal, and reports processes that outlive it, and how long.
 
     python -m tests.scenario.demo.orphans SIGNAL MARK COMMAND [ARGUMENT ...]
 
@@ -21,7 +21,7 @@ from tests.paths import ROOT
 
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 WITHIN_S = 180.0
-LOOK_S = 0.005
+POLL_S = 0.005
 
 
 def become_reaper() -> None:
@@ -42,7 +42,7 @@ def wait_for(mark: str, process: subprocess.Popen[bytes]) -> None:
     while mark and process.poll() is None and time.monotonic() < deadline:
         if path.exists():
             return
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
 
 
 def reap_all() -> int:
@@ -74,14 +74,14 @@ def main() -> None:
         for p in Path("/proc").iterdir()
         if p.name.isdigit() and network_of(p.name) == network
     ]
-    outputs = {
+    outcome = {
         "was_running": was_running,
         "orphans": orphans,
         "gone_s": round(gone_s, 2),
         "had_namespace": is_own,
         "in_its_namespace": left if is_own else [],
     }
-    print(json.dumps(outputs))
+    print(json.dumps(outcome))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`venue-control demo`: what it shows, that it keeps to itself, and that it can be killed."""
+"""`venue-control demo`: its output, its isolation, and its end by a signal."""
 
 import fcntl
 import json
@@ -24,8 +24,8 @@ LINES_MAX = 24
 COLUMNS = 80
 DEMO = (sys.executable, "-I", "-m", "controlplane", "demo", "--dir")
 ORPHANS = (sys.executable, "-m", "tests.scenario.demo.orphans")
-# Files of the demo's directory that are there from some moment on; "" is at once.
-MOMENTS = (
+# The demo is killed when this file of its directory exists; "" is at once.
+KILL_AT = (
     "", "spooler.log", "api-key", "service.out", "agent.log", "state/agent.db", "state/status.json",
     "network.json", "application.html",
 )  # fmt: skip
@@ -56,9 +56,9 @@ def is_free(lock: Path) -> bool:
     return True
 
 
-def check_nothing_is_left(told: dict[str, Any], home: Path) -> None:
-    """All that it had started has ended by itself, and nobody is in its network any more."""
-    assert told["in_its_namespace"] == []
+def check_nothing_is_left(outcome: dict[str, Any], home: Path) -> None:
+    """Check that its processes have ended and that its network namespace is empty."""
+    assert outcome["in_its_namespace"] == []
     assert all(is_free(lock) for lock in home.glob("**/*.lock"))
 
 
@@ -72,29 +72,29 @@ def test_it_shows_a_moved_printer_and_a_kept_one_loses_nothing(tmp_path: Path) -
     home, mark = tmp_path / "demo", tmp_path / "kill"
     with running((*ORPHANS, "SIGKILL", str(mark), *DEMO, str(home), "--keep")) as process:
         assert process.stdout is not None
-        texts = []
+        lines = []
         while "/#/sign-in/" not in (line := process.stdout.readline()):
-            assert line, texts
-            texts.append(line)
-        check_what_is_said([*texts, line], home)
+            assert line, lines
+            lines.append(line)
+        check_printed_lines([*lines, line], home)
         check_the_link(line.strip())
         another = subprocess.run((*DEMO, str(home)), capture_output=True, text=True, check=False)
         assert another.returncode == 1
         assert f"another demo uses {home}" in another.stderr
         mark.write_text("now")
-        output = json.loads(process.stdout.read())
-    assert output["was_running"]
-    assert output["had_namespace"]
-    assert output["orphans"] >= 4
-    check_nothing_is_left(output, home)
+        outcome = json.loads(process.stdout.read())
+    assert outcome["was_running"]
+    assert outcome["had_namespace"]
+    assert outcome["orphans"] >= 4
+    check_nothing_is_left(outcome, home)
     for name in ("service.db", "state/agent.db"):
         check_is_whole(home / name)
     with closing(sqlite3.connect(home / "service.db")) as connection:
         assert connection.execute("SELECT count(*) FROM reports").fetchone() == (2,)
-    print(f"its {output['orphans']} processes ended in {output['gone_s']} s")
+    print(f"its {outcome['orphans']} processes ended in {outcome['gone_s']} s")
 
 
-def check_what_is_said(lines: Sequence[str], home: Path) -> None:
+def check_printed_lines(lines: Sequence[str], home: Path) -> None:
     text = " ".join("".join(lines).split())
     assert len(lines) <= LINES_MAX
     assert all(len(line) <= COLUMNS + 1 for line in lines if "/" not in line)
@@ -116,17 +116,17 @@ def check_the_link(link: str) -> None:
         assert client.post(path, json={}, headers=headers).status_code == 200
 
 
-@pytest.mark.parametrize("moment", MOMENTS if IS_FULL else SHORT)
-def test_killed_it_leaves_nothing(tmp_path: Path, moment: str) -> None:
+@pytest.mark.parametrize("file_name", KILL_AT if IS_FULL else SHORT)
+def test_killed_demo_leaves_nothing(tmp_path: Path, file_name: str) -> None:
     home = tmp_path / "demo"
     signals = ("SIGKILL", "SIGHUP", "SIGTERM") if IS_FULL else ("SIGKILL",)
     for name in signals:
-        mark = moment and str(home / moment)
+        mark = file_name and str(home / file_name)
         words = (*ORPHANS, name, mark, *DEMO, str(home))
         done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT)
-        message = json.loads(done.stdout.splitlines()[-1])
-        assert message["was_running"], done.stdout
-        check_nothing_is_left(message, home)
+        outcome = json.loads(done.stdout.splitlines()[-1])
+        assert outcome["was_running"], done.stdout
+        check_nothing_is_left(outcome, home)
         for database in home.glob("**/*.db"):
             check_is_whole(database)
 

@@ -61,7 +61,7 @@ async def _control(*words: str, **variables: str) -> str:
 
 
 async def doctor_of_a_real_agent(world: World, revoke: dict[str, str] | None = None) -> Outcomes:
-    """Look at an agent that is enrolled and heard; first have the service revoke it, if wanted."""
+    """Run doctor beside an agent that is online, or that the service has just revoked."""
     world.is_running = world.is_enrolled = False
     async with running_agent(write_config(world.home, world.base_url)) as agent:
         async with asyncio.timeout(120):
@@ -70,9 +70,9 @@ async def doctor_of_a_real_agent(world: World, revoke: dict[str, str] | None = N
         if revoke is not None:
             instance_id = _status_of(agent)["binding"]["instance_id"]
             await _control("revoke", instance_id, "--yes", **revoke)
-        results = await world.doctor()
+        outcomes = await world.doctor()
         await agent.stop()
-    return results
+    return outcomes
 
 
 def _status_of(agent: AgentProcess) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def use_name_server(world: World, address: str) -> None:
     run("mount", "--bind", str(file), "/etc/resolv.conf")
 
 
-def silence(address: str) -> None:
+def drop_packets(address: str) -> None:
     """Have packets for ``address`` sent to a device that is not there."""
     run("ip", "neigh", "replace", address, "lladdr", "02:00:00:00:00:99", "dev", "till0")
 

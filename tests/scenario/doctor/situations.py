@@ -1,4 +1,4 @@
-"""Broken situations, made for real, and what doctor must name in each: that and nothing else."""
+"""Real broken situations, and the only check that doctor must name in each."""
 
 import contextlib
 import json
@@ -14,11 +14,11 @@ from tests.scenario.doctor.breakage import (
     always,
     clock_shifted,
     doctor_of_a_real_agent,
+    drop_packets,
     open_tunnel,
     over_tls,
     proxy,
     reference_service,
-    silence,
     use_name_server,
 )
 from tests.scenario.doctor.world import NOBODY, World, run
@@ -28,12 +28,12 @@ Outcomes = tuple[CheckResult, ...]
 
 @dataclass(frozen=True)
 class Situation:
-    """``named``: the one check that must be named; ``says`` and ``fix`` are words it must use."""
+    """``named`` is the only check that must fail; its detail and fix contain these texts."""
 
     play: Callable[[World], Awaitable[Outcomes]]
     named: str | None
     status: str
-    says: str
+    detail: str
     fix: str
 
 
@@ -41,12 +41,12 @@ SITUATIONS: dict[str, Situation] = {}
 
 
 def situation(
-    named: str | None, status: str = "fail", *, says: str = "", fix: str = ""
+    named: str | None, status: str = "fail", *, detail: str = "", fix: str = ""
 ) -> Callable[[Callable[[World], Awaitable[Outcomes]]], Callable[[World], Awaitable[Outcomes]]]:
     def declare(
         play: Callable[[World], Awaitable[Outcomes]],
     ) -> Callable[[World], Awaitable[Outcomes]]:
-        SITUATIONS[play.__name__] = Situation(play, named, status, says, fix)
+        SITUATIONS[play.__name__] = Situation(play, named, status, detail, fix)
         return play
 
     return declare
@@ -78,7 +78,7 @@ async def trusted_by_the_configured_authority(world: World) -> Outcomes:
 
 @situation(None)
 async def through_a_proxy(world: World) -> Outcomes:
-    # By a name that only the proxy can resolve: what is on loopback is asked straight.
+    # Only the proxy can resolve this name: addresses on loopback bypass the proxy.
     behind = over_tls(world, trusted=True, by_name="ops.venue.test")
     async with behind, proxy(open_tunnel) as port:
         world.sections["service"] += f'\nproxy = "http://user:secret@127.0.0.1:{port}"'
@@ -95,14 +95,14 @@ async def a_service_on_this_machine_and_dead_proxies(world: World) -> Outcomes:
 # ------------------------------------------------------------------------------ the configuration
 
 
-@situation("configuration", says="did you mean 'interval_seconds'", fix="config check")
+@situation("configuration", detail="did you mean 'interval_seconds'", fix="config check")
 async def a_mistyped_key(world: World) -> Outcomes:
     world.sections["heartbeat"] = "intervall_seconds = 5"
     world.is_running = False
     return await world.doctor()
 
 
-@situation("api-key", says="No such file", fix="write grant")
+@situation("api-key", detail="No such file", fix="write grant")
 async def no_key_file(world: World) -> Outcomes:
     write_config(world.home, world.base_url)
     missing = world.home / "elsewhere"
@@ -110,7 +110,7 @@ async def no_key_file(world: World) -> Outcomes:
     return await world.doctor()
 
 
-@situation("trust-anchors", says="no PEM certificate", fix="service.ca_file")
+@situation("trust-anchors", detail="no PEM certificate", fix="service.ca_file")
 async def a_broken_ca_file(world: World) -> Outcomes:
     broken = world.home / "ca.pem"
     broken.write_text("not a certificate")
@@ -122,7 +122,7 @@ async def a_broken_ca_file(world: World) -> Outcomes:
 # ------------------------------------------------------------------------------ this machine
 
 
-@situation("state-directory", says="Read-only file system", fix="repair")
+@situation("state-directory", detail="Read-only file system", fix="repair")
 async def a_read_only_state_directory(world: World) -> Outcomes:
     world.enroll()
     world.is_running = False
@@ -132,14 +132,14 @@ async def a_read_only_state_directory(world: World) -> Outcomes:
     return await world.doctor()
 
 
-@situation("state-directory", says="not a directory", fix="device.state_dir")
+@situation("state-directory", detail="not a directory", fix="device.state_dir")
 async def a_file_in_place_of_the_state_directory(world: World) -> Outcomes:
     world.state.path.write_text("")
     world.is_running = False
     return await world.doctor()
 
 
-@situation("disk-space", says="MiB free", fix="free space")
+@situation("disk-space", detail="MiB free", fix="free space")
 async def a_full_disk(world: World) -> Outcomes:
     world.state.path.mkdir()
     run("mount", "-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", str(world.state.path))
@@ -152,14 +152,14 @@ async def a_full_disk(world: World) -> Outcomes:
     return await world.doctor()
 
 
-@situation("key-permissions", says="0644", fix="chmod 600")
+@situation("key-permissions", detail="0644", fix="chmod 600")
 async def an_identity_key_for_everybody(world: World) -> Outcomes:
     world.enroll()
     (world.state.path / "identity.pem").chmod(0o644)
     return await world.doctor()
 
 
-@situation("journal", "warn", says="agent.db", fix="restart")
+@situation("journal", "warn", detail="agent.db", fix="restart")
 async def a_damaged_journal(world: World) -> Outcomes:
     world.enroll()
     (world.state.path / "agent.db").write_bytes(b"not a database" * 1000)
@@ -169,80 +169,80 @@ async def a_damaged_journal(world: World) -> Outcomes:
 # ------------------------------------------------------------------------------ the agent
 
 
-@situation("daemon", says="does not run", fix="service start")
+@situation("daemon", detail="does not run", fix="service start")
 async def a_stopped_daemon(world: World) -> Outcomes:
     world.is_running = False
     return await world.doctor()
 
 
-@situation("version", "warn", says="0.0.1", fix="restart")
+@situation("version", "warn", detail="0.0.1", fix="restart")
 async def an_old_daemon_still_runs(world: World) -> Outcomes:
     world.status["version"] = "0.0.1"
     return await world.doctor()
 
 
-@situation("boot", says="disabled", fix="service install")
+@situation("boot", detail="disabled", fix="service install")
 async def a_disabled_unit(world: World) -> Outcomes:
     world.unit = world.unit.replace("UnitFileState=enabled", "UnitFileState=disabled")
     return await world.doctor()
 
 
-@situation("boot", says="masked", fix="unmask")
+@situation("boot", detail="masked", fix="unmask")
 async def a_masked_unit(world: World) -> Outcomes:
     world.unit = "LoadState=masked\nUnitFileState=masked\nActiveState=inactive\nMainPID=0\n"
     world.is_running = False
     return await world.doctor()
 
 
-@situation("boot", says="has no service", fix="service install")
+@situation("boot", detail="has no service", fix="service install")
 async def no_unit_and_no_daemon(world: World) -> Outcomes:
     world.unit = "LoadState=not-found\nUnitFileState=\nActiveState=inactive\nMainPID=0\n"
     world.is_running = False
     return await world.doctor()
 
 
-@situation("other-agent", says="another agent", fix="end it")
+@situation("other-agent", detail="another agent", fix="end it")
 async def a_second_agent(world: World) -> Outcomes:
     other = world.home / "other"
     other.mkdir()
     config = write_config(other, "http://127.0.0.1:9")
     async with running_agent(config) as agent:
         await agent.until_logged("state in")
-        results = await world.doctor()
+        outcomes = await world.doctor()
         await agent.stop()
-    return results
+    return outcomes
 
 
 # ------------------------------------------------------------------------------ the network
 
 
-@situation("gateway", says="no default route", fix="DHCP")
+@situation("gateway", detail="no default route", fix="DHCP")
 async def no_gateway_and_a_service_beyond(world: World) -> Outcomes:
     run("ip", "route", "del", "default")
     world.base_url = "https://203.0.113.7"
     return await world.doctor()
 
 
-@situation("gateway", "warn", says="no default route", fix="DHCP")
+@situation("gateway", "warn", detail="no default route", fix="DHCP")
 async def no_gateway_and_a_service_at_hand(world: World) -> Outcomes:
     run("ip", "route", "del", "default")
     return await world.doctor()
 
 
-@situation("interfaces", says="no interface has an IPv4 address", fix="cable")
+@situation("interfaces", detail="no interface has an IPv4 address", fix="cable")
 async def no_network_at_all(world: World) -> Outcomes:
     run("ip", "link", "del", "till0")
     world.base_url = "https://203.0.113.7"
     return await world.doctor()
 
 
-@situation("multicast", "warn", says="till0", fix="allow multicast")
+@situation("multicast", "warn", detail="till0", fix="allow multicast")
 async def an_interface_without_multicast(world: World) -> Outcomes:
     run("ip", "link", "set", "till0", "multicast", "off")
     return await world.doctor()
 
 
-@situation("mdns-port", "warn", says="5353", fix="avahi")
+@situation("mdns-port", "warn", detail="5353", fix="avahi")
 async def port_5353_taken_exclusively(world: World) -> Outcomes:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taker:
         taker.bind(("", 5353))
@@ -252,14 +252,14 @@ async def port_5353_taken_exclusively(world: World) -> Outcomes:
 # ------------------------------------------------------------------------------ the way
 
 
-@situation("name-resolution", says="cannot be resolved", fix="DNS")
+@situation("name-resolution", detail="cannot be resolved", fix="DNS")
 async def no_dns(world: World) -> Outcomes:
     use_name_server(world, "127.0.0.1")
     world.base_url = "https://ops.venue.test"
     return await world.doctor()
 
 
-@situation("gateway", says="no default route", fix="DHCP")
+@situation("gateway", detail="no default route", fix="DHCP")
 async def no_dns_for_want_of_a_gateway(world: World) -> Outcomes:
     run("ip", "route", "del", "default")
     use_name_server(world, "203.0.113.53")
@@ -267,36 +267,36 @@ async def no_dns_for_want_of_a_gateway(world: World) -> Outcomes:
     return await world.doctor()
 
 
-@situation("name-resolution", says="no result after", fix="")
+@situation("name-resolution", detail="no result after", fix="")
 async def a_silent_dns_server(world: World) -> Outcomes:
-    silence(NOBODY)
+    drop_packets(NOBODY)
     use_name_server(world, NOBODY)
     world.hanging = "name-resolution"
     world.base_url = "https://ops.venue.test"
     return await world.doctor()
 
 
-@situation("connection", says="refuses", fix="service.base_url")
+@situation("connection", detail="refuses", fix="service.base_url")
 async def a_refused_connection(world: World) -> Outcomes:
     world.base_url = "http://127.0.0.1:9"
     return await world.doctor()
 
 
-@situation("connection", says="no answer in time", fix="firewall")
+@situation("connection", detail="no answer in time", fix="firewall")
 async def packets_that_vanish(world: World) -> Outcomes:
-    silence(NOBODY)
+    drop_packets(NOBODY)
     world.base_url = f"https://{NOBODY}"
     return await world.doctor()
 
 
-@situation("connection", says="127.0.0.1:9", fix="service.proxy")
+@situation("connection", detail="127.0.0.1:9", fix="service.proxy")
 async def a_dead_proxy(world: World) -> Outcomes:
     world.base_url = "https://ops.venue.test"
     world.sections["service"] = 'proxy = "http://127.0.0.1:9"'
     return await world.doctor()
 
 
-@situation("proxy", says="403", fix="have the proxy allow ops.venue.test:443")
+@situation("proxy", detail="403", fix="have the proxy allow ops.venue.test:443")
 async def a_refusing_proxy(world: World) -> Outcomes:
     async with proxy(lambda _: Reply(403, b"no", "text/plain")) as port:
         world.base_url = "https://ops.venue.test"
@@ -304,7 +304,7 @@ async def a_refusing_proxy(world: World) -> Outcomes:
         return await world.doctor()
 
 
-@situation("proxy", says="407", fix="user and password")
+@situation("proxy", detail="407", fix="user and password")
 async def a_proxy_that_asks_for_a_password(world: World) -> Outcomes:
     async with proxy(lambda _: Reply(407, b"", "text/plain")) as port:
         world.base_url = "https://ops.venue.test"
@@ -312,43 +312,43 @@ async def a_proxy_that_asks_for_a_password(world: World) -> Outcomes:
         return await world.doctor()
 
 
-@situation("certificate", says="Venue Test Authority", fix="service.ca_file")
+@situation("certificate", detail="Venue Test Authority", fix="service.ca_file")
 async def an_unknown_authority(world: World) -> Outcomes:
     async with over_tls(world, trusted=False):
         return await world.doctor()
 
 
-@situation("certificate", says="Zscaler, which inspects TLS", fix="service.ca_file")
+@situation("certificate", detail="Zscaler, which inspects TLS", fix="service.ca_file")
 async def inspected_tls(world: World) -> Outcomes:
     async with over_tls(world, trusted=False, authority="Zscaler Intermediate CA"):
         return await world.doctor()
 
 
-@situation("certificate", says="expired on", fix="renewed")
+@situation("certificate", detail="expired on", fix="renewed")
 async def an_expired_certificate(world: World) -> Outcomes:
     async with over_tls(world, trusted=True, ends=timedelta(days=-3)):
         return await world.doctor()
 
 
-@situation("certificate", says="not for this address", fix="service.base_url")
+@situation("certificate", detail="not for this address", fix="service.base_url")
 async def a_certificate_for_another_name(world: World) -> Outcomes:
     async with over_tls(world, trusted=True, host="other.venue.test"):
         return await world.doctor()
 
 
-@situation("certificate", says="no TLS", fix="service.base_url")
+@situation("certificate", detail="no TLS", fix="service.base_url")
 async def plain_http_where_tls_is_expected(world: World) -> Outcomes:
     world.base_url = world.base_url.replace("http:", "https:")
     return await world.doctor()
 
 
-@situation("clock", says="2 h behind", fix="timedatectl")
+@situation("clock", detail="2 h behind", fix="timedatectl")
 async def a_clock_two_hours_behind(world: World) -> Outcomes:
     async with clock_shifted(world, timedelta(hours=2)):
         return await world.doctor()
 
 
-@situation("clock", says="40 d behind", fix="timedatectl")
+@situation("clock", detail="40 d behind", fix="timedatectl")
 async def a_clock_before_the_certificate(world: World) -> Outcomes:
     async with (
         clock_shifted(world, timedelta(days=40)),
@@ -360,7 +360,7 @@ async def a_clock_before_the_certificate(world: World) -> Outcomes:
 # ------------------------------------------------------------------------------ the service
 
 
-@situation("captive-portal", says="web page", fix="sign in")
+@situation("captive-portal", detail="web page", fix="sign in")
 async def a_captive_portal(world: World) -> Outcomes:
     page = Reply(200, b"<html>Welcome, guest</html>", "text/html; charset=utf-8")
     async with HttpServer(always(page)) as portal:
@@ -368,7 +368,7 @@ async def a_captive_portal(world: World) -> Outcomes:
         return await world.doctor()
 
 
-@situation("captive-portal", says="redirected", fix="sign-in page")
+@situation("captive-portal", detail="redirected", fix="sign-in page")
 async def a_redirect(world: World) -> Outcomes:
     away = Reply(302, b"", None, {"Location": "http://portal.venue.test/"})
     async with HttpServer(always(away)) as portal:
@@ -376,34 +376,34 @@ async def a_redirect(world: World) -> Outcomes:
         return await world.doctor()
 
 
-@situation("service", "warn", says="an error of its own", fix="keeps trying")
+@situation("service", "warn", detail="an error of its own", fix="keeps trying")
 async def a_failing_service(world: World) -> Outcomes:
     world.service.overrides["current"] = lambda: Reply(500, b"", None)
     return await world.doctor()
 
 
-@situation("credential", says="401", fix="valid key")
+@situation("credential", detail="401", fix="valid key")
 async def a_wrong_key(world: World) -> Outcomes:
     write_config(world.home, world.base_url)
     (world.home / "api-key").write_text("some-other-key\n")
     return await world.doctor()
 
 
-@situation("write-grant", says="has no write grant", fix="write grant")
+@situation("write-grant", detail="has no write grant", fix="write grant")
 async def a_key_that_only_reads(world: World) -> Outcomes:
     world.is_enrolled = False
     world.service.overrides["challenge"] = _problem(403, "read_only_key")
     return await world.doctor()
 
 
-@situation("location", says="'loc-1'", fix="service.location_id")
+@situation("location", detail="'loc-1'", fix="service.location_id")
 async def a_wrong_location(world: World) -> Outcomes:
     world.is_enrolled = False
     world.service.overrides["challenge"] = _problem(403, "foreign_location")
     return await world.doctor()
 
 
-@situation("binding", says="revoked", fix="enroll --force")
+@situation("binding", detail="revoked", fix="enroll --force")
 async def a_revoked_device(world: World) -> Outcomes:
     world.enroll()
     world.service.overrides["current"] = lambda: Reply(200, b"null")
@@ -422,7 +422,7 @@ async def a_key_of_many_devices(world: World) -> Outcomes:
     return await world.doctor()
 
 
-@situation("binding", says="not enrolled", fix="venue-agent enroll")
+@situation("binding", detail="not enrolled", fix="venue-agent enroll")
 async def a_device_that_was_never_enrolled(world: World) -> Outcomes:
     world.is_enrolled = False
     return await world.doctor()
@@ -437,21 +437,21 @@ async def the_reference_service(world: World) -> Outcomes:
         return await doctor_of_a_real_agent(world)
 
 
-@situation("write-grant", says="has no write grant", fix="write grant")
+@situation("write-grant", detail="has no write grant", fix="write grant")
 async def a_key_of_the_reference_service_that_only_reads(world: World) -> Outcomes:
     async with reference_service(world, "--location", "loc-1"):
         world.is_enrolled = False
         return await world.doctor()
 
 
-@situation("location", says="'loc-1'", fix="service.location_id")
+@situation("location", detail="'loc-1'", fix="service.location_id")
 async def a_key_of_the_reference_service_for_another_location(world: World) -> Outcomes:
     async with reference_service(world, "--write", "--location", "loc-2"):
         world.is_enrolled = False
         return await world.doctor()
 
 
-@situation("binding", says="revoked", fix="enroll --force")
+@situation("binding", detail="revoked", fix="enroll --force")
 async def a_device_that_the_reference_service_revoked(world: World) -> Outcomes:
     async with reference_service(world, "--write", "--location", "loc-1") as control:
         return await doctor_of_a_real_agent(world, control)
@@ -461,21 +461,21 @@ async def a_device_that_the_reference_service_revoked(world: World) -> Outcomes:
 
 
 @situation(
-    "kiosk", says="does not answer", fix="--remote-debugging-port=9 and its own --user-data-dir"
+    "kiosk", detail="does not answer", fix="--remote-debugging-port=9 and its own --user-data-dir"
 )
 async def a_dead_kiosk_port(world: World) -> Outcomes:
     world.sections["application"] = 'kiosk_debug_url = "http://127.0.0.1:9"'
     return await world.doctor()
 
 
-@situation("kiosk", says="not a browser with DevTools", fix="kiosk_debug_url")
+@situation("kiosk", detail="not a browser with DevTools", fix="kiosk_debug_url")
 async def another_program_on_the_kiosk_port(world: World) -> Outcomes:
     async with HttpServer(always(Reply(200, b"{}"))) as other:
         world.sections["application"] = f'kiosk_debug_url = "{other.base_url}"'
         return await world.doctor()
 
 
-@situation("print-system", says="CUPS does not answer", fix="systemctl restart cups")
+@situation("print-system", detail="CUPS does not answer", fix="systemctl restart cups")
 async def a_dead_spooler(world: World) -> Outcomes:
     run("mkdir", "-p", "/run/cups")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as left_behind:

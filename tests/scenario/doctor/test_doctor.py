@@ -53,19 +53,19 @@ def answers(
 def test_names_the_cause_and_nothing_else(name: str, answers: Mapping[str, Any]) -> None:
     situation, answer = SITUATIONS[name], answers[name]
     assert "error" not in answer, answer["error"]
-    results = {o["name"]: o for o in answer["outcomes"]}
-    bad = {n: o["status"] for n, o in results.items() if o["status"] in {"warn", "fail"}}
+    outcomes = {o["name"]: o for o in answer["outcomes"]}
+    bad = {n: o["status"] for n, o in outcomes.items() if o["status"] in {"warn", "fail"}}
     expected = {} if situation.named is None else {situation.named: situation.status}
-    assert bad == expected, {n: results[n]["detail"] for n in {*bad, *expected}}
+    assert bad == expected, {n: outcomes[n]["detail"] for n in {*bad, *expected}}
     if situation.named is not None:
-        result = results[situation.named]
-        assert situation.says in result["detail"]
-        assert situation.fix in result["fix"]
-        assert result["fix"], "every finding says what to do"
+        outcome = outcomes[situation.named]
+        assert situation.detail in outcome["detail"]
+        assert situation.fix in outcome["fix"]
+        assert outcome["fix"], "every finding says what to do"
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_depends_on_the_cause_is_skipped_in_its_name(
+def test_dependent_checks_are_skipped_and_name_the_cause(
     name: str, answers: Mapping[str, Any]
 ) -> None:
     causes = {o["because"] for o in answers[name]["outcomes"]} - {None}
@@ -73,7 +73,7 @@ def test_what_depends_on_the_cause_is_skipped_in_its_name(
     assert causes <= {named}
 
 
-def test_a_good_situation_asks_everything(answers: Mapping[str, Any]) -> None:
+def test_healthy_situation_runs_every_check(answers: Mapping[str, Any]) -> None:
     skipped = {
         o["name"] for o in answers["a_real_agent_runs"]["outcomes"] if o["status"] == "skipped"
     }
@@ -82,7 +82,7 @@ def test_a_good_situation_asks_everything(answers: Mapping[str, Any]) -> None:
     }  # fmt: skip
 
 
-def test_what_hangs_is_given_up(answers: Mapping[str, Any]) -> None:
+def test_hanging_check_times_out(answers: Mapping[str, Any]) -> None:
     for name in HANGING:
         details = [each["detail"] for each in answers[name]["outcomes"] if each["detail"]]
         assert any(re.search("no result after|no answer in time", detail) for detail in details)

@@ -49,7 +49,7 @@ def collecting(config: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_ctrl_c_gives_what_has_been_found_so_far(collecting: subprocess.Popen[str]) -> None:
+def test_ctrl_c_prints_the_facts_collected_so_far(collecting: subprocess.Popen[str]) -> None:
     assert collecting.stdout is not None
     first = json.loads(collecting.stdout.readline())
     assert first["event"] == "progress"
@@ -116,7 +116,7 @@ def test_a_bundle_without_fresh_reports(config: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("mount-namespace")
-def test_doctor_gives_up_a_resolver_that_hangs(config: Path, tmp_path: Path) -> None:
+def test_doctor_times_out_on_a_hanging_resolver(config: Path, tmp_path: Path) -> None:
     (tmp_path / "resolv.conf").write_text("nameserver 192.168.77.99\noptions timeout:30\n")
     config.write_text(config.read_text().replace("http://127.0.0.1:9", "https://ops.venue.test"))
     silent = (
@@ -132,7 +132,7 @@ def test_doctor_gives_up_a_resolver_that_hangs(config: Path, tmp_path: Path) -> 
     assert "name-resolution: no result after" in done.stdout
 
 
-def test_doctor_for_people(config: Path) -> None:
+def test_doctor_prints_readable_text(config: Path) -> None:
     command = in_a_venue("doctor", "--config", str(config))
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=120, check=False, env=environment()

@@ -72,7 +72,7 @@ class World:
         """The check that must be given up at its deadline."""
 
     async def doctor(self) -> tuple[CheckResult, ...]:
-        """Write down what holds, and let doctor look at it."""
+        """Write the state of the situation to files, and run doctor."""
         self.config = write_config(self.home, self.base_url, **self.sections)
         (self.home / "api-key").chmod(0o600)
         self._settle()
@@ -137,7 +137,7 @@ class World:
             location_id="loc-1",
             base_url=self.base_url,
         )
-        values: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "version": __version__,
             "pid": os.getpid(),
             "phase": "running",
@@ -149,7 +149,7 @@ class World:
             "last_contact_at": now if self.is_enrolled else None,
             "delivery": "stream" if self.is_enrolled else None,
         }
-        return DaemonStatus(**{**values, **self.status})
+        return DaemonStatus(**{**fields, **self.status})
 
 
 @contextlib.asynccontextmanager
@@ -181,14 +181,14 @@ def lay_the_network() -> None:
 
 
 def play(situation: Situation, home: Path) -> dict[str, Any]:
-    """Return what doctor said, in namespaces of the situation's own."""
+    """Return the output of doctor in namespaces of the situation."""
     lay_the_network()
 
     async def played() -> tuple[CheckResult, ...]:
         async with world(home) as here:
             return await situation(here)
 
-    results = asyncio.run(played())
+    outcomes = asyncio.run(played())
     return {
         "outcomes": [
             {
@@ -198,7 +198,7 @@ def play(situation: Situation, home: Path) -> dict[str, Any]:
                 "fix": o.fix,
                 "because": o.because,
             }
-            for o in results
+            for o in outcomes
         ],
     }
 
@@ -213,7 +213,7 @@ def play_apart(situation: Situation, home: Path) -> str:
             if libc.unshare(CLONE_NEWNS | CLONE_NEWNET) != 0:
                 raise OSError(ctypes.get_errno(), "unshare")
             answer = play(situation, home)
-        except BaseException:  # noqa: BLE001 - the fork's boundary: told to the test
+        except BaseException:  # noqa: BLE001 - the fork's boundary: reported to the test
             answer = {"error": traceback.format_exc()}
         with os.fdopen(write, "w") as pipe:
             pipe.write(json.dumps(answer) + "\n")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tests.fakes import hostile_service as say
+from tests.fakes import hostile_service as replies
 from tests.fakes.hostile_service import Fault
 
 OPERATIONS = (
@@ -17,26 +17,28 @@ OPERATIONS = (
 )
 
 ODD_REPLIES: dict[str, Fault] = {
-    "empty": say.status(200),
-    "204": say.status(204),
-    "garbage": say.status(200, b"\x00\x01\x02 garbage"),
-    "truncated-json": say.status(200, b'{"lastSeenAt": "2026-'),
-    "wrong-types": say.wrong_types,
-    "number": say.document(12),
-    "text": say.document("ok"),
-    "true": say.document(True),
-    "list-of-lists": say.document([[[]]]),
-    "empty-object": say.document({}),
-    "deep-nesting": say.status(200, b"[" * 100_000),
-    "deep-objects": say.status(200, b'{"a":' * 50_000),
-    "duplicate-keys": say.status(200, b'{"bindingId": 1, "bindingId": 2, "nonce": "", "nonce": 3}'),
-    "not-utf8": say.not_utf8,
-    "byte-order-mark": say.status(200, b"\xef\xbb\xbf{}"),
-    "large": say.large,
-    "compressed": say.compressed,
-    "another-device": say.another_device,
+    "empty": replies.status(200),
+    "204": replies.status(204),
+    "garbage": replies.status(200, b"\x00\x01\x02 garbage"),
+    "truncated-json": replies.status(200, b'{"lastSeenAt": "2026-'),
+    "wrong-types": replies.wrong_types,
+    "number": replies.document(12),
+    "text": replies.document("ok"),
+    "true": replies.document(True),
+    "list-of-lists": replies.document([[[]]]),
+    "empty-object": replies.document({}),
+    "deep-nesting": replies.status(200, b"[" * 100_000),
+    "deep-objects": replies.status(200, b'{"a":' * 50_000),
+    "duplicate-keys": replies.status(
+        200, b'{"bindingId": 1, "bindingId": 2, "nonce": "", "nonce": 3}'
+    ),
+    "not-utf8": replies.not_utf8,
+    "byte-order-mark": replies.status(200, b"\xef\xbb\xbf{}"),
+    "large": replies.large,
+    "compressed": replies.compressed,
+    "another-device": replies.another_device,
 }
-"""Their condition depends on the operation: what is nonsense for one is a command for another."""
+"""Their condition depends on the operation: an invalid reply of one is a command of another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,75 +50,79 @@ class Trouble:
 
 
 TROUBLES: dict[str, Trouble] = {
-    "500": Trouble(say.status(500), ("server-error",)),
-    "500-page": Trouble(say.status(500, b"<html>oops", "text/html"), ("server-error",)),
-    "502": Trouble(say.status(502, b"<html>bad gateway", "text/html"), ("server-error",)),
-    "503": Trouble(say.status(503), ("server-error",)),
-    "504": Trouble(say.status(504), ("server-error",)),
-    "511": Trouble(say.status(511, say.PORTAL, "text/html"), ("server-error", "captive-portal")),
-    "599": Trouble(say.status(599), ("server-error",)),
-    "503-wait": Trouble(say.status(503, Retry_After="20"), ("throttled",)),
-    "429": Trouble(say.status(429), ("throttled",)),
-    "429-wait": Trouble(say.status(429, Retry_After="7"), ("throttled",)),
-    "429-zero": Trouble(say.status(429, Retry_After="0"), ("throttled",)),
-    "429-negative": Trouble(say.status(429, Retry_After="-5"), ("throttled",)),
-    "429-words": Trouble(say.status(429, Retry_After="soon"), ("throttled",)),
-    "429-huge": Trouble(say.status(429, Retry_After="9" * 400), ("throttled",)),
-    "429-date": Trouble(say.retry_after_date(429, 25), ("throttled",)),
-    "429-past": Trouble(say.retry_after_date(429, -3600), ("throttled",)),
-    "503-year-9999": Trouble(
-        say.status(503, Retry_After="Fri, 31 Dec 9999 23:59:59 GMT"), ("throttled",)
+    "500": Trouble(replies.status(500), ("server-error",)),
+    "500-page": Trouble(replies.status(500, b"<html>oops", "text/html"), ("server-error",)),
+    "502": Trouble(replies.status(502, b"<html>bad gateway", "text/html"), ("server-error",)),
+    "503": Trouble(replies.status(503), ("server-error",)),
+    "504": Trouble(replies.status(504), ("server-error",)),
+    "511": Trouble(
+        replies.status(511, replies.PORTAL, "text/html"), ("server-error", "captive-portal")
     ),
-    "reset": Trouble(say.reset, ("connection-lost",)),
-    "close": Trouble(say.close, ("connection-lost",)),
-    "not-http": Trouble(say.raw(b"SSH-2.0-OpenSSH_9.2\r\n"), ("connection-lost",)),
-    "cut-body": Trouble(say.obeyed_and_cut, ("connection-lost",)),
+    "599": Trouble(replies.status(599), ("server-error",)),
+    "503-wait": Trouble(replies.status(503, Retry_After="20"), ("throttled",)),
+    "429": Trouble(replies.status(429), ("throttled",)),
+    "429-wait": Trouble(replies.status(429, Retry_After="7"), ("throttled",)),
+    "429-zero": Trouble(replies.status(429, Retry_After="0"), ("throttled",)),
+    "429-negative": Trouble(replies.status(429, Retry_After="-5"), ("throttled",)),
+    "429-words": Trouble(replies.status(429, Retry_After="soon"), ("throttled",)),
+    "429-huge": Trouble(replies.status(429, Retry_After="9" * 400), ("throttled",)),
+    "429-date": Trouble(replies.retry_after_date(429, 25), ("throttled",)),
+    "429-past": Trouble(replies.retry_after_date(429, -3600), ("throttled",)),
+    "503-year-9999": Trouble(
+        replies.status(503, Retry_After="Fri, 31 Dec 9999 23:59:59 GMT"), ("throttled",)
+    ),
+    "reset": Trouble(replies.reset, ("connection-lost",)),
+    "close": Trouble(replies.close, ("connection-lost",)),
+    "not-http": Trouble(replies.raw(b"SSH-2.0-OpenSSH_9.2\r\n"), ("connection-lost",)),
+    "cut-body": Trouble(replies.obeyed_and_cut, ("connection-lost",)),
     "bad-chunks": Trouble(
-        say.raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
+        replies.raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
         ("connection-lost",),
     ),
     "bad-length": Trouble(
-        say.raw(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), ("connection-lost",)
+        replies.raw(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), ("connection-lost",)
     ),
     "endless-head": Trouble(
-        say.raw(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 300_000 + b"\r\n\r\n{}"),
+        replies.raw(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 300_000 + b"\r\n\r\n{}"),
         ("connection-lost", "bad-reply"),
     ),
-    "hang": Trouble(say.hang, ("timeout",)),
-    "hang-after-head": Trouble(say.hang_after_the_head, ("timeout",)),
-    "trickle": Trouble(say.trickle, ("timeout",)),
-    "trickle-head": Trouble(say.trickle_head, ("timeout",)),
-    "100-for-ever": Trouble(say.continue_for_ever, ("timeout",)),
-    "portal-200": Trouble(say.status(200, say.PORTAL, "text/html"), ("captive-portal",)),
-    "portal-403": Trouble(say.status(403, say.PORTAL, "text/html"), ("captive-portal",)),
-    "portal-404": Trouble(say.status(404, say.PORTAL, "text/html"), ("captive-portal",)),
-    "redirect": Trouble(say.status(302, Location="http://portal.example/login"), ("redirect",)),
-    "redirect-to-itself": Trouble(say.status(307, Location="/"), ("redirect",)),
-    "304": Trouble(say.status(304), ("redirect",)),
-    "401": Trouble(say.status(401), ("credential-refused",)),
-    "407": Trouble(say.status(407), ("proxy",)),
-    "408": Trouble(say.status(408), ("timeout",)),
-    "425": Trouble(say.status(425), ("timeout",)),
-    "obeyed-and-lost": Trouble(say.obeyed_and_lost, ("connection-lost",)),
+    "hang": Trouble(replies.hang, ("timeout",)),
+    "hang-after-head": Trouble(replies.hang_after_the_head, ("timeout",)),
+    "trickle": Trouble(replies.trickle, ("timeout",)),
+    "trickle-head": Trouble(replies.trickle_head, ("timeout",)),
+    "100-for-ever": Trouble(replies.continue_for_ever, ("timeout",)),
+    "portal-200": Trouble(replies.status(200, replies.PORTAL, "text/html"), ("captive-portal",)),
+    "portal-403": Trouble(replies.status(403, replies.PORTAL, "text/html"), ("captive-portal",)),
+    "portal-404": Trouble(replies.status(404, replies.PORTAL, "text/html"), ("captive-portal",)),
+    "redirect": Trouble(replies.status(302, Location="http://portal.example/login"), ("redirect",)),
+    "redirect-to-itself": Trouble(replies.status(307, Location="/"), ("redirect",)),
+    "304": Trouble(replies.status(304), ("redirect",)),
+    "401": Trouble(replies.status(401), ("credential-refused",)),
+    "407": Trouble(replies.status(407), ("proxy",)),
+    "408": Trouble(replies.status(408), ("timeout",)),
+    "425": Trouble(replies.status(425), ("timeout",)),
+    "obeyed-and-lost": Trouble(replies.obeyed_and_lost, ("connection-lost",)),
 }
 
 REFUSALS: dict[str, Fault] = {
-    str(code): say.status(code, b'{"title": "No", "detail": "go \\u001b[31maway\\u0000"}')
+    str(code): replies.status(code, b'{"title": "No", "detail": "go \\u001b[31maway\\u0000"}')
     for code in (400, 403, 404, 405, 409, 410, 413, 418, 422)
 }
 
 STREAMS: dict[str, Fault] = {
-    "sse-ends": say.streamed("text/event-stream", b": hi\n\n"),
-    "sse-no-line-end": say.streamed("text/event-stream", b"data: " + b"x" * 65536, 40),
-    "sse-endless-event": say.streamed("text/event-stream", b"data: " + b"x" * 60_000 + b"\n", 40),
-    "sse-garbage": say.streamed("text/event-stream", b"data: {{{\n\n" * 20),
-    "sse-nulls": say.streamed("text/event-stream", b"\x00" * 1000 + b"\n\n"),
-    "sse-trickle": say.streamed("text/event-stream", b"d", 10_000, 10),
-    "sse-silence": say.streamed("text/event-stream", b"", 1, 10**6),
-    "sse-flood": say.streamed("text/event-stream", b"data: {}\n\n" * 2000),
-    "ndjson-no-line-end": say.streamed("application/x-ndjson", b"[" * 65536, 40),
-    "ndjson-garbage": say.streamed("application/x-ndjson", b"\xff\n" * 3000),
-    "ndjson-ends": say.streamed("application/x-ndjson", b"\n"),
+    "sse-ends": replies.streamed("text/event-stream", b": hi\n\n"),
+    "sse-no-line-end": replies.streamed("text/event-stream", b"data: " + b"x" * 65536, 40),
+    "sse-endless-event": replies.streamed(
+        "text/event-stream", b"data: " + b"x" * 60_000 + b"\n", 40
+    ),
+    "sse-garbage": replies.streamed("text/event-stream", b"data: {{{\n\n" * 20),
+    "sse-nulls": replies.streamed("text/event-stream", b"\x00" * 1000 + b"\n\n"),
+    "sse-trickle": replies.streamed("text/event-stream", b"d", 10_000, 10),
+    "sse-silence": replies.streamed("text/event-stream", b"", 1, 10**6),
+    "sse-flood": replies.streamed("text/event-stream", b"data: {}\n\n" * 2000),
+    "ndjson-no-line-end": replies.streamed("application/x-ndjson", b"[" * 65536, 40),
+    "ndjson-garbage": replies.streamed("application/x-ndjson", b"\xff\n" * 3000),
+    "ndjson-ends": replies.streamed("application/x-ndjson", b"\n"),
 }
 
 

@@ -40,7 +40,7 @@ from agent.config.file import load
 from agent.config.model import Config
 
 SERVICE, STRANGER = 4711 if os.geteuid() == 0 else os.geteuid(), 4712
-"""Users without an account: the service's, and somebody else. Who is not root is the service's."""
+"""Users without an account: the service's, and another one. Without root: the current user."""
 SECRET: Final = "what-nobody-may-see"
 DEADLINE_S: Final = 120.0
 
@@ -149,7 +149,7 @@ def quick_collector(kind: str) -> tuple[str, ...]:
 
 
 def build(world: World) -> None:
-    """Lay out a state directory afresh, and what lies outside."""
+    """Create a new state directory, and the files outside of it."""
     for name in ("state", "outside"):
         shutil.rmtree(world.home / name, ignore_errors=True)
     shutil.copytree(world.home / "template", world.state)
@@ -193,33 +193,33 @@ def picture(directory: Path) -> dict[str, tuple[object, ...]]:
 
 
 def play(words: tuple[str, ...], world: World, *, as_owner: bool) -> tuple[int | None, str]:
-    """Run a verb in a fork; return its exit code, None where it hung, and what it said."""
-    text = world.home / "said"
-    text.write_bytes(b"")
+    """Run a verb in a fork; return its exit code (None if it hung) and its output."""
+    log = world.home / "output"
+    log.write_bytes(b"")
     pid = os.fork()
     if pid == 0:
-        _be_the_verb(words, world, text, as_owner=as_owner)
-    ends_at, request = time.monotonic() + DEADLINE_S, False
+        _be_the_verb(words, world, log, as_owner=as_owner)
+    ends_at, is_ending = time.monotonic() + DEADLINE_S, False
     watch = os.pidfd_open(pid)
     try:
         while time.monotonic() < ends_at:
             importlib.import_module("select").select([watch], [], [], 0.02)
             ended, code = os.waitpid(pid, os.WNOHANG)
             if ended:
-                return os.waitstatus_to_exitcode(code), text.read_text(errors="replace")
-            if words == ("run",) and not request and _is_running(world, text):
+                return os.waitstatus_to_exitcode(code), log.read_text(errors="replace")
+            if words == ("run",) and not is_ending and _is_running(world, log):
                 os.kill(pid, signal.SIGTERM)
-                request = True
+                is_ending = True
     finally:
         os.close(watch)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    return None, text.read_text(errors="replace")
+    return None, log.read_text(errors="replace")
 
 
-def _is_running(world: World, said: Path) -> bool:
-    """Tell whether the daemon has begun, and said so where it could."""
-    if "the status file cannot be written" in said.read_text():
+def _is_running(world: World, log: Path) -> bool:
+    """Return whether the daemon runs according to its status file or its output."""
+    if "the status file cannot be written" in log.read_text():
         return True
     status = world.state / "status.json"
     with contextlib.suppress(OSError):
@@ -227,10 +227,10 @@ def _is_running(world: World, said: Path) -> bool:
     return False
 
 
-def _be_the_verb(words: tuple[str, ...], world: World, said: Path, *, as_owner: bool) -> None:
+def _be_the_verb(words: tuple[str, ...], world: World, log: Path, *, as_owner: bool) -> None:
     code = 99
     try:
-        out = os.open(said, os.O_WRONLY | os.O_APPEND)
+        out = os.open(log, os.O_WRONLY | os.O_APPEND)
         for number in (1, 2):
             os.dup2(out, number)
         sys.stdout = os.fdopen(1, "w", buffering=1)
@@ -270,7 +270,7 @@ class Manager:
 
 
 def complaints(verb: str, name: str, how: Plant, world: World, *, as_owner: bool) -> Iterator[str]:
-    """Play a cell; yield what is wrong with it."""
+    """Run a cell; yield a description of each problem."""
     build(world)
     plant(name, how, world)
     bundle = world.home / "desk/bundle.zip"
@@ -283,23 +283,23 @@ def complaints(verb: str, name: str, how: Plant, world: World, *, as_owner: bool
         yield f"exit code {code}"
     for word in ("Traceback", "unexpected", "the check broke"):
         if word in message:
-            yield f"it said {word!r}"
+            yield f"its output contains {word!r}"
     is_harmless = (name, how) == ("quarantine", directory)
     if (
         not is_harmless
         and name in READS.get(verb, ())
         and f"/state/{name} " not in message.replace("\n  ", " ")
     ):
-        yield "it said nothing of the file"
+        yield "its output does not name the file"
     if picture(world.outside) != before:
-        yield "it touched what lies outside"
+        yield "it changed files outside the state directory"
     if SECRET in message:
-        yield "it told what lies outside"
-    yield from (f"in the bundle: {member}" for member in _members_that_tell(bundle))
+        yield "it disclosed a file outside the state directory"
+    yield from (f"in the bundle: {member}" for member in _members_with_the_secret(bundle))
     yield from _left_behind(world, name)
 
 
-def _members_that_tell(bundle: Path) -> Iterator[str]:
+def _members_with_the_secret(bundle: Path) -> Iterator[str]:
     if bundle.exists():
         with zipfile.ZipFile(bundle) as archive:
             yield from (n for n in archive.namelist() if SECRET.encode() in archive.read(n))
@@ -339,7 +339,7 @@ def main() -> None:
         played += 1
         if wrong:
             cell = {"verb": verb, "file": name, "plant": how.__name__, "wrong": wrong}
-            cell["said"] = (world.home / "said").read_text(errors="replace")[-600:]
+            cell["output"] = (world.home / "output").read_text(errors="replace")[-600:]
             print(json.dumps(cell), flush=True)
     print(json.dumps({"played": played}), flush=True)
 

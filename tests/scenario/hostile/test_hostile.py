@@ -57,7 +57,7 @@ async def play(case: Case, home: Path) -> Ending:
     async with HostileService(clock.true_time) as service:
         service.faults[case.operation] = case.fault
         if case.operation == "current":
-            service.faults["heartbeat"] = status(403)  # what makes the agent ask `current`
+            service.faults["heartbeat"] = status(403)  # makes the agent call `current`
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
             first = await service.request_report("network", expires_in_s=LONG_S)
             await asyncio.sleep(HOSTILE_FOR_S)
@@ -65,7 +65,7 @@ async def play(case: Case, home: Path) -> Ending:
             service.faults.clear()
             second = await service.request_report("application", expires_in_s=LONG_S)
             await app.until_ended({second}, BACK_WITHIN_S)
-            await asyncio.sleep(30)  # what would come twice comes now
+            await asyncio.sleep(30)  # a duplicate would arrive now
             entry = app.entry(first)
         return Ending(
             conditions=conditions | app.conditions_seen,
@@ -77,7 +77,7 @@ async def play(case: Case, home: Path) -> Ending:
         )
 
 
-def test_there_are_as_many_cases_as_are_said() -> None:
+def test_number_of_cases_is_as_documented() -> None:
     assert len(PLAYED) >= 200
     assert len(list(cases())) >= 450
     named = {code for case in cases() for code in case.codes}

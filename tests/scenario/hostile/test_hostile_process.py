@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 
 from agent.rules.health import CONDITIONS
 from tests import sizes
-from tests.fakes import hostile_service as say
+from tests.fakes import hostile_service as replies
 from tests.fakes.hostile_service import Fault, HostileService
 from tests.fakes.tls_front import signs_certificates
 from tests.scenario.agent_process import AgentProcess, running_agent, write_config
@@ -83,8 +83,8 @@ async def tls_service(
         yield f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}", came
 
 
-async def _said(agent: AgentProcess, code: str) -> dict[str, str]:
-    """Wait until the status names ``code``; return what it says of it."""
+async def _problem_of(agent: AgentProcess, code: str) -> dict[str, str]:
+    """Wait until the status has a problem with this code, and return the problem."""
     await agent.until_logged(CONDITIONS[code].title)
     async with asyncio.timeout(120):
         while True:
@@ -108,31 +108,31 @@ async def _said(agent: AgentProcess, code: str) -> dict[str, str]:
     ],
     ids=["good", "TLS 1.2", "wrong name", "run out", "unknown issuer", "TLS 1.1"],
 )
-async def test_only_a_trusted_and_present_tls_hears_the_key(  # noqa: PLR0917 - one row each
+async def test_key_is_sent_only_over_trusted_and_current_tls(  # noqa: PLR0917 - one row each
     tmp_path: Path, name: str, days: int, newest: ssl.TLSVersion, is_trusted: bool, code: str
 ) -> None:
     paths = certificate(tmp_path, name, days=days)
     trust = f'ca_file = "{paths[0]}"' if is_trusted else ""
     async with tls_service(paths, newest) as (base_url, came):  # noqa: SIM117 - the url is needed
         async with running_agent(write_config(tmp_path, base_url, service=trust)) as agent:
-            problem = await _said(agent, code)
+            problem = await _problem_of(agent, code)
             assert await agent.stop() == 0
     assert problem["fix"] == CONDITIONS[code].fix
     received = any(b"Bearer" in request for request in came)
-    assert received is (code == "server-error"), "the key was told to somebody it is not for"
+    assert received is (code == "server-error"), "the key was sent to a host that is not trusted"
 
 
 FAULTS: dict[str, tuple[Fault, str]] = {
-    "500": (say.status(500), "server-error"),
-    "portal": (say.status(200, say.PORTAL, "text/html"), "captive-portal"),
-    "reset": (say.reset, "connection-lost"),
-    "garbage": (say.status(200, b"\x00garbage"), "bad-reply"),
-    "401": (say.status(401), "credential-refused"),
+    "500": (replies.status(500), "server-error"),
+    "portal": (replies.status(200, replies.PORTAL, "text/html"), "captive-portal"),
+    "reset": (replies.reset, "connection-lost"),
+    "garbage": (replies.status(200, b"\x00garbage"), "bad-reply"),
+    "401": (replies.status(401), "credential-refused"),
 }
 
 
 @pytest.mark.parametrize("name", sizes.large_except({"500", "garbage"}.__contains__, FAULTS))
-async def test_the_process_says_what_it_meets_and_goes_on(name: str, tmp_path: Path) -> None:
+async def test_process_reports_the_fault_and_continues(name: str, tmp_path: Path) -> None:
     fault, code = FAULTS[name]
     async with HostileService(lambda: datetime.now(UTC)) as service:
         service.faults["challenge"] = fault
@@ -143,7 +143,7 @@ async def test_the_process_says_what_it_meets_and_goes_on(name: str, tmp_path: P
             logging='level = "info"',
         )
         async with running_agent(config) as agent:
-            problem = await _said(agent, code)
+            problem = await _problem_of(agent, code)
             assert problem["title"] == CONDITIONS[code].title
             assert len(problem["detail"].splitlines()) == 1
             assert await agent.stop() == 0

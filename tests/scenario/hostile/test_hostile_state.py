@@ -32,14 +32,14 @@ def home() -> Iterator[Path]:
 @pytest.mark.parametrize(
     "verbs", ["status,history", "enroll", "run", "doctor", "collect", "check,show,service"]
 )
-def test_nothing_outside_is_touched_or_told(verbs: str, home: Path) -> None:
+def test_nothing_outside_is_changed_or_disclosed(verbs: str, home: Path) -> None:
     command = ("unshare", "--net", shared_python(), "-m", "tests.scenario.hostile.state")
     _play(command, home, "root", verbs)
 
 
 @pytest.mark.needs("ordinary-user")
 @pytest.mark.parametrize("verbs", ["status,history", "enroll", "run", "collect", "check,show"])
-def test_nor_by_an_ordinary_user(verbs: str, home: Path) -> None:
+def test_ordinary_user_changes_and_discloses_nothing_outside(verbs: str, home: Path) -> None:
     _play((sys.executable, "-m", "tests.scenario.hostile.state"), home, "owner", verbs)
 
 

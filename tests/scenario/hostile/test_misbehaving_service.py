@@ -1,4 +1,4 @@
-"""A misbehaving service costs the agent few log lines, calls and collections, and it goes on.
+"""A misbehaving service causes few log lines, calls and collections, and the agent continues.
 
 `python -m tests.bench.garbage` measures what a stream of garbage costs a real daemon.
 """
@@ -29,7 +29,7 @@ from tests.scenario.crash.matrix import NEVER, crashing_agent
 from tests.scenario.simulated_agent import config_for, simulated_agent
 
 REQUESTS = sizes.amount(medium=50, large=150, variable="QUEUED_REQUESTS")
-"""QUEUED_REQUESTS=1000 is as many as wait at once."""
+"""QUEUED_REQUESTS=1000 is the maximum that may wait at the same time."""
 COLLECTIONS_MAX = 3
 
 
@@ -59,7 +59,7 @@ async def test_many_requests_of_a_kind_are_answered_from_few_collections(memory_
 # ------------------------------------------------------------------ garbage
 
 LINES_MAX = 200
-BEATS = 5
+HEARTBEATS = 5
 
 
 async def _fed_with_garbage(kind: str, home: Path) -> tuple[int, dict[str, Any]]:
@@ -70,7 +70,7 @@ async def _fed_with_garbage(kind: str, home: Path) -> tuple[int, dict[str, Any]]
         config = config_for(home, service.base_url, heartbeat={"interval_seconds": 1})
         set_up_logging(config.logging)
         async with simulated_agent(config, home, clock):
-            await service.until(lambda: service.heartbeats >= BEATS)
+            await service.until(lambda: service.heartbeats >= HEARTBEATS)
         opened = [operation for _, operation in service.called_at].count("onCommands")
     return opened, json.loads((home / "state" / "status.json").read_text())
 
@@ -123,7 +123,7 @@ STREAM_REFUSALS: dict[str, Fault] = {
     "401": status(401),
 }
 POLL_S = 15.0
-BEAT_S = 60.0
+HEARTBEAT_S = 60.0
 
 
 def gaps(service: HostileService, operation: str) -> list[float]:
@@ -155,15 +155,15 @@ async def _polled(home: Path, refuse: Fault) -> tuple[list[float], HostileServic
     "name",
     sizes.large_except({"503", "503-an-hour", "404", "page", "401"}.__contains__, STREAM_REFUSALS),
 )
-def test_a_refused_stream_is_replaced_by_asking(name: str, memory_home: Path) -> None:
+def test_refused_stream_is_replaced_by_polling(name: str, memory_home: Path) -> None:
     took, service, problems = run_in_virtual_time(_polled(memory_home, STREAM_REFUSALS[name]))
     assert max(took) <= 2 * POLL_S
-    assert max(gaps(service, "heartbeat")) <= BEAT_S + 1
+    assert max(gaps(service, "heartbeat")) <= HEARTBEAT_S + 1
     assert service.most_calls_a_minute() <= 30
     assert problems == set(), "the device does all it is asked to"
 
 
-async def _asked_for_streams(home: Path) -> list[float]:
+async def _stream_request_times(home: Path) -> list[float]:
     """Return when a service that refuses streams was asked for one, in an hour and a half."""
     clock, at = VirtualClock(), []
 
@@ -179,11 +179,11 @@ async def _asked_for_streams(home: Path) -> list[float]:
     return at
 
 
-def test_a_stream_is_asked_for_again_now_and_then(memory_home: Path) -> None:
+def test_stream_is_requested_again_at_long_intervals(memory_home: Path) -> None:
     first, *later = [
         later - sooner
         for sooner, later in itertools.pairwise(
-            run_in_virtual_time(_asked_for_streams(memory_home))
+            run_in_virtual_time(_stream_request_times(memory_home))
         )
     ]
     assert first <= 2 * POLL_S
@@ -206,13 +206,13 @@ async def _all_refused(home: Path, refuse: Fault) -> HostileService:
 @pytest.mark.parametrize(
     "name", sizes.large_except({"503", "401"}.__contains__, ["503", "429", "401", "page"])
 )
-def test_a_service_that_refuses_everything_is_asked_seldom(name: str, memory_home: Path) -> None:
+def test_service_that_refuses_everything_gets_few_requests(name: str, memory_home: Path) -> None:
     service = run_in_virtual_time(_all_refused(memory_home, STREAM_REFUSALS[name]))
     assert service.most_calls_a_minute() <= 30
     assert len(service.called_at) <= 30 * 12
 
 
-async def test_a_daemon_whose_stream_is_refused_asks_and_beats(tmp_path: Path) -> None:
+async def test_daemon_whose_stream_is_refused_polls_and_sends_heartbeats(tmp_path: Path) -> None:
     async with HostileService(lambda: datetime.now(UTC)) as service:
         service.reading = Reading.COMMANDS_OBJECT
         service.faults["onCommands"] = refusing_streams(status(503, Retry_After="100"))
@@ -221,8 +221,8 @@ async def test_a_daemon_whose_stream_is_refused_asks_and_beats(tmp_path: Path) -
             await service.until(lambda: service.heartbeats >= 2)
             wanted = await service.request_report("network")
             await service.until(lambda: service.report_for(wanted) is not None)
-            beats = service.heartbeats
-            await service.until(lambda: service.heartbeats >= beats + 3)
+            heartbeat_counts = service.heartbeats
+            await service.until(lambda: service.heartbeats >= heartbeat_counts + 3)
             assert await agent.stop() == 0
         state = agent.status()
     assert (state["delivery"], state["problems"]) == ("poll", [])
@@ -238,7 +238,7 @@ class SharedKeyService(StrictService):
     def __init__(self) -> None:
         super().__init__()
         self.devices: dict[str, Json] = {}
-        self.beats: Counter[str] = Counter()
+        self.heartbeat_counts: Counter[str] = Counter()
 
     async def _on_enroll(self, body: Json) -> Reply:
         self.binding_id = str(uuid.uuid4())
@@ -250,7 +250,7 @@ class SharedKeyService(StrictService):
     async def _on_heartbeat(self, body: Json) -> Reply:
         if body["bindingId"] not in self.devices:
             return self._refuse(f"a heartbeat of nobody: {body}")
-        self.beats[body["bindingId"]] += 1
+        self.heartbeat_counts[body["bindingId"]] += 1
         return await super()._on_heartbeat(body)
 
     async def _on_acknowledge(self, body: Json) -> Reply:
@@ -291,17 +291,21 @@ async def test_devices_of_one_key_are_healthy_and_answer_their_own(memory_home: 
             agents.append(
                 await stack.enter_async_context(crashing_agent(NEVER, config, home / "trace"))
             )
-            await service.until(lambda n=number: len(service.beats) == n + 1)  # type: ignore[misc]
+            await service.until(lambda n=number: len(service.heartbeat_counts) == n + 1)  # type: ignore[misc]
         wanted = {await service.ask(binding): binding for binding in service.devices for _ in "12"}
         await service.until(lambda: len(service.reports) == len(wanted), 60)
         # One request that is refused makes a device ask `current`, which names another device.
-        request = service.calls.count("current")
+        call_count = service.calls.count("current")
         service.once("acknowledge", Reply(409))
         first = next(iter(service.devices))
         refused = await service.ask(first)
-        await service.until(lambda: service.calls.count("current") > request)
-        beats = dict(service.beats)
-        await service.until(lambda: all(service.beats[b] > beats[b] + 1 for b in beats))
+        await service.until(lambda: service.calls.count("current") > call_count)
+        heartbeat_counts = dict(service.heartbeat_counts)
+        await service.until(
+            lambda: all(
+                service.heartbeat_counts[b] > heartbeat_counts[b] + 1 for b in heartbeat_counts
+            )
+        )
         codes = [await run_agent(a.home / "config.toml", "status") for a in agents]
         states = [a.status() for a in agents]
         for agent in agents:

@@ -41,7 +41,7 @@ WITHIN_S: Final = 60.0
 
 @dataclass(frozen=True)
 class Till:
-    """The machine of the venue: its files, and what its commands need of the environment."""
+    """The machine of the venue: its files, and the environment of its commands."""
 
     home: Path
     base_url: str
@@ -94,17 +94,17 @@ def take_terminal(
     command: Sequence[str],
     lines_max: int = 0,
     *,
-    shown: str = "",
+    title: str = "",
 ) -> None:
-    shown = shown or " ".join(w for w in command[3:] if not w.startswith(("/", "--config")))
+    title = title or " ".join(w for w in command[3:] if not w.startswith(("/", "--config")))
     with_errors = "check" in command
-    texts: dict[int, str] = {}
+    outputs: dict[int, str] = {}
     for folder, theme, columns in shots.forms(80, 50):
-        if columns not in texts:
-            message = on_a_terminal(command, columns, here.environment, with_errors=with_errors)
-            texts[columns] = here.as_installed(message)
+        if columns not in outputs:
+            output = on_a_terminal(command, columns, here.environment, with_errors=with_errors)
+            outputs[columns] = here.as_installed(output)
         most = lines_max if folder == shots.to else 0
-        drawn = picture(texts[columns], f"venue-agent {shown}", columns, THEMES[theme], most)
+        drawn = picture(outputs[columns], f"venue-agent {title}", columns, THEMES[theme], most)
         file_of(folder, name, theme, "svg").write_text(drawn)
 
 
@@ -120,7 +120,7 @@ def take_commands(here: Till, shots: Shots) -> None:
     take_terminal(here, shots, "collect-network", here.agent("collect", "network"), 48)
     recorded = [sys.executable, "-m", "tests.scenario.pictures.recorded"]
     words = [*recorded, str(here.home / "till.json")]
-    take_terminal(here, shots, "collect-application", words, 48, shown="collect application")
+    take_terminal(here, shots, "collect-application", words, 48, title="collect application")
     take_terminal(here, shots, "config-check", [*here.agent("config", "check")[:-1], str(wrong)])
 
 
@@ -139,16 +139,16 @@ def take_pages(here: Till, shots: Shots, tab: Browser, link: str) -> None:
     for folder, theme, width in shots.forms(NARROW, WIDE, PHONE):
         is_document = folder == shots.to
         for kind in ("network", "application"):
-            tab.look(width, 900, theme)
+            tab.set_view(width, 900, theme)
             tab.open((here.home / f"{kind}.html").as_uri())
             if is_document:
-                tab.look(width, _height_of(tab), theme)
+                tab.set_view(width, _height_of(tab), theme)
             tab.shoot(file_of(folder, f"page-{kind}", theme, "png"), whole=not is_document)
-    tab.look(WIDE, 900, "light")
+    tab.set_view(WIDE, 900, "light")
     tab.open(link, "document.querySelector('#home a.name')")
     report = _place_of_report(tab)
     for folder, theme, width in shots.forms(WIDE, WIDE, PHONE):
-        tab.look(width, 900, theme)
+        tab.set_view(width, 900, theme)
         for name, place, ready in (
             ("console", "#/", "document.querySelector('#home a.name')"),
             ("console-report", report, "document.querySelector('iframe:not([aria-busy])')"),
@@ -162,7 +162,7 @@ def take_pages(here: Till, shots: Shots, tab: Browser, link: str) -> None:
 def take_audit(home: Path, shots: Shots, tab: Browser) -> None:
     with audit_console(home / "people.db", tab):
         for folder, theme, width in shots.forms(WIDE, PHONE):
-            tab.look(width, 740, theme)
+            tab.set_view(width, 740, theme)
             tab.shoot(file_of(folder, "console-audit", theme, "png"))
 
 
@@ -170,11 +170,11 @@ def take_figures(home: Path, shots: Shots, tab: Browser) -> None:
     """Take a week at a location of a merchant that is made up, at a service of its own."""
     with figures_console(home / "figures.db", tab):
         for folder, theme, width in shots.forms(WIDE, WIDE, PHONE):
-            tab.look(width, 1000, theme)
+            tab.set_view(width, 1000, theme)
             # Documents show it down to the items; the rest is the week, and further currencies.
             last = ".pair" if folder == shots.to else "#venue"
             bottom = f"document.querySelector('{last}').getBoundingClientRect().bottom"
-            tab.look(width, int(tab.value(bottom)), theme)
+            tab.set_view(width, int(tab.value(bottom)), theme)
             time.sleep(0.5)  # that it has painted as well no event tells
             tab.shoot(file_of(folder, "console-figures", theme, "png"))
 
@@ -194,8 +194,8 @@ def _place_of_report(tab: Browser) -> str:
     return str(tab.value(f"{report}.getAttribute('href')"))
 
 
-def keep_recorded(told: ApplicationPayload, home: Path) -> None:
-    till = recorded_till(told)
+def keep_recorded(payload: ApplicationPayload, home: Path) -> None:
+    till = recorded_till(payload)
     (home / "till.json").write_text(encode_indented(till), encoding="utf-8")
     (home / "application.html").write_text(report_page(till), encoding="utf-8")
 

@@ -31,15 +31,15 @@ class Browser:
         self.number += 1
         self.socket.send(json.dumps({"id": self.number, "method": method, "params": params}))
         while True:
-            outputs: dict[str, Any] = json.loads(self.socket.recv(WITHIN_S))
-            if outputs.get("id") == self.number:
-                if "error" in outputs:
-                    raise RuntimeError(f"{method}: {outputs['error']}")
-                result: dict[str, Any] = outputs["result"]
+            reply: dict[str, Any] = json.loads(self.socket.recv(WITHIN_S))
+            if reply.get("id") == self.number:
+                if "error" in reply:
+                    raise RuntimeError(f"{method}: {reply['error']}")
+                result: dict[str, Any] = reply["result"]
                 return result
 
-    def look(self, width: int, height: int, theme: str) -> None:
-        """Set the window and what the page is told of the user's wishes."""
+    def set_view(self, width: int, height: int, theme: str) -> None:
+        """Set the size of the window and the preferred colour scheme."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=1, mobile=width < 600,
@@ -60,8 +60,8 @@ class Browser:
             time.sleep(0.05)
 
     def value(self, expression: str) -> Any:
-        output = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        return output["result"].get("value")
+        evaluation = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        return evaluation["result"].get("value")
 
     def shoot(self, file: Path, *, whole: bool = False) -> None:
         """Take the window, or the whole page."""
@@ -70,10 +70,10 @@ class Browser:
             size = self.call("Page.getLayoutMetrics")["cssContentSize"]
             height = min(size["height"], HEIGHT_MAX)
             clip = {"clip": {"x": 0, "y": 0, "width": size["width"], "height": height, "scale": 1}}
-        message = self.call(
+        screenshot = self.call(
             "Page.captureScreenshot", format="png", captureBeyondViewport=whole, **clip
         )
-        file.write_bytes(base64.b64decode(message["data"]))
+        file.write_bytes(base64.b64decode(screenshot["data"]))
 
 
 @contextlib.contextmanager

@@ -18,13 +18,13 @@ from tests.fixtures.healthy import healthy
 QUEUES = "printqueue."
 
 
-def recorded_till(told: ApplicationPayload) -> ApplicationPayload:
-    """Return the facts of a till that were recorded, with the print queues that were told."""
+def recorded_till(payload: ApplicationPayload) -> ApplicationPayload:
+    """Return the recorded facts of a till, with the print queues of the payload."""
     till = healthy("linux-till")
     own = [field for field in till.snapshot.fields if not field.key.startswith(QUEUES)]
-    queues = [field for field in told.snapshot.fields if field.key.startswith(QUEUES)]
+    queues = [field for field in payload.snapshot.fields if field.key.startswith(QUEUES)]
     snapshot = till.snapshot.model_copy(update={"fields": (*own, *queues)})
-    return told.model_copy(
+    return payload.model_copy(
         update={
             "snapshot": snapshot,
             "browser_fields": till.browser_fields,

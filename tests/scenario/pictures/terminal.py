@@ -1,4 +1,4 @@
-"""Pictures of what a command writes to a terminal, as SVG."""
+"""Pictures of the output of a command on a terminal, as SVG."""
 
 import contextlib
 import fcntl
@@ -43,7 +43,7 @@ SVG: Final = """\
 def on_a_terminal(
     command: Sequence[str], columns: int, environment: Mapping[str, str], *, with_errors: bool
 ) -> str:
-    """Run a command on a terminal; return what it wrote, ANSI and all."""
+    """Run a command on a terminal; return its output with ANSI sequences."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 200, columns, 0, 0))
     env = {**environment, "TERM": "xterm-256color", "COLUMNS": str(columns)}

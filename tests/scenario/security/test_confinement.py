@@ -1,4 +1,4 @@
-"""A hole in a parser opens nothing: what a confined collector cannot do, and what it still can."""
+"""The confinement of a collector: what it prevents after an exploit, and what it permits."""
 
 import json
 import os
@@ -17,8 +17,8 @@ from tests.fakes.collectors.command import ROOT
 
 pytestmark = pytest.mark.needs("landlock")
 
-# What somebody would try who has taken the collector over. Each line of the outcome is what was
-# done in spite of the confinement; the program imports as the real child does, and reports last.
+# What an attacker would try after taking over the collector. Each line of the output is an action
+# that the confinement did not prevent. The program imports like the real child, and reports last.
 _TAKEN_OVER = """
 import errno, json, os, signal, socket, subprocess, sys
 from collectors.__main__ import collector_of, job_from_json
@@ -92,7 +92,7 @@ def at_home() -> Iterator[Path]:
         yield Path(path)
 
 
-def test_one_who_takes_the_collector_over_reads_no_secret_and_writes_nowhere(
+def test_compromised_collector_can_read_no_secret_and_write_nowhere(
     tmp_path: Path, at_home: Path
 ) -> None:
     planted = []
@@ -117,25 +117,25 @@ def test_one_who_takes_the_collector_over_reads_no_secret_and_writes_nowhere(
             "port": listener.getsockname()[1],
             "abi": landlock.abi_version(),
         }  # fmt: skip
-        output = _run(_TAKEN_OVER, json.dumps(given), cwd=tmp_path)
-    assert output["confinement"] == "confined"
-    assert output["threads"] == 1, "a thread that runs already would stay free"
-    assert output["done"] == []
-    assert output["able"], "what it starts itself it can end"
-    assert (output["capabilities"], output["no_new_privs"]) == ("0" * 16, "1")
+        report = _run(_TAKEN_OVER, json.dumps(given), cwd=tmp_path)
+    assert report["confinement"] == "confined"
+    assert report["threads"] == 1, "a thread that runs already would stay free"
+    assert report["done"] == []
+    assert report["able"], "what it starts itself it can end"
+    assert (report["capabilities"], report["no_new_privs"]) == ("0" * 16, "1")
     assert all(path.read_text() == "secret" for path in planted)
 
 
 @pytest.mark.needs("other-user")
 def test_not_even_root_reads_the_passwords() -> None:
-    poll = (
+    program = (
         "from collectors.sandbox import confine_this_process as c; import json\n"
         "open('/etc/shadow').close(); c(); ok = open('/etc/passwd').close() is None\n"
         "try: open('/etc/shadow').close(); ok = False\n"
         "except PermissionError: pass\n"
         "print(json.dumps({'ok': ok}))"
     )
-    assert _run(poll) == {"ok": True}
+    assert _run(program) == {"ok": True}
 
 
 # ------------------------------------------------------------------ nothing is lost
@@ -156,7 +156,7 @@ os._exit(child.main())
 @pytest.mark.lab
 @pytest.mark.needs("network-namespace")
 @pytest.mark.parametrize("kind", ["application", "network"])
-def test_a_confined_collector_tells_what_a_free_one_does(kind: str) -> None:
+def test_confined_collector_reports_the_same_facts(kind: str) -> None:
     job = {"max_duration_s": 6, "ports": [80], "max_hosts": 16, "max_services": 16}
     if kind == "application":
         job = {
@@ -182,13 +182,11 @@ _SAME = ("failures", "limitations", "truncated", "cancelled")
 def _statuses(facts: dict[str, Any]) -> dict[str, tuple[str, str | None]]:
     owners = (*facts["interfaces"], *facts["peripherals"])
     fields = [*facts["fields"], *facts["browser_fields"]]
-    outputs = {field["key"]: (field["status"], field["reason"]) for field in fields}
+    states = {field["key"]: (field["status"], field["reason"]) for field in fields}
     for owner in owners:
-        outputs |= {
-            f"{owner['id']} {f['key']}": (f["status"], f["reason"]) for f in owner["fields"]
-        }
-    assert len(outputs) > 60
-    return outputs
+        states |= {f"{owner['id']} {f['key']}": (f["status"], f["reason"]) for f in owner["fields"]}
+    assert len(states) > 60
+    return states
 
 
 def _collected(kind: str, how: str, job: dict[str, Any]) -> dict[str, Any]:
@@ -215,5 +213,5 @@ def _run(program: str, *words: str, cwd: Path | None = None) -> dict[str, Any]:
         cwd=cwd, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    messages: dict[str, Any] = json.loads(done.stdout)
-    return messages
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report

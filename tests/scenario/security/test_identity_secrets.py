@@ -1,4 +1,4 @@
-"""The API key and the private key are planted, and looked for in everything the agent writes."""
+"""Searches everything that the agent writes for the planted API key and private key."""
 
 import base64
 import signal
@@ -22,7 +22,7 @@ async def run_verb(config: Path, *words: str) -> tuple[int, str, str]:
 
 
 async def test_no_output_holds_a_secret(tmp_path: Path) -> None:
-    texts: dict[str, bytes] = {}
+    written: dict[str, bytes] = {}
     async with StrictService() as service:
         config = write_config(tmp_path, service.base_url, logging='level = "debug"')
         key = tmp_path / "api-key"
@@ -37,25 +37,25 @@ async def test_no_output_holds_a_secret(tmp_path: Path) -> None:
             key.write_text(API_KEY + "\n")
             for words in COMMANDS:
                 _, output, errors = await run_verb(config, *words)
-                texts[" ".join(words)] = (output + errors).encode()
+                written[" ".join(words)] = (output + errors).encode()
             bundle = tmp_path / "bundle.zip"
             _, output, errors = await run_verb(config, "doctor", "--bundle", str(bundle))
-            texts["doctor"] = (output + errors).encode()
+            written["doctor"] = (output + errors).encode()
             assert await agent.stop() == 0
-        texts["log"] = agent.log.encode()
-        texts["reports"] = b"".join(service.bodies)
+        written["log"] = agent.log.encode()
+        written["reports"] = b"".join(service.bodies)
     with zipfile.ZipFile(bundle) as archive:
-        texts |= {f"bundle: {name}": archive.read(name) for name in archive.namelist()}
+        written |= {f"bundle: {name}": archive.read(name) for name in archive.namelist()}
     for path in (tmp_path / "state").rglob("*"):
         if path.is_file() and path.name != "identity.pem":
-            texts[f"state: {path.name}"] = path.read_bytes()
-    assert len(texts["log"]) > 1000
-    assert len(texts) > len(COMMANDS) + 5
+            written[f"state: {path.name}"] = path.read_bytes()
+    assert len(written["log"]) > 1000
+    assert len(written) > len(COMMANDS) + 5
     pem = (tmp_path / "state" / "identity.pem").read_text()
     encoded = "".join(pem.splitlines()[1:-1])
     secret = base64.b64decode(encoded)[-32:]  # RFC 8410, section 7: the seed ends the structure
     secrets = (API_KEY.encode(), encoded.encode(), secret, secret.hex().encode())
-    for place, content in texts.items():
+    for place, content in written.items():
         for planted in secrets:
             assert planted not in content, f"a secret is in {place}"
 

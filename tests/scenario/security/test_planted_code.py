@@ -1,4 +1,4 @@
-"""Nothing is run that somebody put where a verb is called from: every verb, as whoever tests.
+"""No verb runs code that another user planted in the working directory or on a path.
 
 `make test` calls each verb in one of the two ways, in turn.
 """
@@ -51,29 +51,29 @@ WITHOUT_CONFIG: Final = {"--help", "service", "demo"}
 
 
 class Trap:
-    """A directory of modules and programs, each of which tells when it is run."""
+    """A directory of modules and programs, each of which leaves a trace when it runs."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
         self.folder = home / "trap"
-        self.told = home / "told"
+        self.traces = home / "traces"
         self.folder.mkdir()
-        self.told.mkdir(mode=0o777)
-        tell = f"open({str(self.told)!r} + '/' + __name__, 'w').close()\n"
+        self.traces.mkdir(mode=0o777)
+        leave_trace = f"open({str(self.traces)!r} + '/' + __name__, 'w').close()\n"
         for name in MODULES:
             package = self.folder / name
             package.mkdir()
-            (package / "__init__.py").write_text(tell)
-            (package / "__main__.py").write_text(tell)
+            (package / "__init__.py").write_text(leave_trace)
+            (package / "__main__.py").write_text(leave_trace)
         for name in PROGRAMS:
             program = self.folder / f"{name}.new"
-            program.write_text(f"#!/bin/sh\n: > {self.told}/$(/usr/bin/basename $0)-program\n")
+            program.write_text(f"#!/bin/sh\n: > {self.traces}/$(/usr/bin/basename $0)-program\n")
             program.chmod(0o755)
             program.rename(self.folder / (name if name not in MODULES else f"{name}.sh"))
 
     @property
     def sprung(self) -> list[str]:
-        return sorted(path.name for path in self.told.iterdir())
+        return sorted(path.name for path in self.traces.iterdir())
 
     def environment(self, **more: str) -> dict[str, str]:
         path = f"{self.folder}:.:{os.environ['PATH']}"
@@ -87,18 +87,18 @@ def trap(tmp_path: Path) -> Trap:
 
 
 def test_the_trap_works(trap: Trap) -> None:
-    """Else the others would prove nothing."""
+    """Without a working trap, the other tests could not fail."""
     env = trap.environment(PYTHONPATH=str(trap.folder))
     subprocess.run(["/bin/sh", "-c", "lpstat"], env=env, cwd=trap.folder, check=True)
-    poll = [sys.executable, "-c", "import psutil"]
-    subprocess.run(poll, env=trap.environment(), cwd=trap.folder, check=True)
+    command = [sys.executable, "-c", "import psutil"]
+    subprocess.run(command, env=trap.environment(), cwd=trap.folder, check=True)
     assert trap.sprung == ["lpstat-program", "psutil"]
     subprocess.run([sys.executable, "-m", "collectors"], env=env, cwd="/", check=True)
     assert {"collectors", "sitecustomize"} <= set(trap.sprung)
 
 
 @pytest.mark.parametrize("words", IN_A_DIRECTORY, ids=" ".join)
-def test_from_a_directory_and_a_path_of_somebody_else(trap: Trap, words: tuple[str, ...]) -> None:
+def test_from_a_directory_and_a_path_of_another_user(trap: Trap, words: tuple[str, ...]) -> None:
     """As `sudo venue-agent VERB` is called: the installed program, anywhere."""
     program = "venue-control" if "demo" in words else "venue-agent"
     _run(trap, [str(Path(sys.executable).with_name(program)), *words], trap.environment())
@@ -106,7 +106,7 @@ def test_from_a_directory_and_a_path_of_somebody_else(trap: Trap, words: tuple[s
 
 
 @pytest.mark.parametrize("words", WITH_A_PYTHONPATH, ids=" ".join)
-def test_with_a_pythonpath_of_somebody_else(trap: Trap, words: tuple[str, ...]) -> None:
+def test_with_a_pythonpath_of_another_user(trap: Trap, words: tuple[str, ...]) -> None:
     """As service managers start it. What it starts itself must not obey the variable either."""
     module = "controlplane" if "demo" in words else "agent"
     command = [sys.executable, "-I", "-m", module, *words]
@@ -115,15 +115,15 @@ def test_with_a_pythonpath_of_somebody_else(trap: Trap, words: tuple[str, ...]) 
 
 
 def _run(trap: Trap, command: list[str], env: dict[str, str]) -> None:
-    """Run a verb in a network of its own, where nobody answers; it may fail, but must speak."""
+    """Run a verb in an empty network. It may fail, but it must print something."""
     config = write_config(trap.home, "http://127.0.0.1:9")
     words = [word.format(home=trap.home) for word in command]
     if not WITHOUT_CONFIG & set(words):
         words += ["--config", str(config)]
     as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     alone = ["/usr/bin/unshare", *as_root, "--net", sys.executable, "-I", "-c", _ALONE, *words]
-    output = trap.home / "output"
-    with output.open("wb") as file:
+    output_file = trap.home / "output"
+    with output_file.open("wb") as file:
         process = subprocess.Popen(
             alone, env=env, cwd=trap.folder, stdout=file, stderr=file, stdin=subprocess.DEVNULL
         )
@@ -135,12 +135,12 @@ def _run(trap: Trap, command: list[str], env: dict[str, str]) -> None:
         finally:
             process.kill()
             process.wait()
-    text = output.read_text()
-    assert text
+    output = output_file.read_text()
+    assert output
     # Without a service the others may have their complaints.
-    assert code in ({0} if {"demo", "collect", "run"} & set(words) else {0, 1, 2, 3}), text
-    assert "Traceback" not in text
-    assert "unexpected" not in text
+    assert code in ({0} if {"demo", "collect", "run"} & set(words) else {0, 1, 2, 3}), output
+    assert "Traceback" not in output
+    assert "unexpected" not in output
 
 
 def _until(path: Path, process: subprocess.Popen[bytes], within_s: float = 120) -> None:

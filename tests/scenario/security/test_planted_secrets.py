@@ -91,8 +91,8 @@ class Search:
     def add(self, place: str, content: bytes) -> None:
         self._written[place] = self._written.get(place, b"") + content
 
-    def found(self) -> set[tuple[str, str]]:
-        """Return (secret, place) of everything that was found."""
+    def matches(self) -> set[tuple[str, str]]:
+        """Return (secret, location) of each match."""
         return {
             (name, place)
             for place, content in self._written.items()
@@ -218,22 +218,24 @@ async def _everything(module: str, home: Path) -> set[tuple[str, str]]:
     search = Search(module)
     await _search_a_daemon(search, home, module)
     await _search_a_broken_one(search, home / "broken")
-    return search.found()
+    return search.matches()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-async def test_no_planted_secret_is_found_anywhere(tmp_path: Path, till_program: None) -> None:
+async def test_no_planted_secret_is_written_anywhere(tmp_path: Path, till_program: None) -> None:
     assert await _everything(AGENT, tmp_path) == set()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-async def test_without_redaction_they_are_found(tmp_path: Path, till_program: None) -> None:
-    result = await _everything(UNREDACTED, tmp_path)
-    places = {place for _, place in result}
-    assert {"log", "reports", "environment of a child", "state: status.json"} <= places
-    assert {"broken: bundle", "wrong: bundle", "running: bundle"} <= places
-    assert {"wrong: config check", "running: config show"} <= places
-    seen = {name for name, _ in result}
+async def test_search_detects_the_secrets_without_redaction(
+    tmp_path: Path, till_program: None
+) -> None:
+    matches = await _everything(UNREDACTED, tmp_path)
+    locations = {place for _, place in matches}
+    assert {"log", "reports", "environment of a child", "state: status.json"} <= locations
+    assert {"broken: bundle", "wrong: bundle", "running: bundle"} <= locations
+    assert {"wrong: config check", "running: config show"} <= locations
+    seen = {name for name, _ in matches}
     assert set(SECRETS) - seen <= {
         "argument",
         "proxy of the environment, decoded",

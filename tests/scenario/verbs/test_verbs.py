@@ -1,7 +1,7 @@
-"""Every verb in every situation, as root and as an ordinary user: what it says, its exit code.
+"""Every verb in every situation, as root and as an ordinary user: its output and exit code.
 
-The codes are those of the table in docs/cli.md; nothing is said that is not so. `make test` plays
-each verb in one situation as one user, and each situation for each user.
+The codes are those of the table in docs/cli.md. `make test` runs each verb in one situation as one
+user, and each situation for each user.
 """
 
 import itertools
@@ -19,8 +19,8 @@ from tests.paths import ROOT
 from tests.scenario.verbs.world import (
     ACTING,
     BY_HAND,
-    LOOKING,
     ONLY_AS_USER,
+    READING,
     SITUATIONS,
     USERS,
     Cell,
@@ -41,7 +41,7 @@ NOWHERE = {
     "user": "there is no configuration at /home/till/.config/venue-agent/config.toml or"
     " /etc/venue-agent/config.toml: `sudo venue-agent service install",
 }
-SAYS: Mapping[tuple[str, str], str] = {
+MESSAGES: Mapping[tuple[str, str], str] = {
     ("unreadable state", "root status"): "start it: `venue-agent service start`",
     ("unreadable state", "root doctor"): "/var/lib/venue-agent/device.json is damaged",
     ("unreadable state", "root history"): "agent.db cannot be read: file is not a database",
@@ -80,8 +80,8 @@ def cells(selected: list[dict[str, str]]) -> Mapping[tuple[str, str, str], Cell]
         check=False, env=environment,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    outputs = (Cell(**json.loads(line)) for line in done.stdout.splitlines())
-    return {(cell.situation, cell.user, cell.verb): cell for cell in outputs}
+    played = (Cell(**json.loads(line)) for line in done.stdout.splitlines())
+    return {(cell.situation, cell.user, cell.verb): cell for cell in played}
 
 
 def expected_codes() -> dict[tuple[str, str, str], int]:
@@ -104,7 +104,7 @@ CODES = expected_codes()
 
 
 def test_the_table_holds_every_verb_and_every_situation() -> None:
-    verbs = {base_of(verb) for verb in (*LOOKING, *ACTING, *ONLY_AS_USER)}
+    verbs = {base_of(verb) for verb in (*READING, *ACTING, *ONLY_AS_USER)}
     assert {verb for _, _, verb in CODES} == verbs
     assert {situation for situation, _, _ in CODES} == set(SITUATIONS)
 
@@ -112,10 +112,10 @@ def test_the_table_holds_every_verb_and_every_situation() -> None:
 def chosen() -> set[tuple[str, str, str]]:
     """Return a cell for each verb; the situations and the users take turns."""
     verbs = dict.fromkeys(verb for _, _, verb in CODES)
-    places = itertools.cycle((situation, user) for user in USERS for situation in SITUATIONS)
+    turns = itertools.cycle((situation, user) for user in USERS for situation in SITUATIONS)
     return {
         (situation, "user" if verb in ONLY_AS_USER else user, verb)
-        for verb, (situation, user) in zip(verbs, places, strict=False)
+        for verb, (situation, user) in zip(verbs, turns, strict=False)
     }
 
 
@@ -128,10 +128,10 @@ def test_a_cell(
     situation: str, user: str, verb: str, cells: Mapping[tuple[str, str, str], Cell]
 ) -> None:
     key = (situation, user, verb)
-    results = [cell for k, cell in cells.items() if (*k[:2], base_of(k[2])) == key]
-    if not results:
+    matches = [cell for k, cell in cells.items() if (*k[:2], base_of(k[2])) == key]
+    if not matches:
         assert (user, verb in ONLY_AS_USER) == ("root", True), "only what changes the machine"
-    for cell in results:
+    for cell in matches:
         words = " ".join((cell.output + cell.errors).split())
         assert cell.code == CODES[key], words
         for forbidden in ("Traceback", "unexpected", "another agent runs", "TypeError"):
@@ -148,16 +148,16 @@ def test_a_cell(
             assert NOWHERE[user] in words
         if cell.code and cell.errors:
             lines = cell.errors.splitlines()
-            output = lines[-1:] if verb == "run" else lines  # what stands before is its log
-            assert all(line.startswith("venue-agent: ") for line in output)
-        assert SAYS.get((situation, f"{user} {verb}"), "") in words, words
+            messages = lines[-1:] if verb == "run" else lines  # the earlier lines are its log
+            assert all(line.startswith("venue-agent: ") for line in messages)
+        assert MESSAGES.get((situation, f"{user} {verb}"), "") in words, words
 
 
-def test_root_is_told_what_a_user_is_sent_to_root_for() -> None:
+def test_root_may_do_what_a_user_is_referred_to_root_for() -> None:
     assert not {key for key, code in CODES.items() if key[1] == "root" and code == 3}
 
 
-def test_without_a_service_manager_the_list_of_processes_tells(
+def test_status_reads_the_process_list_without_a_service_manager(
     cells: Mapping[tuple[str, str, str], Cell],
 ) -> None:
     status, doctor = cells[BY_HAND, "user", "status"], cells[BY_HAND, "user", "doctor --json"]

@@ -42,7 +42,7 @@ BY_HAND: Final = "started by hand"
 USERS: Final = {"root": 0, "user": ORDINARY_USER}
 SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
 
-LOOKING: Final = (
+READING: Final = (
     "status", "status --json", "doctor", "doctor --json", "history", "history --json",
     "printers", "printers --json",
     "config check", "config check --json", "config show", "config show --json", "config schema",
@@ -85,34 +85,34 @@ async def _play(wanted: set[tuple[str, ...]]) -> None:
             if of_this:
                 clear()
                 async with situation(service):
-                    tell(await cells(name, of_this))
+                    write_cells(await cells(name, of_this))
         clear()
         async with running_service(service):
-            tell_unit("LoadState=not-found", "ActiveState=inactive")
-            tell([await cell(BY_HAND, "user", verb) for verb in ("status", "doctor --json")])
+            set_unit("LoadState=not-found", "ActiveState=inactive")
+            write_cells([await cell(BY_HAND, "user", verb) for verb in ("status", "doctor --json")])
 
 
-def tell(cells: Iterable[Cell]) -> None:
+def write_cells(cells: Iterable[Cell]) -> None:
     for each in cells:
         sys.stdout.write(json.dumps(asdict(each)) + "\n")
     sys.stdout.flush()
 
 
 async def cells(situation: str, wanted: set[tuple[str, ...]]) -> list[Cell]:
-    """Run every wanted verb as each user; what changes something runs alone."""
+    """Run every wanted verb as each user; verbs with side effects run alone."""
     turns = asyncio.Semaphore(3)
 
-    async def look(user: str, verb: str) -> Cell:
+    async def run_in_turn(user: str, verb: str) -> Cell:
         async with turns:
             return await cell(situation, user, verb)
 
     def chosen(user: str, *verbs: str) -> list[tuple[str, str]]:
         return [(user, verb) for verb in verbs if (user, base_of(verb)) in wanted]
 
-    polls = [pair for user in USERS for pair in chosen(user, *LOOKING)]
+    polls = [pair for user in USERS for pair in chosen(user, *READING)]
     acts = [*chosen("user", *ONLY_AS_USER, *ACTING), *chosen("root", *ACTING)]
-    looked = await asyncio.gather(*(look(*pair) for pair in polls))
-    return [*looked, *[await cell(situation, *pair) for pair in acts]]
+    read_cells = await asyncio.gather(*(run_in_turn(*pair) for pair in polls))
+    return [*read_cells, *[await cell(situation, *pair) for pair in acts]]
 
 
 def base_of(verb: str) -> str:
@@ -140,7 +140,7 @@ async def cell(situation: str, user: str, verb: str) -> Cell:
 
 
 def environment(uid: int, **variables: str) -> dict[str, str]:
-    """Return what a user's shell has: nothing of root's is left to an ordinary user."""
+    """Return the environment of a user's shell, without variables of root."""
     return {"PATH": os.environ["PATH"], "HOME": str(HOMES[uid]), "LANG": "C.UTF-8", **variables}
 
 
@@ -149,8 +149,8 @@ def environment(uid: int, **variables: str) -> dict[str, str]:
 
 @contextlib.asynccontextmanager
 async def no_configuration(_: StrictService) -> AsyncIterator[None]:
-    """The program is there, and nobody has set it up."""
-    tell_unit("LoadState=loaded", "UnitFileState=enabled", "ActiveState=inactive")
+    """The program is installed but not configured."""
+    set_unit("LoadState=loaded", "UnitFileState=enabled", "ActiveState=inactive")
     yield
 
 
@@ -162,7 +162,7 @@ async def unreadable_state(service: StrictService) -> AsyncIterator[None]:
     for name in ("agent.db", "status.json", "device.json", "printers.json"):
         (STATE / name).write_text("\0 this is no such file" * 100)
     own(SERVICE_USER, STATE, *STATE.iterdir())
-    tell_unit("LoadState=loaded", "UnitFileState=enabled", "ActiveState=inactive")
+    set_unit("LoadState=loaded", "UnitFileState=enabled", "ActiveState=inactive")
     yield
 
 
@@ -199,7 +199,7 @@ async def daemon(service: StrictService) -> AsyncIterator[None]:
     (CREDENTIALS / "api-key").write_text(API_KEY)
     own(SERVICE_USER, STATE, CREDENTIALS / "api-key")
     (CREDENTIALS / "api-key").chmod(0o400)
-    beats = service.heartbeats
+    before = service.heartbeats
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "agent", "run", "--config", str(CONFIG),
         stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE, user=SERVICE_USER,
@@ -210,11 +210,11 @@ async def daemon(service: StrictService) -> AsyncIterator[None]:
     try:
         async with asyncio.timeout(120):
             await service.until(
-                lambda: service.heartbeats > beats or process.returncode is not None, 120
+                lambda: service.heartbeats > before or process.returncode is not None, 120
             )
             assert process.returncode is None, await log
             await _until(_asks_for_commands)
-        tell_unit(
+        set_unit(
             "LoadState=loaded", "UnitFileState=enabled", "ActiveState=active", "SubState=running",
             f"MainPID={process.pid}",
         )  # fmt: skip
@@ -224,7 +224,7 @@ async def daemon(service: StrictService) -> AsyncIterator[None]:
             process.terminate()
         await process.wait()
         await log
-        tell_unit("LoadState=loaded", "UnitFileState=enabled", "ActiveState=inactive")
+        set_unit("LoadState=loaded", "UnitFileState=enabled", "ActiveState=inactive")
 
 
 async def _read(process: asyncio.subprocess.Process) -> bytes:
@@ -267,7 +267,7 @@ def own(uid: int, *paths: Path) -> None:
         os.chown(path, uid, uid)
 
 
-def tell_unit(*lines: str) -> None:
+def set_unit(*lines: str) -> None:
     """Have systemctl say this of the agent's unit."""
     UNIT.write_text("\n".join((*lines, "NRestarts=0", "")))
 
@@ -276,7 +276,7 @@ def tell_unit(*lines: str) -> None:
 
 
 def make_the_machine() -> None:
-    """Put what is written to into memory, and let every user run this interpreter."""
+    """Mount writable directories in memory, and let every user run this interpreter."""
     run("mount", "--make-rprivate", "/")
     set_loopback_up()
     run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run")

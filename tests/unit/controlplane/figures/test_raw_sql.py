@@ -9,8 +9,8 @@ import pytest
 from controlplane.storage.database import Database
 from tests import sizes
 from tests.bench.figures.load import load_base, repeat, sum_up
-from tests.bench.figures.measure import ask_sqlite, dashboard, questions, windows_of
-from tests.bench.figures.raw import ask_duckdb, into_duckdb, shown, statement, sums
+from tests.bench.figures.measure import ask_sqlite, dashboard, dashboard_requests, windows_of
+from tests.bench.figures.raw import ask_duckdb, into_duckdb, statement, sums, totals_of_reply
 
 LOCATIONS, REPETITIONS = 12, 12
 SALES = sizes.amount(medium=25_000, large=50_000)
@@ -28,13 +28,13 @@ def test_dashboards_equal_raw_sql(tmp_path: Path) -> None:
     database.write(sum_up)
     duck = into_duckdb(file, tmp_path)
     counted = set()
-    for request in questions():
+    for request in dashboard_requests():
         reply = json.loads(dashboard(database, request.body))
         windows = windows_of(file, reply)
-        kept = shown(reply["financial"]["current"]["currencies"])
+        kept = totals_of_reply(reply["financial"]["current"]["currencies"])
         assert kept == sums(ask_sqlite(file, windows)), request.name
         assert kept == sums(ask_duckdb(duck, statement(windows))), request.name
         counted.add(kept["AED"]["saleCount"])
-    assert len(counted) == len(list(questions()))
+    assert len(counted) == len(list(dashboard_requests()))
     duck.close()
     database.close()
