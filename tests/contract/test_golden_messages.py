@@ -14,7 +14,7 @@ from agent.wire.payloads.network import NetworkPayload
 from agent.wire.problem import Problem
 from agent.wire.validation import ValidationError
 from tests.contract import golden
-from tests.contract.hand_built import SAID
+from tests.contract.hand_built import MESSAGES
 
 MODELS: dict[str, type[Message]] = {
     "challenge/request": device.ChallengeRequest,
@@ -87,16 +87,16 @@ def test_a_message_is_read_and_written_again_as_it_was(name: str) -> None:
     assert json.loads(encode(message)) == golden.document_of(name)
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", MESSAGES)
 def test_a_model_built_by_hand_is_written_as_the_golden_message(name: str) -> None:
-    assert json.loads(encode(SAID[name])) == golden.document_of(name)
-    assert decode(encode(SAID[name]), MODELS[name]) is not None
+    assert json.loads(encode(MESSAGES[name])) == golden.document_of(name)
+    assert decode(encode(MESSAGES[name]), MODELS[name]) is not None
 
 
 def test_everything_the_agent_says_was_built_by_hand() -> None:
     texts = {name for name in MODELS if "/request" in name or name.startswith("payloads/")}
 
-    assert SAID.keys() == texts
+    assert MESSAGES.keys() == texts
 
 
 @pytest.mark.parametrize(("later", "today"), LATER.items())
@@ -109,7 +109,7 @@ def test_keys_of_a_later_service_are_ignored(later: str, today: str) -> None:
     assert json.loads(encode(read)) == golden.document_of(today)
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", MESSAGES)
 def test_an_unknown_key_in_what_we_say_is_an_error(name: str) -> None:
     document = {**golden.document_of(name), "surprise": 1}
 
@@ -163,7 +163,7 @@ def test_a_problem_is_read_and_so_is_one_that_says_nothing() -> None:
     assert decode("{}", Problem).detail is None
 
 
-@pytest.mark.parametrize("name", sorted(n for n in SAID if n.startswith("payloads/")))
+@pytest.mark.parametrize("name", sorted(n for n in MESSAGES if n.startswith("payloads/")))
 def test_a_payload_says_nothing_of_what_has_no_value(name: str) -> None:
     """Optional keys are absent; only keys the contract calls nullable are ever null."""
     nullable = {
@@ -180,7 +180,7 @@ def test_a_payload_says_nothing_of_what_has_no_value(name: str) -> None:
             return set[str]().union(*(nulls(value) for value in document))
         return set()
 
-    assert nulls(json.loads(encode(SAID[name]))) <= nullable
+    assert nulls(json.loads(encode(MESSAGES[name]))) <= nullable
 
 
 @pytest.mark.parametrize(

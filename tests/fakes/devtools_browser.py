@@ -140,12 +140,12 @@ def play(debug_port: int, server: PageServer) -> Iterator[tuple[str, dict[str, A
     request = "const x = new XMLHttpRequest(); x.open('GET', '/busy', false); x.send();"
     busy = f"setTimeout(() => {{ {request} }})"
 
-    def tell(method: str, **params: object) -> None:
+    def send_command(method: str, **params: object) -> None:
         address, deadline = parse_debug_url(url), Deadline.after(WITHIN_S)
         with PageSession(address, read_page_ids(address, deadline)[0], deadline) as session:
             session.command(method, **params)
 
-    def found(**awaited: bool) -> dict[str, Any]:
+    def collected_fields(**awaited: bool) -> dict[str, Any]:
         """The fields once those ``awaited`` are so, or at the end of the time for that."""
         deadline = Deadline.after(WITHIN_S)
         while True:
@@ -154,20 +154,20 @@ def play(debug_port: int, server: PageServer) -> Iterator[tuple[str, dict[str, A
             if came or not deadline.remaining_s():
                 return fields
 
-    tell("Page.navigate", url=f"{page}/white")
-    yield "white", found(painted=False)
-    tell("Page.navigate", url=f"{page}/closed")
-    yield "error page", found(errorPage=True, painted=True)
-    tell("Page.navigate", url=page)
-    yield "after the error page", found(errorPage=False, painted=True)
-    tell("Runtime.evaluate", expression=busy)
-    yield "busy", found(responding=False)
+    send_command("Page.navigate", url=f"{page}/white")
+    yield "white", collected_fields(painted=False)
+    send_command("Page.navigate", url=f"{page}/closed")
+    yield "error page", collected_fields(errorPage=True, painted=True)
+    send_command("Page.navigate", url=page)
+    yield "after the error page", collected_fields(errorPage=False, painted=True)
+    send_command("Runtime.evaluate", expression=busy)
+    yield "busy", collected_fields(responding=False)
     server.may_answer.set()
-    yield "after it was busy", found(responding=True)
-    tell("Page.navigate", url="chrome://crash")
-    yield "crashed", found(crashed=True)
-    tell("Page.navigate", url=page)
-    yield "after the crash", found(painted=True)
+    yield "after it was busy", collected_fields(responding=True)
+    send_command("Page.navigate", url="chrome://crash")
+    yield "crashed", collected_fields(crashed=True)
+    send_command("Page.navigate", url=page)
+    yield "after the crash", collected_fields(painted=True)
 
 
 def next_report(reports: "queue.Queue[dict[str, Any]]") -> dict[str, Any]:

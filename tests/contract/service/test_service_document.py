@@ -12,11 +12,11 @@ import pytest
 
 from controlplane.web.openapi.interfaces import OPERATIONS
 from tests.contract.service.calls.recorder import Recorder
+from tests.contract.service.coverage.seen import documented, seen_in
+from tests.contract.service.coverage.tables import TABLES
+from tests.contract.service.coverage.ways import NEVER, SEEN_ELSEWHERE
 from tests.contract.service.document import PATH, operations, written
 from tests.contract.service.examples import recorded
-from tests.contract.service.proven.seen import documented, seen_in
-from tests.contract.service.proven.tables import TABLES
-from tests.contract.service.proven.ways import NEVER, SEEN_ELSEWHERE
 from tests.fakes.retail_schema import require_fitting
 from tests.paths import ROOT
 
@@ -78,7 +78,7 @@ def test_every_test_that_it_names_exists() -> None:
         wanted = {test.partition("::")[2] for test in named if test.startswith(path)}
         assert wanted <= set(names_in(path)), path
     for row in (row for table in TABLES for row in table.rows):
-        assert bool(row.tests) != bool(row.why), row.says
+        assert bool(row.tests) != bool(row.why), row.statement
 
 
 def of_facade(service: Recorder) -> Iterator[httpx2.Response]:

@@ -167,7 +167,7 @@ async def test_a_request_waited_for_ends_with_its_report(
 async def test_devices_and_reports_fit_80_columns(
     device: SimulatedDevice, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await device.asked_for("application")
+    await device.create_request("application")
     report_id = (await device.submit(SNAPSHOT, kind="application")).json()["reportId"]
     for arguments in (
         ["devices"],

@@ -78,7 +78,7 @@ async def test_requests_reach_the_streams_of_every_worker(database: str) -> None
                 streams = [group.create_task(streamed(device, each)) for each in opened]
                 for each in opened:
                     await each.wait()
-                request = await device.asked_for()
+                request = await device.create_request()
             assert {stream.result() for stream in streams} == {request}
     finally:
         assert stop(process) == 0

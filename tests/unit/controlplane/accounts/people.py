@@ -25,19 +25,19 @@ OVERVIEW = "/console/api/overview"
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class UserAccount:
     id: UUID
     email: str
 
 
-def make_person(
+def make_user(
     service: RunningService,
     email: str = "ada@example.com",
     *,
     role: Role = "owner",
     locations: Sequence[str] = (),
     organization_id: str = DEFAULT_ORGANIZATION,
-) -> Person:
+) -> UserAccount:
     password_hash = hasher(MEMORY_KIB, PASSES).hash(PASSWORD)
 
     def work(session: Any) -> User:
@@ -54,14 +54,16 @@ def make_person(
         )
         return user
 
-    return Person(service.database.write(work).id, email)
+    return UserAccount(service.database.write(work).id, email)
 
 
-def change(service: RunningService, person: Person, role: Role, locations: Sequence[str]) -> None:
+def change(
+    service: RunningService, account: UserAccount, role: Role, locations: Sequence[str]
+) -> None:
     service.database.write(
         lambda session: users.set_membership(
             session,
-            person.id,
+            account.id,
             DEFAULT_ORGANIZATION,
             role=role,
             locations=locations,
@@ -70,10 +72,10 @@ def change(service: RunningService, person: Person, role: Role, locations: Seque
     )
 
 
-def remove(service: RunningService, person: Person, organization_id: str) -> None:
+def remove(service: RunningService, account: UserAccount, organization_id: str) -> None:
     service.database.write(
         lambda session: users.remove_membership(
-            session, person.id, organization_id, service.clock()
+            session, account.id, organization_id, service.clock()
         )
     )
 

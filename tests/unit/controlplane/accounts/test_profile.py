@@ -9,7 +9,7 @@ from sqlalchemy import select
 from controlplane.accounts import profile
 from controlplane.storage.tables import ApiKey
 from controlplane.web.background import poll_changes
-from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_person, remove
+from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_user, remove
 from tests.unit.controlplane.running_service import RunningService
 
 PATHS = tuple(each.path for each in profile.profile_operations())
@@ -21,7 +21,7 @@ NEW_KEY = {"name": "till", "canWrite": True, "locations": []}
 async def signed_in(
     service: RunningService, email: str = "ada@example.com", **member: Any
 ) -> Browser:
-    make_person(service, email, **member)
+    make_user(service, email, **member)
     browser = Browser(service)
     assert (await browser.sign_in(email)).status_code == 200
     return browser
@@ -181,9 +181,9 @@ async def test_a_key_that_is_described_wrongly_is_refused(
 
 
 async def test_a_session_is_of_one_organization_at_a_time(service: RunningService) -> None:
-    person = make_person(service)
+    user = make_user(service)
     service.clock.advance(1)
-    make_person(service, organization_id="org-0002", role="viewer")
+    make_user(service, organization_id="org-0002", role="viewer")
     browser = Browser(service)
     reply = (await browser.sign_in()).json()
     assert reply["organizationId"] == "org-0001"
@@ -194,7 +194,7 @@ async def test_a_session_is_of_one_organization_at_a_time(service: RunningServic
     assert chosen.json() == {"organizationId": "org-0002"}
     assert (await browser.post(OVERVIEW)).json()["canWrite"] is False
     # What was left ends nothing here, and this ends with the membership it is of.
-    remove(service, person, "org-0001")
+    remove(service, user, "org-0001")
     assert (await browser.post(OVERVIEW)).status_code == 200
-    remove(service, person, "org-0002")
+    remove(service, user, "org-0002")
     assert (await browser.post(OVERVIEW)).status_code == 401

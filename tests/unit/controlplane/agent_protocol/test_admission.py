@@ -16,7 +16,7 @@ from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.tables import ApiKey
 from controlplane.web.agent_protocol import dispatch
-from tests.unit.controlplane.accounts.people import make_person, remove
+from tests.unit.controlplane.accounts.people import make_user, remove
 from tests.unit.controlplane.accounts.test_live_permissions import own_key
 from tests.unit.controlplane.agent_protocol.agent import Agent
 from tests.unit.controlplane.running_service import FakeClock, beside
@@ -47,13 +47,13 @@ async def test_a_key_that_was_revoked_a_moment_ago_calls_no_tool(agent: Agent) -
 
 
 async def test_a_member_who_was_removed_a_moment_ago_calls_no_tool(agent: Agent) -> None:
-    person = make_person(agent.service, "leaving@example.com")
-    key = own_key(agent.service, person)
+    user = make_user(agent.service, "leaving@example.com")
+    key = own_key(agent.service, user)
     await agent.call("business_context", key)
     # The cache is told that it holds, as it would between two looks.
-    agent.service.core.keys.forget((), {person.id: 1}, agent.service.core.keys.now_s())
+    agent.service.core.keys.forget((), {user.id: 1}, agent.service.core.keys.now_s())
     await agent.call("business_context", key)
-    remove(agent.service, person, "org-0001")
+    remove(agent.service, user, "org-0001")
     assert agent.service.core.keys.find(key) is not None
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "query_sales"}}
     assert (await agent.send(json.dumps(body), key)).status_code == 401

@@ -13,7 +13,7 @@ HELLO = {
     "capabilities": {},
     "clientInfo": {"name": "test", "version": "1"},
 }
-NOTICE = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+NOTIFICATION = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
 PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
 TOOLS = [
     "business_context", "describe_business_data", "query_sales", "read_business_records",
@@ -100,7 +100,7 @@ async def test_an_unknown_method_is_an_error_of_its_request(agent: Agent, method
 
 
 async def test_a_notification_is_taken_and_not_answered(agent: Agent) -> None:
-    reply = await agent.send(NOTICE)
+    reply = await agent.send(NOTIFICATION)
     assert (reply.status_code, reply.content) == (202, b"")
 
 

@@ -98,12 +98,12 @@ async def test_the_description_has_examples_that_work(agent: Agent) -> None:
 
 
 async def test_fields_that_are_described_are_those_that_are_told(agent: Agent) -> None:
-    told = await agent.call("describe_business_data", dataset="sales")
-    described = {each["name"] for each in told["datasets"][0]["fields"]}
+    reply = await agent.call("describe_business_data", dataset="sales")
+    described = {each["name"] for each in reply["datasets"][0]["fields"]}
     rows = (await agent.call("read_business_records", dataset="sales", limit=100))["rows"]
     sale = next(row for row in rows if row["lines"])
-    told_names = set(sale) | {f"lines.{name}" for name in sale["lines"][0]}
-    assert told_names == described
+    names = set(sale) | {f"lines.{name}" for name in sale["lines"][0]}
+    assert names == described
 
 
 # ---------------------------------------------------------------------------- records
@@ -155,18 +155,20 @@ async def test_sales_are_narrowed_by_filters(agent: Agent) -> None:
 
 
 async def test_a_filter_that_a_dataset_has_not_is_told(agent: Agent) -> None:
-    said = await agent.mistake(
+    refusal_text = await agent.mistake(
         "read_business_records", dataset="employees", filters={"paymentType": "card"}
     )
-    assert said == ("employees cannot be filtered by paymentType. Its filters: locations, status.")
+    assert refusal_text == (
+        "employees cannot be filtered by paymentType. Its filters: locations, status."
+    )
 
 
 async def test_devices_are_those_that_the_facade_lists(agent: Agent) -> None:
     device = agent.service.device()
     await device.enroll()
     listed = await agent.service.post("/api/public/v1/remoteControl/listDevices", b"{}")
-    told = await agent.call("read_business_records", dataset="devices")
-    assert told["rows"] == listed.json()["devices"] != []
+    reply = await agent.call("read_business_records", dataset="devices")
+    assert reply["rows"] == listed.json()["devices"] != []
 
 
 # ---------------------------------------------------------------------------- catalog

@@ -183,7 +183,7 @@ async def test_wrong_payment_types_are_named(
 async def test_all_means_every_location_that_the_key_may_see(
     merchant: RunningService, path: str
 ) -> None:
-    def places(reply: Any) -> set[str]:
+    def location_ids(reply: Any) -> set[str]:
         message = reply.json()
         return {
             window["locationId"]
@@ -193,10 +193,10 @@ async def test_all_means_every_location_that_the_key_may_see(
         }
 
     whole = await ask(merchant, path, locationMode="all")
-    assert places(whole) == {"loc-0001", "loc-0002", "loc-0003", "loc-0004"}
+    assert location_ids(whole) == {"loc-0001", "loc-0002", "loc-0003", "loc-0004"}
     key = merchant.make_key(locations=["loc-0001", "loc-0003"])
     some = await ask(merchant, path, key, locationMode="all")
-    assert places(some) == {"loc-0001", "loc-0003"}
+    assert location_ids(some) == {"loc-0001", "loc-0003"}
 
 
 async def test_a_location_without_a_zone_is_said(merchant: RunningService) -> None:

@@ -193,7 +193,7 @@ def test_what_a_service_says_cannot_steer_the_terminal() -> None:
 
 @given(st.integers(100, 599), st.binary(max_size=300))
 def test_any_error_body_is_one_bounded_line(status: int, body: bytes) -> None:
-    said = str(refusal(status, body))
-    assert said.startswith(f"the service answered {status}")
-    assert len(said) <= DETAIL_MAX
-    assert "\n" not in said
+    message = str(refusal(status, body))
+    assert message.startswith(f"the service answered {status}")
+    assert len(message) <= DETAIL_MAX
+    assert "\n" not in message

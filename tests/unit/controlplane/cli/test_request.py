@@ -115,7 +115,7 @@ async def test_who_is_asked_already_is_left_out(
     http: httpx2.AsyncClient, service: ServiceProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one, two = await venue(http, service, "twice", 2)
-    await one.asked_for("network")
+    await one.create_request("network")
     words = ["request", "--location", "twice", "network"]
     assert await asyncio.to_thread(main, words) == 0
     view = capsys.readouterr()
@@ -158,7 +158,7 @@ async def test_many_are_asked_only_when_it_is_meant(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("request network", "2: no device is selected"),
         ("request x --all network", "2: use either names of devices, or --all"),
@@ -171,12 +171,12 @@ async def test_a_wrong_choice_is_said(
     service: ServiceProcess,
     capsys: pytest.CaptureFixture[str],
     words: str,
-    said: str,
+    message: str,
 ) -> None:
     await venue(http, service, "some", 1)
     code = await asyncio.to_thread(main, words.split())
     result = capsys.readouterr().err
-    assert f"{code}: {result.removeprefix('venue-control: ')}".startswith(said)
+    assert f"{code}: {result.removeprefix('venue-control: ')}".startswith(message)
 
 
 async def test_a_device_without_such_reports_is_left_out(
@@ -196,7 +196,7 @@ async def test_who_is_offline_is_left_out_of_many_and_told_of_when_alone(tmp_pat
             for name in ("gone-till-1", "gone-till-2"):
                 await enroll(http, service.api_key, name, locationId="gone")
             with closing(Database(service.database, connections=1)) as database:
-                database.write(hear_none_for_an_hour)
+                database.write(make_all_offline)
             here = service.as_environment()
             many = await run_beside("request", "--all", "network", "--wait", **here)
             alone = await run_beside("request", "gone-till-1", "network", "--wait", **here)
@@ -209,7 +209,7 @@ async def test_who_is_offline_is_left_out_of_many_and_told_of_when_alone(tmp_pat
     assert alone.returncode == 1
 
 
-def hear_none_for_an_hour(session: Session) -> None:
+def make_all_offline(session: Session) -> None:
     session.execute(update(Device).values(last_seen_at=system_clock() - timedelta(hours=1)))
 
 
@@ -257,7 +257,7 @@ async def test_ctrl_c_ends_the_waiting_and_says_what_goes_on(
     )
     try:
         async with asyncio.timeout(TIMEOUT_S):
-            await both_are_asked(devices)
+            await wait_for_both_requests(devices)
         process.send_signal(signal.SIGINT)
         out, error = await asyncio.to_thread(process.communicate, timeout=TIMEOUT_S)
     finally:
@@ -272,7 +272,7 @@ async def test_ctrl_c_ends_the_waiting_and_says_what_goes_on(
     assert re.search(r"(1 device: 1|2 devices: 2) queued\n$", out)
 
 
-async def both_are_asked(devices: list[SimulatedDevice]) -> None:
+async def wait_for_both_requests(devices: list[SimulatedDevice]) -> None:
     ahead = {device.binding_id for device in devices}
     headers = {"Authorization": f"Bearer {devices[0].api_key}", "Accept": "text/event-stream"}
     http = devices[0].http

@@ -148,7 +148,7 @@ def test_a_password_is_asked_for_twice(
 
 @pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (["add", "ada", "--role", "owner"], "is not an e-mail address"),
         (["add", "ada@example.com", "--role", "owner"], "no terminal for a password prompt"),
@@ -159,14 +159,14 @@ def test_a_password_is_asked_for_twice(
 )
 def test_what_is_wrong_is_said_in_a_line(
     words: list[str],
-    says: str,
+    message: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     assert main(["users", *words]) == 2
     text = capsys.readouterr().err
-    assert says in text
+    assert message in text
     assert len(text.splitlines()) <= 2
 
 
@@ -211,21 +211,21 @@ def test_a_name_that_is_none_is_refused(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "origin"),
+    ("value", "origin"),
     [
         ("https://Venue.example", "https://venue.example"),
         ("https://venue.example:443/", "https://venue.example"),
         ("http://venue.example:8080", "http://venue.example:8080"),
     ],
 )
-def test_an_origin_is_as_browsers_write_it(told: str, origin: str) -> None:
-    options = build_parser().parse_args(["serve", "--origin", told])
+def test_an_origin_is_as_browsers_write_it(value: str, origin: str) -> None:
+    options = build_parser().parse_args(["serve", "--origin", value])
     assert settings_of(options).origin == origin
 
 
 @pytest.mark.parametrize(
-    "told", ["venue.example", "https://venue.example/x", "ftp://x", "https://"]
+    "value", ["venue.example", "https://venue.example/x", "ftp://x", "https://"]
 )
-def test_what_is_no_origin_is_refused(told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["serve", "--origin", told, "--port", "0"]) == 2
+def test_what_is_no_origin_is_refused(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--origin", value, "--port", "0"]) == 2
     assert "is not an origin" in capsys.readouterr().err

@@ -26,7 +26,7 @@ class Service:
         self.answers = list(answers)
         self.calls = 0
         self.waits: list[float] = []
-        self.told: list[tuple[float, int]] = []
+        self.reported_waits: list[tuple[float, int]] = []
 
     def answer(self, _: httpx2.Request) -> httpx2.Response:
         self.calls += 1
@@ -35,7 +35,7 @@ class Service:
 
     def client(self) -> OperationsClient:
         patience = Patience(
-            on_wait=lambda wait_s, status: self.told.append((wait_s, status)),
+            on_wait=lambda wait_s, status: self.reported_waits.append((wait_s, status)),
             sleep=self.waits.append,
             rng=random.Random(7),
         )
@@ -60,8 +60,8 @@ def test_a_read_waits_as_long_as_it_is_told_and_a_little_more() -> None:
     assert service.client().devices() == ([], False)
     assert 3 <= service.waits[0] <= 3 * 1.25
     assert 5 <= service.waits[1] <= 5 * 1.25
-    assert [status for _, status in service.told] == [429, 503]
-    assert [wait_s for wait_s, _ in service.told] == service.waits
+    assert [status for _, status in service.reported_waits] == [429, 503]
+    assert [wait_s for wait_s, _ in service.reported_waits] == service.waits
 
 
 @pytest.mark.parametrize(("status", "calls"), [(429, 2), (503, 1), (500, 1), (409, 1)])

@@ -58,7 +58,7 @@ def test_maintenance_is_on_the_locations_clock_and_ends(
 
 @pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (("set", "loc-1", "--zone", "Europe/Rigga", "--always-open"), "is no time zone"),
         (("set", "loc-1", "--zone", "UTC", "--open", "always"), "is not of the form"),
@@ -68,11 +68,11 @@ def test_maintenance_is_on_the_locations_clock_and_ends(
     ],
 )
 def test_what_is_wrong_is_one_line(
-    words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["locations", *words]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert says in line
+    assert message in line
 
 
 def test_no_database_is_made_where_one_is_looked_at(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ async def test_an_open_request_of_its_kind_is_waited_for_and_answers_it(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()
-    query = await device.asked_for("network")
+    query = await device.create_request("network")
     await create_pending(service, instanceIds=[device.instance_id])
     await poll_changes(service.core)
     service.clock.advance(1)

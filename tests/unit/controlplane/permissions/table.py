@@ -8,8 +8,8 @@ of a credential that is cut. The agent protocol and its tools tell of
 from collections.abc import Mapping
 from typing import Final, Literal
 
-Place = Literal["own", "other", "foreign"]
-PLACES: Final[tuple[Place, ...]] = ("own", "other", "foreign")
+Target = Literal["own", "other", "foreign"]
+TARGETS: Final[tuple[Target, ...]] = ("own", "other", "foreign")
 
 OPERATIONS: Final = """\
 | operations | key reads | key writes | viewer's key writes | owner's session \
@@ -62,9 +62,9 @@ def allowed(operations: str, column: str) -> str:
     return _OPERATIONS[operations][column]
 
 
-def at(rule: str, place: Place, *, is_cut: bool) -> str:
+def at(rule: str, target: Target, *, is_cut: bool) -> str:
     """Return what the location's table says; ``–`` where there is no such case."""
-    return _LOCATIONS[rule][f"cut: {place}" if is_cut else place]
+    return _LOCATIONS[rule][f"cut: {target}" if is_cut else target]
 
 
 def _read(table: str) -> Mapping[str, Mapping[str, str]]:

@@ -102,11 +102,11 @@ async def test_a_field_at_its_edges(service: RunningService, operation: str, fie
     for value in inside:
         body = BODIES[operation] | {field: value}
         assert field not in await named(service, operation, body), value
-        assert not list(mistakes(operation, body, asked=True))
+        assert not list(mistakes(operation, body, is_request=True))
     for value in outside:
         body = BODIES[operation] | {field: value}
         assert field in await named(service, operation, body), value
-        assert list(mistakes(operation, body, asked=True))
+        assert list(mistakes(operation, body, is_request=True))
 
 
 @pytest.mark.parametrize("operation", BODIES)

@@ -53,7 +53,7 @@ async def test_what_completed_has_no_reason_to_have_failed(service: RunningServi
 
 async def test_received_after_running_changes_nothing(service: RunningService) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for()
+    request = await device.create_request()
     await device.acknowledge(request, "running")
     late = await device.acknowledge(request, "received")
     assert late.json() == {"accepted": True, "status": "received"}
@@ -65,7 +65,7 @@ async def test_when_a_request_expired_never_changes_once_shown(
     service: RunningService, is_swept: bool
 ) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for()
+    request = await device.create_request()
     service.clock.advance(service.core.settings.request_ttl_s + 60)
     (output,) = (await device.detail())["requests"]
     assert output["finishedAt"] == output["expiresAt"]

@@ -77,8 +77,8 @@ class TestRate:
         return Settings(rate_per_s=0.1, burst=2, refusal_delay_s=0)
 
     async def test_too_many_calls_are_told_when_to_come_back(self, service: RunningService) -> None:
-        shop = await retailer(service)
-        replies = [await shop.get(routes.UOMS) for _ in range(3)]
+        company = await retailer(service)
+        replies = [await company.get(routes.UOMS) for _ in range(3)]
         assert [reply.status_code for reply in replies] == [200, 200, 429]
         assert replies[2].json()["code"] == "unexpected_error"
         assert 1 <= int(replies[2].headers["retry-after"]) <= 20

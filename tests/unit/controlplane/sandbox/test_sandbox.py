@@ -193,7 +193,7 @@ UNIT = {
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("listing", "error"),
     [
         ([], "holds no organization"),
         ([HEAD], "holds no organization"),
@@ -208,9 +208,9 @@ UNIT = {
         ([HEAD, json.dumps(UNIT | {"organization_id": "org-2"})], "another organization"),
     ],
 )
-def test_what_is_no_export_is_refused(database: Database, told: list[str], said: str) -> None:
-    with pytest.raises(FormatError, match=said):
-        database.write(lambda session: load_lines(session, told))
+def test_what_is_no_export_is_refused(database: Database, listing: list[str], error: str) -> None:
+    with pytest.raises(FormatError, match=error):
+        database.write(lambda session: load_lines(session, listing))
     assert database.read(lambda session: list(export(session, "org-0001")))[1:] == []
 
 

@@ -37,10 +37,10 @@ async def source(tmp_path: Path) -> Path:
             service.make_key(can_write=False, locations=["loc-0001", "Zürich \N{SNOWMAN}"])
             for _ in range(3):
                 device = await service.device().enrolled()
-                request_id = await device.asked_for()
+                request_id = await device.create_request()
                 await device.acknowledge(request_id, "running")
                 assert (await device.submit(requestId=request_id)).status_code == 200
-                await device.asked_for("application")
+                await device.create_request("application")
             service.database.write(_fill_the_others)
     return path
 

@@ -70,12 +70,12 @@ async def test_a_request_at_one_service_is_at_the_streams_of_the_other_at_once(
     async with other_process(service) as other:
         device = await service.device().enrolled()
         async with opened(other, device.api_key) as pieces:
-            request_id = await device.asked_for()
+            request_id = await device.create_request()
             assert request_id in (await anext(pieces)).decode()
 
 
 @pytest.mark.needs("postgresql")
-class TestLostNotices:
+class TestLostNotifications:
     @pytest.fixture
     def settings(self) -> Settings:
         return Settings(rate_per_s=0, keep_alive_s=3600, poll_interval_s=0.05)
@@ -88,7 +88,7 @@ class TestLostNotices:
             async with opened(other, device.api_key) as pieces:
                 ended = await other.core.write(lambda session: session.scalars(END_LISTENERS).all())
                 assert ended == [True]
-                request_id = await device.asked_for()
+                request_id = await device.create_request()
                 assert request_id in (await anext(pieces)).decode()
             # It listens again, by itself.
             while not await other.core.read(lambda session: session.scalars(LISTENERS).all()):

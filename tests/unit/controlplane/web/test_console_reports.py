@@ -38,7 +38,7 @@ UNREACHED = small_venue().model_copy(
         )
     }
 )
-SAID = "The printer Bar receipts is not reachable; it was reachable."
+SENTENCE = "The printer Bar receipts is not reachable; it was reachable."
 
 
 async def test_a_device_says_what_changed_with_its_newest_reports(service: RunningService) -> None:
@@ -51,7 +51,7 @@ async def test_a_device_says_what_changed_with_its_newest_reports(service: Runni
     assert (network["kind"], application["kind"]) == ("network", "application")
     assert (network["reportId"], network["earlierId"]) == (ids[2], ids[0])
     assert network["since"] == "2026-11-20T12:00:00Z"
-    assert {"severity": "bad", "sentence": SAID} in network["changes"]
+    assert {"severity": "bad", "sentence": SENTENCE} in network["changes"]
     assert (application["changes"], application["verdict"]) == ([], "Nothing changed.")
     again = (await service.post("/console/api/device", body)).json()
     assert again["changes"] == reply["changes"]

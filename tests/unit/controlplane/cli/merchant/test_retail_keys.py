@@ -8,7 +8,7 @@ import pytest
 from controlplane.cli.main import main
 from controlplane.client.refusals import UnauthenticatedError
 from controlplane.client.retail import RetailClient
-from tests.unit.controlplane.cli.merchant.conftest import Shop
+from tests.unit.controlplane.cli.merchant.conftest import SandboxMerchant
 
 pytestmark = [
     pytest.mark.medium,
@@ -75,7 +75,7 @@ def test_what_only_looks_makes_no_database(
 
 
 def test_a_key_opens_the_running_service_until_it_is_revoked(
-    as_newcomer: Shop, capsys: pytest.CaptureFixture[str]
+    as_newcomer: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["retail", "keys", "create", "--name", "for a moment"]) == 0
     key = capsys.readouterr().out.strip()
@@ -90,7 +90,7 @@ def test_a_key_opens_the_running_service_until_it_is_revoked(
 
 
 def test_rotation_leaves_one_key_that_signs(
-    as_newcomer: Shop, capsys: pytest.CaptureFixture[str]
+    as_newcomer: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with RetailClient(
         as_newcomer.service.url, as_newcomer.keys["VENUE_CONTROL_RETAIL_KEY"]

@@ -47,8 +47,8 @@ def current(process: Process, times: int) -> None:
             assert http.post(routes.CURRENT, json={}).status_code == 200
 
 
-def answered(found: Samples) -> float:
-    return value(found, "requests_total", operation="remoteControl.current", status="2xx")
+def answered(metrics: Samples) -> float:
+    return value(metrics, "requests_total", operation="remoteControl.current", status="2xx")
 
 
 def test_one_process_serves_them_beside_its_own_port(tmp_path: Path) -> None:

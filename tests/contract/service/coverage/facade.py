@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from tests.contract.service.proven.devices import EDGES, PAYLOAD_EDGES
-from tests.contract.service.proven.rows import PROOFS, UNIT, Table, row, silent
+from tests.contract.service.coverage.devices import EDGES, PAYLOAD_EDGES
+from tests.contract.service.coverage.rows import DOCUMENT_TESTS, UNIT, Table, not_observable, row
 
 AUTH: Final = UNIT + "web/test_auth.py::"
 SIGN_IN: Final = UNIT + "accounts/test_sign_in.py::"
@@ -16,7 +16,7 @@ OFFICIAL_OAUTH: Final = (
     "test_the_official_client_gets_its_token_by_itself"
 )
 OPENAPI: Final = "tests/contract/openapi/test_document.py::"
-NUMBERS: Final = PROOFS + "test_amounts_moments_and_numbers_are_as_the_document_has_them"
+NUMBERS: Final = DOCUMENT_TESTS + "test_amounts_moments_and_numbers_are_as_the_document_has_them"
 OURS: Final = "not shown by the document; ours is [here](controlplane.md)"
 
 FACADE: Final = (
@@ -32,7 +32,7 @@ FACADE: Final = (
             row("the body is JSON", AUTH + "test_only_json_is_read"),
             row(
                 "success is 200 with a JSON body",
-                PROOFS + "test_success_is_200_with_json",
+                DOCUMENT_TESTS + "test_success_is_200_with_json",
                 UNIT + "remote_control/test_schema.py::test_wrong_replies_do_not",
             ),
             row(
@@ -86,7 +86,7 @@ FACADE: Final = (
                 LIVE + "test_a_removed_member_s_key_ends_with_the_next_look",
                 LIVE + "test_a_removed_member_s_session_ends_at_once",
             ),
-            silent("how permissions and grants are assigned", "[ours](accounts.md)"),
+            not_observable("how permissions and grants are assigned", "[ours](accounts.md)"),
             row(
                 "agent sign-in: OAuth 2.0, the authorization code flow",
                 OFFICIAL_OAUTH,
@@ -160,11 +160,11 @@ FACADE: Final = (
             row(
                 "status and body of refusals (not shown; ours: Refusals above)",
                 OPENAPI + "test_the_handbook_lists_the_same_codes",
-                PROOFS + "test_it_tells_what_the_service_says",
+                DOCUMENT_TESTS + "test_it_tells_what_the_service_says",
             ),
-            silent("events", OURS),
-            silent("report and document downloads", "no operation of theirs is shown"),
-            silent("what is stored by `revoke` beside `revokedAt`", OURS),
+            not_observable("events", OURS),
+            not_observable("report and document downloads", "no operation of theirs is shown"),
+            not_observable("what is stored by `revoke` beside `revokedAt`", OURS),
         ),
     ),
 )

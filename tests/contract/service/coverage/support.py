@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.contract.service.proven.rows import EXAMPLE, UNIT, Table, row
+from tests.contract.service.coverage.rows import EXAMPLE, UNIT, Table, row
 
 OPERATIONS: Final = UNIT + "support/test_operations.py::"
 WHO: Final = UNIT + "support/test_who_may.py::"

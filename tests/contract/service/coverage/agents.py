@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from tests.contract.service.proven.facade import OFFICIAL_OAUTH
-from tests.contract.service.proven.rows import EXAMPLE, UNIT, Table, row, silent
+from tests.contract.service.coverage.facade import OFFICIAL_OAUTH
+from tests.contract.service.coverage.rows import EXAMPLE, UNIT, Table, not_observable, row
 
 AGENTS_UNIT: Final = UNIT + "agent_protocol/"
 ENVELOPE: Final = AGENTS_UNIT + "test_envelope.py::"
@@ -82,7 +82,7 @@ AGENTS: Final = (
                 UNIT + "accounts/test_sign_in.py::test_the_agent_protocol_takes_no_cookie",
             ),
             row("an OAuth token opens it, too", OFFICIAL_OAUTH),
-            silent("arguments and results of the tools", "[ours](agent-protocol.md)"),
+            not_observable("arguments and results of the tools", "[ours](agent-protocol.md)"),
         ),
     ),
 )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.contract.service.proven.rows import EXAMPLE, UNIT, Table, row
+from tests.contract.service.coverage.rows import EXAMPLE, UNIT, Table, row
 
 GOODS: Final = UNIT + "retail/test_goods.py::"
 SALES: Final = UNIT + "retail/test_sales.py::"

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tests.contract.service.proven.figures import MONEY
-from tests.contract.service.proven.retail import GOODS, SALES
-from tests.contract.service.proven.seen import ABSENT, NULL
+from tests.contract.service.coverage.figures import MONEY
+from tests.contract.service.coverage.retail import GOODS, SALES
+from tests.contract.service.coverage.seen import ABSENT, NULL
 
 Way = tuple[str, str, str]
 """An object, its field, and a way in which that can stand."""

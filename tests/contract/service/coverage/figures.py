@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.contract.service.proven.rows import EVERY_FIELD, EXAMPLE, UNIT, Table, row
+from tests.contract.service.coverage.rows import EVERY_FIELD, EXAMPLE, UNIT, Table, row
 
 OPERATIONS: Final = UNIT + "analytics/test_operations.py::"
 WINDOWS: Final = UNIT + "figures/test_windows.py::"

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Final
 
 UNIT: Final = "tests/unit/controlplane/"
-PROOFS: Final = "tests/contract/service/test_service_document.py::"
-EXAMPLE: Final = PROOFS + "test_it_tells_what_the_service_says"
-EVERY_FIELD: Final = PROOFS + "test_every_field_was_seen"
+DOCUMENT_TESTS: Final = "tests/contract/service/test_service_document.py::"
+EXAMPLE: Final = DOCUMENT_TESTS + "test_it_tells_what_the_service_says"
+EVERY_FIELD: Final = DOCUMENT_TESTS + "test_every_field_was_seen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Row:
     """``says`` is what a document says; ``tests`` are node ids without parameters. A row that no
     test can see says ``why``."""
 
-    says: str
+    statement: str
     tests: tuple[str, ...]
     why: str = ""
 
@@ -25,10 +25,10 @@ class Table:
     rows: tuple[Row, ...]
 
 
-def row(says: str, *tests: str) -> Row:
-    return Row(says, tests)
+def row(statement: str, *tests: str) -> Row:
+    return Row(statement, tests)
 
 
-def silent(says: str, why: str) -> Row:
+def not_observable(statement: str, why: str) -> Row:
     """Return a row of which there is nothing to see."""
-    return Row(says, (), why)
+    return Row(statement, (), why)
