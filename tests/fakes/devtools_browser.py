@@ -2,8 +2,8 @@
 
 Run as a program inside a network namespace of its own (tests.lab.namespaces), so that the browser
 can reach nothing else: `python -m tests.fakes.devtools_browser CHROMIUM`. Prints one JSON object:
-what the collector found, what the page said of itself just before and after, and what the
-collector found of each `scene` that was then made of the page.
+the collector's facts, the page's report on itself just before and after, and the collector's
+facts for each state of the page that `play` creates.
 """
 
 import contextlib
@@ -232,7 +232,7 @@ def chromium(program: str, page_port: int) -> Iterator[int]:
 
 
 def devtools_listening(process: "subprocess.Popen[bytes]", log: Path) -> int:
-    """Wait until the browser says its port: the end of its start is told nowhere else."""
+    """Wait until the browser logs its port. Nothing else reports the end of its start."""
     for _ in range(round(WITHIN_S / 0.05)):
         match = re.search(r"DevTools listening on ws://127\.0\.0\.1:(\d+)/", log.read_text())
         if match:

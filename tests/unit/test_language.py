@@ -33,7 +33,7 @@ SKIPPED: Final = (
     Path("controlplane/storage/migrations/versions"),  # released migrations never change
 )
 
-CONTRACT_NAMES: Final[dict[str, str]] = {}
+CONTRACT_NAMES: Final[dict[str, str]] = {"lastSeenAt": "device remote control: device, heartbeat"}
 """Identifiers that the contract names although the list refuses them, with their section."""
 
 
@@ -93,7 +93,7 @@ TERMS: Final = (
         r"_notices?_",
         r"(?<!copyright )(?<!licence )(?<!license )\bnotices?\b",
     ),
-    Term("quiet", "maintenance window", r"_quiet_", r"\bquiet\b"),
+    Term("quiet", "maintenance window", r"_quiet_", r"(?<!--)\bquiet\b"),
     Term("Place (of a venue), places", "location", r"(?-i:_Place_)|_places_", ""),
     Term(
         "look",

@@ -1,5 +1,5 @@
-"""The official Python client finds out by itself how to get a token: it discovers, registers, has
-its person sign in and consent, lists, calls, refreshes, and is told when that is over."""
+"""The official Python client gets a token by itself: discovery, registration, sign-in and consent
+of the user, calls, refresh, and the refusal after the grant is revoked."""
 
 import json
 import re
@@ -153,7 +153,7 @@ async def test_the_official_client_gets_its_token_by_itself(bare: Served) -> Non
         assert simulated_user.visits == 2
 
 
-async def test_a_token_of_nobody_is_told_where_to_ask(bare: Served) -> None:
+async def test_an_unknown_token_gets_the_address_of_the_metadata(bare: Served) -> None:
     make_user(bare)
     issuer = bare.url.removesuffix("/api/mcp/v1")
     token = "voa_" + "x" * 43

@@ -1,4 +1,4 @@
-"""What schemathesis is told of this service: ids that exist, refusals that no schema can foresee.
+"""Hooks of schemathesis for this service: ids that exist, and refusals that no schema describes.
 
 Loaded by schemathesis' own process. Of generated bodies that fit the document three in four are
 given ids of what exists; what does not exist yet is made by calls beside the generated ones. Which

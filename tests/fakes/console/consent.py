@@ -1,4 +1,4 @@
-"""A program asks to read, and its person signs in and decides: the pages of OAuth, by keyboard."""
+"""The pages of OAuth, by keyboard: a client requests access, and its user signs in and decides."""
 
 import json
 from typing import Any, Final
@@ -83,7 +83,7 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
 
 
 async def _stop(page: Page, results: dict[str, Any], url: str) -> None:
-    """The person looks at the console what may read, and stops it."""
+    """The user lists the grants in the console and revokes one."""
     await page.open(f"{url}/#/profile")
     listed = "document.querySelector('#grants li')"
     results["listed"] = await page.until(f"{listed}?.innerText")

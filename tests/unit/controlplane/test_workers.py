@@ -53,7 +53,7 @@ def workers_of(process: Process) -> list[int]:
 
 
 def is_running(pid: int) -> bool:
-    """Tell whether it runs: what has ended waits as a zombie until somebody asks for it."""
+    """Return whether the process runs. A process that ended is a zombie until its parent waits."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):

@@ -45,7 +45,7 @@ DEVICES: Final = (
             row(
                 "`enroll` → the enrolment record",
                 EXAMPLE,
-                ENROLMENT + "test_an_enrolled_device_is_what_it_said",
+                ENROLMENT + "test_an_enrollment_stores_the_values_of_the_device",
             ),
             row(
                 "`current` → the enrolment record, or null; reads",
@@ -177,7 +177,7 @@ DEVICES: Final = (
                 "enrolment record: seven fields, `appVersion` or null",
                 EVERY_FIELD,
                 STRICT,
-                ENROLMENT + "test_an_enrolled_device_is_what_it_said",
+                ENROLMENT + "test_an_enrollment_stores_the_values_of_the_device",
             ),
             row(
                 "device: the enrolment record's and nine more, all always present",
@@ -298,7 +298,7 @@ DEVICES: Final = (
             row(
                 "tracker: pending, sent, failed, disabled (its moves are not shown; ours)",
                 EVERY_FIELD,
-                TRACKER + "test_a_report_is_told_once",
+                TRACKER + "test_a_report_is_sent_once",
                 TRACKER + "test_attempts_are_bounded",
             ),
             row(

@@ -1,18 +1,18 @@
-"""What the two documents say, row by row, and the tests that saw it."""
+"""Statements of the two documents, and the tests that cover them."""
 
 from dataclasses import dataclass
 from typing import Final
 
 UNIT: Final = "tests/unit/controlplane/"
 DOCUMENT_TESTS: Final = "tests/contract/service/test_service_document.py::"
-EXAMPLE: Final = DOCUMENT_TESTS + "test_it_tells_what_the_service_says"
+EXAMPLE: Final = DOCUMENT_TESTS + "test_the_document_matches_the_service"
 EVERY_FIELD: Final = DOCUMENT_TESTS + "test_every_field_was_seen"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``says`` is what a document says; ``tests`` are node ids without parameters. A row that no
-    test can see says ``why``."""
+    """``statement`` is from a document; ``tests`` are node ids without parameters. A row that no
+    test can observe has ``why``."""
 
     statement: str
     tests: tuple[str, ...]
@@ -30,5 +30,5 @@ def row(statement: str, *tests: str) -> Row:
 
 
 def not_observable(statement: str, why: str) -> Row:
-    """Return a row of which there is nothing to see."""
+    """Return a row for a statement that no test can observe."""
     return Row(statement, (), why)

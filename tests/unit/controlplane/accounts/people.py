@@ -1,4 +1,4 @@
-"""People of a test: how they are made, and how one signs in with a browser."""
+"""Create users in a test, and sign in with a browser."""
 
 import json
 from collections.abc import Sequence
@@ -81,7 +81,7 @@ def remove(service: RunningService, account: UserAccount, organization_id: str) 
 
 
 class Browser:
-    """Sends what a browser sends from the service's own pages, or what it is told to."""
+    """Sends the requests of a browser on the service's own pages. Headers can be replaced."""
 
     def __init__(self, service: RunningService) -> None:
         self._http = service.http

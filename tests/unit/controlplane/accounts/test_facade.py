@@ -1,4 +1,4 @@
-"""A session is a credential of the facade, bounded by the person's membership."""
+"""A session is a credential of the facade, bounded by the user's membership."""
 
 import pytest
 

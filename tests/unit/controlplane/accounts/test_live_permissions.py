@@ -103,7 +103,7 @@ async def test_a_key_may_write_where_both_it_and_its_owner_may(
     assert caller.role == role
 
 
-async def test_a_removed_member_s_key_ends_with_the_next_look(service: RunningService) -> None:
+async def test_a_removed_member_s_key_ends_with_the_next_poll(service: RunningService) -> None:
     user = make_user(service)
     key = own_key(service, user)
     await poll_changes(service.core)
@@ -153,7 +153,7 @@ async def test_a_narrowed_member_s_key_is_narrowed(service: RunningService) -> N
     assert service.caller(key).locations == NOWHERE
 
 
-async def test_a_viewer_s_key_only_reads_from_the_next_look_on(service: RunningService) -> None:
+async def test_a_viewer_s_key_is_read_only_after_the_next_poll(service: RunningService) -> None:
     user = make_user(service)
     key = own_key(service, user)
     await poll_changes(service.core)
@@ -164,7 +164,7 @@ async def test_a_viewer_s_key_only_reads_from_the_next_look_on(service: RunningS
     assert await status(service, key) == 200
 
 
-async def test_what_is_remembered_holds_five_seconds_without_a_look() -> None:
+async def test_a_cached_key_expires_within_five_seconds_without_a_poll() -> None:
     now_s = 100.0
     cache = KeyCache(Settings().key_cached_s, lambda: now_s)
     assert Settings().poll_interval_s < Settings().key_cached_s <= 5
@@ -221,7 +221,7 @@ async def test_a_removed_member_s_session_ends_at_once(service: RunningService) 
     assert (await browser.post(OVERVIEW)).status_code == 401
 
 
-async def test_a_removed_member_s_command_stream_ends_with_the_next_look(
+async def test_a_removed_member_s_command_stream_ends_with_the_next_poll(
     service: RunningService,
 ) -> None:
     user = make_user(service)
@@ -267,7 +267,7 @@ async def test_a_narrowed_owner_s_stream_brings_no_commands_of_elsewhere(
         assert not stream.is_ended
 
 
-async def test_a_removed_member_s_console_stream_ends_with_the_next_look(
+async def test_a_removed_member_s_console_stream_ends_with_the_next_poll(
     service: RunningService,
 ) -> None:
     make_user(service)

@@ -1,4 +1,4 @@
-"""Two services on one PostgreSQL: what one is told of a person holds at the other."""
+"""Two services on one PostgreSQL: a change of a user at one applies at the other."""
 
 import asyncio
 from collections.abc import Iterator

@@ -35,7 +35,7 @@ async def made_key(browser: Browser, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_no_key_may_look_at_a_profile_or_make_keys(
+async def test_api_keys_cannot_read_a_profile_or_create_keys(
     service: RunningService, path: str
 ) -> None:
     refused = await service.post(path, b"{}")
@@ -53,7 +53,7 @@ async def test_another_site_changes_nothing_in_a_profile(
         assert (await browser.post(path, {}, origin=origin)).status_code == 403
 
 
-async def test_a_profile_tells_who_is_signed_in_and_where(service: RunningService) -> None:
+async def test_a_profile_lists_the_user_and_the_sessions(service: RunningService) -> None:
     browser = await signed_in(service)
     other = Browser(service)
     await other.sign_in(user_agent="Firefox")
@@ -79,7 +79,7 @@ async def test_a_session_that_is_over_is_not_listed(service: RunningService) -> 
     assert len((await browser.post(PROFILE)).json()["sessions"]) == 1
 
 
-async def test_a_key_is_shown_once_and_works(service: RunningService) -> None:
+async def test_a_new_key_is_returned_once_and_works(service: RunningService) -> None:
     browser = await signed_in(service)
     made = await made_key(browser)
     assert made["secret"].startswith("vck_")
@@ -150,7 +150,7 @@ async def test_a_key_is_good_at_its_maker_s_locations_only(service: RunningServi
     assert service.caller(bounded["secret"]).locations == {"loc-1", "loc-2"}
 
 
-async def test_a_person_has_so_many_keys_and_no_more(
+async def test_the_number_of_keys_of_a_user_is_limited(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(profile, "KEYS_MAX", 2)

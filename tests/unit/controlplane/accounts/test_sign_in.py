@@ -324,7 +324,7 @@ async def test_another_site_cannot_use_the_cookie(
 
 
 @pytest.mark.parametrize("path", [SIGN_OUT, "/console/api/pending-requests"])
-async def test_what_changes_anything_needs_to_say_where_it_comes_from(
+async def test_requests_that_change_state_require_an_origin(
     service: RunningService, path: str
 ) -> None:
     make_user(service)
@@ -415,7 +415,7 @@ async def test_behind_a_proxy_the_address_is_the_one_that_it_saw(
         assert elsewhere.status_code == (200 if is_trusted else 429)
 
 
-async def test_an_address_is_kept_with_the_session_as_it_was_told(
+async def test_the_session_stores_the_client_address(
     service: RunningService,
 ) -> None:
     make_user(service)
@@ -426,7 +426,7 @@ async def test_an_address_is_kept_with_the_session_as_it_was_told(
     assert len(row.user_agent) == sessions.AGENT_MAX
 
 
-async def test_a_person_has_so_many_sessions_and_no_more(service: RunningService) -> None:
+async def test_the_number_of_sessions_of_a_user_is_limited(service: RunningService) -> None:
     make_user(service)
     browsers = [Browser(service) for _ in range(sessions.SESSIONS_MAX + 1)]
     for browser in browsers:

@@ -1,4 +1,4 @@
-"""What a client of the protocol meets before any tool: methods, credentials, versions, notices."""
+"""Methods, credentials, versions and notifications of the protocol, before any tool is called."""
 
 from typing import Any
 
@@ -85,7 +85,7 @@ async def test_all_tools_are_on_one_page(agent: Agent) -> None:
     assert (await agent.ask("tools/list", {"cursor": "x"}))["error"]["code"] == -32602
 
 
-async def test_an_unknown_version_header_is_told_which_are_served(agent: Agent) -> None:
+async def test_an_unknown_version_header_returns_the_supported_versions(agent: Agent) -> None:
     reply = await agent.send(PING, mcp_protocol_version="1999-01-01")
     assert reply.status_code == 200
     error = reply.json()["error"]

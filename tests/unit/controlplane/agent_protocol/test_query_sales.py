@@ -237,7 +237,9 @@ async def test_a_key_that_is_cut_sees_its_locations_only(agent: Agent) -> None:
         ({"locations": None}, "locations must not be null"),
     ],
 )
-async def test_a_mistake_says_what_to_change(agent: Agent, wrong: Json, error: str) -> None:
+async def test_an_error_message_explains_what_to_change(
+    agent: Agent, wrong: Json, error: str
+) -> None:
     assert error in await agent.mistake("query_sales", **wrong)
 
 

@@ -58,7 +58,7 @@ async def test_a_request_names_the_key_the_device_and_the_address(service: Runni
     assert (line.at, line.address) == (service.clock(), "127.0.0.1")
 
 
-async def test_a_key_of_a_person_is_the_person_by_that_key(service: RunningService) -> None:
+async def test_the_actor_of_a_user_s_key_is_the_user_and_the_key(service: RunningService) -> None:
     browser = await owner(service)
     body = {"name": "till", "canWrite": True, "locations": ["loc-0001"]}
     made = (await browser.post(f"{PROFILE}/create-key", body)).json()
@@ -201,7 +201,7 @@ async def test_a_question_that_is_none_is_refused(
     assert (await browser.post(AUDIT, body)).status_code == 400
 
 
-async def test_another_organization_s_is_not_shown(service: RunningService) -> None:
+async def test_entries_of_another_organization_are_hidden(service: RunningService) -> None:
     browser = await owner(service, organization_id="org-0002")
     await (await service.device().enrolled()).create_request()
     match = (await browser.post(AUDIT)).json()["entries"]
@@ -226,7 +226,7 @@ async def test_old_lines_go_in_small_steps(
 
     assert delete() == 2
     service.clock.advance(400 * 86_400 - 86_400)
-    # What is left to do is done by the service itself, by the days that it is told.
+    # The service deletes the other old entries itself, by its retention setting.
     await background._delete_old_entries(service.core)
     assert len(lines(service)) == 2
     service.clock.advance(1)

@@ -83,7 +83,9 @@ def test_each_change_is_a_line_as_the_command_line_s(
 
 
 @pytest.mark.usefixtures("database")
-def test_it_is_shown_as_a_table_as_csv_and_in_part(capsys: pytest.CaptureFixture[str]) -> None:
+def test_entries_are_listed_as_table_and_csv_and_filtered(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     for name in ("first", "second"):
         run_command(capsys, "keys", "create", "--name", name)
     output = run_command(capsys, "audit")
@@ -101,7 +103,7 @@ def test_it_is_shown_as_a_table_as_csv_and_in_part(capsys: pytest.CaptureFixture
     assert "There are no entries." in run_command(capsys, "audit", "--organization", "org-0002")
 
 
-def test_how_long_it_is_kept_is_said_in_days() -> None:
+def test_retention_is_set_in_days() -> None:
     parser = build_parser()
     assert settings_of(parser.parse_args(["serve"])).keep_audit_s == 400 * 86_400
     message = parser.parse_args(["serve", "--keep-audit", "30d"])

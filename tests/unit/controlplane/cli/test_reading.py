@@ -91,7 +91,7 @@ def test_reports_of_all_devices_the_newest_first(capsys: pytest.CaptureFixture[s
     assert len(views) == 2
 
 
-def test_a_device_without_reports_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_device_without_reports_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(capsys, "reports", "--device", "kitchen-till").startswith("No report since ")
     assert main(["report", "--latest", "kitchen-till", "network"]) == 1
     hint = capsys.readouterr().err.splitlines()[-1]
@@ -128,7 +128,7 @@ def test_a_reports_lists_as_csv(
     assert value in {row[column] for row in rows}
 
 
-def test_a_list_that_a_report_has_not_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_list_that_a_report_lacks_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "--latest", "bar-till", "network", "--csv", "facts"]) == 2
     assert "has no list facts: use one of hosts, endpoints, printers" in capsys.readouterr().err
 
@@ -191,7 +191,7 @@ def test_no_help_is_wider_than_80_columns(
         assert [line for line in visible.splitlines() if len(line) > 80] == []
 
 
-async def test_a_revoke_is_asked_about(
+async def test_a_revoke_requires_confirmation(
     device: SimulatedDevice, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     revoke = ["revoke", "to-be-revoked"]
@@ -213,7 +213,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_verbs_say_how_they_are_used() -> None:
+def test_help_of_each_verb_has_valid_examples() -> None:
     """Each has examples, and each example is one that it takes."""
     parser = build_parser()
     (verbs,) = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))

@@ -80,7 +80,7 @@ def test_people_are_added_listed_changed_and_removed(
     assert "no user with the address" in capsys.readouterr().err
 
 
-def test_a_list_of_keys_says_whose_they_are(
+def test_a_list_of_keys_names_their_owners(
     database: str, secret: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(["keys", "create", "--name", "till"])
@@ -136,7 +136,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("again", "code"), [(PASSWORD, 0), ("something else", 2)])
-def test_a_password_is_asked_for_twice(
+def test_the_password_prompt_is_repeated(
     database: str, monkeypatch: pytest.MonkeyPatch, again: str, code: int
 ) -> None:
     answers = [again, PASSWORD]
@@ -157,7 +157,7 @@ def test_a_password_is_asked_for_twice(
         (["add", "a@b", "--role", "owner", "--name", "x" * 129], "a name has at most"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(
+def test_errors_are_one_line(
     words: list[str],
     message: str,
     capsys: pytest.CaptureFixture[str],
@@ -189,7 +189,7 @@ def test_no_option_takes_a_password(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_places_are_named_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_locations_are_named_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["locations", "name", "loc-1", "Harbour"]) == 0
     assert main(["locations", "name", "--of-organization", "Harbour Ltd"]) == 0
     assert main(["locations", "set", "loc-1", "--zone", "Europe/Riga", "--always-open"]) == 0

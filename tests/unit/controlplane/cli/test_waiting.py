@@ -1,4 +1,4 @@
-"""A client that is told to wait does so, within bounds, and sends nothing twice that counts."""
+"""A client waits as Retry-After requires, within bounds, and never repeats a write."""
 
 import random
 from datetime import UTC, datetime
@@ -53,7 +53,7 @@ def ask(client: OperationsClient) -> object:
     return client.create_request(CreateRequestRequest(instance_id=DEVICE, kind="network"))
 
 
-def test_a_read_waits_as_long_as_it_is_told_and_a_little_more() -> None:
+def test_a_read_waits_slightly_longer_than_retry_after() -> None:
     service = Service(
         refusing(429, "3"), refusing(503, "5"), httpx2.Response(200, json=EMPTY)
     )  # fmt: skip
@@ -128,7 +128,7 @@ def test_any_retry_after_is_bounded_or_nothing(text: str) -> None:
     assert result is None or result >= 0
 
 
-def test_pages_of_200_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reads_use_pages_of_200(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a preference, which a service that does not know it passes over (RFC 7240)."""
     from controlplane.client.connection import connect
 

@@ -51,7 +51,7 @@ def is_ordinary(zone: str, timestamp: datetime) -> bool:
 
 
 @given(hours(), st.datetimes(*YEARS))
-def test_open_is_what_the_clock_on_the_wall_says(opening: OpeningHours, at: datetime) -> None:
+def test_is_open_follows_the_local_time(opening: OpeningHours, at: datetime) -> None:
     timestamp = at.replace(second=0, microsecond=0, tzinfo=UTC)
     if not is_ordinary(opening.zone, timestamp):
         return
@@ -130,6 +130,6 @@ def test_hours_may_cross_midnight_and_meet() -> None:
         ("UTC", "Mon 08:00-08:00", "at the same time"),
     ],
 )
-def test_what_are_no_hours_is_said(zone: str, line: str, message: str) -> None:
+def test_invalid_opening_hours_are_refused(zone: str, line: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_hours(zone, [line])

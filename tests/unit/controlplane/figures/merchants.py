@@ -1,4 +1,4 @@
-"""Merchants that hypothesis makes up: few sales, at the moments where clocks are awkward."""
+"""Merchants that hypothesis generates: few sales, at times around clock changes."""
 
 import uuid
 from dataclasses import dataclass, replace

@@ -77,7 +77,9 @@ async def test_it_waits_until_the_device_is_online_and_creates_one_request(
     assert len((await device.detail())["reports"]) == 1
 
 
-async def test_what_the_device_never_took_is_asked_again(service: RunningService) -> None:
+async def test_a_request_that_the_device_never_received_is_dispatched_again(
+    service: RunningService,
+) -> None:
     device = await gone_device(service)
     await create_pending(service, instanceIds=[device.instance_id])
     for turn in range(1, 4):  # it is online for a moment

@@ -31,7 +31,7 @@ Headers = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Belongings:
-    """A person, and what they can end: ids of a session, a key, a grant and an invitation."""
+    """A user, and what they can end: ids of a session, a key, a grant and an invitation."""
 
     user_id: UUID
     invitation_id: UUID

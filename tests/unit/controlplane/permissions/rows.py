@@ -51,7 +51,7 @@ class Case:
         return own if own is not None and target == "own" else self.others[target]
 
     def device(self, target: Target) -> Bound:
-        """Return the device that this key enrolled; where it is none, somebody's."""
+        """Return the device that this key enrolled, or else the device of another key."""
         return self.credential.devices.get(target, self.spot(target).device)
 
 
@@ -188,7 +188,7 @@ PROFILE_CALLS: Final = {
     ),
 }
 PROFILE_LAST: Final = {
-    # It ends the person's other sessions.
+    # It ends the other sessions of the user.
     CHANGE_PASSWORD: (
         (
             "profile",

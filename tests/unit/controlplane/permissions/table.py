@@ -1,7 +1,7 @@
 """What every kind of credential may do: two tables written by hand, as docs/accounts.md has them.
 
 ``yes`` is an answer, a number the status of the refusal; ``as cut`` is what the other table says
-of a credential that is cut. The agent protocol and its tools tell of
+of a credential that is cut. The agent protocol and its tools return
 403 and 404 as an error of JSON-RPC.
 """
 

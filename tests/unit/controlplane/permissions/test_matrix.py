@@ -82,7 +82,7 @@ def test_the_tables_are_those_of_the_document() -> None:
     assert LOCATIONS in document
 
 
-async def test_every_path_is_asked_or_open_to_all(service: RunningService) -> None:
+async def test_every_path_is_covered_or_public(service: RunningService) -> None:
     served = {each.path for each in build_app(service.core).routes if isinstance(each, Route)}
     requests = {call.path for call in all_calls()}
     assert requests <= served
@@ -90,7 +90,7 @@ async def test_every_path_is_asked_or_open_to_all(service: RunningService) -> No
 
 
 @pytest.mark.medium
-async def test_every_cell_is_as_the_tables_say(service: RunningService) -> None:
+async def test_every_cell_matches_the_tables(service: RunningService) -> None:
     database, settings, now = service.database, service.core.settings, service.clock()
     app = build_app(service.core)
     spots = database.write(lambda session: make_world(session, settings, now))

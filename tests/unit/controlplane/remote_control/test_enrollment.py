@@ -13,7 +13,7 @@ from controlplane.accounts import key_store
 from tests.unit.controlplane.running_service import RunningService
 
 
-async def test_an_enrolled_device_is_what_it_said(service: RunningService) -> None:
+async def test_an_enrollment_stores_the_values_of_the_device(service: RunningService) -> None:
     device = service.device()
     response = await device.enroll(appVersion="9.9", capabilities=["network"])
     record = decode(response.content, EnrollmentRecord)
@@ -101,7 +101,7 @@ async def test_a_wrong_signature_does_not_enrol_and_does_not_burn_the_challenge(
     assert (await device.answer(challenge)).status_code == 200
 
 
-async def test_a_challenge_is_of_the_key_that_asked(service: RunningService) -> None:
+async def test_a_challenge_belongs_to_the_key_that_requested_it(service: RunningService) -> None:
     device = service.device()
     challenge = await device.challenge()
     device.api_key = service.make_key()
@@ -265,7 +265,7 @@ async def test_a_device_that_lives_is_not_taken_by_another_key(service: RunningS
     assert len(await device.commands()) == 1
 
 
-async def test_heartbeats_of_a_moment_are_each_answered(service: RunningService) -> None:
+async def test_concurrent_heartbeats_are_each_answered(service: RunningService) -> None:
     """In one transaction: those that live, one twice, a revoked, an unknown, a foreign one."""
     alive, twice, revoked, unknown, foreign = [await service.device().enrolled() for _ in range(5)]
     await service.device().call(routes.REVOKE, instanceId=revoked.instance_id)

@@ -37,7 +37,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "reportDetail": {"reportId": ID},
     "revoke": {"instanceId": ID},
 }  # fmt: skip
-"""A body with every field of each operation. It is well formed; what it names does not exist."""
+"""A valid body with every field of each operation. The objects that it names do not exist."""
 
 FIELDS: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     # what is permitted, what is not

@@ -61,7 +61,7 @@ async def test_received_after_running_changes_nothing(service: RunningService) -
 
 
 @pytest.mark.parametrize("is_swept", [False, True])
-async def test_when_a_request_expired_never_changes_once_shown(
+async def test_the_expiry_time_of_a_request_never_changes(
     service: RunningService, is_swept: bool
 ) -> None:
     device = await service.device().enrolled()
@@ -88,7 +88,7 @@ async def test_when_a_request_expired_never_changes_once_shown(
         (["remote-reports"], "application", 200),
     ],
 )
-async def test_a_device_is_asked_for_what_it_declares(
+async def test_requests_require_a_declared_capability(
     service: RunningService, capabilities: list[str], kind: str, status: int
 ) -> None:
     device = service.device()

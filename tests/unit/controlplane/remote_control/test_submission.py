@@ -150,7 +150,7 @@ async def test_a_report_that_does_not_fit_is_refused_by_field(
     assert await device.status_of(request) == "queued"
 
 
-async def test_the_kind_is_the_one_asked_for(service: RunningService) -> None:
+async def test_the_kind_of_a_report_matches_the_request(service: RunningService) -> None:
     device = await service.device().enrolled()
     request = await device.create_request("application")
     refused = await device.submit(NETWORK, requestId=request)

@@ -62,7 +62,7 @@ UNKEPT: tuple[dict[str, Any], ...] = (
 """What beside its id external data must not hold."""
 
 
-async def test_a_good_is_created_and_shown(company: Retailer) -> None:
+async def test_a_good_is_created_and_returned(company: Retailer) -> None:
     full = body(
         description="With oat milk",
         external_data={"id": "good-1", "depth": [1, {"a": None}]},
@@ -103,7 +103,7 @@ async def test_a_good_is_created_and_shown(company: Retailer) -> None:
 
 
 @pytest.mark.parametrize("status", ["active", "inactive", "unknown"])
-async def test_a_good_is_shown_as_it_is_kept(company: Retailer, status: str) -> None:
+async def test_a_good_is_returned_as_stored(company: Retailer, status: str) -> None:
     """No operation sets a good's status or an image: what was imported has them."""
     made = (await company.create(body())).json()
     image = "https://cdn.example.com/" + "x" * (2048 - 24)

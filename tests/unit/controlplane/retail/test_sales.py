@@ -66,7 +66,7 @@ def add(company: Retailer, sale: rows.Sale, *lines: dict[str, Any]) -> UUID:
     return company.service.database.write(work)
 
 
-async def test_a_sale_tells_all_that_the_document_names(company: Retailer) -> None:
+async def test_a_sale_has_every_documented_field(company: Retailer) -> None:
     sale_id = add(
         company,
         a_sale(
@@ -128,7 +128,7 @@ async def test_what_is_not_known_is_null(company: Retailer) -> None:
 
 
 @pytest.mark.parametrize("source", ["catalog", "manual_input", "custom_amount"])
-async def test_it_is_told_how_a_position_came_to_be(company: Retailer, source: str) -> None:
+async def test_a_position_has_its_source(company: Retailer, source: str) -> None:
     def change(session: Any) -> None:
         session.execute(update(LineSnapshot).values(source=source))
 
@@ -138,7 +138,7 @@ async def test_it_is_told_how_a_position_came_to_be(company: Retailer, source: s
     assert [each.source for each in sale.positions or ()] == [source]
 
 
-async def test_the_longest_that_a_sale_may_hold_is_told(company: Retailer) -> None:
+async def test_a_sale_with_the_longest_values_is_returned(company: Retailer) -> None:
     def change(session: Any) -> None:
         codes = [["other", f"{number:0128}"] for number in range(20)]
         unit = {"uom_name": "n" * 32, "uom_symbol": "s" * 16, "exponent": 3}
@@ -164,7 +164,7 @@ async def test_the_longest_that_a_sale_may_hold_is_told(company: Retailer) -> No
     assert position["tax_percentage"] == position["vat"]["fee_item_percentage"] == 100
 
 
-async def test_only_completed_sales_of_the_company_are_shown(company: Retailer) -> None:
+async def test_only_completed_sales_of_the_company_are_listed(company: Retailer) -> None:
     unknown = add(company, a_sale(company.location, NOON, status="unknown"))
     foreign = add(company, a_sale(company.location, NOON, currency="EUR"))
     output = add(company, a_sale(company.location, NOON))
@@ -222,7 +222,7 @@ async def test_sales_that_arrive_meanwhile_neither_repeat_nor_hide_one(
     assert before <= set(seen)
 
 
-async def test_the_newest_come_first_unless_asked_otherwise(company: Retailer) -> None:
+async def test_sales_are_newest_first_by_default(company: Retailer) -> None:
     company.add_sales(3, NOON, MINUTE)
     page_of_sales = (await page(company)).items
     assert [sale.initiated_at for sale in page_of_sales] == [NOON + MINUTE * n for n in (2, 1, 0)]
@@ -344,7 +344,7 @@ async def test_terminals_and_people_are_listed(company: Retailer) -> None:
     assert people == {"cursor": None, "items": [{"id": "emp-1", "name": "Ana"}]}
 
 
-async def test_nothing_is_told_without_a_token(company: Retailer) -> None:
+async def test_sales_require_a_token(company: Retailer) -> None:
     for each in OPERATIONS:
         path = each.path.format(good_id=VAT, sale_id=VAT)
         for headers in ({}, {"authorization": "Bearer a.b.c"}, {"authorization": "Basic YTpi"}):

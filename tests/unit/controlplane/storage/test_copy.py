@@ -121,7 +121,7 @@ async def test_every_row_from_sqlite_to_postgresql_and_back(
     await _copied_there_and_back(source, empty_postgresql, tmp_path)
 
 
-def test_the_command_tells_what_it_copied(
+def test_the_command_reports_the_copied_rows(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = str(tmp_path / "target.db")

@@ -37,7 +37,7 @@ def database() -> Iterator[Database]:
 
 @pytest.fixture
 def settings() -> Settings:
-    """Nothing but a notice tells one service of the other."""
+    """Only notifications reach the other service: polls are too rare to matter."""
     return Settings(rate_per_s=0, keep_alive_s=3600, poll_interval_s=3600)
 
 
@@ -80,7 +80,7 @@ class TestLostNotifications:
     def settings(self) -> Settings:
         return Settings(rate_per_s=0, keep_alive_s=3600, poll_interval_s=0.05)
 
-    async def test_a_request_that_nobody_was_told_of_arrives_all_the_same(
+    async def test_a_request_without_a_notification_is_delivered(
         self, service: RunningService, caplog: pytest.LogCaptureFixture
     ) -> None:
         async with other_process(service) as other:
@@ -97,7 +97,7 @@ class TestLostNotifications:
 
 
 @pytest.mark.needs("postgresql")
-async def test_heartbeats_of_a_moment_share_a_transaction(service: RunningService) -> None:
+async def test_concurrent_heartbeats_share_a_transaction(service: RunningService) -> None:
     devices = [await service.device().enrolled() for _ in range(20)]
     service.clock.advance(60)
     answers = await asyncio.gather(*(each.heartbeat() for each in devices))
@@ -106,11 +106,11 @@ async def test_heartbeats_of_a_moment_share_a_transaction(service: RunningServic
 
 
 @given(st.text(max_size=200))
-def test_a_notice_of_anybodys_is_no_fault(payload: str) -> None:
+def test_a_malformed_notification_is_ignored(payload: str) -> None:
     assert isinstance(read_notice(payload, "me"), tuple)
 
 
-def test_who_told_does_not_hear_itself() -> None:
+def test_a_process_ignores_its_own_notifications() -> None:
     key = UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
     assert read_notice(f"me {key.hex}", "me") == ()
     assert read_notice(f"another {key.hex}", "me") == (key,)

@@ -33,7 +33,7 @@ def run_command(capsys: Capture, *words: str, code: int = 0) -> str:
     return text.err if code else text.out
 
 
-def test_a_token_is_shown_once_and_listed_without_it(database: str, capsys: Capture) -> None:
+def test_a_token_is_printed_once_and_never_listed(database: str, capsys: Capture) -> None:
     assert main(LINK) == 0
     message = capsys.readouterr()
     token = message.out.removesuffix("\n")
@@ -89,7 +89,7 @@ def test_the_start_of_several_ids_names_none(database: str, capsys: Capture) -> 
     assert "matches" in output
 
 
-def test_channels_are_said_listed_and_taken_away(database: str, capsys: Capture) -> None:
+def test_channels_are_set_listed_and_removed(database: str, capsys: Capture) -> None:
     channels = ("support", "channels")
     assert "There are no channels" in run_command(capsys, *channels, "list")
     run_command(capsys, *channels, "set", "phone", "+971 4 123 4567", "--hours", "Mon-Fri 9-18")
@@ -133,9 +133,7 @@ def test_no_database_is_made(tmp_path: Path, capsys: Capture, words: list[str]) 
     assert not file.exists()
 
 
-def test_what_support_said_is_not_written_over(
-    database: str, tmp_path: Path, capsys: Capture
-) -> None:
+def test_a_copy_does_not_overwrite_channels(database: str, tmp_path: Path, capsys: Capture) -> None:
     run_command(capsys, "support", "channels", "set", "email", "support@example.com")
     with (
         closing(Database(str(tmp_path / "other.db"))) as source,

@@ -100,7 +100,7 @@ def test_bodies_are_judged_as_the_service_judges_them(name: str, body: Any, fits
         assert fits
 
 
-def test_the_document_says_the_same_of_tokens() -> None:
+def test_the_openapi_document_has_the_same_token_pattern() -> None:
     described = copy.deepcopy(document()["components"]["schemas"])
     for name in ("TokenRequest", "ConfirmRequest"):
         token = described[name]["properties"]["token"]

@@ -82,7 +82,7 @@ async def test_who_sees_a_link_may_still_not_end_it(service: RunningService, des
     assert await desk.linked(bound) == ["telegram @venue"]
 
 
-async def test_a_person_chooses_among_their_organizations(
+async def test_a_user_chooses_one_of_their_organizations(
     service: RunningService, desk: Desk
 ) -> None:
     """The session is of the first, where they only look."""
@@ -106,9 +106,7 @@ async def test_a_person_chooses_among_their_organizations(
     assert refused(reply) == (404, "token_not_found")
 
 
-async def test_of_two_organizations_one_person_links_one(
-    service: RunningService, desk: Desk
-) -> None:
+async def test_a_user_of_two_organizations_links_one(service: RunningService, desk: Desk) -> None:
     for organization in (HOME, OTHER):
         make_user(service, organization_id=organization)
         service.clock.advance(1)
@@ -119,7 +117,9 @@ async def test_of_two_organizations_one_person_links_one(
     assert (await desk.confirm(token, HOME, browser)).content == first.content
 
 
-async def test_a_persons_key_links_as_its_owner_may(service: RunningService, desk: Desk) -> None:
+async def test_a_user_s_key_links_with_the_permissions_of_its_owner(
+    service: RunningService, desk: Desk
+) -> None:
     user = make_user(service)
     browser = await browser_of(service)
     body = {"name": "bot", "canWrite": True, "locations": []}

@@ -35,7 +35,7 @@ TIMEOUT_S = 300
 
 @pytest.fixture
 def settings() -> Settings:
-    """Only what is told wakes a stream."""
+    """Only notifications wake a stream."""
     return Settings(rate_per_s=0, keep_alive_s=3600)
 
 
@@ -132,7 +132,7 @@ async def test_a_stream_that_opens_while_the_service_stops_ends_at_once(
 
 
 def made_elsewhere(service: RunningService, device: SimulatedDevice) -> str:
-    """Make a request in the database without this process being told of it."""
+    """Create a request in the database without a notification to this process."""
     caller = service.caller(device.api_key)
     body = CreateRequestRequest(instance_id=UUID(device.instance_id), kind="network")
 
@@ -144,7 +144,7 @@ def made_elsewhere(service: RunningService, device: SimulatedDevice) -> str:
 
 
 class TestQuickPolls:
-    """With the loop that looks for what other processes did."""
+    """With the loop that polls for changes of other processes."""
 
     @pytest.fixture
     def settings(self) -> Settings:
@@ -162,14 +162,12 @@ class TestQuickPolls:
             assert await stream.piece() == KEEP_ALIVE % RECONNECT_MIN_MS
             assert await stream.piece() == KEEP_ALIVE % RECONNECT_MIN_MS
 
-    async def test_a_stream_is_told_when_there_are_more(self, service: RunningService) -> None:
+    async def test_a_stream_is_notified_of_more_requests(self, service: RunningService) -> None:
         async with opened(service, service.write_key) as stream:
             service.core.feeds.count = 10_000
             assert await stream.piece() == KEEP_ALIVE % 50_000
 
-    async def test_a_request_made_by_another_process_is_found(
-        self, service: RunningService
-    ) -> None:
+    async def test_a_request_of_another_process_is_delivered(self, service: RunningService) -> None:
         device = await service.device().enrolled()
         async with opened(service, device.api_key) as stream:
             assert await stream.piece() == KEEP_ALIVE % RECONNECT_MIN_MS

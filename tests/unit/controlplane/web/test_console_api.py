@@ -125,7 +125,7 @@ async def test_filters(service: RunningService, filters: Any, expected: list[str
     assert await listed(service, **filters) == expected
 
 
-async def test_a_device_is_found_by_the_beginning_of_its_id(service: RunningService) -> None:
+async def test_devices_are_searched_by_id_prefix(service: RunningService) -> None:
     made = await venue(service)
     for word in (made["well"].instance_id[:8], made["well"].instance_id.upper()):
         assert await listed(service, search=word) == ["well"]
@@ -319,7 +319,7 @@ async def console(service: RunningService) -> AsyncIterator[tuple[Console, Simul
             yield made, device
 
 
-async def test_a_heartbeat_a_request_and_a_report_are_told(
+async def test_a_heartbeat_a_request_and_a_report_are_streamed(
     service: RunningService, console: tuple[Console, SimulatedDevice]
 ) -> None:
     stream, device = console
@@ -337,7 +337,7 @@ async def test_a_heartbeat_a_request_and_a_report_are_told(
     assert await stream.next() == ("reload", {})
 
 
-async def test_a_new_device_is_told_of(
+async def test_a_new_device_is_streamed(
     service: RunningService, console: tuple[Console, SimulatedDevice]
 ) -> None:
     stream, _ = console
@@ -345,7 +345,7 @@ async def test_a_new_device_is_told_of(
     assert await stream.next() == ("reload", {})
 
 
-async def test_silence_is_told(
+async def test_an_offline_device_is_streamed(
     service: RunningService, console: tuple[Console, SimulatedDevice]
 ) -> None:
     stream, _ = console
@@ -356,7 +356,7 @@ async def test_silence_is_told(
     assert await listed(service, state="never-seen") == ["till"]
 
 
-async def test_what_another_process_did_is_found(
+async def test_changes_of_another_process_are_streamed(
     service: RunningService, console: tuple[Console, SimulatedDevice]
 ) -> None:
     stream, device = console
@@ -389,7 +389,7 @@ async def test_the_stream_ends_with_the_service(
 
 
 class Counted:
-    """A look that notes how often it was made, and at how many devices."""
+    """Reads snapshots, and records the arguments of each poll."""
 
     def __init__(self, service: RunningService) -> None:
         self._read_snapshot = service.core._shown
@@ -405,10 +405,10 @@ class Counted:
         return await self._read_snapshot(changed, visible, keys)
 
 
-async def test_one_look_serves_all_consoles(
+async def test_one_poll_serves_all_consoles(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The look at all must not be quicker than what is told.
+    # The poll must not be quicker than the notifications.
     monkeypatch.setattr(console_feeds, "POLL_S", 2 * TIMEOUT_S)
     device = await enrolled(service, "till")
     other = await enrolled(service, "other", location="loc-0002")
@@ -426,7 +426,7 @@ async def test_one_look_serves_all_consoles(
             ]
             outputs = [await stream.next(TIMEOUT_S) for stream in streams]
             assert counted.polls[0] == (2, 0, 2)
-            # A key of one place is told of that place.
+            # A key of one location receives only devices of that location.
             assert {len(rows) for rows, _ in outputs[0::2]} == {2}
             assert {len(rows) for rows, _ in outputs[1::2]} == {1}
             query = len(counted.polls)

@@ -41,7 +41,9 @@ UNREACHED = small_venue().model_copy(
 SENTENCE = "The printer Bar receipts is not reachable; it was reachable."
 
 
-async def test_a_device_says_what_changed_with_its_newest_reports(service: RunningService) -> None:
+async def test_the_device_detail_lists_changes_of_the_newest_reports(
+    service: RunningService,
+) -> None:
     device, ids = await _reported(
         service, small_venue(), application_snapshot(), UNREACHED, application_snapshot()
     )
@@ -65,7 +67,7 @@ async def test_a_first_report_has_nothing_before_it(service: RunningService) -> 
     assert reply.json()["changes"] == []
 
 
-async def test_a_report_page_says_what_changed_and_escapes_it(service: RunningService) -> None:
+async def test_a_report_page_lists_changes_escaped(service: RunningService) -> None:
     name = "<script>alert(1)</script>"
     hostile = tuple(each.model_copy(update={"name": name}) for each in UNREACHED.printers or ())
     _, ids = await _reported(
@@ -80,7 +82,7 @@ async def test_a_report_page_says_what_changed_and_escapes_it(service: RunningSe
     assert name not in second
 
 
-async def test_a_key_of_one_location_is_not_told_what_was_elsewhere(
+async def test_a_key_of_one_location_reads_no_changes_of_another(
     service: RunningService,
 ) -> None:
     key = service.make_key(locations=("loc-0002",))

@@ -32,7 +32,7 @@ SERVER = "/.well-known/oauth-authorization-server"
 OF_RESOURCE = "/.well-known/oauth-protected-resource"
 
 
-async def test_a_program_is_let_read_as_its_person_and_no_more(service: RunningService) -> None:
+async def test_a_client_reads_with_the_permissions_of_its_user(service: RunningService) -> None:
     user = make_user(service, role="manager", locations=["loc-1"])
     _, _, tokens = await let_read(service)
     assert (tokens["token_type"], tokens["expires_in"]) == ("Bearer", 3600)
@@ -107,7 +107,7 @@ async def test_another_account_signs_this_one_out(service: RunningService) -> No
     assert 'type="password"' in (await visitor.get(reply.headers["location"])).text
 
 
-async def test_a_person_of_two_organizations_chooses(service: RunningService) -> None:
+async def test_a_user_of_two_organizations_chooses_one(service: RunningService) -> None:
     make_user(service)
     make_user(service, organization_id="org-2", role="viewer")
     program, visitor = Program(service), Visitor(service)
@@ -150,7 +150,7 @@ async def test_nothing_that_is_kept_is_a_secret(
         assert secret not in kept
 
 
-async def test_what_a_program_may_be_is_told_to_it(service: RunningService) -> None:
+async def test_registration_returns_the_metadata_that_was_accepted(service: RunningService) -> None:
     """A client that asks for a secret gets none, and reads that (RFC 7591, 3.2.1)."""
     reply = await Program(service).register(
         client_name="A\u202egent\n\x00  two",
@@ -178,7 +178,7 @@ async def test_a_name_is_text_on_the_page(service: RunningService) -> None:
     assert "&lt;script&gt;" in page.text
 
 
-async def test_a_person_sees_and_ends_what_may_read(service: RunningService) -> None:
+async def test_a_user_lists_and_revokes_grants(service: RunningService) -> None:
     make_user(service)
     make_user(service, "bob@example.com")
     program, visitor, tokens = await let_read(service)

@@ -21,7 +21,7 @@ from tests.unit.controlplane.accounts.people import make_user, remove
 from tests.unit.controlplane.running_service import RunningService
 
 
-async def test_a_refresh_token_shown_twice_ends_the_family(
+async def test_a_reused_refresh_token_revokes_its_family(
     service: RunningService, asking: Asking
 ) -> None:
     program = asking[0]

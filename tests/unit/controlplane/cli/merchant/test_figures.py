@@ -50,7 +50,7 @@ def run_command(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
-def test_what_is_shown_is_what_was_sold(
+def test_figures_equal_the_sales(
     sandbox: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = run_command(capsys, "--location", "loc-0001", *DAYS).partition("\nEUR")[0]
@@ -118,7 +118,7 @@ def test_json_is_the_summary(client: OperationsClient, capsys: pytest.CaptureFix
         ),
     ],
 )
-def test_a_wrong_call_is_said_in_two_lines(
+def test_a_usage_error_is_two_lines(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["figures", *words]) == 2
@@ -151,7 +151,7 @@ def test_every_operation_has_a_typed_call(client: OperationsClient) -> None:
     assert client.venue_pulse(here).venues[0].activity == pulse.activity
 
 
-def test_what_is_not_known_is_said_in_sentences() -> None:
+def test_unknown_figures_are_explained_in_sentences() -> None:
     nothing = Coverage(
         **dict.fromkeys(Coverage.model_fields, 0)
         | dict.fromkeys(("sales_complete", "refunds_complete", "vat_complete"), True)

@@ -46,7 +46,7 @@ def test_all_sales_as_json_and_csv(
     )
 
 
-def test_sales_for_a_person_are_the_newest_with_their_sum(
+def test_the_table_of_sales_lists_the_newest_and_their_sum(
     sandbox: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["sales", "--limit", "3"]) == 0
@@ -113,7 +113,7 @@ def test_a_good_by_its_id_or_the_start_of_it(capsys: pytest.CaptureFixture[str])
         ("", "no good matches ''"),
     ],
 )
-def test_a_good_that_is_none_is_said_with_the_way_to_all(
+def test_an_unknown_good_is_refused_with_the_command_that_lists_all(
     text: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["catalog", "good", text]) == 1
@@ -168,7 +168,7 @@ def test_every_list_fits_its_terminal(
         (["catalog", "fees", "--retail-key-file", __file__], "is not a retail API key"),
     ],
 )
-def test_a_wrong_call_is_said_in_two_lines(
+def test_a_usage_error_is_two_lines(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
@@ -177,7 +177,7 @@ def test_a_wrong_call_is_said_in_two_lines(
     assert len(err.splitlines()) <= 2
 
 
-def test_without_a_key_the_way_to_it_is_said(
+def test_a_missing_key_is_refused_with_the_command_that_creates_one(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("VENUE_CONTROL_RETAIL_KEY")
@@ -203,7 +203,7 @@ def test_a_key_in_a_file_goes_before_the_environment(
 
 
 @pytest.mark.parametrize("text", ["7", "2026-02-30", "1969-01-01", "yesterday", "2026-11-20T25:00"])
-def test_a_moment_that_is_none_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_time_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         build_parser().parse_args(["sales", "--since", text])
     assert "must be" in capsys.readouterr().err

@@ -66,7 +66,7 @@ def test_a_long_organization_folds_and_leaves_the_id_whole(
 @pytest.mark.parametrize(
     "words", [["keys", "list"], ["keys", "revoke", "x"], ["rotate-signing-key"]]
 )
-def test_what_only_looks_makes_no_database(
+def test_read_only_commands_create_no_database(
     words: list[str], database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["retail", *words]) == 2
@@ -98,7 +98,7 @@ def test_rotation_leaves_one_key_that_signs(
         assert next(client.sales())
         assert main(["retail", "rotate-signing-key"]) == 0
         signs = capsys.readouterr().out.removeprefix("new signing key: ").strip()
-        # A client that is at it notices nothing, now or when its token is refused.
+        # A running client continues without an error, now and when its token is refused.
         assert next(client.sales())
     in_use = "SELECT COUNT(*) FROM signing_keys WHERE purpose = 'access tokens'"
     assert as_newcomer.ask(f"{in_use} AND retired_at IS NULL") == 1

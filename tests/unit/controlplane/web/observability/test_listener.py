@@ -67,13 +67,13 @@ def test_one_process_serves_them_beside_its_own_port(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "place", ["", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", ":9470", "h:70000"]
 )
-def test_a_place_that_is_none_is_said(place: str) -> None:
+def test_an_invalid_address_is_reported(place: str) -> None:
     done = run("serve", "--port", "0", "--metrics", place)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 
 
-def test_a_place_that_is_taken_is_said(tmp_path: Path) -> None:
+def test_an_address_in_use_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         database = str(tmp_path / "service.db")
