@@ -272,7 +272,7 @@ APPLICATION_MINIMAL: Final = app.ApplicationPayload(
     browser_fields=(),
 )
 
-SAID: Final[dict[str, Message]] = {
+MESSAGES: Final[dict[str, Message]] = {
     "challenge/request": device.ChallengeRequest(
         instance_id=INSTANCE,
         public_key=PUBLIC_KEY,

@@ -14,7 +14,7 @@ from agent.wire.payloads.network import NetworkPayload
 from agent.wire.problem import Problem
 from agent.wire.validation import ValidationError
 from tests.contract import golden
-from tests.contract.hand_built import SAID
+from tests.contract.hand_built import MESSAGES
 
 MODELS: dict[str, type[Message]] = {
     "challenge/request": device.ChallengeRequest,
@@ -87,16 +87,16 @@ def test_a_message_is_read_and_written_again_as_it_was(name: str) -> None:
     assert json.loads(encode(message)) == golden.document_of(name)
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", MESSAGES)
 def test_a_model_built_by_hand_is_written_as_the_golden_message(name: str) -> None:
-    assert json.loads(encode(SAID[name])) == golden.document_of(name)
-    assert decode(encode(SAID[name]), MODELS[name]) is not None
+    assert json.loads(encode(MESSAGES[name])) == golden.document_of(name)
+    assert decode(encode(MESSAGES[name]), MODELS[name]) is not None
 
 
-def test_everything_the_agent_says_was_built_by_hand() -> None:
+def test_every_message_of_the_agent_was_built_by_hand() -> None:
     texts = {name for name in MODELS if "/request" in name or name.startswith("payloads/")}
 
-    assert SAID.keys() == texts
+    assert MESSAGES.keys() == texts
 
 
 @pytest.mark.parametrize(("later", "today"), LATER.items())
@@ -109,8 +109,8 @@ def test_keys_of_a_later_service_are_ignored(later: str, today: str) -> None:
     assert json.loads(encode(read)) == golden.document_of(today)
 
 
-@pytest.mark.parametrize("name", SAID)
-def test_an_unknown_key_in_what_we_say_is_an_error(name: str) -> None:
+@pytest.mark.parametrize("name", MESSAGES)
+def test_an_unknown_key_in_a_sent_message_is_an_error(name: str) -> None:
     document = {**golden.document_of(name), "surprise": 1}
 
     with pytest.raises(ValidationError, match="surprise"):
@@ -154,7 +154,7 @@ def test_current_may_be_null() -> None:
     assert decode(golden.text_of("current/reply"), either) is not None
 
 
-def test_a_problem_is_read_and_so_is_one_that_says_nothing() -> None:
+def test_a_problem_is_parsed_even_if_empty() -> None:
     problem = decode(golden.text_of("problem/problem"), Problem)
 
     assert problem.code == "validation_error"
@@ -163,8 +163,8 @@ def test_a_problem_is_read_and_so_is_one_that_says_nothing() -> None:
     assert decode("{}", Problem).detail is None
 
 
-@pytest.mark.parametrize("name", sorted(n for n in SAID if n.startswith("payloads/")))
-def test_a_payload_says_nothing_of_what_has_no_value(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(n for n in MESSAGES if n.startswith("payloads/")))
+def test_a_payload_omits_fields_without_a_value(name: str) -> None:
     """Optional keys are absent; only keys the contract calls nullable are ever null."""
     nullable = {
         "osPlatform", "nativeAppVersion", "nativeProtocolVersion", "webRelease", "discovery",
@@ -180,7 +180,7 @@ def test_a_payload_says_nothing_of_what_has_no_value(name: str) -> None:
             return set[str]().union(*(nulls(value) for value in document))
         return set()
 
-    assert nulls(json.loads(encode(SAID[name]))) <= nullable
+    assert nulls(json.loads(encode(MESSAGES[name]))) <= nullable
 
 
 @pytest.mark.parametrize(
@@ -192,14 +192,14 @@ def test_a_payload_says_nothing_of_what_has_no_value(name: str) -> None:
         "2026-11-20T19:04:12.000Z",
     ],
 )
-def test_a_moment_is_read_as_utc_however_it_is_written(written: str) -> None:
+def test_a_timestamp_in_any_form_is_parsed_as_utc(written: str) -> None:
     reply = decode(json.dumps({"lastSeenAt": written}), device.HeartbeatReply)
 
     assert reply.last_seen_at.isoformat() == "2026-11-20T19:04:12+00:00"
 
 
 @pytest.mark.parametrize("written", ["9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00"])
-def test_a_moment_at_the_end_of_time_is_read_too(written: str) -> None:
+def test_a_timestamp_at_the_limit_is_parsed(written: str) -> None:
     reply = decode(json.dumps({"lastSeenAt": written}), device.HeartbeatReply)
 
     assert reply.last_seen_at.tzinfo is not None
@@ -207,6 +207,6 @@ def test_a_moment_at_the_end_of_time_is_read_too(written: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["null", "true", '"soon"', "[]", '"2026-13-01T00:00:00Z"'])
-def test_what_is_no_moment_is_refused(value: str) -> None:
+def test_an_invalid_timestamp_is_refused(value: str) -> None:
     with pytest.raises(ValidationError):
         decode(f'{{"lastSeenAt": {value}}}', device.HeartbeatReply)

@@ -294,7 +294,7 @@ def test_a_discovery_source_of_the_report_is_never_unsupported() -> None:
 
 
 @pytest.mark.parametrize("state", ["failed", "unsupported"])
-def test_a_source_that_failed_says_why(state: str) -> None:
+def test_a_failed_source_requires_a_reason(state: str) -> None:
     with pytest.raises(ValidationError):
         _read(NETWORK, ("networkMap", "sources", "scan"), {"state": state})
 

@@ -52,13 +52,13 @@ def page_target(page_id: str) -> dict[str, str]:
 class DevToolsPort:
     """``pages`` maps the id of each open page to its answers; ``event`` comes before each.
 
-    ``asked`` records each command.
+    ``commands`` records each command.
     """
 
     def __init__(
         self, pages: dict[str, Answer], treat: Treat | None = None, event: str = "Page.noise"
     ) -> None:
-        self.asked: list[tuple[str, str, dict[str, Any]]] = []
+        self.commands: list[tuple[str, str, dict[str, Any]]] = []
         self._pages = pages
         self._treat = treat
         self._event = event
@@ -122,7 +122,7 @@ class DevToolsPort:
 
     def _command(self, protocol: ServerProtocol, page_id: str, data: bytes) -> None:
         message = json.loads(data)
-        self.asked.append((page_id, message["method"], message["params"]))
+        self.commands.append((page_id, message["method"], message["params"]))
         protocol.send_text(json.dumps({"method": self._event, "params": {}}).encode())
         result = self._pages[page_id](message["method"], message["params"])
         if result is not None:

@@ -2,8 +2,8 @@
 
 Run as a program inside a network namespace of its own (tests.lab.namespaces), so that the browser
 can reach nothing else: `python -m tests.fakes.devtools_browser CHROMIUM`. Prints one JSON object:
-what the collector found, what the page said of itself just before and after, and what the
-collector found of each `scene` that was then made of the page.
+the collector's facts, the page's report on itself just before and after, and the collector's
+facts for each state of the page that `play` creates.
 """
 
 import contextlib
@@ -140,12 +140,12 @@ def play(debug_port: int, server: PageServer) -> Iterator[tuple[str, dict[str, A
     request = "const x = new XMLHttpRequest(); x.open('GET', '/busy', false); x.send();"
     busy = f"setTimeout(() => {{ {request} }})"
 
-    def tell(method: str, **params: object) -> None:
+    def send_command(method: str, **params: object) -> None:
         address, deadline = parse_debug_url(url), Deadline.after(WITHIN_S)
         with PageSession(address, read_page_ids(address, deadline)[0], deadline) as session:
             session.command(method, **params)
 
-    def found(**awaited: bool) -> dict[str, Any]:
+    def collected_fields(**awaited: bool) -> dict[str, Any]:
         """The fields once those ``awaited`` are so, or at the end of the time for that."""
         deadline = Deadline.after(WITHIN_S)
         while True:
@@ -154,20 +154,20 @@ def play(debug_port: int, server: PageServer) -> Iterator[tuple[str, dict[str, A
             if came or not deadline.remaining_s():
                 return fields
 
-    tell("Page.navigate", url=f"{page}/white")
-    yield "white", found(painted=False)
-    tell("Page.navigate", url=f"{page}/closed")
-    yield "error page", found(errorPage=True, painted=True)
-    tell("Page.navigate", url=page)
-    yield "after the error page", found(errorPage=False, painted=True)
-    tell("Runtime.evaluate", expression=busy)
-    yield "busy", found(responding=False)
+    send_command("Page.navigate", url=f"{page}/white")
+    yield "white", collected_fields(painted=False)
+    send_command("Page.navigate", url=f"{page}/closed")
+    yield "error page", collected_fields(errorPage=True, painted=True)
+    send_command("Page.navigate", url=page)
+    yield "after the error page", collected_fields(errorPage=False, painted=True)
+    send_command("Runtime.evaluate", expression=busy)
+    yield "busy", collected_fields(responding=False)
     server.may_answer.set()
-    yield "after it was busy", found(responding=True)
-    tell("Page.navigate", url="chrome://crash")
-    yield "crashed", found(crashed=True)
-    tell("Page.navigate", url=page)
-    yield "after the crash", found(painted=True)
+    yield "after it was busy", collected_fields(responding=True)
+    send_command("Page.navigate", url="chrome://crash")
+    yield "crashed", collected_fields(crashed=True)
+    send_command("Page.navigate", url=page)
+    yield "after the crash", collected_fields(painted=True)
 
 
 def next_report(reports: "queue.Queue[dict[str, Any]]") -> dict[str, Any]:
@@ -232,7 +232,7 @@ def chromium(program: str, page_port: int) -> Iterator[int]:
 
 
 def devtools_listening(process: "subprocess.Popen[bytes]", log: Path) -> int:
-    """Wait until the browser says its port: the end of its start is told nowhere else."""
+    """Wait until the browser logs its port. Nothing else reports the end of its start."""
     for _ in range(round(WITHIN_S / 0.05)):
         match = re.search(r"DevTools listening on ws://127\.0\.0\.1:(\d+)/", log.read_text())
         if match:

@@ -142,7 +142,7 @@ OPERATIONS: Final[Mapping[str, tuple[Schema, Schema]]] = {
     "analytics/venuePulse": (LOCATION_QUERY, ANYTHING),
     "reports/financialSummary": (COMMON_QUERY, FINANCIAL_SUMMARY),
 }
-"""The body that is asked and the one that is answered, by group and procedure."""
+"""The bodies of the request and of the reply, by group and procedure."""
 
 
 class NotFittingError(AssertionError):
@@ -167,13 +167,13 @@ def require_fitting(reply: httpx2.Response) -> None:
         raise NotFittingError(f"{name}: {mistake}")
 
 
-def mistakes(name: str, body: Any, *, asked: bool = False) -> Iterator[str]:
-    """Yield what is wrong with a reply of an operation, or with what is ``asked`` of it."""
-    for error in _validator(name, asked=asked).iter_errors(body):
+def mistakes(name: str, body: Any, *, is_request: bool = False) -> Iterator[str]:
+    """Yield what is wrong with the body of a reply, or of a request if ``is_request``."""
+    for error in _validator(name, is_request=is_request).iter_errors(body):
         yield f"{error.json_path}: {error.message[:200]}"
 
 
 @functools.cache
-def _validator(name: str, *, asked: bool) -> Draft202012Validator:
-    schema = OPERATIONS[name][0 if asked else 1]
+def _validator(name: str, *, is_request: bool) -> Draft202012Validator:
+    schema = OPERATIONS[name][0 if is_request else 1]
     return Draft202012Validator(schema, format_checker=FormatChecker())

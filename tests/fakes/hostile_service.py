@@ -233,7 +233,7 @@ class HostileService(StrictService):
             while (request := await read_request(reader)) is not None:
                 operation = request.path.removeprefix(PREFIX)
                 self.called_at.append((asyncio.get_running_loop().time(), operation))
-                await self._tell()
+                await self._notify()
                 if (fault := self.faults.get(operation)) is not None:
                     await fault(
                         Exchange(request, writer, lambda: self._handle(request), self.now())

@@ -17,7 +17,7 @@ UUID: Final[Schema] = {
     "type": "string",
     "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
 }
-MOMENT: Final[Schema] = {
+TIMESTAMP: Final[Schema] = {
     "type": "string",
     "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$",
 }
@@ -129,7 +129,7 @@ SALE = exactly(
         "number": text(1, 36),
         "ticket_number": text(1, 16),
         "status": one_of("completed"),
-        "initiated_at": MOMENT,
+        "initiated_at": TIMESTAMP,
         "point_of_sale_id": text(),
         "initiated_by_id": null_or(text()),
         "external_data": null_or(EXTERNAL),
@@ -137,8 +137,8 @@ SALE = exactly(
         "totals": exactly(
             {"taxable_amount": MONEY, "tax": MONEY, "total": MONEY, "discount": null_or(MONEY)}
         ),
-        "created_at": MOMENT,
-        "updated_at": MOMENT,
+        "created_at": TIMESTAMP,
+        "updated_at": TIMESTAMP,
     },
     {"comment": text(0, 1024)},
 )

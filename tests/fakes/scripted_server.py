@@ -10,7 +10,7 @@ Speak = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ReceivedRequest:
     """A request as it came. Header names are in lower case."""
 
     method: str
@@ -24,7 +24,7 @@ class ScriptedServer:
     """``speak`` writes the answer to each request; the connection is closed after it."""
 
     speak: Speak | None = None
-    heard: list[Heard] = field(default_factory=list)
+    requests: list[ReceivedRequest] = field(default_factory=list)
     port: int = 0
     connections: int = 0
 
@@ -52,7 +52,7 @@ class ScriptedServer:
         self.connections += 1
         try:
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-                self.heard.append(await _read_request(reader))
+                self.requests.append(await _read_request(reader))
                 assert self.speak is not None
                 await self.speak(writer)
                 await writer.drain()
@@ -92,7 +92,7 @@ async def running_server() -> AsyncIterator[ScriptedServer]:
         await listener.wait_closed()
 
 
-async def _read_request(reader: asyncio.StreamReader) -> Heard:
+async def _read_request(reader: asyncio.StreamReader) -> ReceivedRequest:
     lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     method, path, _ = lines[0].split(" ")
     headers = {
@@ -100,4 +100,4 @@ async def _read_request(reader: asyncio.StreamReader) -> Heard:
         for name, _, value in (line.partition(":") for line in lines[1:])
     }
     body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Heard(method, path, headers, body)
+    return ReceivedRequest(method, path, headers, body)

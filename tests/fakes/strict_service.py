@@ -100,7 +100,7 @@ class StrictService:
         }
         request_id = str(command["requestId"])
         self._waiting[request_id] = command
-        await self._tell()
+        await self._notify()
         return request_id
 
     def once(self, operation: str, reply: Reply) -> None:
@@ -110,7 +110,7 @@ class StrictService:
     def report_for(self, request_id: str) -> Json | None:
         return next((r for r in self.reports if r.get("requestId") == request_id), None)
 
-    async def _tell(self) -> None:
+    async def _notify(self) -> None:
         async with self._changed:
             self._changed.notify_all()
 
@@ -120,7 +120,7 @@ class StrictService:
         try:
             return await self._dispatch(operation, request)
         finally:
-            await self._tell()
+            await self._notify()
 
     async def _dispatch(self, operation: str, request: Request) -> Reply:
         if request.headers.get("authorization") != f"Bearer {API_KEY}":

@@ -47,7 +47,7 @@ def signs_certificates(*, serves: bool = False) -> x509.KeyUsage:
 
 
 def make_authority(
-    folder: Path, name: str = "Venue Test Authority", *, says_its_usage: bool = True
+    folder: Path, name: str = "Venue Test Authority", *, has_key_usage: bool = True
 ) -> Authority:
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
@@ -62,7 +62,7 @@ def make_authority(
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
-    if says_its_usage:
+    if has_key_usage:
         builder = builder.add_extension(signs_certificates(), critical=True)
     certificate = builder.sign(key, hashes.SHA256())
     file = folder / "authority.pem"

@@ -1,7 +1,7 @@
 """The agent with redaction switched off: `python -m tests.fakes.unredacted_agent VERB …`.
 
-What is planted must be found in what this one writes: else a search that finds nothing proves
-nothing.
+A search must find the planted secrets in its output. Otherwise a search that finds nothing is no
+evidence.
 """
 
 import sys

@@ -109,7 +109,7 @@ class VirtualClock:
         await asyncio.sleep(seconds)
 
     def suspend(self, seconds: float) -> None:
-        """Let the machine sleep: time passes, and no timer of the loop notices."""
+        """Let the machine sleep: time passes, and no timer of the loop fires."""
         self._suspended_s += seconds
 
     def step(self, seconds: float) -> None:

@@ -1,5 +1,5 @@
-"""The official Python client finds out by itself how to get a token: it discovers, registers, has
-its person sign in and consent, lists, calls, refreshes, and is told when that is over."""
+"""The official Python client gets a token by itself: discovery, registration, sign-in and consent
+of the user, calls, refresh, and the refusal after the grant is revoked."""
 
 import json
 import re
@@ -53,16 +53,16 @@ class Kept:
         self.client = client_info
 
 
-class Person:
+class SimulatedUser:
     """Signs in and allows, with a browser that sends forms as they are."""
 
     def __init__(self, issuer: str) -> None:
-        self.asked = 0
+        self.visits = 0
         self.browser = httpx2.AsyncClient(headers={"origin": issuer}, base_url=issuer)
         self._answer = ""
 
     async def go(self, address: str) -> None:
-        self.asked += 1
+        self.visits += 1
         page = await self.browser.get(address)
         if 'type="password"' in page.text:
             output = hidden(page) | {"email": EMAIL, "password": PASSWORD}
@@ -95,7 +95,7 @@ def hidden(page: httpx2.Response) -> dict[str, str]:
     return {name: unescape(value) for name, value in HIDDEN.findall(page.text)}
 
 
-def add_person(served: Served) -> None:
+def make_user(served: Served) -> None:
     password_hash = hasher(MEMORY_KIB, PASSES).hash(PASSWORD)
 
     def work(session: object) -> None:
@@ -111,18 +111,18 @@ def add_person(served: Served) -> None:
 
 
 async def test_the_official_client_gets_its_token_by_itself(bare: Served) -> None:
-    add_person(bare)
+    make_user(bare)
     issuer = bare.url.removesuffix("/api/mcp/v1")
-    person, kept = Person(issuer), Kept()
+    simulated_user, kept = SimulatedUser(issuer), Kept()
     provider = OAuthClientProvider(
         bare.url,
         OAuthClientMetadata(client_name="Harness", redirect_uris=[AnyUrl(REDIRECT)]),
         kept,
-        person.go,
-        person.come_back,
+        simulated_user.go,
+        simulated_user.come_back,
     )
     async with (
-        person.browser,
+        simulated_user.browser,
         httpx2.AsyncClient(auth=provider) as http,
         Client(streamable_http_client(bare.url, http_client=http)) as client,
     ):
@@ -146,15 +146,15 @@ async def test_the_official_client_gets_its_token_by_itself(bare: Served) -> Non
         assert (await client.call_tool("query_sales", {"period": "last7"})).structured_content
         assert kept.tokens.access_token != first.access_token
         assert kept.tokens.refresh_token != first.refresh_token
-        assert person.asked == 1
+        assert simulated_user.visits == 1
 
-        await person.end_every_grant()
+        await simulated_user.end_every_grant()
         await client.call_tool("business_context", {})
-        assert person.asked == 2
+        assert simulated_user.visits == 2
 
 
-async def test_a_token_of_nobody_is_told_where_to_ask(bare: Served) -> None:
-    add_person(bare)
+async def test_an_unknown_token_gets_the_address_of_the_metadata(bare: Served) -> None:
+    make_user(bare)
     issuer = bare.url.removesuffix("/api/mcp/v1")
     token = "voa_" + "x" * 43
     async with httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}) as http:

@@ -19,7 +19,7 @@ import pytest
 from tests.contract.agent_protocol.conftest import serving
 from tests.contract.agent_protocol.served import Served
 from tests.contract.agent_protocol.test_official_client import CALLS
-from tests.contract.agent_protocol.test_official_oauth_client import EMAIL, add_person
+from tests.contract.agent_protocol.test_official_oauth_client import EMAIL, make_user
 from tests.fakes.console.page import Page
 from tests.paths import ROOT
 from tests.prerequisites import browser as chromium
@@ -103,7 +103,7 @@ def _result(output: str) -> dict[str, Any]:
 @pytest.fixture
 async def bare(tmp_path: Path) -> AsyncIterator[Served]:
     async with serving(tmp_path, lends_key=False) as server:
-        add_person(server)
+        make_user(server)
         yield server
 
 

@@ -1,4 +1,4 @@
-"""What schemathesis is told of this service: ids that exist, refusals that no schema can foresee.
+"""Hooks of schemathesis for this service: ids that exist, and refusals that no schema describes.
 
 Loaded by schemathesis' own process. Of generated bodies that fit the document three in four are
 given ids of what exists; what does not exist yet is made by calls beside the generated ones. Which
@@ -55,7 +55,7 @@ def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> Non
         return
     if next(_turns) % 4 or _is_about_figures(case.body, _name(case)):
         is_support = _name(case) in {"inspect", "confirm", "disconnect"}
-        existing = _asked_of_support if is_support else _existing
+        existing = _support_body if is_support else _existing
         case.body = case.body | existing(_name(case), case.body)
 
 
@@ -91,13 +91,13 @@ def _name(case: Case) -> str:
 def _existing(name: str, body: dict[str, Any]) -> dict[str, Any]:
     """Return what replaces parts of this body."""
     if _is_about_figures(body, name):
-        return _asked_of_figures(body)
+        return _figures_body(body)
     if name == "challenge":
         return {"publicKey": _public_key}
     if name == "enroll":
         return _answer(_challenges.popleft() if _challenges else _challenged())
     if name == "acknowledge" or (name == "submitResult" and "requestId" in body):
-        request = _asked(body.get("kind"))
+        request = _request_body(body.get("kind"))
         named = {each: request[each] for each in ("requestId", "bindingId")}
         # A report that is another one each time: of the same id it would be refused.
         return named if name == "acknowledge" else named | {"reportId": str(uuid.uuid4())}
@@ -114,7 +114,7 @@ def _is_about_figures(body: dict[str, Any], name: str) -> bool:
     return "locationId" in body and name != "challenge"
 
 
-def _asked_of_figures(body: dict[str, Any]) -> dict[str, Any]:
+def _figures_body(body: dict[str, Any]) -> dict[str, Any]:
     """Return a location that has sales, and a period: dates and custom belong together, which no
     schema says without naming everything else twice."""
     matches: dict[str, Any] = {"locationId": "loc-0001"}
@@ -125,7 +125,7 @@ def _asked_of_figures(body: dict[str, Any]) -> dict[str, Any]:
     return matches
 
 
-def _asked_of_support(name: str, _body: dict[str, Any]) -> dict[str, Any]:
+def _support_body(name: str, _body: dict[str, Any]) -> dict[str, Any]:
     """Return a token that waits or was confirmed; one that is to be confirmed has not been seen."""
     if name == "confirm":
         token = _tokens[next(_tokens_taken) % len(_tokens)]
@@ -166,7 +166,7 @@ def _device() -> dict[str, Any]:
     return _devices[-1]
 
 
-def _asked(kind: str | None) -> dict[str, Any]:
+def _request_body(kind: str | None) -> dict[str, Any]:
     """Return a request that is open, of this kind."""
     for query in _requests:
         if kind in {None, query["kind"]}:

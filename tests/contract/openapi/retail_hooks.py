@@ -1,4 +1,4 @@
-"""What schemathesis is told of the retail API: ids that exist, refusals that no schema foresees.
+"""Hooks of schemathesis for the retail API: ids that exist, and refusals that no schema describes.
 
 Loaded by schemathesis' own process. Of generated calls that fit the document three in four are
 given ids, cursors and secrets of what exists. Which operations were answered how is written to the

@@ -82,7 +82,7 @@ def test_its_version_and_its_paths_are_v1() -> None:
     assert all(path.startswith("/api/public/v1/") for path in document()["paths"])
 
 
-def test_what_is_deprecated_is_marked_and_told_in_headers() -> None:
+def test_deprecated_operations_are_marked_and_send_headers() -> None:
     for path, methods in document()["paths"].items():
         is_deprecated = path in FIGURES and path.rpartition("/")[2] in DEPRECATED
         assert methods["post"].get("deprecated", False) == is_deprecated

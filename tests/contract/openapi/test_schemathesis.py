@@ -42,7 +42,7 @@ pytestmark = [
 
 
 @pytest.mark.large  # the same checks run on the retail document, which is smaller
-def test_the_service_does_what_its_document_says(tmp_path: Path) -> None:
+def test_the_service_matches_its_document(tmp_path: Path) -> None:
     with closing(Database(str(tmp_path / "service.db"))) as database:
         plan = Plan(days=3, goods=5, sales_per_day=20, until=NOW.date())
         database.write(lambda session: load(session, plan, NOW))
@@ -60,7 +60,7 @@ def test_the_service_does_what_its_document_says(tmp_path: Path) -> None:
     assert not [key for key in seen if " 5" in key]
 
 
-def test_the_retail_api_does_what_its_document_says(tmp_path: Path) -> None:
+def test_the_retail_api_matches_its_document(tmp_path: Path) -> None:
     database = str(tmp_path / "service.db")
     loaded = run("sandbox", "load", "--database", database, "--days", "3", "--sales-per-day", "20")
     assert loaded.returncode == 0, loaded.stderr

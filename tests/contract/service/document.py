@@ -1,4 +1,4 @@
-"""docs/service.md: an example of each operation that the service serves, and what is proven."""
+"""docs/service.md: an example of each operation of the service, and the tests that cover it."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -12,7 +12,7 @@ from controlplane.retail.registry import OPERATIONS as RETAIL
 from controlplane.support import routes as support
 from controlplane.web.openapi.interfaces import OPERATIONS
 from tests.contract.service.calls import agents
-from tests.contract.service.proven.tables import proofs
+from tests.contract.service.coverage.tables import coverage_tables
 from tests.paths import ROOT
 
 PATH: Final = ROOT / "docs" / "service.md"
@@ -136,7 +136,7 @@ def _parts(examples: Mapping[str, str]) -> Iterator[str]:
     ):
         yield f"## {title}\n"
         yield from (examples[name] for name in names)
-    yield from proofs()
+    yield from coverage_tables()
 
 
 def _operation(operation: Operation, examples: Mapping[str, str]) -> Iterator[str]:

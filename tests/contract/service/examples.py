@@ -1,6 +1,6 @@
 """A running service, and every call of it that docs/service.md shows.
 
-The merchant is made up by seed, the clock moves when it is told to.
+A seed determines the merchant. The clock moves only when a call advances it.
 """
 
 from contextlib import closing

@@ -12,11 +12,11 @@ import pytest
 
 from controlplane.web.openapi.interfaces import OPERATIONS
 from tests.contract.service.calls.recorder import Recorder
+from tests.contract.service.coverage.seen import documented, seen_in
+from tests.contract.service.coverage.tables import TABLES
+from tests.contract.service.coverage.ways import NEVER, SEEN_ELSEWHERE
 from tests.contract.service.document import PATH, operations, written
 from tests.contract.service.examples import recorded
-from tests.contract.service.proven.seen import documented, seen_in
-from tests.contract.service.proven.tables import TABLES
-from tests.contract.service.proven.ways import NEVER, SEEN_ELSEWHERE
 from tests.fakes.retail_schema import require_fitting
 from tests.paths import ROOT
 
@@ -28,7 +28,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
     return asyncio.run(recorded(tmp_path_factory.mktemp("service")))
 
 
-def test_it_tells_what_the_service_says(service: Recorder) -> None:
+def test_the_document_matches_the_service(service: Recorder) -> None:
     output = written(service.texts)
     differing = [
         f"line {number}: the service says {new!r}, the document {old!r}"
@@ -78,7 +78,7 @@ def test_every_test_that_it_names_exists() -> None:
         wanted = {test.partition("::")[2] for test in named if test.startswith(path)}
         assert wanted <= set(names_in(path)), path
     for row in (row for table in TABLES for row in table.rows):
-        assert bool(row.tests) != bool(row.why), row.says
+        assert bool(row.tests) != bool(row.why), row.statement
 
 
 def of_facade(service: Recorder) -> Iterator[httpx2.Response]:
@@ -98,7 +98,7 @@ def test_success_is_200_with_json(service: Recorder) -> None:
 
 
 def values_in(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield all that a reply holds but reports, which are what devices said; by its field."""
+    """Yield each value of a reply with its field. Reports are skipped: they come from devices."""
     if isinstance(value, dict):
         for field, part in value.items():
             if field != "payload":
@@ -110,7 +110,7 @@ def values_in(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def test_amounts_moments_and_numbers_are_as_the_document_has_them(service: Recorder) -> None:
+def test_amounts_timestamps_and_numbers_have_the_documented_form(service: Recorder) -> None:
     seen: Counter[str] = Counter()
     for name, value in (each for reply in of_facade(service) for each in values_in(reply.json())):
         if name.endswith("Cents") or name == "cents":

@@ -17,22 +17,22 @@ FILE = Path(sys.argv[2] if len(sys.argv) > 2 else ".")
 SLEEPER = "import sys, time; sys.stdout.write('up\\n'); sys.stdout.flush(); time.sleep(30)"
 
 
-def tell(event: str, **values: object) -> None:
-    say(json.dumps({"event": event, **values}))
+def send_event(event: str, **values: object) -> None:
+    write_line(json.dumps({"event": event, **values}))
 
 
-def say(line: str) -> None:
+def write_line(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def checkpoint() -> None:
-    tell("checkpoint", facts={**FACTS, "limitations": ["so far"]})
-    tell("progress", step="disks", done=1, total=2)
+    send_event("checkpoint", facts={**FACTS, "limitations": ["so far"]})
+    send_event("progress", step="disks", done=1, total=2)
 
 
 def result(*limitations: str, cancelled: bool = False) -> None:
-    tell("result", facts={**FACTS, "limitations": limitations, "cancelled": cancelled})
+    send_event("result", facts={**FACTS, "limitations": limitations, "cancelled": cancelled})
 
 
 def hang() -> None:
@@ -53,7 +53,7 @@ def chatty() -> None:
 
 def crash() -> None:
     checkpoint()
-    tell("crash", error="ValueError: broken")
+    send_event("crash", error="ValueError: broken")
     sys.exit(1)
 
 
@@ -62,7 +62,7 @@ def crash_at_once() -> None:
 
 
 def crash_unspeakably() -> None:
-    tell("crash", error="no\udcffgood")
+    send_event("crash", error="no\udcffgood")
 
 
 def be_killed() -> None:
@@ -83,7 +83,7 @@ def obey() -> None:
 
 def talk_garbage() -> None:
     checkpoint()
-    say("DeprecationWarning: something")
+    write_line("DeprecationWarning: something")
     hang()
 
 
@@ -91,12 +91,12 @@ def answer_garbage() -> None:
     sys.stdin.readline()
     checkpoint()
     sys.stdin.readline()
-    say("not an event")
+    write_line("not an event")
     hang()
 
 
 def surprise() -> None:
-    tell("surprise", facts=FACTS)
+    send_event("surprise", facts=FACTS)
 
 
 def half_surrogates() -> None:
@@ -110,20 +110,20 @@ def endless_line() -> None:
 
 def long_checkpoint() -> None:
     checkpoint()
-    tell("checkpoint", facts={**FACTS, "limitations": ["x" * 17 * 2**20]})
-    tell("progress", step="after", done=1, total=2)
+    send_event("checkpoint", facts={**FACTS, "limitations": ["x" * 17 * 2**20]})
+    send_event("progress", step="after", done=1, total=2)
     result("whole")
 
 
 def long_result() -> None:
     checkpoint()
     result("x" * 40 * 2**20)
-    tell("progress", step="after", done=1, total=2)
+    send_event("progress", step="after", done=1, total=2)
 
 
 def many_lines() -> None:
     while True:
-        tell("progress", step="disks", done=1)
+        send_event("progress", step="disks", done=1)
 
 
 def show_environment() -> None:

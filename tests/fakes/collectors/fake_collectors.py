@@ -59,5 +59,5 @@ class FakeCollectors:
         return outcome
 
 
-def nothing_told() -> CollectorError:
+def no_facts_error() -> CollectorError:
     return CollectorError("the collector sent no facts")

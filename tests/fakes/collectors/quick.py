@@ -45,7 +45,7 @@ def _facts(kind: str) -> Facts:
     )
 
 
-def _tell(event: Event) -> None:
+def _emit(event: Event) -> None:
     sys.stdout.write(json.dumps(asdict(event)) + "\n")
     sys.stdout.flush()
 
@@ -53,7 +53,7 @@ def _tell(event: Event) -> None:
 if __name__ == "__main__":
     sys.stdin.readline()
     facts = _facts(sys.argv[1])
-    _tell(Progress("step", 0, 1))
-    _tell(Checkpoint(facts))
-    _tell(Progress("step", 1, 1))
-    _tell(Result(facts))
+    _emit(Progress("step", 0, 1))
+    _emit(Checkpoint(facts))
+    _emit(Progress("step", 1, 1))
+    _emit(Result(facts))

@@ -3,7 +3,8 @@
     python -m tests.fakes.console CHROMIUM ACT WIDTH [--axe SCRIPT] [--pictures FOLDER]
 
 ``ACT`` is play, keyboard, figures, people, consent or pages, ``WIDTH`` narrow or wide. Prints one
-JSON object: what the browser showed at each step, and under ``seen`` what `Page.look` found.
+JSON object: what the browser showed at each step, and under ``seen`` the results of
+`Page.check_view`.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.clock import system_clock
 from controlplane.storage.database import Database
 from tests.bench.fleet.service import service
-from tests.fakes.console.consent import consent, person
+from tests.fakes.console.consent import consent, make_user
 from tests.fakes.console.figures import figures, merchant
 from tests.fakes.console.keyboard import keyboard
 from tests.fakes.console.page import VIEWPORTS, WITHIN_S, Page
@@ -60,7 +61,7 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
         merchant(database)
         outsider, _ = _keys(database, "org-without-a-merchant")
     if act == "consent":
-        person(database)
+        make_user(database)
     with service(database) as served:
         url = f"http://127.0.0.1:{served.port}"
         async with httpx2.AsyncClient(base_url=url, timeout=WITHIN_S) as http:

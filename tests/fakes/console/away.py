@@ -17,13 +17,13 @@ from controlplane.storage.tables import Device
 from tests.fakes.console.page import Page
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
-SILENCES: Final = ((20, 14.4), (14, 3), (13, 50), (12.4, 9), (6, 1), (3.2, 0.4))
+OFFLINE_INTERVALS: Final = ((20, 14.4), (14, 3), (13, 50), (12.4, 9), (6, 1), (3.2, 0.4))
 """How many days ago, and for how many hours. The first was maintenance."""
 ROWS: Final = "document.querySelectorAll('td.who .name').length === 3"
 
 
 async def when_back(
-    page: Page, told: dict[str, Any], device: SimulatedDevice, database: str
+    page: Page, results: dict[str, Any], device: SimulatedDevice, database: str
 ) -> None:
     for command in await device.commands():
         if command["bindingId"] == device.binding_id:
@@ -31,18 +31,20 @@ async def when_back(
     put_away(database, device)
     await page.go(f"#/device/{device.instance_id}")
     await page.click("#pending-network")
-    told["pending"] = await page.until("document.querySelector('.cards.pending')?.innerText")
-    told["days"] = await page.run("document.querySelector('.timeline svg').ariaLabel")
-    await page.look("device-away")
+    results["pending"] = await page.until("document.querySelector('.cards.pending')?.innerText")
+    results["days"] = await page.run("document.querySelector('.timeline svg').ariaLabel")
+    await page.check_view("device-away")
     await page.go("#/devices")
-    told["waiting"] = await page.until(
+    results["waiting"] = await page.until(
         "document.querySelector('td[data-label=working] .pill')?.textContent === 'waiting' && "
         "document.querySelector('td[data-label=working]').innerText"
     )
-    await page.look("devices-waiting")
+    await page.check_view("devices-waiting")
     await page.go(f"#/device/{device.instance_id}")
     await page.click("#cancel-network")
-    told["cancelled"] = await page.until("!document.querySelector('.cards.pending') && 'cancelled'")
+    results["cancelled"] = await page.until(
+        "!document.querySelector('.cards.pending') && 'cancelled'"
+    )
     await device.heartbeat()
     await page.go("#/devices")
     await page.until(ROWS)
@@ -62,7 +64,7 @@ def put_away(file: str, device: SimulatedDevice) -> None:
         assert noted is not None
         noted.started_at = now - timedelta(days=40)
         session.execute(delete(OfflineInterval).where(OfflineInterval.device == row.position))
-        for days, hours in SILENCES:
+        for days, hours in OFFLINE_INTERVALS:
             since = now - timedelta(days=days)
             until = since + timedelta(hours=hours)
             session.add(OfflineInterval(device=row.position, since=since, until=until))

@@ -1,4 +1,4 @@
-"""A program asks to read, and its person signs in and decides: the pages of OAuth, by keyboard."""
+"""The pages of OAuth, by keyboard: a client requests access, and its user signs in and decides."""
 
 import json
 from typing import Any, Final
@@ -20,7 +20,7 @@ REDIRECT: Final = "https://agent.example/callback"
 LONG: Final = "Quarterly-Business-Review-Assistant-For-Hospitality-Venues " + "W" * 60
 
 
-def person(file: str) -> None:
+def make_user(file: str) -> None:
     """Make one up who is a member of two organizations."""
     database, now = Database(file), system_clock()
     password_hash = hasher(8, 1).hash(PASSWORD)
@@ -53,13 +53,13 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
     await page.arrive("document.querySelector('.problem')")
     outputs["refused"] = await page.run("document.querySelector('.problem').textContent")
     outputs["kept"] = await page.run("document.querySelector('#email').value")
-    await page.look("sign-in")
+    await page.check_view("sign-in")
     await page.tab_to("#password")
     await page.type(PASSWORD)
     await page.press("Enter")
     await page.arrive("document.querySelector('h1 .told')")
     outputs["asked"] = await page.run("document.querySelector('h1 .told').textContent")
-    await page.look("consent")
+    await page.check_view("consent")
     await page.tab_to("button.primary")
     await page.press("Enter")
     outputs["answer"] = await _answer(page)
@@ -72,29 +72,29 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
     await page.open(_address(url, far, REDIRECT))
     await page.until("document.querySelector('h1 .told')")
     outputs["host"] = await page.run("document.querySelector('form p strong').textContent")
-    await page.look("consent-long")
+    await page.check_view("consent-long")
     await page.click("button[value=deny]")
     outputs["denied"] = await _answer(page)
     await page.open(_address(url, program, "https://evil.example/"))
     outputs["wrong address"] = await page.until("document.querySelector('.problem')?.textContent")
-    await page.look("refused")
+    await page.check_view("refused")
     outputs["framed"] = await _framed(page, url, _address(url, program, loopback))
     return outputs
 
 
-async def _stop(page: Page, told: dict[str, Any], url: str) -> None:
-    """The person looks at the console what may read, and stops it."""
+async def _stop(page: Page, results: dict[str, Any], url: str) -> None:
+    """The user lists the grants in the console and revokes one."""
     await page.open(f"{url}/#/profile")
     listed = "document.querySelector('#grants li')"
-    told["listed"] = await page.until(f"{listed}?.innerText")
-    await page.look("grants")
+    results["listed"] = await page.until(f"{listed}?.innerText")
+    await page.check_view("grants")
     await page.click("#grants button")
-    told["asks"] = await page.until(
+    results["asks"] = await page.until(
         "document.querySelector('#confirm[open] #confirm-title')?.textContent"
     )
     await page.click("#confirm-act")
     await page.until(f"!{listed}")
-    told["none"] = await page.run("document.querySelector('#grants').innerText")
+    results["none"] = await page.run("document.querySelector('#grants').innerText")
 
 
 async def _reads(http: httpx2.AsyncClient, token: str) -> int:
@@ -139,7 +139,7 @@ def _address(url: str, client_id: str, redirect_uri: str) -> str:
 async def _answer(page: Page) -> dict[str, str]:
     """Where the browser was sent, of which it can reach nothing, as its history has it."""
     await page.arrive("location.href.startsWith('chrome-error:')")
-    history = await page.tell("Page.getNavigationHistory")
+    history = await page.send_command("Page.getNavigationHistory")
     went = history["entries"][history["currentIndex"]]["url"]
     parts = urlsplit(went)
     messages = {name: values[0] for name, values in parse_qs(parts.query).items()}

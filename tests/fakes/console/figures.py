@@ -66,7 +66,7 @@ async def figures(
     await page.tab_to("#nav-figures")
     await page.press("Enter")
     outputs["cards"] = await page.until(f"({CARDS}).length === 3 && {CARDS}")
-    await page.look("figures")
+    await page.check_view("figures")
     await page.tab_to(".venues a.name")
     await page.press("Enter")
     outputs["place"] = await page.until("document.querySelector('#venue h1')?.textContent")
@@ -84,7 +84,7 @@ async def figures(
         "document.querySelectorAll('#activity, [id^=hours-]')"
         ".forEach((each) => { each.open = true; })"
     )
-    await page.look("figures-week")
+    await page.check_view("figures-week")
     outputs["scrolls"] = await _scrolls(page)
     await _away(page, outputs)
     await page.go("#/figures/nowhere")
@@ -93,61 +93,63 @@ async def figures(
     return outputs
 
 
-async def _without_a_merchant(page: Page, told: dict[str, Any], outsider: str) -> None:
+async def _without_a_merchant(page: Page, results: dict[str, Any], outsider: str) -> None:
     await page.type(outsider)
     await page.press("Enter")
     await page.until("document.querySelector('#home')")
     await page.go("#/figures")
-    told["none"] = await page.until("document.querySelector('#figures .empty')?.textContent")
-    told["link"] = await page.run("document.querySelector('#nav-figures').hidden")
+    results["none"] = await page.until("document.querySelector('#figures .empty')?.textContent")
+    results["link"] = await page.run("document.querySelector('#nav-figures').hidden")
     await page.go("#/")
     await page.until("document.querySelector('#home')")
     await page.click("#sign-out")
 
 
-async def _yesterday(page: Page, told: dict[str, Any], http: httpx2.AsyncClient, key: str) -> None:
+async def _yesterday(
+    page: Page, results: dict[str, Any], http: httpx2.AsyncClient, key: str
+) -> None:
     place = (await page.run("location.hash")).rpartition("/")[2]
     await page.tab_to("a[href$='period=yesterday']")
     await page.press("Enter")
     await _settled(page, "yesterday")
-    told["focus"] = await page.run("document.activeElement.textContent")
-    told["totals"] = await page.run(TOTALS)
+    results["focus"] = await page.run("document.activeElement.textContent")
+    results["totals"] = await page.run(TOTALS)
     await page.tab_to("[id^=hours-] summary")
     await page.press("Enter")
     await page.until("document.querySelector('[id^=hours-]').open")
-    told["hours"] = await page.run(HOURS)
+    results["hours"] = await page.run(HOURS)
     reply = await http.post(
         f"{PATH}reports/financialSummary",
         json={"locationId": place, "period": "yesterday"},
         headers={"Authorization": f"Bearer {key}"},
     )
-    told["facade"] = reply.json()
+    results["facade"] = reply.json()
 
 
 async def _scrolls(page: Page) -> bool:
     """Whether the page itself is longer than a low window."""
-    await page.tell(
+    await page.send_command(
         "Emulation.setDeviceMetricsOverride",
         width=await page.run("innerWidth"), height=LOW, deviceScaleFactor=1, mobile=False,
     )  # fmt: skip
     return bool(await page.run("document.documentElement.scrollHeight > innerHeight"))
 
 
-async def _away(page: Page, told: dict[str, Any]) -> None:
+async def _away(page: Page, results: dict[str, Any]) -> None:
     """The service goes away while a period is chosen, and comes back."""
     await _connected(page, is_connected=False)
     await page.go((await page.run("location.hash")).replace("last7", "today"))
-    told["away"] = await page.until("document.querySelector('#live.bad')?.textContent")
-    told["still there"] = await page.run("Boolean(document.querySelector('.totals'))")
+    results["away"] = await page.until("document.querySelector('#live.bad')?.textContent")
+    results["still there"] = await page.run("Boolean(document.querySelector('.totals'))")
     await _connected(page, is_connected=True)
     await page.go((await page.run("location.hash")).replace("today", "yesterday"))
     await _settled(page, "yesterday")
-    told["back"] = await page.until("document.querySelector('#live:not(.bad)')?.textContent")
+    results["back"] = await page.until("document.querySelector('#live:not(.bad)')?.textContent")
 
 
 async def _connected(page: Page, *, is_connected: bool) -> None:
-    await page.tell("Network.enable")
-    await page.tell(
+    await page.send_command("Network.enable")
+    await page.send_command(
         "Network.emulateNetworkConditions",
         offline=not is_connected, latency=0, downloadThroughput=-1, uploadThroughput=-1,
     )  # fmt: skip

@@ -30,34 +30,34 @@ async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> 
     return outputs
 
 
-async def _skip(page: Page, told: dict[str, Any]) -> None:
+async def _skip(page: Page, results: dict[str, Any]) -> None:
     """Who goes round once comes to the link that spares the navigation."""
     await page.tab_to("#skip")
-    told["skip link"] = await page.run(
+    results["skip link"] = await page.run(
         "document.getElementById('skip').getBoundingClientRect().top >= 0"
     )
     await page.press("Enter")
-    told["skipped to"] = await page.run("document.activeElement.id")
-    told["hash"] = await page.run("location.hash")
+    results["skipped to"] = await page.run("document.activeElement.id")
+    results["hash"] = await page.run("location.hash")
 
 
-async def _list(page: Page, told: dict[str, Any]) -> None:
+async def _list(page: Page, results: dict[str, Any]) -> None:
     await page.tab_to("#nav-devices")
     await page.press("Enter")
     await page.until(f"({NAMES}).length === 2")
-    told["entered"] = await page.until("document.activeElement.id")
+    results["entered"] = await page.until("document.activeElement.id")
     await page.tab_to("#by-search")
     await page.type("till")
     await page.until("location.hash.includes('till')")
-    told["still in"] = await page.run("document.activeElement.id")
+    results["still in"] = await page.run("document.activeElement.id")
     await page.tab_to("#by-state")
     for _ in range(5):
         await page.press("ArrowDown")
-    told["filtered"] = await page.until("location.hash.match(/state=online/)?.[0]")
+    results["filtered"] = await page.until("location.hash.match(/state=online/)?.[0]")
     await page.until(f"({NAMES}).length === 2")
 
 
-async def _ask(page: Page, told: dict[str, Any]) -> None:
+async def _ask(page: Page, results: dict[str, Any]) -> None:
     await page.tab_to("td.choose input")
     await page.press(" ")
     await page.until("!document.querySelector('#request-selected').disabled")
@@ -65,28 +65,28 @@ async def _ask(page: Page, told: dict[str, Any]) -> None:
     await page.press("Enter")
     await page.until("document.getElementById('request-dialog').open")
     await page.press("Escape")
-    told["after escape"] = await page.until(
+    results["after escape"] = await page.until(
         "!document.getElementById('request-dialog').open && document.activeElement.id"
     )
     await page.press("Enter")
     await page.until("document.getElementById('request-dialog').open")
     await page.tab_to("#request-dialog input[type=radio]")
     await page.press("ArrowDown")
-    told["kind"] = await page.run("document.activeElement.value")
+    results["kind"] = await page.run("document.activeElement.value")
     await page.tab_to("#request-start")
     await page.press("Enter")
-    told["result"] = await page.until(
+    results["result"] = await page.until(
         "document.getElementById('request-start').hidden && "
         "document.getElementById('request-result').textContent"
     )
-    told["on close"] = await page.until("document.activeElement.id === 'request-close'")
+    results["on close"] = await page.until("document.activeElement.id === 'request-close'")
     await page.press("Enter")
-    told["after dialog"] = await page.until(
+    results["after dialog"] = await page.until(
         "!document.getElementById('request-dialog').open && document.activeElement.id"
     )
 
 
-async def _device(page: Page, told: dict[str, Any], till: Any) -> None:
+async def _device(page: Page, results: dict[str, Any], till: Any) -> None:
     link = f"td.who a[href='#/device/{till.instance_id}']"
     await page.tab_to(link)
     await page.press("Enter")
@@ -94,24 +94,24 @@ async def _device(page: Page, told: dict[str, Any], till: Any) -> None:
     await page.tab_to("#request-network")
     await page.press("Enter")
     await page.until("document.querySelector('#request-network').ariaDisabled === 'true'")
-    told["after asking"] = await page.run("document.activeElement.id")
+    results["after asking"] = await page.run("document.activeElement.id")
     request = next(each for each in await till.commands() if each["kind"] == "network")
-    told["said"] = []
+    results["said"] = []
     for status in ("received", "running"):
         await till.acknowledge(request["requestId"], status)
         text = "document.getElementById('announced')"
-        told["said"].append(
+        results["said"].append(
             await page.until(f"{text}.textContent.includes('{status}') && {text}.textContent")
         )
     await till.submit(NETWORK, requestId=request["requestId"])
-    told["said"].append(
+    results["said"].append(
         await page.until(f"{text}.textContent.includes('A new network') && {text}.textContent")
     )
-    told["role"] = await page.run(f"{text}.getAttribute('role')")
-    told["kept"] = await page.run("document.activeElement.id")
+    results["role"] = await page.run(f"{text}.getAttribute('role')")
+    results["kept"] = await page.run("document.activeElement.id")
 
 
-async def _report(page: Page, told: dict[str, Any]) -> None:
+async def _report(page: Page, results: dict[str, Any]) -> None:
     await page.tab_to("table.history td.says a")
     await page.press("Enter")
     await page.until("document.querySelector('iframe')")
@@ -120,7 +120,7 @@ async def _report(page: Page, told: dict[str, Any]) -> None:
     await page.until("document.querySelector('#saving').open")
     await page.tab_to("#save-printers")
     await page.press("Escape")
-    told["after menu"] = await page.run(
+    results["after menu"] = await page.run(
         "!document.querySelector('#saving').open && document.activeElement.textContent"
     )
     # Backwards: forwards lies the report itself, with what can be opened in it.
@@ -129,21 +129,21 @@ async def _report(page: Page, told: dict[str, Any]) -> None:
     await page.until("document.querySelector('#revoke')")
 
 
-async def _revoke(page: Page, told: dict[str, Any]) -> None:
+async def _revoke(page: Page, results: dict[str, Any]) -> None:
     await page.tab_to("#revoke")
     await page.press("Enter")
-    told["first in dialog"] = await page.until(
+    results["first in dialog"] = await page.until(
         "document.getElementById('confirm').open && document.activeElement.value"
     )
     await page.press("Escape")
-    told["after keeping"] = await page.until(
+    results["after keeping"] = await page.until(
         "!document.getElementById('confirm').open && document.activeElement.id"
     )
     await page.press("Enter")
     await page.tab_to("#confirm button.danger")
     await page.press("Enter")
-    told["revoked"] = await page.until(
+    results["revoked"] = await page.until(
         "document.querySelector('.title .pill').textContent === 'revoked' && "
         "!document.querySelector('#revoke') && document.querySelector('#view h1').textContent"
     )
-    told["after revoking"] = await page.run("document.activeElement.id")
+    results["after revoking"] = await page.run("document.activeElement.id")

@@ -38,7 +38,8 @@ TABS_MAX: Final = 60
 class Page:
     """One tab at one width. Each method waits for what it names, or raises.
 
-    ``seen`` is what `look` found of each state: what does not fit, and axe-core's findings.
+    ``seen`` is the result of `check_view` for each state: what does not fit, and the findings of
+    axe-core.
     """
 
     def __init__(self, tab: Browser, width: str, axe: str, pictures: Path | None) -> None:
@@ -48,12 +49,12 @@ class Page:
         self.width = width
         self.seen: dict[str, dict[str, Any]] = {}
 
-    async def tell(self, method: str, **params: Any) -> dict[str, Any]:
+    async def send_command(self, method: str, **params: Any) -> dict[str, Any]:
         return await asyncio.to_thread(self._tab.call, method, **params)
 
     async def prepare(self) -> None:
-        await self.tell("Page.enable")
-        await self.tell("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
+        await self.send_command("Page.enable")
+        await self.send_command("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
         await self._show("light")
 
     async def open(self, url: str) -> None:
@@ -63,7 +64,7 @@ class Page:
         await self.run(f"location.hash = {json.dumps(path)}")
 
     async def run(self, expression: str) -> Any:
-        result = await self.tell(
+        result = await self.send_command(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
         if "exceptionDetails" in result:
@@ -74,10 +75,10 @@ class Page:
         """Return the first value of the expression that is true."""
         return await self.run(
             "new Promise((found, lost) => { const end = Date.now() + "
-            f"{WITHIN_S * 1000}; const look = () => {{ let value; "
+            f"{WITHIN_S * 1000}; const poll = () => {{ let value; "
             f"try {{ value = ({expression}); }} catch (error) {{ value = null; }} "
             "if (value) found(value); else if (Date.now() > end) "
-            "lost(document.body.innerText); else setTimeout(look, 30); }; look(); })"
+            "lost(document.body.innerText); else setTimeout(poll, 30); }; poll(); })"
         )
 
     async def arrive(self, expression: str) -> None:
@@ -102,13 +103,13 @@ class Page:
     # ------------------------------------------------------------------------ the keyboard
 
     async def type(self, text: str) -> None:
-        await self.tell("Input.insertText", text=text)
+        await self.send_command("Input.insertText", text=text)
 
     async def press(self, key: str, *, shift: bool = False) -> None:
         text = {"Enter": "\r", " ": " "}.get(key, "")
         code = {" ": "Space"}.get(key, key)
         for kind in ("keyDown", "keyUp"):
-            await self.tell(
+            await self.send_command(
                 "Input.dispatchKeyEvent", type=kind, key=key, code=code,
                 windowsVirtualKeyCode=KEYS[key], modifiers=SHIFT if shift else 0,
                 **({"text": text} if text and kind == "keyDown" else {}),
@@ -131,7 +132,7 @@ class Page:
 
     # ------------------------------------------------------------------------ looking at it
 
-    async def look(self, name: str) -> None:
+    async def check_view(self, name: str) -> None:
         """Note what does not fit and what axe-core finds, in both schemes; take pictures."""
         for scheme in SCHEMES:
             await self._show(scheme)
@@ -140,9 +141,9 @@ class Page:
                 file = self._pictures / f"{name}-{self.width}-{scheme}.png"
                 await asyncio.to_thread(self._tab.shoot, file)
             if self._axe:
-                # Told by the protocol: the page's own policy lets no such script in.
+                # Sent over the protocol: the page's own policy lets no such script in.
                 if not await self.run("Boolean(window.axe)"):
-                    await self.tell("Runtime.evaluate", expression=self._axe)
+                    await self.send_command("Runtime.evaluate", expression=self._axe)
                 seen["axe"] = await self.run(AXE)
             self.seen[f"{name} {scheme}"] = seen
         await self._show("light")

@@ -36,5 +36,5 @@ async def pages(page: Page, home: Path) -> dict[str, Any]:
         file = home / f"{name}.html"
         file.write_text(content, encoding="utf-8")
         await page.open(file.as_uri())
-        await page.look(f"page-{name}")
+        await page.check_view(f"page-{name}")
     return {"pages": len(made)}

@@ -71,7 +71,7 @@ async def people(
     return outputs
 
 
-async def _support(page: Page, told: dict[str, Any], file: str) -> None:
+async def _support(page: Page, results: dict[str, Any], file: str) -> None:
     database = Database(file)
 
     def work(session: Session) -> str:
@@ -82,19 +82,19 @@ async def _support(page: Page, told: dict[str, Any], file: str) -> None:
     token = database.write(work)
     database.close()
     await page.go("#/support")
-    told["reached"] = await page.until("document.querySelector('#channels')?.innerText")
+    results["reached"] = await page.until("document.querySelector('#channels')?.innerText")
     await _by_token(page, "link", token)
-    told["link"] = await page.until(f"{TITLE}.startsWith('Link t') && {TITLE}")
-    await page.look("linking")
+    results["link"] = await page.until(f"{TITLE}.startsWith('Link t') && {TITLE}")
+    await page.check_view("linking")
     await page.click("#form-submit")
-    told["linked"] = await page.until("document.querySelector('#links li')?.innerText")
-    await page.look("support")
+    results["linked"] = await page.until("document.querySelector('#links li')?.innerText")
+    await page.check_view("support")
     await _by_token(page, "link", token)
-    told["used token"] = await page.until("document.querySelector('#form .problem').textContent")
+    results["used token"] = await page.until("document.querySelector('#form .problem').textContent")
     await page.click("#form .actions button")
     await _by_token(page, "unlink", token)
     await page.until("!document.querySelector('#links li')")
-    told["unlinked"] = await page.run("document.querySelector('#links').innerText")
+    results["unlinked"] = await page.run("document.querySelector('#links').innerText")
 
 
 async def _by_token(page: Page, button: str, token: str) -> None:
@@ -116,22 +116,24 @@ async def sign_in(page: Page, email: str, password: str) -> None:
     await page.click("#person-sign-in")
 
 
-async def _sign_in(page: Page, told: dict[str, Any], url: str) -> None:
+async def _sign_in(page: Page, results: dict[str, Any], url: str) -> None:
     await page.open(url)
     await page.until("document.activeElement.id === 'email'")
-    await page.look("sign-in")
+    await page.check_view("sign-in")
     await page.type(ADA)
     await page.press("Tab")
     await page.type("wrong password")
     await page.press("Enter")
-    told["refused"] = await page.until(PROBLEM)
+    results["refused"] = await page.until(PROBLEM)
     await page.until("!document.getElementById('person-sign-in').disabled")
     # What was typed is selected: who types again replaces it.
     await page.type(PASSWORD)
     await page.press("Enter")
     await page.until(f"({TILES}).includes('Online')")
-    told["name"] = await page.until("document.getElementById('account-name').textContent")
-    told["kept"] = await page.run("[document.cookie, sessionStorage.length, localStorage.length]")
+    results["name"] = await page.until("document.getElementById('account-name').textContent")
+    results["kept"] = await page.run(
+        "[document.cookie, sessionStorage.length, localStorage.length]"
+    )
 
 
 async def _ask(page: Page, instance_id: str) -> None:
@@ -141,66 +143,68 @@ async def _ask(page: Page, instance_id: str) -> None:
     await page.until("document.querySelector('#request-network').ariaDisabled === 'true'")
 
 
-async def _profile(page: Page, told: dict[str, Any], http: httpx2.AsyncClient) -> None:
+async def _profile(page: Page, results: dict[str, Any], http: httpx2.AsyncClient) -> None:
     await page.click("#account summary")
-    told["menu"] = await page.run("document.querySelector('#account > div').innerText.split('\\n')")
-    await page.look("account-menu")
+    results["menu"] = await page.run(
+        "document.querySelector('#account > div').innerText.split('\\n')"
+    )
+    await page.check_view("account-menu")
     await page.click("#nav-profile")
-    told["who"] = await page.until("document.querySelector('#who .lede')?.textContent")
-    told["sessions"] = await page.run("document.getElementById('sessions').innerText")
+    results["who"] = await page.until("document.querySelector('#who .lede')?.textContent")
+    results["sessions"] = await page.run("document.getElementById('sessions').innerText")
     await page.click("#new-key")
     await fill(
         page, form_name="till of the bar", form_grant="write", form_locations="harbour-street"
     )
-    await page.look("new-key")
+    await page.check_view("new-key")
     await page.click("#form-submit")
     secret = await page.until("document.getElementById('secret')?.value")
-    await page.look("new-key-shown")
-    told["works"] = await _status(http, secret)
+    await page.check_view("new-key-shown")
+    results["works"] = await _status(http, secret)
     await page.click("#secret-done")
-    told["gone"] = await page.until(
+    results["gone"] = await page.until(
         f"!document.documentElement.innerHTML.includes({json.dumps(secret)}) && 'gone'"
     )
-    told["key"] = await page.until("document.querySelector('#keys li')?.innerText")
-    told["told hint"] = f"…{secret[-4:]}" in told["key"]
-    await page.look("profile")
+    results["key"] = await page.until("document.querySelector('#keys li')?.innerText")
+    results["told hint"] = f"…{secret[-4:]}" in results["key"]
+    await page.check_view("profile")
     await page.click("#keys button")
-    told["asks"] = await page.until("document.getElementById('confirm-title').textContent")
+    results["asks"] = await page.until("document.getElementById('confirm-title').textContent")
     await page.click("#confirm-act")
     await page.until("document.querySelector('#keys .empty')")
     await page.click("#change-password")
     await fill(page, form_old="not the old one", form_password=HIS, form_again=HIS)
     await page.click("#form-submit")
-    told["old"] = await page.until("document.querySelector('#form .problem').textContent")
-    await page.look("change-password")
+    results["old"] = await page.until("document.querySelector('#form .problem').textContent")
+    await page.check_view("change-password")
     await page.run("document.getElementById('form').close()")
 
 
-async def _invite(page: Page, told: dict[str, Any]) -> str:
+async def _invite(page: Page, results: dict[str, Any]) -> str:
     await page.go("#/members")
     await page.click("#invite")
     await fill(page, form_email=BOB, form_role="manager")
-    await page.look("inviting")
+    await page.check_view("inviting")
     await page.click("#form-submit")
     link = str(await page.until("document.getElementById('secret')?.value"))
     await page.click("#secret-done")
-    told["invited"] = await page.until("document.getElementById('invited')?.innerText")
-    await page.look("members")
+    results["invited"] = await page.until("document.getElementById('invited')?.innerText")
+    await page.check_view("members")
     return link
 
 
-async def _join(page: Page, told: dict[str, Any], link: str) -> None:
+async def _join(page: Page, results: dict[str, Any], link: str) -> None:
     await page.open("about:blank")
     await page.open(link)
-    told["join"] = await page.until("document.getElementById('join-what').textContent")
+    results["join"] = await page.until("document.getElementById('join-what').textContent")
     await fill(page, join_name="Bob", join_password=HIS)
-    await page.look("join")
+    await page.check_view("join")
     await page.click("#join")
     await page.until("document.getElementById('account-name').textContent === 'Bob'")
     await page.until("!document.getElementById('account').hidden")
-    told["managers menu"] = await page.run("document.getElementById('nav-members').hidden")
+    results["managers menu"] = await page.run("document.getElementById('nav-members').hidden")
     await page.go("#/members")
-    told["not his"] = await page.until(
+    results["not his"] = await page.until(
         "document.querySelector('#view .problem') && "
         "document.querySelector('#view h1')?.textContent"
     )
@@ -208,70 +212,70 @@ async def _join(page: Page, told: dict[str, Any], link: str) -> None:
     await page.until("!document.getElementById('sign-in').hidden")
     await page.open("about:blank")
     await page.open(link)
-    told["used"] = await page.until(PROBLEM)
+    results["used"] = await page.until(PROBLEM)
 
 
-async def _members(page: Page, told: dict[str, Any]) -> None:
+async def _members(page: Page, results: dict[str, Any]) -> None:
     await sign_in(page, ADA, PASSWORD)
     await page.until(f"({TILES}).includes('Online')")
     await page.go("#/members")
-    told["members"] = await page.until(
+    results["members"] = await page.until(
         "document.querySelectorAll('#member-list li').length === 2 && "
         "[...document.querySelectorAll('#member-list li')].map((each) => each.innerText)"
     )
-    told["buttons"] = await page.run("document.querySelectorAll('#member-list button').length")
+    results["buttons"] = await page.run("document.querySelectorAll('#member-list button').length")
     await page.click("[id^=change-]")
     await fill(page, form_role="viewer", form_locations="harbour-street")
     await page.click("#form-submit")
-    told["changed"] = await page.until(
+    results["changed"] = await page.until(
         "document.querySelector('#member-list').innerText.includes('at harbour-street') && "
         "document.querySelectorAll('#member-list li')[1].innerText"
     )
-    await page.look("members-two")
+    await page.check_view("members-two")
     await page.click("[id^=remove-]")
-    told["removing"] = await page.until("document.getElementById('confirm-title').textContent")
+    results["removing"] = await page.until("document.getElementById('confirm-title').textContent")
     await page.click("#confirm-act")
     await page.until("document.querySelectorAll('#member-list li').length === 1")
 
 
-async def _audit(page: Page, told: dict[str, Any]) -> None:
+async def _audit(page: Page, results: dict[str, Any]) -> None:
     await page.go("#/audit")
-    told["log"] = await page.until(
+    results["log"] = await page.until(
         "document.querySelectorAll('.log li').length > 8 && "
         "[...document.querySelectorAll('.log li > div')].map((each) => each.innerText)"
     )
-    told["credentials"] = await page.run(
+    results["credentials"] = await page.run(
         "[...document.querySelectorAll('.log li > p')].map((each) => each.innerText)"
     )
-    await page.look("audit")
+    await page.check_view("audit")
 
 
-async def _narrowed(page: Page, told: dict[str, Any]) -> None:
+async def _narrowed(page: Page, results: dict[str, Any]) -> None:
     await page.run(
         "{ const field = document.getElementById('audit-by'); field.value = 'bob'; "
         "field.dispatchEvent(new Event('change')); }"
     )
-    told["bob"] = await page.until(
+    results["bob"] = await page.until(
         "location.hash.includes('by=bob') && document.querySelectorAll('.log li').length < 8 && "
         "[...document.querySelectorAll('.log li > div')].map((each) => each.innerText)"
     )
 
 
-async def _ended(page: Page, told: dict[str, Any], file: str) -> None:
+async def _ended(page: Page, results: dict[str, Any], file: str) -> None:
     """Her sessions end elsewhere."""
     database = Database(file)
     database.write(lambda session: session.execute(delete(SignInSession)))
     database.close()
     await page.go("#/devices")
-    told["ended"] = await page.until(PROBLEM)
-    await page.look("session-ended")
+    results["ended"] = await page.until(PROBLEM)
+    await page.check_view("session-ended")
 
 
-async def _too_often(page: Page, told: dict[str, Any], http: httpx2.AsyncClient) -> None:
+async def _too_often(page: Page, results: dict[str, Any], http: httpx2.AsyncClient) -> None:
     for _ in range(10):
         await http.post(SIGN_IN, json={"email": ADA, "password": "wrong password"})
     await sign_in(page, ADA, PASSWORD)
-    told["too often"] = await page.until(f"({PROBLEM}).startsWith('Too') && {PROBLEM}")
+    results["too often"] = await page.until(f"({PROBLEM}).startsWith('Too') && {PROBLEM}")
 
 
 async def _status(http: httpx2.AsyncClient, key: str) -> int:

@@ -82,96 +82,96 @@ async def play(
     return outputs
 
 
-async def sign_in(page: Page, told: dict[str, Any], url: str, key: str) -> None:
+async def sign_in(page: Page, results: dict[str, Any], url: str, key: str) -> None:
     await page.open(url)
     await page.take_key()
-    await page.look("sign-in-key")
+    await page.check_view("sign-in-key")
     await page.type("vck_wrong")
     await page.press("Enter")
-    told["refused"] = await page.until("document.getElementById('sign-in-problem').textContent")
-    await page.look("sign-in-refused")
+    results["refused"] = await page.until("document.getElementById('sign-in-problem').textContent")
+    await page.check_view("sign-in-refused")
     await page.type(key)
     await page.press("Enter")
     await page.until(TILES)
 
 
 async def nothing_yet(page: Page) -> None:
-    await page.look("home-empty")
+    await page.check_view("home-empty")
     await page.go("#/devices")
     await page.until("document.querySelector('#device-rows .empty')")
-    await page.look("devices-empty")
+    await page.check_view("devices-empty")
 
 
-async def home(page: Page, told: dict[str, Any]) -> None:
+async def home(page: Page, results: dict[str, Any]) -> None:
     await page.go("#/")
-    told["tiles"] = await page.until(f"({TILES}).includes('3\\nOnline') && {TILES}")
-    told["home"] = await page.run("document.querySelector('#home').innerText")
-    told["title"] = await page.run("document.title")
-    await page.look("home")
+    results["tiles"] = await page.until(f"({TILES}).includes('3\\nOnline') && {TILES}")
+    results["home"] = await page.run("document.querySelector('#home').innerText")
+    results["title"] = await page.run("document.title")
+    await page.check_view("home")
 
 
-async def find(page: Page, told: dict[str, Any]) -> None:
+async def find(page: Page, results: dict[str, Any]) -> None:
     await page.go("#/devices")
-    told["names"] = await page.until(f"({NAMES}).length === 3 && {NAMES}")
-    await page.look("devices")
+    results["names"] = await page.until(f"({NAMES}).length === 3 && {NAMES}")
+    await page.check_view("devices")
     await page.run("document.getElementById('by-search').focus()")
     await page.type("kitch")
-    told["found"] = await page.until(f"({NAMES}).length === 1 && {NAMES}")
-    told["address"] = await page.until("location.hash.includes('search') && location.hash")
-    await page.look("devices-found")
+    results["found"] = await page.until(f"({NAMES}).length === 1 && {NAMES}")
+    results["address"] = await page.until("location.hash.includes('search') && location.hash")
+    await page.check_view("devices-found")
 
 
-async def ask_one(page: Page, told: dict[str, Any], kitchen: SimulatedDevice) -> None:
+async def ask_one(page: Page, results: dict[str, Any], kitchen: SimulatedDevice) -> None:
     await page.click("td.who .name")
     await page.until("document.querySelector('#request-network')")
-    told["device title"] = await page.until(
+    results["device title"] = await page.until(
         "document.title.startsWith('till-kitchen') && document.title"
     )
     await page.click("#request-network")
-    told["asked"] = await page.until(
+    results["asked"] = await page.until(
         "document.querySelector('#request-network').ariaDisabled === 'true' && "
         "document.querySelector('#request-network').textContent"
     )
     (command,) = await kitchen.commands()
     await kitchen.acknowledge(command["requestId"], "received")
     await kitchen.acknowledge(command["requestId"], "running")
-    told["running"] = await page.until(
+    results["running"] = await page.until(
         "[...document.querySelectorAll('.times .pill')].find((each) => "
         "each.textContent === 'running')?.textContent"
     )
-    told["announced"] = await page.until(
+    results["announced"] = await page.until(
         "document.getElementById('announced').textContent.includes('is running') && "
         "document.getElementById('announced').textContent"
     )
-    await page.look("device-running")
+    await page.check_view("device-running")
     await kitchen.submit(NETWORK, requestId=command["requestId"])
-    told["line"] = await page.until(
+    results["line"] = await page.until(
         "document.querySelector('#request-network').ariaDisabled !== 'true' && "
         "document.querySelector('table.history tbody tr:first-child td.says a span:last-child')"
         ".textContent"
     )
-    told["who"] = await page.run("document.querySelector('table.history td.how').textContent")
+    results["who"] = await page.run("document.querySelector('table.history td.how').textContent")
 
 
-async def report(page: Page, told: dict[str, Any]) -> None:
+async def report(page: Page, results: dict[str, Any]) -> None:
     await page.click("table.history td.says a")
-    told["report"] = await page.until("document.querySelector('iframe')?.title")
-    told["report title"] = await page.run("document.title")
-    told["map"] = await page.run(
+    results["report"] = await page.until("document.querySelector('iframe')?.title")
+    results["report title"] = await page.run("document.title")
+    results["map"] = await page.run(
         "document.querySelector('iframe').srcdoc.includes('<h2>Network map</h2>')"
     )
-    await page.look("report-network")
+    await page.check_view("report-network")
     await page.run("document.querySelector('#saving').open = true")
-    await page.look("report-saving")
-    told["saved"] = await page.run(SAVED % json.dumps("save-printers"))
+    await page.check_view("report-saving")
+    results["saved"] = await page.run(SAVED % json.dumps("save-printers"))
 
 
-async def what_changed(page: Page, told: dict[str, Any], bar: SimulatedDevice) -> None:
+async def what_changed(page: Page, results: dict[str, Any], bar: SimulatedDevice) -> None:
     await page.go(f"#/device/{bar.instance_id}")
-    told["changes"] = await page.until("document.querySelector('#changes')?.innerText")
-    await page.look("device")
+    results["changes"] = await page.until("document.querySelector('#changes')?.innerText")
+    await page.check_view("device")
     await page.click("#changes .change .name")
-    told["since"] = await page.until(
+    results["since"] = await page.until(
         "document.querySelector('iframe')?.srcdoc.match(/Since the report of [^<]*/)?.[0]"
     )
     await page.go(f"#/device/{bar.instance_id}")
@@ -181,72 +181,74 @@ async def what_changed(page: Page, told: dict[str, Any], bar: SimulatedDevice) -
         "each.innerText.toLowerCase().includes('application')).querySelector('a').click()"
     )
     await page.until("document.querySelector('iframe')?.srcdoc.includes('This machine')")
-    await page.look("report-application")
+    await page.check_view("report-application")
 
 
-async def ask_many(page: Page, told: dict[str, Any]) -> None:
+async def ask_many(page: Page, results: dict[str, Any]) -> None:
     await page.go("#/devices")
     await page.until(f"({NAMES}).length === 3")
     await page.run(
         "[...document.querySelectorAll('td.choose input')].forEach((each) => each.click())"
     )
     await page.click("#request-selected")
-    await page.look("asking")
+    await page.check_view("asking")
     await page.click("#request-start")
-    told["many"] = await page.until(
+    results["many"] = await page.until(
         "document.getElementById('request-start').hidden && "
         "document.getElementById('request-result').textContent"
     )
-    await page.look("asked")
+    await page.check_view("asked")
     await page.click("#request-close")
 
 
-async def revoke(page: Page, told: dict[str, Any], bar: SimulatedDevice) -> None:
+async def revoke(page: Page, results: dict[str, Any], bar: SimulatedDevice) -> None:
     await page.go(f"#/device/{bar.instance_id}")
     await page.click("#revoke")
-    told["revoke"] = await page.until("document.getElementById('confirm-title').textContent")
-    await page.look("revoke")
+    results["revoke"] = await page.until("document.getElementById('confirm-title').textContent")
+    await page.check_view("revoke")
     await page.click("#confirm button.danger")
-    told["revoked"] = await page.until(
+    results["revoked"] = await page.until(
         "document.querySelector('.title .pill').textContent === 'revoked' && "
         "!document.querySelector('#revoke') && document.querySelector('#view h1').textContent"
     )
-    await page.look("device-revoked")
+    await page.check_view("device-revoked")
 
 
-async def errors(page: Page, told: dict[str, Any]) -> None:
+async def errors(page: Page, results: dict[str, Any]) -> None:
     await page.go("#/device/00000000-0000-4000-8000-000000000000")
-    told["unknown"] = await page.until("document.querySelector('#view .problem')?.textContent")
-    await page.look("device-unknown")
-    await page.tell("Network.enable")
+    results["unknown"] = await page.until("document.querySelector('#view .problem')?.textContent")
+    await page.check_view("device-unknown")
+    await page.send_command("Network.enable")
     away = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
-    await page.tell("Network.emulateNetworkConditions", offline=True, **away)
+    await page.send_command("Network.emulateNetworkConditions", offline=True, **away)
     await page.go("#/devices")
-    told["away"] = await page.until(
+    results["away"] = await page.until(
         "document.querySelector('#live.bad') && document.querySelector('#live').textContent"
     )
-    await page.look("service-away")
-    await page.tell("Network.emulateNetworkConditions", offline=False, **away)
-    told["back"] = await page.until(
+    await page.check_view("service-away")
+    await page.send_command("Network.emulateNetworkConditions", offline=False, **away)
+    results["back"] = await page.until(
         "document.querySelector('#live').textContent === 'Live' && "
         f"({NAMES}).length === 3 && !document.querySelector('#live.bad')"
     )
 
 
 async def read_only(
-    page: Page, told: dict[str, Any], reader: str, kitchen: SimulatedDevice
+    page: Page, results: dict[str, Any], reader: str, kitchen: SimulatedDevice
 ) -> None:
     await page.click("#sign-out")
     await page.type(reader)
     await page.press("Enter")
     await page.until(f"({NAMES}).length === 3")
-    told["boxes"] = await page.run("document.querySelectorAll('#view input[type=checkbox]').length")
-    await page.look("devices-read-only")
+    results["boxes"] = await page.run(
+        "document.querySelectorAll('#view input[type=checkbox]').length"
+    )
+    await page.check_view("devices-read-only")
     await page.go(f"#/device/{kitchen.instance_id}")
     await page.until("document.querySelector('#view h1')?.textContent === 'till-kitchen'")
-    told["buttons"] = await page.run(
+    results["buttons"] = await page.run(
         "[...document.querySelectorAll('#view button')].map((each) => each.textContent)"
     )
-    await page.look("device-read-only")
-    told["csv"] = await page.run(CSV)
-    told["wrong"] = await page.run("window.wrong")
+    await page.check_view("device-read-only")
+    results["csv"] = await page.run(CSV)
+    results["wrong"] = await page.run("window.wrong")

@@ -1,7 +1,7 @@
 """The document's remoteControl replies as JSON Schema, written from its tables alone: knows nothing
 of the service.
 
-Payloads of reports and bodies that are asked are transcribed in `contract_schema`. The body of
+Payloads of reports and bodies of requests are transcribed in `contract_schema`. The body of
 ``onCommands`` the document does not show, so anything may stand there.
 """
 
@@ -19,7 +19,7 @@ from tests.fakes.contract_schema import BOOLEAN, COUNT, KIND, UUID, Schema, arra
 PREFIX: Final = "/api/public/v1/remoteControl/"
 SOME_TEXT: Final[Schema] = {"type": "string", "minLength": 1}
 NAME: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 128}
-MOMENT: Final[Schema] = {"type": "string", "format": "moment"}
+TIMESTAMP: Final[Schema] = {"type": "string", "format": "timestamp"}
 NULL: Final[Schema] = {"type": "null"}
 OUTCOME: Final = enum("completed", "partial", "failed")
 TRACKER_STATUS: Final = enum("pending", "sent", "failed", "disabled")
@@ -46,8 +46,8 @@ DEVICE = exact(
         **_ENROLLED,
         "platform": enum("android", "ios", "macos", "windows", "linux"),
         "userId": SOME_TEXT,
-        "revokedAt": null_or(MOMENT),
-        **each("lastSeenAt createdAt", MOMENT),
+        "revokedAt": null_or(TIMESTAMP),
+        **each("lastSeenAt createdAt", TIMESTAMP),
         **each("foreground online", BOOLEAN),
         **each("locationName organizationName", null_or({"type": "string"})),
     }
@@ -60,8 +60,8 @@ REMOTE_REQUEST = exact(
         "status": enum(
             "queued", "received", "running", "expired", "completed", "partial", "failed"
         ),
-        **each("expiresAt createdAt updatedAt", MOMENT),
-        **each("receivedAt startedAt finishedAt", null_or(MOMENT)),
+        **each("expiresAt createdAt updatedAt", TIMESTAMP),
+        **each("receivedAt startedAt finishedAt", null_or(TIMESTAMP)),
     }
 )
 _REPORTED: Final[dict[str, Schema]] = {
@@ -70,7 +70,7 @@ _REPORTED: Final[dict[str, Schema]] = {
     "outcome": OUTCOME,
     "failureReason": null_or(enum("collection-failed", "execution-interrupted")),
     **each("organizationId locationId trackerEventId", SOME_TEXT),
-    "createdAt": MOMENT,
+    "createdAt": TIMESTAMP,
     "trackerStatus": TRACKER_STATUS,
 }
 REPORT_SUMMARY = exact({"reportId": UUID, **_REPORTED})
@@ -81,11 +81,11 @@ REPORT_DETAIL = exact(
         **each("userId payloadHash", SOME_TEXT),
         "payload": null_or(contract.NETWORK_PAYLOAD, contract.APPLICATION_PAYLOAD),
         "trackerAttempts": COUNT,
-        "updatedAt": MOMENT,
+        "updatedAt": TIMESTAMP,
     }
 )
 CHALLENGE = exact({"challengeId": UUID, "nonce": SOME_TEXT})
-HEARTBEAT = exact({"lastSeenAt": MOMENT})
+HEARTBEAT = exact({"lastSeenAt": TIMESTAMP})
 ACKNOWLEDGED = exact({"accepted": {"const": True}, "status": enum("received", "running")})
 SUBMITTED = exact(
     {
@@ -100,7 +100,7 @@ CREATED_REQUEST = exact(
         "version": {"const": 1},
         **each("requestId bindingId", UUID),
         "kind": KIND,
-        "expiresAt": MOMENT,
+        "expiresAt": TIMESTAMP,
         "status": {"const": "queued"},
     }
 )
@@ -132,13 +132,13 @@ OPERATIONS: Final[Mapping[str, tuple[Schema, Schema]]] = {
     "reportDetail": (exact({"reportId": UUID}), REPORT_DETAIL),
     "revoke": (exact(_INSTANCE), REVOKED),
 }
-"""The body that is asked and the one that is answered, by procedure."""
+"""The bodies of the request and of the reply, by procedure."""
 _FORMATS: Final = FormatChecker(formats=())
 
 
-@_FORMATS.checks("moment", raises=ValueError)
-def _is_moment(value: object) -> bool:
-    """Tell whether a text is a date-time of ISO 8601: a date, a time, and where that is."""
+@_FORMATS.checks("timestamp", raises=ValueError)
+def _is_timestamp(value: object) -> bool:
+    """Return whether a text is a date-time of ISO 8601: a date, a time, and where that is."""
     if not isinstance(value, str):
         return True
     return value[10:11] == "T" and datetime.fromisoformat(value).tzinfo is not None
@@ -166,13 +166,13 @@ def require_fitting(reply: httpx2.Response) -> None:
         raise NotFittingError(f"{name}: {mistake}")
 
 
-def mistakes(name: str, body: Any, *, asked: bool = False) -> Iterator[str]:
-    """Yield what is wrong with a reply of an operation, or with what is ``asked`` of it."""
-    for error in _validator(name, asked=asked).iter_errors(body):
+def mistakes(name: str, body: Any, *, is_request: bool = False) -> Iterator[str]:
+    """Yield what is wrong with the body of a reply, or of a request if ``is_request``."""
+    for error in _validator(name, is_request=is_request).iter_errors(body):
         yield f"{error.json_path}: {error.message[:200]}"
 
 
 @functools.cache
-def _validator(name: str, *, asked: bool) -> Draft202012Validator:
-    schema = OPERATIONS[name][0 if asked else 1]
+def _validator(name: str, *, is_request: bool) -> Draft202012Validator:
+    schema = OPERATIONS[name][0 if is_request else 1]
     return contract.validator(schema, _FORMATS)

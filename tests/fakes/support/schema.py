@@ -14,7 +14,7 @@ from tests.fakes.contract_schema import UUID, Schema, array, exact
 PREFIX: Final = "/api/public/v1/support/"
 NULL: Schema = {"type": "null"}
 WORDS: Schema = {"type": "string", "minLength": 1}
-MOMENT: Schema = {"type": "string", "format": "date-time", "pattern": r"Z\Z"}
+TIMESTAMP: Schema = {"type": "string", "format": "date-time", "pattern": r"Z\Z"}
 TOKEN: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_-]{43}$", "maxLength": 43}
 
 TOKEN_BODY = exact({"token": TOKEN})
@@ -29,11 +29,11 @@ def _link(state: str, organization: Schema, ended: Schema, more: Mapping[str, Sc
             "id": UUID,
             "channel": WORDS,
             "requestedBy": WORDS,
-            "requestedAt": MOMENT,
-            "expiresAt": MOMENT,
+            "requestedAt": TIMESTAMP,
+            "expiresAt": TIMESTAMP,
             "state": {"const": state},
             "organizationId": organization,
-            "confirmedAt": MOMENT if is_confirmed else NULL,
+            "confirmedAt": TIMESTAMP if is_confirmed else NULL,
             "confirmedById": UUID if is_confirmed else NULL,
             "disconnectedAt": ended,
             **more,
@@ -47,8 +47,8 @@ def _links(more: Mapping[str, Schema]) -> Schema:
             _link("waiting", NULL, NULL, more),
             _link("expired", NULL, NULL, more),
             _link("confirmed", WORDS, NULL, more),
-            _link("disconnected", NULL, MOMENT, more),
-            _link("disconnected", WORDS, MOMENT, more),
+            _link("disconnected", NULL, TIMESTAMP, more),
+            _link("disconnected", WORDS, TIMESTAMP, more),
         ]
     }
 
@@ -71,7 +71,7 @@ OPERATIONS: Final[Mapping[str, tuple[Schema | None, Schema]]] = {
     "confirm": (CONFIRM_BODY, LINK),
     "disconnect": (TOKEN_BODY, LINK),
 }
-"""The body that is asked, None for none, and the one that is answered."""
+"""The body of the request, or None, and the body of the reply."""
 REFUSALS: Final[Mapping[str, int]] = {
     "manager_required": 403,
     "token_not_found": 404,
@@ -103,13 +103,13 @@ def require_fitting(reply: httpx2.Response) -> None:
         raise NotFittingError(f"{name}: {mistake}")
 
 
-def mistakes(name: str, body: Any, *, asked: bool = False) -> Iterator[str]:
-    """Yield what is wrong with a reply of an operation, or with what is ``asked`` of it."""
-    for error in _validator(name, asked=asked).iter_errors(body):
+def mistakes(name: str, body: Any, *, is_request: bool = False) -> Iterator[str]:
+    """Yield what is wrong with the body of a reply, or of a request if ``is_request``."""
+    for error in _validator(name, is_request=is_request).iter_errors(body):
         yield f"{error.json_path}: {error.message[:200]}"
 
 
 @functools.cache
-def _validator(name: str, *, asked: bool) -> Draft202012Validator:
-    schema = OPERATIONS[name][0 if asked else 1]
+def _validator(name: str, *, is_request: bool) -> Draft202012Validator:
+    schema = OPERATIONS[name][0 if is_request else 1]
     return Draft202012Validator(schema or {}, format_checker=FormatChecker())

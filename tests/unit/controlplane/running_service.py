@@ -39,7 +39,7 @@ _RESTART = text(
 
 
 class FakeClock:
-    """Stands still until it is told to move."""
+    """A clock that moves only when a test advances it."""
 
     def __init__(self) -> None:
         self.now = self._began = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)

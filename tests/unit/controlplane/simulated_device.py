@@ -71,7 +71,7 @@ class SimulatedDevice:
         results: list[dict[str, Any]] = response.json()["commands"]
         return results
 
-    async def asked_for(self, kind: str = "network") -> str:
+    async def create_request(self, kind: str = "network") -> str:
         """Return the id of a new request to this device."""
         response = await self.call(routes.CREATE_REQUEST, instanceId=self.instance_id, kind=kind)
         assert response.status_code == 200, response.text

@@ -134,7 +134,7 @@ async def serve_one_command(device: SimulatedDevice, outcome: str) -> None:
     assert done.status_code == 200, done.text
 
 
-def test_a_proxy_never_hears_of_a_service_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_to_a_local_service_bypass_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over http it would read the API key."""
     with socket.create_server(("127.0.0.1", 0)) as proxy:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
@@ -167,7 +167,7 @@ async def test_a_request_waited_for_ends_with_its_report(
 async def test_devices_and_reports_fit_80_columns(
     device: SimulatedDevice, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await device.asked_for("application")
+    await device.create_request("application")
     report_id = (await device.submit(SNAPSHOT, kind="application")).json()["reportId"]
     for arguments in (
         ["devices"],
@@ -259,7 +259,7 @@ def test_what_is_remembered_outlives_the_process(tmp_path: Path) -> None:
         assert stop(again) == 0
 
 
-async def test_what_the_service_says_is_sent_at_once() -> None:
+async def test_output_of_the_service_is_flushed_at_once() -> None:
     """asyncio sets TCP_NODELAY on what it accepts, but only where the listener says it is TCP."""
     accepted: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 

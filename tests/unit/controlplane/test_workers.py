@@ -53,7 +53,7 @@ def workers_of(process: Process) -> list[int]:
 
 
 def is_running(pid: int) -> bool:
-    """Tell whether it runs: what has ended waits as a zombie until somebody asks for it."""
+    """Return whether the process runs. A process that ended is a zombie until its parent waits."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -78,7 +78,7 @@ async def test_requests_reach_the_streams_of_every_worker(database: str) -> None
                 streams = [group.create_task(streamed(device, each)) for each in opened]
                 for each in opened:
                     await each.wait()
-                request = await device.asked_for()
+                request = await device.create_request()
             assert {stream.result() for stream in streams} == {request}
     finally:
         assert stop(process) == 0

@@ -12,7 +12,7 @@ FOREIGN: Final = "a thing that is not the caller's"
 MALFORMED: Final = "a body that is no request"
 NOBODY: Final = "401 of the agent protocol"
 OTHER_METHOD: Final = "405 of the agent protocol"
-ASKED: Final[tuple[tuple[str, Json], ...]] = (
+REQUESTS: Final[tuple[tuple[str, Json], ...]] = (
     ("business_context", {}),
     ("describe_business_data", {"dataset": "fees"}),
     ("query_sales", {"period": "last7", "groupBy": ["location"], "metrics": ["netCents"]}),
@@ -24,7 +24,7 @@ ASKED: Final[tuple[tuple[str, Json], ...]] = (
 
 async def record(kept: Recorder) -> None:
     results: Json = {}
-    for name, arguments in ASKED:
+    for name, arguments in REQUESTS:
         results = await _call(kept, name, arguments, TOOL + name)
     good = results["result"]["structuredContent"]["rows"][0]["goodId"]
     change = "set_catalog_availability"
@@ -42,7 +42,7 @@ async def _call(kept: Recorder, tool: str, arguments: Json, of: str) -> Any:
 
 async def _send(kept: Recorder, body: Any, of: str, secret: str | None = None) -> Any:
     given = kept.service.write_key if secret is None else secret
-    return await kept.call("POST", PATH, asked=body, secret=given, of=of)
+    return await kept.call("POST", PATH, sent=body, secret=given, of=of)
 
 
 def _request(method: str, params: Json) -> Json:

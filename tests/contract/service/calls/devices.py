@@ -22,9 +22,9 @@ async def record(kept: Recorder) -> None:
         await _report(kept, device, kind)
     await _operator(kept, device)
     await _refusals(kept, device)
-    await kept.call("POST", routes.REVOKE, asked={"instanceId": device.instance_id})
+    await kept.call("POST", routes.REVOKE, sent={"instanceId": device.instance_id})
     gone = {"bindingId": device.binding_id, "foreground": False}
-    await kept.call("POST", routes.HEARTBEAT, asked=gone, of="409 binding_revoked")
+    await kept.call("POST", routes.HEARTBEAT, sent=gone, of="409 binding_revoked")
 
 
 async def _enrolment(kept: Recorder, device: SimulatedDevice) -> None:
@@ -37,28 +37,28 @@ async def _enrolment(kept: Recorder, device: SimulatedDevice) -> None:
         "appVersion": "0.1.0",
         "capabilities": ["network", "application"],
     }
-    challenge = await kept.call("POST", routes.CHALLENGE, asked=described)
+    challenge = await kept.call("POST", routes.CHALLENGE, sent=described)
     answer = {
         "challengeId": challenge["challengeId"],
         "signature": device.sign(challenge["nonce"]),
     }
-    device.binding_id = (await kept.call("POST", routes.ENROLL, asked=answer))["bindingId"]
-    await kept.call("POST", routes.CURRENT, asked={})
+    device.binding_id = (await kept.call("POST", routes.ENROLL, sent=answer))["bindingId"]
+    await kept.call("POST", routes.CURRENT, sent={})
     _later(kept)
-    beat = {"bindingId": device.binding_id, "foreground": True}
-    await kept.call("POST", routes.HEARTBEAT, asked=beat)
+    heartbeat = {"bindingId": device.binding_id, "foreground": True}
+    await kept.call("POST", routes.HEARTBEAT, sent=heartbeat)
 
 
 async def _report(kept: Recorder, device: SimulatedDevice, kind: str) -> None:
     """Play a request from its creation to its report. The last kind's calls are the examples."""
     _later(kept)
     requests = {"instanceId": device.instance_id, "kind": kind}
-    request = (await kept.call("POST", routes.CREATE_REQUEST, asked=requests))["requestId"]
-    await kept.call("POST", routes.ON_COMMANDS, asked={})
+    request = (await kept.call("POST", routes.CREATE_REQUEST, sent=requests))["requestId"]
+    await kept.call("POST", routes.ON_COMMANDS, sent={})
     named = {"requestId": request, "bindingId": device.binding_id}
     for status in ("received", "running"):
         _later(kept)
-        await kept.call("POST", routes.ACKNOWLEDGE, asked={**named, "status": status})
+        await kept.call("POST", routes.ACKNOWLEDGE, sent={**named, "status": status})
     _later(kept)
     payload = _payload(kind)
     sent = {
@@ -68,7 +68,7 @@ async def _report(kept: Recorder, device: SimulatedDevice, kind: str) -> None:
         "outcome": payload_outcome(payload),
         "report": payload,
     }
-    await kept.call("POST", routes.SUBMIT_RESULT, asked=sent)
+    await kept.call("POST", routes.SUBMIT_RESULT, sent=sent)
 
 
 def payload_outcome(payload: Json) -> str:
@@ -82,12 +82,12 @@ def _payload(kind: str) -> Json:
 
 
 async def _operator(kept: Recorder, device: SimulatedDevice) -> None:
-    await kept.call("POST", routes.LIST_DEVICES, asked={})
-    await kept.call("POST", routes.DEVICE_DETAIL, asked={"instanceId": device.instance_id})
+    await kept.call("POST", routes.LIST_DEVICES, sent={})
+    await kept.call("POST", routes.DEVICE_DETAIL, sent={"instanceId": device.instance_id})
     for kind in ("application", "network"):
         of = f"POST {routes.REPORT_DETAIL}" + (" 1" if kind == "application" else "")
         queries: Any = {"reportId": _payload(kind)["reportId"]}
-        await kept.call("POST", routes.REPORT_DETAIL, asked=queries, of=of)
+        await kept.call("POST", routes.REPORT_DETAIL, sent=queries, of=of)
 
 
 async def _refusals(kept: Recorder, device: SimulatedDevice) -> None:
@@ -97,16 +97,16 @@ async def _refusals(kept: Recorder, device: SimulatedDevice) -> None:
     of_device = {"instanceId": device.instance_id}
     detail, revoke = routes.DEVICE_DETAIL, routes.REVOKE
     wrong = {"instanceId": "7", "cursor": 1, "instanceID": "x"}
-    await kept.call("POST", detail, asked=wrong, of="400 validation_error")
-    await kept.call("POST", detail, asked=[], of="400 invalid_request")
+    await kept.call("POST", detail, sent=wrong, of="400 validation_error")
+    await kept.call("POST", detail, sent=[], of="400 invalid_request")
     again = {**of_device, "cursor": "none"}
-    await kept.call("POST", detail, asked=again, of="400 invalid_cursor")
-    await kept.call("POST", detail, asked=of_device, secret="", of="401 unauthenticated")
-    await kept.call("POST", revoke, asked=of_device, secret=reader, of="403 read_only_key")
-    await kept.call("POST", detail, asked=of_device, secret=elsewhere, of="403 foreign_location")
-    await kept.call("POST", detail, asked=missing, of="404 device_not_found")
+    await kept.call("POST", detail, sent=again, of="400 invalid_cursor")
+    await kept.call("POST", detail, sent=of_device, secret="", of="401 unauthenticated")
+    await kept.call("POST", revoke, sent=of_device, secret=reader, of="403 read_only_key")
+    await kept.call("POST", detail, sent=of_device, secret=elsewhere, of="403 foreign_location")
+    await kept.call("POST", detail, sent=missing, of="404 device_not_found")
     await kept.call("GET", detail, of="405 method_not_allowed")
-    await kept.call("POST", detail, asked={}, media_type="text/plain", of="415 invalid_request")
+    await kept.call("POST", detail, sent={}, media_type="text/plain", of="415 invalid_request")
 
 
 def _later(kept: Recorder) -> None:

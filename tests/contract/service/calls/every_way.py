@@ -83,17 +83,17 @@ async def _devices(service: RunningService) -> None:
 async def _requests(service: RunningService) -> None:
     """Leave requests in every status, and reports of every outcome, with a reason and without."""
     device = await service.device().enrolled()
-    await device.asked_for()
+    await device.create_request()
     service.clock.advance(service.core.settings.request_ttl_s)
     for outcome in OUTCOMES:
-        request = await device.asked_for()
+        request = await device.create_request()
         await device.submit(_payload("network", 0), requestId=request, outcome=outcome)
     for reason in ("collection-failed", "execution-interrupted"):
         sent = await device.submit(failureReason=reason)
         await device.call(routes.REPORT_DETAIL, reportId=sent.json()["reportId"])
-    await device.asked_for()
+    await device.create_request()
     for status in ("received", "running"):
-        await device.acknowledge(await device.asked_for(), status)
+        await device.acknowledge(await device.create_request(), status)
     await device.detail()
     wanted = f'{{"instanceId": "{device.instance_id}"}}'
     await service.post(routes.DEVICE_DETAIL, wanted, prefer="maxpagesize=1")
@@ -128,14 +128,14 @@ async def _tracked(service: RunningService) -> None:
         device = await service.device().enrolled()
         body = {"reportId": f"00000000-0000-4000-8000-000000000{answer}"}
         for _ in range(2):
-            await _shown(device, body)
+            await _submit_and_read(device, body)
             transport = httpx2.MockTransport(lambda _: httpx2.Response(answer))  # noqa: B023
             async with httpx2.AsyncClient(transport=transport) as http:
                 await send_due(service.core, http, Tracker(service.core.settings))
-        await _shown(device, body)
+        await _submit_and_read(device, body)
 
 
-async def _shown(device: SimulatedDevice, body: dict[str, str]) -> None:
+async def _submit_and_read(device: SimulatedDevice, body: dict[str, str]) -> None:
     await device.submit(**body)
     await device.detail()
     await device.call(routes.REPORT_DETAIL, **body)

@@ -11,6 +11,6 @@ async def record(kept: Recorder) -> None:
     for status, error in ((500, RuntimeError("a fault")), (503, DatabaseBusyError("busy"))):
         async with broken(error) as http:
             key = f"vck_{'A' * 43}"
-            await kept.call("POST", CURRENT, asked={}, secret=key, http=http, of=f"{status}")
+            await kept.call("POST", CURRENT, sent={}, secret=key, http=http, of=f"{status}")
             token = "a.b.c"
             await kept.call("GET", UOMS, secret=token, http=http, of=f"{status} of retail")

@@ -3,14 +3,14 @@
 from typing import Final
 
 from controlplane.analytics import routes
-from tests.contract.service.calls.recorder import NOT_SHOWN, OTHER, Json, Recorder
+from tests.contract.service.calls.recorder import NOT_LISTED, OTHER, Json, Recorder
 
 PLACE: Final[Json] = {"locationId": "loc-0001"}
 DAY: Final[Json] = PLACE | {"period": "yesterday"}
 WEEK: Final[Json] = PLACE | {"period": "last7"}
 DATES: Final[Json] = PLACE | {"period": "custom", "from": "2026-11-02", "to": "2026-11-08"}
 BACKWARDS: Final[Json] = DATES | {"to": "2026-11-01"}
-ASKED: Final[tuple[tuple[str, Json], ...]] = (
+REQUESTS: Final[tuple[tuple[str, Json], ...]] = (
     (routes.DASHBOARD, WEEK),
     (routes.FINANCIAL_SUMMARY, WEEK | {"locationMode": "all"}),
     (routes.VENUE_FINANCIAL_PULSE, PLACE),
@@ -23,15 +23,15 @@ ASKED: Final[tuple[tuple[str, Json], ...]] = (
     (routes.VENUE_PULSE, PLACE),
 )
 EMPTY: Final[Json] = PLACE | {"period": "custom", "from": "1999-01-01", "to": "1999-01-02"}
-PLACES: Final = ("loc-0001", "loc-0002", "loc-0003")
+LOCATIONS: Final = ("loc-0001", "loc-0002", "loc-0003")
 
 
 async def record(kept: Recorder) -> None:
-    for path, request in ASKED:
-        await kept.call("POST", path, asked=request)
-    await kept.call("POST", routes.DASHBOARD, asked=BACKWARDS, of="400 of a period")
+    for path, request in REQUESTS:
+        await kept.call("POST", path, sent=request)
+    await kept.call("POST", routes.DASHBOARD, sent=BACKWARDS, of="400 of a period")
     nowhere = {"locationId": "loc-none"}
-    await kept.call("POST", routes.DASHBOARD, asked=nowhere, of="404 location_not_found")
+    await kept.call("POST", routes.DASHBOARD, sent=nowhere, of="404 location_not_found")
     await _what_examples_lack(kept)
 
 
@@ -39,8 +39,8 @@ async def _what_examples_lack(kept: Recorder) -> None:
     """Ask for what the examples do not happen to hold: no sales, and days that are not whole."""
     key = kept.service.make_key(organization_id=OTHER)
     for secret in (None, key):
-        for place in PLACES:
+        for location in LOCATIONS:
             for path in (routes.FINANCIAL_SUMMARY, routes.VENUE_FINANCIAL_PULSE):
-                requests = {"locationId": place}
-                await kept.call("POST", path, asked=requests, secret=secret, of=NOT_SHOWN)
-    await kept.call("POST", routes.FINANCIAL_SUMMARY, asked=EMPTY, of=NOT_SHOWN)
+                requests = {"locationId": location}
+                await kept.call("POST", path, sent=requests, secret=secret, of=NOT_LISTED)
+    await kept.call("POST", routes.FINANCIAL_SUMMARY, sent=EMPTY, of=NOT_LISTED)

@@ -19,7 +19,7 @@ from tests.unit.controlplane.running_service import RunningService
 Json = dict[str, Any]
 NEVER: Final = uuid.UUID(int=0)
 """An id that nothing has."""
-NOT_SHOWN: Final = "not shown"
+NOT_LISTED: Final = "not shown"
 """Stands for calls that are no examples: made for what they answer."""
 OTHER: Final = "org-0002"
 """An organization that has not been trading for long."""
@@ -36,9 +36,9 @@ _CUT: Final = {
     "token": MORE,
     "signature": MORE,
 }
-_SHOWN_HEADERS: Final = ("Deprecation", "Link", "Retry-After", "WWW-Authenticate")
+_LISTED_HEADERS: Final = ("Deprecation", "Link", "Retry-After", "WWW-Authenticate")
 _CURSOR: Final = re.compile(r"(cursor=[\w-]{8})[\w-]+")
-_CURSOR_SHOWN: Final = 8
+_CURSOR_VISIBLE: Final = 8
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Recorder:
         method: str,
         path: str,
         *,
-        asked: Any = None,
+        sent: Any = None,
         query: str = "",
         of: str = "",
         secret: str | None = None,
@@ -68,28 +68,28 @@ class Recorder:
         own = self.service.write_key if path.startswith(FACADE) else self.access
         given = own if secret is None else secret
         headers = {"authorization": f"Bearer {given}"} if given else {}
-        if asked is not None:
+        if sent is not None:
             headers["content-type"] = media_type
-        content = None if asked is None else json.dumps(asked)
+        content = None if sent is None else json.dumps(sent)
         reply = await (http or self.service.http).request(
             method, path + query, content=content, headers=headers
         )
         self.replies.append(reply)
         message = reply.json() if reply.content else None
-        self.texts[of or f"{method} {path}"] = self._request(method, path + query, asked) + (
+        self.texts[of or f"{method} {path}"] = self._request(method, path + query, sent) + (
             self._reply(reply, message)
         )
         return message
 
-    def _request(self, method: str, target: str, asked: Any) -> str:
-        body = "" if asked is None else "\n" + laid_out(self._same(asked))
+    def _request(self, method: str, target: str, sent: Any) -> str:
+        body = "" if sent is None else "\n" + laid_out(self._same(sent))
         return f"```http\n{method} {self._same_text(target)}{body}\n```\n\n"
 
-    def _reply(self, reply: httpx2.Response, said: Any) -> str:
+    def _reply(self, reply: httpx2.Response, reply_body: Any) -> str:
         named = "".join(
-            f"\n{name}: {reply.headers[name]}" for name in _SHOWN_HEADERS if name in reply.headers
+            f"\n{name}: {reply.headers[name]}" for name in _LISTED_HEADERS if name in reply.headers
         )
-        answer = "\n" + laid_out(self._same(said)) if reply.content else ""
+        answer = "\n" + laid_out(self._same(reply_body)) if reply.content else ""
         return f"```http\n{reply.status_code} {reply.reason_phrase}{named}{answer}\n```\n"
 
     def _same(self, value: Any, name: str = "") -> Any:
@@ -99,14 +99,14 @@ class Recorder:
         if isinstance(value, list):
             return [self._same(part) for part in value]
         if isinstance(value, str):
-            if name in {"cursor", "nextCursor"} and len(value) > _CURSOR_SHOWN:
-                return value[:_CURSOR_SHOWN] + MORE
+            if name in {"cursor", "nextCursor"} and len(value) > _CURSOR_VISIBLE:
+                return value[:_CURSOR_VISIBLE] + MORE
             return _CUT.get(name) or self._same_text(value)
         return value
 
     def _same_text(self, text: str) -> str:
         text = _CURSOR.sub(rf"\1{MORE}", text)
-        return _RANDOM_ID.sub(lambda found: self._id(found[0]), text)
+        return _RANDOM_ID.sub(lambda match: self._id(match[0]), text)
 
     def _id(self, random: str) -> str:
         named = str(uuid.uuid5(NAMESPACE, f"example {len(self._ids)}"))

@@ -3,7 +3,7 @@
 import uuid
 
 from controlplane.retail import routes
-from tests.contract.service.calls.recorder import NEVER, NOT_SHOWN, OTHER, Json, Recorder
+from tests.contract.service.calls.recorder import NEVER, NOT_LISTED, OTHER, Json, Recorder
 from tests.unit.controlplane.retail.retailer import new_key
 
 SOLD_FROM = "2026-11-10T00:00:00Z"
@@ -12,8 +12,8 @@ SOLD_FROM = "2026-11-10T00:00:00Z"
 async def record(kept: Recorder) -> None:
     tokens = await _tokens(kept, new_key(kept.service))
     again = {"refresh_token": tokens["refresh_token"]}
-    kept.access = (await kept.call("POST", routes.REFRESH, asked=again, secret=""))["access_token"]
-    other = await _tokens(kept, new_key(kept.service, organization=OTHER), of=NOT_SHOWN)
+    kept.access = (await kept.call("POST", routes.REFRESH, sent=again, secret=""))["access_token"]
+    other = await _tokens(kept, new_key(kept.service, organization=OTHER), of=NOT_LISTED)
     await _catalog(kept)
     await _sales(kept)
     await _refusals(kept)
@@ -24,7 +24,7 @@ async def record(kept: Recorder) -> None:
 
 async def _tokens(kept: Recorder, api_key: str, of: str = "") -> Json:
     body = {"api_key": api_key}
-    result: Json = await kept.call("POST", routes.TOKENS, asked=body, secret="", of=of)
+    result: Json = await kept.call("POST", routes.TOKENS, sent=body, secret="", of=of)
     return result
 
 
@@ -35,14 +35,14 @@ async def _catalog(kept: Recorder) -> None:
     piece = next(each for each in uoms["items"] if each["name"] == "Piece")
     vat = next(each for each in fees["fee_items"] if each.get("percentage") == 5)
     good = _good(categories["items"][0]["id"], piece["id"], vat["id"])
-    made = await kept.call("POST", routes.GOODS, asked=good)
-    await kept.call("POST", routes.GOODS, asked=good, of="409 existing_entity_conflict")
+    made = await kept.call("POST", routes.GOODS, sent=good)
+    await kept.call("POST", routes.GOODS, sent=good, of="409 existing_entity_conflict")
     wrong = good | {"name": "", "variations": [{"codes": [_ean("4006381333932")]}]}
-    await kept.call("POST", routes.GOODS, asked=wrong, of="400 of a good")
+    await kept.call("POST", routes.GOODS, sent=wrong, of="400 of a good")
     await kept.call("GET", routes.GOOD.format(good_id=made["id"]), of=f"GET {routes.GOOD}")
     await kept.call("GET", routes.GOODS)
     plain = {name: good[name] for name in ("name", "uom_id", "vat")} | {"category_id": None}
-    await kept.call("POST", routes.GOODS, asked=plain | {"variations": [{}]}, of=NOT_SHOWN)
+    await kept.call("POST", routes.GOODS, sent=plain | {"variations": [{}]}, of=NOT_LISTED)
 
 
 def _good(category: str, piece: str, vat: str) -> Json:
@@ -95,17 +95,17 @@ async def _refusals(kept: Recorder) -> None:
     cursor = "?status=completed&cursor=none"
     await kept.call("GET", routes.SALES, of="400 of a parameter")
     await kept.call("GET", routes.SALES, query=cursor, of="400 of a cursor")
-    await kept.call("POST", routes.GOODS, asked=[], of="400 of no object")
+    await kept.call("POST", routes.GOODS, sent=[], of="400 of no object")
     await kept.call("GET", routes.SALES, secret="no token", of="401 of retail")
-    reader = await _tokens(kept, new_key(kept.service, can_write=False), of=NOT_SHOWN)
+    reader = await _tokens(kept, new_key(kept.service, can_write=False), of=NOT_LISTED)
     access = reader["access_token"]
-    await kept.call("POST", routes.GOODS, asked={}, secret=access, of="403 of retail")
+    await kept.call("POST", routes.GOODS, sent={}, secret=access, of="403 of retail")
     await kept.call("GET", missing, of="404 of retail")
     plain = "text/plain"
-    await kept.call("POST", routes.GOODS, asked={}, media_type=plain, of="415 of retail")
+    await kept.call("POST", routes.GOODS, sent={}, media_type=plain, of="415 of retail")
     for _ in range(400):  # a burst passes, and what is due while it does
         wrong = {"api_key": f"venue_test_{uuid.UUID(int=7).hex * 2}"}
-        await kept.call("POST", routes.TOKENS, asked=wrong, secret="", of="429 of retail")
+        await kept.call("POST", routes.TOKENS, sent=wrong, secret="", of="429 of retail")
         if kept.replies[-1].status_code == 429:
             return
 
@@ -115,7 +115,7 @@ async def _every_page(kept: Recorder, path: str, access: str) -> None:
     first = "?status=completed" if path == routes.SALES else "?"
     query = first
     for _ in range(100):
-        page = await kept.call("GET", path, query=query, secret=access, of=NOT_SHOWN)
+        page = await kept.call("GET", path, query=query, secret=access, of=NOT_LISTED)
         if page["cursor"] is None:
             return
         query = f"{first}&cursor={page['cursor']}"

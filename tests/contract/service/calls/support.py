@@ -16,24 +16,24 @@ async def record(kept: Recorder) -> None:
         ("telegram", "@venue", None),
         ("phone", "+971 4 123 4567", "Mon-Fri 9-18"),
     ):
-        _say(kept, kind, address, hours)
+        _add_channel(kept, kind, address, hours)
     requests = {"token": _token(kept)}
     confirmed = requests | {"organizationId": HOME}
-    await kept.call("POST", routes.INSPECT, asked=requests)
-    await kept.call("POST", routes.CONFIRM, asked=confirmed)
+    await kept.call("POST", routes.INSPECT, sent=requests)
+    await kept.call("POST", routes.CONFIRM, sent=confirmed)
     await kept.call("POST", routes.CONTACT)
     kept.service.clock.advance(60)
-    await kept.call("POST", routes.DISCONNECT, asked=requests)
+    await kept.call("POST", routes.DISCONNECT, sent=requests)
     foreign = requests | {"organizationId": OTHER}
-    await kept.call("POST", routes.CONFIRM, asked=foreign, of="403 manager_required")
-    await kept.call("POST", routes.INSPECT, asked=UNKNOWN, of="404 token_not_found")
-    await kept.call("POST", routes.CONFIRM, asked=confirmed, of="409 token_used")
+    await kept.call("POST", routes.CONFIRM, sent=foreign, of="403 manager_required")
+    await kept.call("POST", routes.INSPECT, sent=UNKNOWN, of="404 token_not_found")
+    await kept.call("POST", routes.CONFIRM, sent=confirmed, of="409 token_used")
     late = {"token": _token(kept), "organizationId": HOME}
     kept.service.clock.advance(TOKEN_LIFE.total_seconds())
-    await kept.call("POST", routes.CONFIRM, asked=late, of="409 token_expired")
+    await kept.call("POST", routes.CONFIRM, sent=late, of="409 token_expired")
 
 
-def _say(kept: Recorder, kind: str, address: str, hours: str | None) -> None:
+def _add_channel(kept: Recorder, kind: str, address: str, hours: str | None) -> None:
     assert kept.service.database.write(
         lambda session: set_channel(session, kind=kind, address=address, hours=hours)
     )

@@ -108,7 +108,7 @@ async def test_an_operation_as_the_contract_shows_it(
 
     answer = await call(client)
 
-    (received,) = server.heard
+    (received,) = server.requests
     assert (received.method, received.path) == ("POST", f"/api/public/v1/remoteControl/{operation}")
     assert json.loads(received.body) == golden.document_of(request)
     assert received.headers["authorization"] == "Bearer key-1"
@@ -126,7 +126,7 @@ async def test_a_sealed_body_is_sent_as_it_is(
 
     await client.submit_result(SUBMIT)
 
-    assert server.heard[0].body == SUBMIT
+    assert server.requests[0].body == SUBMIT
 
 
 async def test_current_may_be_null(server: ScriptedServer, client: ServiceClient) -> None:
@@ -161,7 +161,10 @@ async def test_the_key_is_read_anew_for_each_call(
         await client.current()
     await client.close()
 
-    assert [h.headers["authorization"] for h in server.heard] == ["Bearer first", "Bearer second"]
+    assert [h.headers["authorization"] for h in server.requests] == [
+        "Bearer first",
+        "Bearer second",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -217,7 +220,7 @@ async def test_nothing_is_followed_elsewhere(server: ScriptedServer, client: Ser
         await client.heartbeat(HEARTBEAT)
 
     assert error.value.cause == "redirect"
-    assert len(server.heard) == 1
+    assert len(server.requests) == 1
 
 
 async def test_a_web_page_is_not_the_service(server: ScriptedServer, client: ServiceClient) -> None:
@@ -409,8 +412,8 @@ async def test_local_service_is_called_without_a_proxy(
             await client.heartbeat(HEARTBEAT)
         finally:
             await client.close()
-        assert proxy.heard == []
-    assert len(server.heard) == 1
+        assert proxy.requests == []
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("content", [None, b"no certificate"])
@@ -471,7 +474,7 @@ async def test_accept_header_matches_the_delivery(
     await frames(client, stream=True)
     await frames(client, stream=False)
 
-    first, second = server.heard
+    first, second = server.requests
     assert first.path == "/api/public/v1/remoteControl/onCommands"
     assert first.headers["accept"].startswith("text/event-stream")
     assert second.headers["accept"] == "application/json"

@@ -268,7 +268,7 @@ def shake_hands(authority: Authority, folder: Path) -> None:
 
 def test_an_authority_that_does_not_report_its_usage_is_named(tmp_path: Path) -> None:
     shake_hands(make_authority(tmp_path), tmp_path)
-    incomplete = make_authority(tmp_path, says_its_usage=False)
+    incomplete = make_authority(tmp_path, has_key_usage=False)
     with pytest.raises(ssl.SSLCertVerificationError) as caught:
         shake_hands(incomplete, tmp_path)
     assert caught.value.verify_code in STRICT_ERRORS

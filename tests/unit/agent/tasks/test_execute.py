@@ -29,7 +29,7 @@ from agent.wire.codec import decode
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
 from collectors.contract import Failure, Field, Job, LearnedPrinter, NetworkFacts, NetworkJob
-from tests.fakes.collectors.fake_collectors import FakeCollectors, good_facts, nothing_told
+from tests.fakes.collectors.fake_collectors import FakeCollectors, good_facts, no_facts_error
 from tests.unit.agent.rules.reports.test_network import CONTEXT
 from tests.unit.agent.samples import BINDING, NOW, command, config
 from tests.unit.agent.tasks.harness import Harness, harness, running, settle, until
@@ -381,7 +381,7 @@ async def test_a_silent_service_does_not_delay_the_collection(workshop: Executor
 
 async def test_collection_without_facts_is_a_failed_report(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
-    workshop.collectors.script.append(nothing_told())
+    workshop.collectors.script.append(no_facts_error())
 
     async with running(workshop.executor.run):
         await until(lambda: workshop.home.entry().state is State.REPORTED)

@@ -67,9 +67,9 @@ def test_a_browser_that_answers() -> None:
     assert {field.value for field in facts.browser_fields} == set(BROWSER_KEYS)
     assert PAGE_ADDRESS not in repr(facts)
     assert PAGE_TITLE not in repr(facts)
-    methods = [method for _, method, _ in port.asked]
+    methods = [method for _, method, _ in port.commands]
     assert methods == ["Page.getFrameTree", "Page.createIsolatedWorld", "Runtime.evaluate"]
-    params = port.asked[-1][2]
+    params = port.commands[-1][2]
     assert params["contextId"] == 7
     assert params["userGesture"] is False
 

@@ -50,7 +50,7 @@ def test_a_page_that_works() -> None:
         state = state_of(port.url)
     well = {"kiosk.crashed": False, "kiosk.responding": True, "kiosk.errorPage": False}
     assert values_of(state) == {**WORKING, **well}
-    assert port.asked[0][1] == "Inspector.enable"
+    assert port.commands[0][1] == "Inspector.enable"
 
 
 def test_a_white_page_that_draws_nothing() -> None:
@@ -79,7 +79,7 @@ def test_crashed_page_is_not_queried() -> None:
         state = state_of(port.url)
     assert values_of(state) == {"kiosk.crashed": True, "kiosk.responding": False}
     assert state["kiosk.drawing"].reason == "the page has crashed"
-    assert [method for _, method, _ in port.asked] == ["Inspector.enable"]
+    assert [method for _, method, _ in port.commands] == ["Inspector.enable"]
 
 
 def only_the_browser_answers(method: str, _: dict[str, object]) -> dict[str, object] | None:

@@ -1,4 +1,4 @@
-"""People of a test: how they are made, and how one signs in with a browser."""
+"""Create users in a test, and sign in with a browser."""
 
 import json
 from collections.abc import Sequence
@@ -25,19 +25,19 @@ OVERVIEW = "/console/api/overview"
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class UserAccount:
     id: UUID
     email: str
 
 
-def make_person(
+def make_user(
     service: RunningService,
     email: str = "ada@example.com",
     *,
     role: Role = "owner",
     locations: Sequence[str] = (),
     organization_id: str = DEFAULT_ORGANIZATION,
-) -> Person:
+) -> UserAccount:
     password_hash = hasher(MEMORY_KIB, PASSES).hash(PASSWORD)
 
     def work(session: Any) -> User:
@@ -54,14 +54,16 @@ def make_person(
         )
         return user
 
-    return Person(service.database.write(work).id, email)
+    return UserAccount(service.database.write(work).id, email)
 
 
-def change(service: RunningService, person: Person, role: Role, locations: Sequence[str]) -> None:
+def change(
+    service: RunningService, account: UserAccount, role: Role, locations: Sequence[str]
+) -> None:
     service.database.write(
         lambda session: users.set_membership(
             session,
-            person.id,
+            account.id,
             DEFAULT_ORGANIZATION,
             role=role,
             locations=locations,
@@ -70,16 +72,16 @@ def change(service: RunningService, person: Person, role: Role, locations: Seque
     )
 
 
-def remove(service: RunningService, person: Person, organization_id: str) -> None:
+def remove(service: RunningService, account: UserAccount, organization_id: str) -> None:
     service.database.write(
         lambda session: users.remove_membership(
-            session, person.id, organization_id, service.clock()
+            session, account.id, organization_id, service.clock()
         )
     )
 
 
 class Browser:
-    """Sends what a browser sends from the service's own pages, or what it is told to."""
+    """Sends the requests of a browser on the service's own pages. Headers can be replaced."""
 
     def __init__(self, service: RunningService) -> None:
         self._http = service.http

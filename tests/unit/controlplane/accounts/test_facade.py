@@ -1,15 +1,15 @@
-"""A session is a credential of the facade, bounded by the person's membership."""
+"""A session is a credential of the facade, bounded by the user's membership."""
 
 import pytest
 
 from agent.wire import routes
-from tests.unit.controlplane.accounts.people import Browser, make_person
+from tests.unit.controlplane.accounts.people import Browser, make_user
 from tests.unit.controlplane.running_service import RunningService
 
 
 async def test_a_session_cookie_opens_the_facade(service: RunningService) -> None:
     device = await service.device().enrolled()
-    make_person(service)
+    make_user(service)
     browser = Browser(service)
     assert (await browser.post(routes.LIST_DEVICES)).status_code == 401
     await browser.sign_in()
@@ -24,7 +24,7 @@ async def test_a_session_is_bounded_by_the_memberships_locations(
     service: RunningService, location: str, status: int
 ) -> None:
     device = await service.device(location_id=location).enrolled()
-    make_person(service, role="manager", locations=["loc-0001"])
+    make_user(service, role="manager", locations=["loc-0001"])
     browser = Browser(service)
     await browser.sign_in()
     output = await browser.post(routes.DEVICE_DETAIL, {"instanceId": device.instance_id})

@@ -24,9 +24,9 @@ from tests.unit.controlplane.accounts.people import (
     OVERVIEW,
     SIGN_OUT,
     Browser,
-    Person,
+    UserAccount,
     change,
-    make_person,
+    make_user,
     remove,
 )
 from tests.unit.controlplane.running_service import RunningService
@@ -37,7 +37,7 @@ TIMEOUT_S = 300
 
 def own_key(
     service: RunningService,
-    person: Person,
+    user: UserAccount,
     *,
     can_write: bool = True,
     locations: Sequence[str] = (),
@@ -51,7 +51,7 @@ def own_key(
             can_write=can_write,
             organization_id=organization_id,
             now=service.clock(),
-            owner_id=person.id,
+            owner_id=user.id,
         )
     )
     return key.secret
@@ -62,7 +62,7 @@ async def status(service: RunningService, key: str, path: str = OVERVIEW, **body
 
 
 @pytest.mark.parametrize(
-    ("asked", "bounds", "found"),
+    ("requested", "bounds", "expected"),
     [
         ((), (), ()),
         (("a",), (), ("a",)),
@@ -72,9 +72,9 @@ async def status(service: RunningService, key: str, path: str = OVERVIEW, **body
     ],
 )
 def test_a_key_is_cut_to_what_its_owner_may_see(
-    asked: Sequence[str], bounds: Sequence[str], found: Sequence[str]
+    requested: Sequence[str], bounds: Sequence[str], expected: Sequence[str]
 ) -> None:
-    assert cut(asked, bounds) == frozenset(found)
+    assert cut(requested, bounds) == frozenset(expected)
 
 
 async def test_a_key_without_an_owner_is_as_it_was(service: RunningService) -> None:
@@ -96,45 +96,45 @@ async def test_a_key_without_an_owner_is_as_it_was(service: RunningService) -> N
 async def test_a_key_may_write_where_both_it_and_its_owner_may(
     service: RunningService, role: Any, grant: bool, can_write: bool
 ) -> None:
-    person = make_person(service, role=role)
-    caller = service.caller(own_key(service, person, can_write=grant))
+    user = make_user(service, role=role)
+    caller = service.caller(own_key(service, user, can_write=grant))
     assert caller.can_write is can_write
-    assert caller.user_id == str(person.id)
+    assert caller.user_id == str(user.id)
     assert caller.role == role
 
 
-async def test_a_removed_member_s_key_ends_with_the_next_look(service: RunningService) -> None:
-    person = make_person(service)
-    key = own_key(service, person)
+async def test_a_removed_member_s_key_ends_with_the_next_poll(service: RunningService) -> None:
+    user = make_user(service)
+    key = own_key(service, user)
     await poll_changes(service.core)
     assert await status(service, key) == 200
     assert service.core.keys.find(key) is not None
-    remove(service, person, ORGANIZATION)
+    remove(service, user, ORGANIZATION)
     await poll_changes(service.core)
     assert await status(service, key) == 401
 
 
 async def test_a_key_does_not_come_back_with_the_membership(service: RunningService) -> None:
-    person = make_person(service)
-    key = own_key(service, person)
-    make_person(service, organization_id="org-0002")  # the account stays
-    remove(service, person, ORGANIZATION)
-    change(service, person, "owner", ())
+    user = make_user(service)
+    key = own_key(service, user)
+    make_user(service, organization_id="org-0002")  # the account stays
+    remove(service, user, ORGANIZATION)
+    change(service, user, "owner", ())
     assert await status(service, key) == 401
 
 
 async def test_a_key_ends_in_the_organization_that_was_left_only(service: RunningService) -> None:
-    person = make_person(service)
-    make_person(service, organization_id="org-0002")
-    there, here = own_key(service, person, organization_id="org-0002"), own_key(service, person)
-    remove(service, person, ORGANIZATION)
+    user = make_user(service)
+    make_user(service, organization_id="org-0002")
+    there, here = own_key(service, user, organization_id="org-0002"), own_key(service, user)
+    remove(service, user, ORGANIZATION)
     assert await status(service, there) == 200
     assert await status(service, here) == 401
 
 
 async def test_a_narrowed_member_s_key_is_narrowed(service: RunningService) -> None:
-    person = make_person(service)
-    key = own_key(service, person, locations=["loc-1", "loc-2"])
+    user = make_user(service)
+    key = own_key(service, user, locations=["loc-1", "loc-2"])
     await poll_changes(service.core)
     await service.device(location_id="loc-2").enrolled()
     await service.device(location_id="loc-3").enrolled()
@@ -144,27 +144,27 @@ async def test_a_narrowed_member_s_key_is_narrowed(service: RunningService) -> N
         return [row["device"]["locationId"] for row in reply.json()["devices"]]
 
     assert await seen() == ["loc-2"]
-    change(service, person, "manager", ["loc-1", "loc-3"])
+    change(service, user, "manager", ["loc-1", "loc-3"])
     await poll_changes(service.core)
     assert await seen() == []
-    change(service, person, "manager", ["loc-3"])
+    change(service, user, "manager", ["loc-3"])
     await poll_changes(service.core)
     assert await seen() == []
     assert service.caller(key).locations == NOWHERE
 
 
-async def test_a_viewer_s_key_only_reads_from_the_next_look_on(service: RunningService) -> None:
-    person = make_person(service)
-    key = own_key(service, person)
+async def test_a_viewer_s_key_is_read_only_after_the_next_poll(service: RunningService) -> None:
+    user = make_user(service)
+    key = own_key(service, user)
     await poll_changes(service.core)
     device = await service.device(key).enrolled()
-    change(service, person, "viewer", ())
+    change(service, user, "viewer", ())
     await poll_changes(service.core)
     assert (await device.heartbeat()).status_code == 403
     assert await status(service, key) == 200
 
 
-async def test_what_is_remembered_holds_five_seconds_without_a_look() -> None:
+async def test_a_cached_key_expires_within_five_seconds_without_a_poll() -> None:
     now_s = 100.0
     cache = KeyCache(Settings().key_cached_s, lambda: now_s)
     assert Settings().poll_interval_s < Settings().key_cached_s <= 5
@@ -192,7 +192,7 @@ async def test_a_heartbeat_with_a_known_key_asks_nothing_about_its_owner(
     requests: dict[str, list[str]] = {}
     for name, key in (
         ("nobody's", service.write_key),
-        ("owned", own_key(service, make_person(service))),
+        ("owned", own_key(service, make_user(service))),
     ):
         await poll_changes(service.core)
         device = await service.device(key).enrolled()
@@ -214,24 +214,24 @@ async def test_a_heartbeat_with_a_known_key_asks_nothing_about_its_owner(
 
 
 async def test_a_removed_member_s_session_ends_at_once(service: RunningService) -> None:
-    person = make_person(service)
+    user = make_user(service)
     browser = Browser(service)
     await browser.sign_in()
-    remove(service, person, ORGANIZATION)
+    remove(service, user, ORGANIZATION)
     assert (await browser.post(OVERVIEW)).status_code == 401
 
 
-async def test_a_removed_member_s_command_stream_ends_with_the_next_look(
+async def test_a_removed_member_s_command_stream_ends_with_the_next_poll(
     service: RunningService,
 ) -> None:
-    person = make_person(service)
-    key = own_key(service, person)
+    user = make_user(service)
+    key = own_key(service, user)
     caller = service.caller(key)
     with service.core.streams.open(caller), service.core.feeds.open(caller.key_id) as stream:
         await poll_changes(service.core)
         await service.core.feeds.finished()
         assert not stream.is_ended
-        remove(service, person, ORGANIZATION)
+        remove(service, user, ORGANIZATION)
         await poll_changes(service.core)
         await service.core.feeds.finished()
         assert stream.is_ended
@@ -241,11 +241,11 @@ async def test_a_removed_member_s_command_stream_ends_with_the_next_look(
 async def test_a_command_stream_ends_where_its_owner_only_reads(
     service: RunningService, role: Any
 ) -> None:
-    person = make_person(service)
-    caller = service.caller(own_key(service, person))
+    user = make_user(service)
+    caller = service.caller(own_key(service, user))
     with service.core.streams.open(caller), service.core.feeds.open(caller.key_id) as stream:
         await service.core.feeds.finished()
-        change(service, person, role, ["loc-1"])
+        change(service, user, role, ["loc-1"])
         await poll_changes(service.core)
         await service.core.feeds.finished()
         assert stream.is_ended is (role == "viewer")
@@ -254,23 +254,23 @@ async def test_a_command_stream_ends_where_its_owner_only_reads(
 async def test_a_narrowed_owner_s_stream_brings_no_commands_of_elsewhere(
     service: RunningService,
 ) -> None:
-    person = make_person(service)
-    key = own_key(service, person)
+    user = make_user(service)
+    key = own_key(service, user)
     device = await service.device(key, location_id="loc-2").enrolled()
     caller = service.caller(key)
-    await device.asked_for()
+    await device.create_request()
     with service.core.streams.open(caller), service.core.feeds.open(caller.key_id) as stream:
-        change(service, person, "owner", ["loc-1"])
+        change(service, user, "owner", ["loc-1"])
         await poll_changes(service.core)
         await service.core.feeds.finished()
         assert await stream.next(0) == []
         assert not stream.is_ended
 
 
-async def test_a_removed_member_s_console_stream_ends_with_the_next_look(
+async def test_a_removed_member_s_console_stream_ends_with_the_next_poll(
     service: RunningService,
 ) -> None:
-    make_person(service)
+    make_user(service)
     browser = Browser(service)
     await browser.sign_in()
     await service.device().enrolled()
@@ -301,14 +301,14 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_look(
 async def test_a_stream_that_is_open_is_watched_though_its_key_is_forgotten(
     service: RunningService,
 ) -> None:
-    person = make_person(service)
-    caller = service.caller(own_key(service, person))
+    user = make_user(service)
+    caller = service.caller(own_key(service, user))
     streams = service.core.streams
     with streams.open(caller), streams.open(caller):
-        assert set(streams.owners()) == {person.id}
-        assert streams.changed({person.id: caller.permissions_version}) == set()
-        assert streams.changed({person.id: caller.permissions_version + 1}) == {caller.key_id}
-        assert streams.changed({person.id: caller.permissions_version + 1}) == set()
+        assert set(streams.owners()) == {user.id}
+        assert streams.changed({user.id: caller.permissions_version}) == set()
+        assert streams.changed({user.id: caller.permissions_version + 1}) == {caller.key_id}
+        assert streams.changed({user.id: caller.permissions_version + 1}) == set()
         assert streams.changed({}) == {caller.key_id}
         assert streams.changed({}) == set()
     assert not streams.owners()
@@ -319,7 +319,7 @@ async def test_a_stream_that_is_open_is_watched_though_its_key_is_forgotten(
 async def test_a_pending_request_outlives_the_session_and_not_the_membership(
     service: RunningService,
 ) -> None:
-    person = make_person(service)
+    user = make_user(service)
     browser = Browser(service)
     await browser.sign_in()
     device = await service.device().enrolled()
@@ -334,8 +334,8 @@ async def test_a_pending_request_outlives_the_session_and_not_the_membership(
     await device.heartbeat()
     await poll_changes(service.core)
     request = (await device.detail())["requests"]
-    assert [each["requestedById"] for each in request] == [str(person.id)]
-    remove(service, person, ORGANIZATION)
+    assert [each["requestedById"] for each in request] == [str(user.id)]
+    remove(service, user, ORGANIZATION)
     await other.heartbeat()
     await poll_changes(service.core)
     assert (await other.detail())["requests"] == []
@@ -345,7 +345,7 @@ async def test_a_pending_request_outlives_the_session_and_not_the_membership(
 async def test_a_pending_request_ends_when_its_member_may_no_longer_make_it(
     service: RunningService, role: Any, locations: Sequence[str]
 ) -> None:
-    person = make_person(service)
+    user = make_user(service)
     browser = Browser(service)
     await browser.sign_in()
     device = await service.device().enrolled()
@@ -353,7 +353,7 @@ async def test_a_pending_request_ends_when_its_member_may_no_longer_make_it(
     body = {"kind": "network", "until": "2026-11-22T12:00:00.000Z", "all": True}
     assert (await browser.post("/console/api/pending-requests", body)).status_code == 200
     await browser.post(SIGN_OUT)
-    change(service, person, role, locations)
+    change(service, user, role, locations)
     await device.heartbeat()
     await poll_changes(service.core)
     assert (await device.detail())["requests"] == []

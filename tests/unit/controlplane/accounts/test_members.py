@@ -13,7 +13,7 @@ from tests.unit.controlplane.accounts.people import (
     OVERVIEW,
     PASSWORD,
     Browser,
-    make_person,
+    make_user,
     remove,
 )
 from tests.unit.controlplane.running_service import RunningService
@@ -28,7 +28,7 @@ JOIN, INVITATION = "/api/auth/join", "/api/auth/invitation"
 async def signed_in(
     service: RunningService, email: str = "ada@example.com", **member: Any
 ) -> Browser:
-    make_person(service, email, **member)
+    make_user(service, email, **member)
     browser = Browser(service)
     assert (await browser.sign_in(email)).status_code == 200
     return browser
@@ -64,7 +64,7 @@ def bodies(user_id: uuid.UUID) -> dict[str, dict[str, Any]]:
 async def test_who_is_no_owner_of_everything_manages_nobody(
     service: RunningService, path: str, member: dict[str, Any]
 ) -> None:
-    other = make_person(service, "eve@example.com")
+    other = make_user(service, "eve@example.com")
     browser = await signed_in(service, **member)
     refused = await browser.post(path, bodies(other.id)[path])
     assert (refused.status_code, refused.json()["code"]) == (403, "owner_required")
@@ -78,7 +78,7 @@ async def test_no_key_manages_members(service: RunningService, path: str) -> Non
 
 @pytest.mark.parametrize("path", PATHS[1:])
 async def test_another_site_manages_nobody(service: RunningService, path: str) -> None:
-    other = make_person(service, "eve@example.com")
+    other = make_user(service, "eve@example.com")
     browser = await signed_in(service)
     for origin in ("https://evil.example", None):
         refused = await browser.post(path, bodies(other.id)[path], origin=origin)
@@ -87,7 +87,7 @@ async def test_another_site_manages_nobody(service: RunningService, path: str) -
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_a_key_that_is_not_known_is_refused(service: RunningService, path: str) -> None:
-    other = make_person(service, "eve@example.com")
+    other = make_user(service, "eve@example.com")
     browser = await signed_in(service)
     body = bodies(other.id)[path] | {"admin": True}
     assert (await browser.post(path, body)).status_code == 400
@@ -95,7 +95,7 @@ async def test_a_key_that_is_not_known_is_refused(service: RunningService, path:
 
 async def test_members_are_listed_changed_and_removed(service: RunningService) -> None:
     browser = await signed_in(service)
-    bob = make_person(service, "bob@example.com", role="viewer", locations=["loc-0001"])
+    bob = make_user(service, "bob@example.com", role="viewer", locations=["loc-0001"])
     his = Browser(service)
     await his.sign_in("bob@example.com")
     result = (await browser.post(MEMBERS)).json()["members"]
@@ -114,11 +114,11 @@ async def test_members_are_listed_changed_and_removed(service: RunningService) -
 
 
 async def test_the_last_owner_of_everything_stays_one(service: RunningService) -> None:
-    ada = make_person(service)
+    ada = make_user(service)
     browser = await signed_in(service)
     # Neither an owner of some locations nor a manager could make another.
-    make_person(service, "bob@example.com", locations=["loc-0001"])
-    make_person(service, "eve@example.com", role="manager")
+    make_user(service, "bob@example.com", locations=["loc-0001"])
+    make_user(service, "eve@example.com", role="manager")
     this = {"userId": str(ada.id)}
     for path, body in (
         ("remove", this),
@@ -129,14 +129,14 @@ async def test_the_last_owner_of_everything_stays_one(service: RunningService) -
         assert (refused.status_code, refused.json()["code"]) == (409, "last_owner")
     stays = this | {"role": "owner", "locations": []}
     assert (await browser.post(f"{MEMBERS}/change", stays)).status_code == 200
-    make_person(service, "bob@example.com")
+    make_user(service, "bob@example.com")
     assert (await browser.post(f"{MEMBERS}/remove", this)).status_code == 200
     assert (await browser.post(MEMBERS)).status_code == 401
 
 
 async def test_members_of_another_organization_are_not_there(service: RunningService) -> None:
     browser = await signed_in(service)
-    eve = make_person(service, "eve@example.com", organization_id="org-0002")
+    eve = make_user(service, "eve@example.com", organization_id="org-0002")
     other = await signed_in(service, "mia@example.com", organization_id="org-0002")
     await invited(other)
     (waiting,) = (await other.post(MEMBERS)).json()["invitations"]
@@ -185,10 +185,10 @@ async def test_a_link_is_good_for_a_day_and_until_it_is_taken_back(service: Runn
 async def test_a_link_is_worth_nothing_when_its_maker_may_make_none(
     service: RunningService,
 ) -> None:
-    make_person(service, "eve@example.com")
+    make_user(service, "eve@example.com")
     browser = await signed_in(service)
     code = await invited(browser)
-    ada = make_person(service)
+    ada = make_user(service)
     remove(service, ada, "org-0001")
     assert (await Browser(service).post(JOIN, join_body(code))).status_code == 404
 
@@ -196,7 +196,7 @@ async def test_a_link_is_worth_nothing_when_its_maker_may_make_none(
 async def test_an_address_with_an_account_joins_by_its_own_password(
     service: RunningService,
 ) -> None:
-    make_person(service, "bob@example.com", organization_id="org-0002")
+    make_user(service, "bob@example.com", organization_id="org-0002")
     code = await invited(await signed_in(service))
     refused = await Browser(service).post(JOIN, join_body(code))
     assert (refused.status_code, refused.json()["code"]) == (403, "wrong_password")
@@ -217,7 +217,7 @@ async def test_an_address_with_an_account_joins_by_its_own_password(
 
 
 async def test_a_code_lets_nobody_guess_a_password(service: RunningService) -> None:
-    make_person(service, "bob@example.com", organization_id="org-0002")
+    make_user(service, "bob@example.com", organization_id="org-0002")
     code = await invited(await signed_in(service))
     for _ in range(10):
         assert (await Browser(service).post(JOIN, join_body(code))).status_code == 403
@@ -231,7 +231,7 @@ async def test_a_member_is_not_invited(service: RunningService) -> None:
     reply = await browser.post(f"{MEMBERS}/invite", INVITED | {"email": "ADA@example.com"})
     assert (reply.status_code, reply.json()["code"]) == (409, "already_member")
     code = await invited(browser)
-    make_person(service, "bob@example.com")
+    make_user(service, "bob@example.com")
     reply = await Browser(service).post(JOIN, join_body(code, password=PASSWORD))
     assert (reply.status_code, reply.json()["code"]) == (409, "already_member")
 

@@ -8,7 +8,7 @@ from controlplane.accounts.names import names_of
 from controlplane.devices.locations.locations import schedules, set_location, zones
 from controlplane.merchant.locations import name_location, name_organization
 from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location
-from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_person
+from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_user
 from tests.unit.controlplane.running_service import RunningService
 
 AT = ("org-0001", "loc-0001")
@@ -102,7 +102,7 @@ def test_opening_hours_are_read_in_the_zone_of_the_location(service: RunningServ
 
 async def test_a_request_names_the_user_who_created_it(service: RunningService) -> None:
 
-    make_person(service)
+    make_user(service)
     browser = Browser(service)
     await browser.sign_in()
     device = await service.device().enrolled()

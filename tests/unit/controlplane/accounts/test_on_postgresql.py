@@ -1,4 +1,4 @@
-"""Two services on one PostgreSQL: what one is told of a person holds at the other."""
+"""Two services on one PostgreSQL: a change of a user at one applies at the other."""
 
 import asyncio
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from controlplane.storage.account_tables import User
 from controlplane.storage.database import Database
 from controlplane.web.background import poll_changes
 from tests.postgresql import new_database
-from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_person, remove
+from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_user, remove
 from tests.unit.controlplane.running_service import RunningService, beside
 
 pytestmark = pytest.mark.needs("postgresql")
@@ -28,7 +28,7 @@ def database() -> Iterator[Database]:
 
 
 async def test_tries_at_once_are_counted_over_all_services(service: RunningService) -> None:
-    make_person(service)
+    make_user(service)
     async with beside(service.database, service.core.settings, service.clock) as other:
         tries = [
             Browser(each).sign_in(password="not this one, no")
@@ -40,7 +40,7 @@ async def test_tries_at_once_are_counted_over_all_services(service: RunningServi
 
 
 async def test_a_membership_that_one_ends_is_over_at_the_other(service: RunningService) -> None:
-    person = make_person(service)
+    user = make_user(service)
     browser = Browser(service)
     await browser.sign_in()
     body = {"name": "till", "canWrite": True, "locations": []}
@@ -48,7 +48,7 @@ async def test_a_membership_that_one_ends_is_over_at_the_other(service: RunningS
     async with beside(service.database, service.core.settings, service.clock) as other:
         await poll_changes(other.core)
         assert (await other.post(OVERVIEW, api_key=made["secret"])).status_code == 200
-        remove(service, person, "org-0001")
+        remove(service, user, "org-0001")
         await poll_changes(other.core)
         assert (await other.post(OVERVIEW, api_key=made["secret"])).status_code == 401
         there = Browser(other)
@@ -57,14 +57,11 @@ async def test_a_membership_that_one_ends_is_over_at_the_other(service: RunningS
 
 
 async def test_changes_at_once_are_all_counted(service: RunningService) -> None:
-    person = make_person(service)
+    user = make_user(service)
     await asyncio.gather(
-        *(
-            service.core.write(lambda session: users.note_change(session, person.id))
-            for _ in range(8)
-        )
+        *(service.core.write(lambda session: users.note_change(session, user.id)) for _ in range(8))
     )
-    query = select(User.permissions_version).where(User.id == person.id)
+    query = select(User.permissions_version).where(User.id == user.id)
     assert service.database.read(lambda session: session.scalars(query).one()) == 9
 
 
@@ -84,10 +81,10 @@ async def test_one_address_is_one_account(service: RunningService) -> None:
 
 
 async def test_two_owners_who_remove_each_other_at_once_leave_one(service: RunningService) -> None:
-    people = [make_person(service, email) for email in ("ada@example.com", "eve@example.com")]
+    people = [make_user(service, email) for email in ("ada@example.com", "eve@example.com")]
     browsers = [Browser(service), Browser(service)]
-    for browser, person in zip(browsers, people, strict=True):
-        await browser.sign_in(person.email)
+    for browser, user in zip(browsers, people, strict=True):
+        await browser.sign_in(user.email)
     ada, eve = browsers
     replies = await asyncio.gather(
         ada.post(f"{MEMBERS}/remove", {"userId": str(people[1].id)}),
@@ -101,7 +98,7 @@ async def test_two_owners_who_remove_each_other_at_once_leave_one(service: Runni
 
 
 async def test_a_link_that_is_used_twice_at_once_is_used_once(service: RunningService) -> None:
-    make_person(service)
+    make_user(service)
     browser = Browser(service)
     await browser.sign_in()
     body = {"email": "bob@example.com", "role": "viewer", "locations": []}

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from controlplane.accounts import profile
 from controlplane.storage.tables import ApiKey
 from controlplane.web.background import poll_changes
-from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_person, remove
+from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_user, remove
 from tests.unit.controlplane.running_service import RunningService
 
 PATHS = tuple(each.path for each in profile.profile_operations())
@@ -21,7 +21,7 @@ NEW_KEY = {"name": "till", "canWrite": True, "locations": []}
 async def signed_in(
     service: RunningService, email: str = "ada@example.com", **member: Any
 ) -> Browser:
-    make_person(service, email, **member)
+    make_user(service, email, **member)
     browser = Browser(service)
     assert (await browser.sign_in(email)).status_code == 200
     return browser
@@ -35,7 +35,7 @@ async def made_key(browser: Browser, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_no_key_may_look_at_a_profile_or_make_keys(
+async def test_api_keys_cannot_read_a_profile_or_create_keys(
     service: RunningService, path: str
 ) -> None:
     refused = await service.post(path, b"{}")
@@ -53,7 +53,7 @@ async def test_another_site_changes_nothing_in_a_profile(
         assert (await browser.post(path, {}, origin=origin)).status_code == 403
 
 
-async def test_a_profile_tells_who_is_signed_in_and_where(service: RunningService) -> None:
+async def test_a_profile_lists_the_user_and_the_sessions(service: RunningService) -> None:
     browser = await signed_in(service)
     other = Browser(service)
     await other.sign_in(user_agent="Firefox")
@@ -79,7 +79,7 @@ async def test_a_session_that_is_over_is_not_listed(service: RunningService) -> 
     assert len((await browser.post(PROFILE)).json()["sessions"]) == 1
 
 
-async def test_a_key_is_shown_once_and_works(service: RunningService) -> None:
+async def test_a_new_key_is_returned_once_and_works(service: RunningService) -> None:
     browser = await signed_in(service)
     made = await made_key(browser)
     assert made["secret"].startswith("vck_")
@@ -150,7 +150,7 @@ async def test_a_key_is_good_at_its_maker_s_locations_only(service: RunningServi
     assert service.caller(bounded["secret"]).locations == {"loc-1", "loc-2"}
 
 
-async def test_a_person_has_so_many_keys_and_no_more(
+async def test_the_number_of_keys_of_a_user_is_limited(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(profile, "KEYS_MAX", 2)
@@ -181,9 +181,9 @@ async def test_a_key_that_is_described_wrongly_is_refused(
 
 
 async def test_a_session_is_of_one_organization_at_a_time(service: RunningService) -> None:
-    person = make_person(service)
+    user = make_user(service)
     service.clock.advance(1)
-    make_person(service, organization_id="org-0002", role="viewer")
+    make_user(service, organization_id="org-0002", role="viewer")
     browser = Browser(service)
     reply = (await browser.sign_in()).json()
     assert reply["organizationId"] == "org-0001"
@@ -194,7 +194,7 @@ async def test_a_session_is_of_one_organization_at_a_time(service: RunningServic
     assert chosen.json() == {"organizationId": "org-0002"}
     assert (await browser.post(OVERVIEW)).json()["canWrite"] is False
     # What was left ends nothing here, and this ends with the membership it is of.
-    remove(service, person, "org-0001")
+    remove(service, user, "org-0001")
     assert (await browser.post(OVERVIEW)).status_code == 200
-    remove(service, person, "org-0002")
+    remove(service, user, "org-0002")
     assert (await browser.post(OVERVIEW)).status_code == 401

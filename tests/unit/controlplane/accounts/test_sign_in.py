@@ -21,7 +21,7 @@ from tests.unit.controlplane.accounts.people import (
     SIGN_IN,
     SIGN_OUT,
     Browser,
-    make_person,
+    make_user,
     remove,
 )
 from tests.unit.controlplane.running_service import RunningService, running_service
@@ -35,12 +35,12 @@ def count(service: RunningService, table: Any) -> int:
 
 
 async def test_who_signs_in_is_known_by_the_cookie(service: RunningService) -> None:
-    person = make_person(service)
+    user = make_user(service)
     browser = Browser(service)
     reply = await browser.sign_in(" ADA@Example.com ")
     assert reply.status_code == 200
     text = reply.json()
-    assert text["user"] == {"id": str(person.id), "email": person.email, "name": "Ada"}
+    assert text["user"] == {"id": str(user.id), "email": user.email, "name": "Ada"}
     assert text["organizationId"] == "org-0001"
     assert text["organizations"] == [
         {"id": "org-0001", "name": None, "role": "owner", "locations": []}
@@ -52,7 +52,7 @@ async def test_who_signs_in_is_known_by_the_cookie(service: RunningService) -> N
 
 
 async def test_the_database_does_not_hold_what_signs_in(service: RunningService) -> None:
-    make_person(service)
+    make_user(service)
     browser = Browser(service)
     await browser.sign_in()
     row = service.database.read(lambda session: session.scalars(select(SignInSession)).one())
@@ -63,7 +63,7 @@ async def test_the_database_does_not_hold_what_signs_in(service: RunningService)
 async def test_over_tls_the_cookie_is_secure_and_no_other_counts(database: Database) -> None:
     settings = Settings(origin="https://venue.example", argon2_memory_kib=8, argon2_passes=1)
     async with running_service(database, settings) as service:
-        make_person(service)
+        make_user(service)
         browser = Browser(service)
         assert (await browser.sign_in(origin="http://service")).status_code == 403
         reply = await browser.sign_in(origin="https://venue.example")
@@ -76,7 +76,7 @@ async def test_over_tls_the_cookie_is_secure_and_no_other_counts(database: Datab
 
 
 async def test_a_session_lasts_thirty_days_after_its_last_use(service: RunningService) -> None:
-    make_person(service)
+    make_user(service)
     browser = Browser(service)
     await browser.sign_in()
     assert "set-cookie" not in (await browser.post(OVERVIEW)).headers
@@ -93,7 +93,7 @@ async def test_a_session_lasts_thirty_days_after_its_last_use(service: RunningSe
 async def test_signing_out_ends_the_session_and_takes_the_cookie_away(
     service: RunningService,
 ) -> None:
-    make_person(service)
+    make_user(service)
     browser = Browser(service)
     await browser.sign_in()
     for _ in range(2):
@@ -108,7 +108,7 @@ async def test_each_sign_in_makes_a_session_that_nobody_knew_before(
     service: RunningService,
 ) -> None:
     """Session fixation: a token that was planted is not taken over, and ends."""
-    make_person(service)
+    make_user(service)
     browser = Browser(service)
     browser.token = planted = "A" * 43
     await browser.sign_in()
@@ -126,7 +126,7 @@ async def test_each_sign_in_makes_a_session_that_nobody_knew_before(
 async def test_an_unknown_address_and_a_wrong_password_are_answered_alike(
     service: RunningService,
 ) -> None:
-    make_person(service)
+    make_user(service)
     wrong = await Browser(service).sign_in(password="not this one, no")
     unknown = await Browser(service).sign_in("bob@example.com")
     assert wrong.status_code == unknown.status_code == 401
@@ -142,7 +142,7 @@ async def test_an_unknown_address_and_a_wrong_password_are_answered_alike(
 async def test_an_unknown_address_costs_the_same_hash(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_person(service)
+    make_user(service)
     verified: list[str] = []
     verify = service.core.passwords.verify
 
@@ -186,14 +186,14 @@ async def test_the_real_numbers_are_argon2id_with_nineteen_mebibytes() -> None:
 async def test_an_older_hash_is_made_anew_when_its_password_is_known(
     service: RunningService,
 ) -> None:
-    person = make_person(service)
+    user = make_user(service)
     old = hasher(16, 2).hash(PASSWORD)
 
     def hash_of(session: Any) -> str:
-        return str(session.get_one(User, person.id).password_hash)
+        return str(session.get_one(User, user.id).password_hash)
 
     def give_old(session: Any) -> None:
-        session.get_one(User, person.id).password_hash = old
+        session.get_one(User, user.id).password_hash = old
 
     service.database.write(give_old)
     await Browser(service).sign_in(password="not this one, no")
@@ -218,7 +218,7 @@ async def test_only_so_many_hashes_wait_at_once() -> None:
 async def test_ten_failures_in_ten_minutes_are_all_that_an_account_may_have(
     service: RunningService,
 ) -> None:
-    make_person(service)
+    make_user(service)
     for at in range(FAILURES_MAX):
         reply = await Browser(service).sign_in(password=f"not this one, {at}")
         assert reply.status_code == 401
@@ -242,14 +242,14 @@ async def test_an_account_that_is_none_is_throttled_alike(service: RunningServic
 
 
 async def test_an_address_may_not_try_one_account_after_another(service: RunningService) -> None:
-    make_person(service)
+    make_user(service)
     for at in range(FAILURES_MAX):
         assert (await Browser(service).sign_in(f"bob{at}@example.com")).status_code == 401
     assert (await Browser(service).sign_in()).status_code == 429
 
 
 async def test_tries_at_once_are_no_more_than_tries_in_turn(service: RunningService) -> None:
-    make_person(service)
+    make_user(service)
     tries = [Browser(service).sign_in(password="not this one, no") for _ in range(FAILURES_MAX + 5)]
     statuses = sorted(each.status_code for each in await asyncio.gather(*tries))
     assert statuses == [401] * FAILURES_MAX + [429] * 5
@@ -257,8 +257,8 @@ async def test_tries_at_once_are_no_more_than_tries_in_turn(service: RunningServ
 
 async def test_a_success_gives_no_new_tries_at_other_accounts(service: RunningService) -> None:
     """Who has an account must not thereby be free to guess at others'."""
-    make_person(service)
-    make_person(service, "eve@example.com")
+    make_user(service)
+    make_user(service, "eve@example.com")
     for _ in range(FAILURES_MAX - 1):
         await Browser(service).sign_in(password="not this one, no")
     assert (await Browser(service).sign_in("eve@example.com")).status_code == 200
@@ -314,7 +314,7 @@ FOREIGN = [
 async def test_another_site_cannot_use_the_cookie(
     service: RunningService, path: str, headers: dict[str, str]
 ) -> None:
-    make_person(service)
+    make_user(service)
     browser = Browser(service)
     await browser.sign_in()
     refused = await browser.post(path, {}, **headers)
@@ -324,10 +324,10 @@ async def test_another_site_cannot_use_the_cookie(
 
 
 @pytest.mark.parametrize("path", [SIGN_OUT, "/console/api/pending-requests"])
-async def test_what_changes_anything_needs_to_say_where_it_comes_from(
+async def test_requests_that_change_state_require_an_origin(
     service: RunningService, path: str
 ) -> None:
-    make_person(service)
+    make_user(service)
     browser = Browser(service)
     await browser.sign_in()
     assert (await browser.post(path, {}, origin=None)).status_code == 403
@@ -353,7 +353,7 @@ async def test_a_form_cannot_sign_in(service: RunningService) -> None:
 async def test_only_an_address_and_a_password_are_taken(
     service: RunningService, body: dict[str, object]
 ) -> None:
-    make_person(service)
+    make_user(service)
     assert (await Browser(service).post(SIGN_IN, body)).status_code == 400
 
 
@@ -363,10 +363,10 @@ async def test_a_large_body_is_refused(service: RunningService) -> None:
 
 
 async def test_who_is_a_member_nowhere_gets_no_session(service: RunningService) -> None:
-    person = make_person(service)
+    user = make_user(service)
     browser = Browser(service)
     await browser.sign_in()
-    remove(service, person, "org-0001")
+    remove(service, user, "org-0001")
     assert (await browser.post(OVERVIEW)).status_code == 401
     assert (await Browser(service).sign_in()).status_code == 401
 
@@ -379,7 +379,7 @@ async def test_a_cookie_that_is_none_is_nobody(service: RunningService, value: s
 
 
 async def test_a_key_counts_more_than_the_cookie_beside_it(service: RunningService) -> None:
-    make_person(service)
+    make_user(service)
     browser = Browser(service)
     await browser.sign_in()
     bad = await browser.post(OVERVIEW, authorization="Bearer vck_" + "A" * 43)
@@ -389,7 +389,7 @@ async def test_a_key_counts_more_than_the_cookie_beside_it(service: RunningServi
 
 
 async def test_the_agent_protocol_takes_no_cookie(service: RunningService) -> None:
-    make_person(service)
+    make_user(service)
     browser = Browser(service)
     await browser.sign_in()
     assert (await browser.post("/api/mcp/v1", {}, origin=None)).status_code == 401
@@ -406,7 +406,7 @@ async def test_behind_a_proxy_the_address_is_the_one_that_it_saw(
         refusal_delay_s=0,
     )
     async with running_service(database, settings) as service:
-        make_person(service)
+        make_user(service)
         for at in range(FAILURES_MAX + 1):
             forged = f"10.0.0.{at}, 198.51.100.7"
             reply = await Browser(service).sign_in(f"bob{at}@example.com", x_forwarded_for=forged)
@@ -415,10 +415,10 @@ async def test_behind_a_proxy_the_address_is_the_one_that_it_saw(
         assert elsewhere.status_code == (200 if is_trusted else 429)
 
 
-async def test_an_address_is_kept_with_the_session_as_it_was_told(
+async def test_the_session_stores_the_client_address(
     service: RunningService,
 ) -> None:
-    make_person(service)
+    make_user(service)
     await Browser(service).sign_in(user_agent="Firefox\x7f" + "x" * 1000)
     row = service.database.read(lambda session: session.scalars(select(SignInSession)).one())
     assert row.address == "127.0.0.1"
@@ -426,8 +426,8 @@ async def test_an_address_is_kept_with_the_session_as_it_was_told(
     assert len(row.user_agent) == sessions.AGENT_MAX
 
 
-async def test_a_person_has_so_many_sessions_and_no_more(service: RunningService) -> None:
-    make_person(service)
+async def test_the_number_of_sessions_of_a_user_is_limited(service: RunningService) -> None:
+    make_user(service)
     browsers = [Browser(service) for _ in range(sessions.SESSIONS_MAX + 1)]
     for browser in browsers:
         await browser.sign_in()

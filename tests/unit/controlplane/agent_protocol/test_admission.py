@@ -16,7 +16,7 @@ from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.tables import ApiKey
 from controlplane.web.agent_protocol import dispatch
-from tests.unit.controlplane.accounts.people import make_person, remove
+from tests.unit.controlplane.accounts.people import make_user, remove
 from tests.unit.controlplane.accounts.test_live_permissions import own_key
 from tests.unit.controlplane.agent_protocol.agent import Agent
 from tests.unit.controlplane.running_service import FakeClock, beside
@@ -31,12 +31,12 @@ async def bounded(loaded: Database) -> AsyncIterator[Agent]:
         yield Agent(service)
 
 
-async def test_a_key_that_was_revoked_a_moment_ago_calls_no_tool(agent: Agent) -> None:
+async def test_a_just_revoked_key_calls_no_tool(agent: Agent) -> None:
     key = agent.service.make_key()
     key_id = agent.service.caller(key).key_id
     await agent.call("business_context", key)
     now = agent.service.clock()
-    # The cache is told that it holds, as it would between two looks.
+    # Mark the cache as current, as between two polls.
     agent.service.core.keys.forget((), {}, agent.service.core.keys.now_s())
     await agent.call("business_context", key)
     agent.service.database.write(lambda session: revoke_key(session, key_id, now))
@@ -46,20 +46,20 @@ async def test_a_key_that_was_revoked_a_moment_ago_calls_no_tool(agent: Agent) -
     assert "resource_metadata=" in reply.headers["www-authenticate"]
 
 
-async def test_a_member_who_was_removed_a_moment_ago_calls_no_tool(agent: Agent) -> None:
-    person = make_person(agent.service, "leaving@example.com")
-    key = own_key(agent.service, person)
+async def test_a_just_removed_member_calls_no_tool(agent: Agent) -> None:
+    user = make_user(agent.service, "leaving@example.com")
+    key = own_key(agent.service, user)
     await agent.call("business_context", key)
-    # The cache is told that it holds, as it would between two looks.
-    agent.service.core.keys.forget((), {person.id: 1}, agent.service.core.keys.now_s())
+    # Mark the cache as current, as between two polls.
+    agent.service.core.keys.forget((), {user.id: 1}, agent.service.core.keys.now_s())
     await agent.call("business_context", key)
-    remove(agent.service, person, "org-0001")
+    remove(agent.service, user, "org-0001")
     assert agent.service.core.keys.find(key) is not None
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "query_sales"}}
     assert (await agent.send(json.dumps(body), key)).status_code == 401
 
 
-async def test_a_grant_that_was_taken_back_a_moment_ago_changes_nothing(agent: Agent) -> None:
+async def test_a_just_revoked_grant_changes_nothing(agent: Agent) -> None:
     key = agent.service.make_key()
     key_id = agent.service.caller(key).key_id
     agent.service.core.keys.forget((), {}, agent.service.core.keys.now_s())
@@ -108,7 +108,7 @@ async def test_calls_are_measured_and_named(agent: Agent) -> None:
         assert registry.get_sample_value("venue_control_requests_total", labels) == count
 
 
-async def test_a_fault_of_ours_is_told_as_json_rpc_has_it(
+async def test_an_internal_error_is_a_json_rpc_error(
     agent: Agent, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_words: object) -> None:

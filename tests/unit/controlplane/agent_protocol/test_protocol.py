@@ -1,4 +1,4 @@
-"""What a client of the protocol meets before any tool: methods, credentials, versions, notices."""
+"""Methods, credentials, versions and notifications of the protocol, before any tool is called."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ HELLO = {
     "capabilities": {},
     "clientInfo": {"name": "test", "version": "1"},
 }
-NOTICE = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+NOTIFICATION = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
 PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
 TOOLS = [
     "business_context", "describe_business_data", "query_sales", "read_business_records",
@@ -85,7 +85,7 @@ async def test_all_tools_are_on_one_page(agent: Agent) -> None:
     assert (await agent.ask("tools/list", {"cursor": "x"}))["error"]["code"] == -32602
 
 
-async def test_an_unknown_version_header_is_told_which_are_served(agent: Agent) -> None:
+async def test_an_unknown_version_header_returns_the_supported_versions(agent: Agent) -> None:
     reply = await agent.send(PING, mcp_protocol_version="1999-01-01")
     assert reply.status_code == 200
     error = reply.json()["error"]
@@ -100,7 +100,7 @@ async def test_an_unknown_method_is_an_error_of_its_request(agent: Agent, method
 
 
 async def test_a_notification_is_taken_and_not_answered(agent: Agent) -> None:
-    reply = await agent.send(NOTICE)
+    reply = await agent.send(NOTIFICATION)
     assert (reply.status_code, reply.content) == (202, b"")
 
 

@@ -100,7 +100,7 @@ async def test_hours_are_the_dashboards_buckets(agent: Agent) -> None:
                "saleCount", "refundCount"]  # fmt: skip
     day = {"from": "2026-11-10", "to": "2026-11-10"}
     requests = {"groupBy": ["location", "hour"], "metrics": metrics, "limit": 500}
-    told = await agent.call("query_sales", **day, **requests)
+    table = await agent.call("query_sales", **day, **requests)
     view = (await dashboard(agent, period="custom", **day))["buckets"]
     expected = {
         (currency["currency"], bucket["locationId"], bucket["localHour"]): {
@@ -111,7 +111,7 @@ async def test_hours_are_the_dashboards_buckets(agent: Agent) -> None:
     }
     matches = {
         (row["currency"], row["group"]["location"], row["group"]["hour"]): row["metrics"]
-        for row in told["rows"]
+        for row in table["rows"]
     }
     assert matches == expected != {}
 
@@ -119,7 +119,7 @@ async def test_hours_are_the_dashboards_buckets(agent: Agent) -> None:
 async def test_items_are_the_dashboards_items(agent: Agent) -> None:
     metrics = ["netCents", "quantityMilli", "refundedQuantityMilli", "lineCount"]
     queries = {"groupBy": ["item"], "metrics": metrics, "limit": 500}
-    told = await agent.call("query_sales", **MONTH, **queries)
+    table = await agent.call("query_sales", **MONTH, **queries)
     visible = (await dashboard(agent, period="custom", **MONTH))["financialItems"]
     expected = [
         (currency["currency"], item["variationId"] or item["name"], item["name"],
@@ -129,7 +129,7 @@ async def test_items_are_the_dashboards_items(agent: Agent) -> None:
     ]  # fmt: skip
     values = [
         (row["currency"], row["group"]["item"], row["label"], row["metrics"])
-        for row in told["rows"]
+        for row in table["rows"]
     ]
     assert sorted(values, key=repr) == sorted(expected, key=repr)
     assert values
@@ -137,28 +137,28 @@ async def test_items_are_the_dashboards_items(agent: Agent) -> None:
 
 async def test_locations_are_the_dashboards_locations(agent: Agent) -> None:
     metrics = list(base_of(("location",)).metrics)
-    told = await agent.call("query_sales", **MONTH, groupBy=["location"], metrics=metrics)
-    shown = await dashboard(agent, period="custom", **MONTH)
+    table = await agent.call("query_sales", **MONTH, groupBy=["location"], metrics=metrics)
+    dashboard_reply = await dashboard(agent, period="custom", **MONTH)
     expected = {
         (currency["currency"], each["locationId"]): {
             name: each["figures"][name] for name in metrics
         }
-        for currency in shown["financial"]["current"]["currencies"]
+        for currency in dashboard_reply["financial"]["current"]["currencies"]
         for each in currency["locations"]
         if each["figures"]["saleCount"]
     }
-    result = {(row["currency"], row["group"]["location"]): row["metrics"] for row in told["rows"]}
+    result = {(row["currency"], row["group"]["location"]): row["metrics"] for row in table["rows"]}
     assert {key: result[key] for key in expected} == expected != {}
-    assert told["rows"][0]["label"]
+    assert table["rows"][0]["label"]
 
 
 async def test_employees_are_those_of_the_sales(agent: Agent) -> None:
     questions = {"groupBy": ["employee"], "metrics": ["saleCount", "saleCents"], "limit": 500}
-    told = await agent.call("query_sales", **MONTH, locations=["loc-0001"], **questions)
+    table = await agent.call("query_sales", **MONTH, locations=["loc-0001"], **questions)
     counts: defaultdict[tuple[str, str | None], int] = defaultdict(int)
     cents: defaultdict[tuple[str, str | None], int] = defaultdict(int)
     cursor: dict[str, str] = {}
-    zone = told["windows"][0]["intervals"][0]
+    zone = table["windows"][0]["intervals"][0]
     filters = {"locations": ["loc-0001"], "status": "completed",
                "from": zone["startUtc"], "to": zone["endUtc"]}  # fmt: skip
     for _ in range(40):
@@ -174,7 +174,7 @@ async def test_employees_are_those_of_the_sales(agent: Agent) -> None:
         cursor = {"cursor": page["nextCursor"]}
     match = {
         (row["currency"], row["group"]["employee"]): row["metrics"]
-        for row in told["rows"]
+        for row in table["rows"]
         if row["metrics"]["saleCount"]
     }
     assert {key: each["saleCount"] for key, each in match.items()} == dict(counts)
@@ -210,14 +210,14 @@ async def test_a_limit_leaves_out_and_counts(agent: Agent) -> None:
 
 async def test_a_key_that_is_cut_sees_its_locations_only(agent: Agent) -> None:
     key = agent.service.make_key(locations=["loc-0002"])
-    told = await agent.call("query_sales", key, **MONTH, groupBy=["location"])
-    assert {row["group"]["location"] for row in told["rows"]} == {"loc-0002"}
+    table = await agent.call("query_sales", key, **MONTH, groupBy=["location"])
+    assert {row["group"]["location"] for row in table["rows"]} == {"loc-0002"}
     named = await agent.call("query_sales", **MONTH, locations=["loc-0002"], groupBy=["location"])
-    assert told == named
+    assert table == named
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "error"),
     [
         ({"period": "lastYear"}, "period must be"),
         ({"period": "today", "from": "2026-01-01"}, "either period or from and to"),
@@ -237,8 +237,10 @@ async def test_a_key_that_is_cut_sees_its_locations_only(agent: Agent) -> None:
         ({"locations": None}, "locations must not be null"),
     ],
 )
-async def test_a_mistake_says_what_to_change(agent: Agent, wrong: Json, said: str) -> None:
-    assert said in await agent.mistake("query_sales", **wrong)
+async def test_an_error_message_explains_what_to_change(
+    agent: Agent, wrong: Json, error: str
+) -> None:
+    assert error in await agent.mistake("query_sales", **wrong)
 
 
 def test_every_metric_is_described() -> None:

@@ -70,7 +70,7 @@ async def test_a_foreign_location_is_refused_whether_or_not_it_exists(
     assert await agent.refused(tool, key, **named) == FOREIGN
 
 
-async def test_the_context_tells_who_and_where(agent: Agent) -> None:
+async def test_the_context_contains_the_credential_and_the_locations(agent: Agent) -> None:
     message = await agent.call("business_context", agent.service.make_key(can_write=False))
     assert message["organization"]["organizationId"] == "org-0001"
     assert message["credential"] == {"kind": "apiKey", "readOnly": True, "allLocations": True}
@@ -97,13 +97,13 @@ async def test_the_description_has_examples_that_work(agent: Agent) -> None:
     assert hour["notBeside"] == ["category", "employee", "item", "paymentType"]
 
 
-async def test_fields_that_are_described_are_those_that_are_told(agent: Agent) -> None:
-    told = await agent.call("describe_business_data", dataset="sales")
-    described = {each["name"] for each in told["datasets"][0]["fields"]}
+async def test_described_fields_are_the_fields_of_the_records(agent: Agent) -> None:
+    reply = await agent.call("describe_business_data", dataset="sales")
+    described = {each["name"] for each in reply["datasets"][0]["fields"]}
     rows = (await agent.call("read_business_records", dataset="sales", limit=100))["rows"]
     sale = next(row for row in rows if row["lines"])
-    told_names = set(sale) | {f"lines.{name}" for name in sale["lines"][0]}
-    assert told_names == described
+    names = set(sale) | {f"lines.{name}" for name in sale["lines"][0]}
+    assert names == described
 
 
 # ---------------------------------------------------------------------------- records
@@ -154,25 +154,27 @@ async def test_sales_are_narrowed_by_filters(agent: Agent) -> None:
         assert row["employeeId"] == employee
 
 
-async def test_a_filter_that_a_dataset_has_not_is_told(agent: Agent) -> None:
-    said = await agent.mistake(
+async def test_a_filter_that_a_dataset_lacks_is_refused(agent: Agent) -> None:
+    refusal_text = await agent.mistake(
         "read_business_records", dataset="employees", filters={"paymentType": "card"}
     )
-    assert said == ("employees cannot be filtered by paymentType. Its filters: locations, status.")
+    assert refusal_text == (
+        "employees cannot be filtered by paymentType. Its filters: locations, status."
+    )
 
 
 async def test_devices_are_those_that_the_facade_lists(agent: Agent) -> None:
     device = agent.service.device()
     await device.enroll()
     listed = await agent.service.post("/api/public/v1/remoteControl/listDevices", b"{}")
-    told = await agent.call("read_business_records", dataset="devices")
-    assert told["rows"] == listed.json()["devices"] != []
+    reply = await agent.call("read_business_records", dataset="devices")
+    assert reply["rows"] == listed.json()["devices"] != []
 
 
 # ---------------------------------------------------------------------------- catalog
 
 
-async def test_goods_are_found(agent: Agent) -> None:
+async def test_goods_can_be_searched(agent: Agent) -> None:
     whole = (await agent.call("read_catalog", limit=100))["rows"]
     assert len(whole) == 30
     good = next(row for row in whole if row["variations"][0]["codes"] and row["categoryId"])

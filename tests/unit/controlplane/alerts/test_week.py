@@ -17,8 +17,8 @@ from tests.unit.controlplane.alerts.week import (
     PlayedLocation,
     Week,
     last_at_each,
-    moment,
     played_week,
+    time_at,
 )
 
 WINDOW_S = 180
@@ -47,7 +47,7 @@ def _events(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Event
     states: dict[Key, ConditionState] = {}
     monitoring = Monitoring(BEGINS, BEGINS)
     for index, at in enumerate(ticks):
-        now = moment(at)
+        now = time_at(at)
         monitoring = monitoring.check(now, timedelta(seconds=60))
         with_state = {key.instance_id for key in states}
         bound = []
@@ -55,7 +55,7 @@ def _events(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Event
             # The service does not evaluate devices without a problem or a maintenance window.
             if want[index] or (with_state and device.instance_id in with_state):
                 is_broken = any(start <= at < end for start, end in device.broken)
-                bound.append(BoundDevice(device.instance_id, moment(last[index]), is_broken))
+                bound.append(BoundDevice(device.instance_id, time_at(last[index]), is_broken))
         others = len(location.devices) - len(bound)
         facts = facts_of(
             schedule, bound, now, WINDOW, others=others, others_online=others,

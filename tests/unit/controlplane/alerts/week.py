@@ -72,7 +72,7 @@ class PlayedLocation:
         return Schedule(
             read_hours(self.zone, self.lines) if self.lines else None,
             tuple(
-                Maintenance(whose, moment(start), moment(end)) for whose, (start, end) in windows
+                Maintenance(whose, time_at(start), time_at(end)) for whose, (start, end) in windows
             ),
         )
 
@@ -89,7 +89,7 @@ class Week:
                 yield at
 
 
-def moment(at: float) -> datetime:
+def time_at(at: float) -> datetime:
     return BEGINS + timedelta(seconds=at)
 
 

@@ -1,4 +1,4 @@
-"""The ten operations over HTTP: who may ask what, how a mistake is told, what is deprecated."""
+"""The ten operations over HTTP: permissions, errors and deprecation."""
 
 import json
 from collections.abc import AsyncIterator
@@ -70,7 +70,7 @@ async def test_a_reply_fits_its_record(merchant: RunningService, path: str) -> N
 
 
 @pytest.mark.parametrize("path", REPLIES)
-async def test_what_is_deprecated_says_so_and_names_its_successor(
+async def test_deprecated_operations_name_their_successor(
     merchant: RunningService, path: str
 ) -> None:
     headers = (await ask(merchant, path)).headers
@@ -110,7 +110,7 @@ async def test_another_organization_has_no_such_location(
 
 
 @pytest.mark.parametrize("path", REPLIES)
-async def test_without_a_key_nothing_is_told(merchant: RunningService, path: str) -> None:
+async def test_figures_require_a_key(merchant: RunningService, path: str) -> None:
     refused = await merchant.http.post(path, content="{}")
     assert refused.status_code == 401
 
@@ -162,7 +162,7 @@ async def test_a_mistake_in_the_period_is_named(
 
 
 @pytest.mark.parametrize("path", sorted(WITH_PERIOD))
-async def test_payment_types_narrow_where_the_contract_says(
+async def test_payment_types_filter_where_the_contract_permits(
     merchant: RunningService, path: str
 ) -> None:
     result = await ask(merchant, path, paymentTypes=["cash", "mixed"])
@@ -183,7 +183,7 @@ async def test_wrong_payment_types_are_named(
 async def test_all_means_every_location_that_the_key_may_see(
     merchant: RunningService, path: str
 ) -> None:
-    def places(reply: Any) -> set[str]:
+    def location_ids(reply: Any) -> set[str]:
         message = reply.json()
         return {
             window["locationId"]
@@ -193,13 +193,13 @@ async def test_all_means_every_location_that_the_key_may_see(
         }
 
     whole = await ask(merchant, path, locationMode="all")
-    assert places(whole) == {"loc-0001", "loc-0002", "loc-0003", "loc-0004"}
+    assert location_ids(whole) == {"loc-0001", "loc-0002", "loc-0003", "loc-0004"}
     key = merchant.make_key(locations=["loc-0001", "loc-0003"])
     some = await ask(merchant, path, key, locationMode="all")
-    assert places(some) == {"loc-0001", "loc-0003"}
+    assert location_ids(some) == {"loc-0001", "loc-0003"}
 
 
-async def test_a_location_without_a_zone_is_said(merchant: RunningService) -> None:
+async def test_a_location_without_a_time_zone_is_reported(merchant: RunningService) -> None:
     reply = (await ask(merchant, routes.DASHBOARD, locationMode="all")).json()
     fallen = {each["locationId"] for each in reply["windows"] if each["fellBackToUtc"]}
     assert fallen == {"loc-0003"}
@@ -211,7 +211,7 @@ async def test_a_location_without_a_zone_is_said(merchant: RunningService) -> No
     assert counted == [1]
 
 
-async def test_dashboard_and_summary_tell_the_same(merchant: RunningService) -> None:
+async def test_dashboard_and_summary_agree(merchant: RunningService) -> None:
     body = {"period": "last7", "locationMode": "all"}
     output = (await ask(merchant, routes.DASHBOARD, **body)).json()
     summed = (await ask(merchant, routes.FINANCIAL_SUMMARY, **body)).json()

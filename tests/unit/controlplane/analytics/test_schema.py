@@ -105,4 +105,4 @@ def test_wrong_replies_do_not(wrong: httpx2.Response) -> None:
     ],
 )
 def test_bodies_are_judged_too(name: str, body: Any, fits: bool) -> None:
-    assert (not list(schema.mistakes(f"analytics/{name}", body, asked=True))) is fits
+    assert (not list(schema.mistakes(f"analytics/{name}", body, is_request=True))) is fits

@@ -19,7 +19,7 @@ from tests.unit.controlplane.accounts.people import (
     PASSWORD,
     SIGN_OUT,
     Browser,
-    make_person,
+    make_user,
 )
 from tests.unit.controlplane.running_service import RunningService
 
@@ -38,7 +38,7 @@ def operations(service: RunningService) -> list[str]:
 
 
 async def owner(service: RunningService, **member: Any) -> Browser:
-    make_person(service, **member)
+    make_user(service, **member)
     browser = Browser(service)
     assert (await browser.sign_in()).status_code == 200
     return browser
@@ -47,7 +47,7 @@ async def owner(service: RunningService, **member: Any) -> Browser:
 async def test_a_request_names_the_key_the_device_and_the_address(service: RunningService) -> None:
     device = await service.device().enrolled()
     await device.heartbeat()
-    await device.asked_for("application")
+    await device.create_request("application")
     (line,) = lines(service)
     assert (line.actor_kind, line.actor_name) == ("key", "test")
     assert (line.credential_kind, line.credential_hint) == ("api_key", service.write_key[-4:])
@@ -58,12 +58,12 @@ async def test_a_request_names_the_key_the_device_and_the_address(service: Runni
     assert (line.at, line.address) == (service.clock(), "127.0.0.1")
 
 
-async def test_a_key_of_a_person_is_the_person_by_that_key(service: RunningService) -> None:
+async def test_the_actor_of_a_user_s_key_is_the_user_and_the_key(service: RunningService) -> None:
     browser = await owner(service)
     body = {"name": "till", "canWrite": True, "locations": ["loc-0001"]}
     made = (await browser.post(f"{PROFILE}/create-key", body)).json()
     device = await service.device(made["secret"]).enrolled()
-    await device.asked_for()
+    await device.create_request()
     request = lines(service)[-1]
     assert (request.actor_kind, request.actor_name) == ("user", "ada@example.com")
     assert str(request.credential_id) == made["key"]["id"]
@@ -106,7 +106,7 @@ async def test_a_pending_request_and_its_request_are_recorded_for_the_same_user(
 async def test_sign_ins_and_refusals_are_in_it_but_not_what_a_stranger_typed(
     service: RunningService,
 ) -> None:
-    person = make_person(service)
+    user = make_user(service)
     browser = Browser(service)
     await browser.sign_in(password="wrong " * 3)
     await browser.sign_in("my secret password instead of an address")
@@ -114,7 +114,7 @@ async def test_sign_ins_and_refusals_are_in_it_but_not_what_a_stranger_typed(
     await browser.post(SIGN_OUT)
     wrong, nobody, right, out = lines(service)
     assert (wrong.operation, wrong.outcome) == ("session.sign_in", "refused")
-    assert (wrong.actor_id, wrong.organization_id) == (person.id, "org-0001")
+    assert (wrong.actor_id, wrong.organization_id) == (user.id, "org-0001")
     assert (nobody.actor_kind, nobody.actor_name) == ("unknown", "")
     assert (nobody.organization_id, nobody.outcome) == (None, "refused")
     assert (right.outcome, right.credential_kind) == ("done", "session")
@@ -122,7 +122,7 @@ async def test_sign_ins_and_refusals_are_in_it_but_not_what_a_stranger_typed(
 
 
 async def test_tries_beyond_the_limit_do_not_fill_it(service: RunningService) -> None:
-    make_person(service)
+    make_user(service)
     replies = [await Browser(service).sign_in(password="wrong" * 3) for _ in range(14)]
     assert [each.status_code for each in replies] == [401] * 10 + [429] * 4
     assert len(lines(service)) == 10
@@ -142,7 +142,7 @@ async def test_no_secret_is_in_it(service: RunningService) -> None:
         await browser.post(change, {"oldPassword": old, "newPassword": new})
     await Browser(service).sign_in(password="a wrong password")
     device = await service.device(key).enrolled()
-    await device.asked_for()
+    await device.create_request()
     results = [
         str(getattr(row, column.key))
         for row in lines(service)
@@ -174,7 +174,7 @@ async def test_it_is_read_in_pages_and_by_who_and_what(service: RunningService) 
     browser = await owner(service)
     device = await service.device().enrolled()
     for _ in range(3):
-        await device.asked_for()
+        await device.create_request()
     first = (await browser.post(AUDIT, {"size": 3})).json()
     assert [each["operation"] for each in first["entries"]] == ["request.create"] * 3
     second = (await browser.post(AUDIT, {"size": 3, "cursor": first["nextCursor"]})).json()
@@ -201,9 +201,9 @@ async def test_a_question_that_is_none_is_refused(
     assert (await browser.post(AUDIT, body)).status_code == 400
 
 
-async def test_another_organization_s_is_not_shown(service: RunningService) -> None:
+async def test_entries_of_another_organization_are_hidden(service: RunningService) -> None:
     browser = await owner(service, organization_id="org-0002")
-    await (await service.device().enrolled()).asked_for()
+    await (await service.device().enrolled()).create_request()
     match = (await browser.post(AUDIT)).json()["entries"]
     assert [each["operation"] for each in match] == ["session.sign_in"]
 
@@ -214,9 +214,9 @@ async def test_old_lines_go_in_small_steps(
     monkeypatch.setattr(retention, "ROWS_A_STEP", 2)
     device = await service.device().enrolled()
     for _ in range(3):
-        await device.asked_for()
+        await device.create_request()
     service.clock.advance(86_400)
-    await device.asked_for()
+    await device.create_request()
 
     def delete() -> int:
         keep = timedelta(hours=12)
@@ -226,7 +226,7 @@ async def test_old_lines_go_in_small_steps(
 
     assert delete() == 2
     service.clock.advance(400 * 86_400 - 86_400)
-    # What is left to do is done by the service itself, by the days that it is told.
+    # The service deletes the other old entries itself, by its retention setting.
     await background._delete_old_entries(service.core)
     assert len(lines(service)) == 2
     service.clock.advance(1)

@@ -27,14 +27,14 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return file
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def run_command(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     capsys.readouterr()
     assert main(list(arguments)) == 0
     return capsys.readouterr().out
 
 
 def entries(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
-    results: list[dict[str, Any]] = json.loads(said(capsys, "audit", "--json", *arguments))
+    results: list[dict[str, Any]] = json.loads(run_command(capsys, "audit", "--json", *arguments))
     return results
 
 
@@ -45,8 +45,8 @@ def test_each_change_is_a_line_as_the_command_line_s(
     secret = tmp_path / "password"
     secret.write_text(f"{PASSWORD}\n")
     file, ada = ["--password-file", str(secret)], "ada@example.com"
-    key = said(capsys, "keys", "create", "--write", "--name", "till").strip()
-    retail = said(capsys, "retail", "keys", "create", "--name", "shop").strip()
+    key = run_command(capsys, "keys", "create", "--write", "--name", "till").strip()
+    retail = run_command(capsys, "retail", "keys", "create", "--name", "shop").strip()
     changes = (
         ["keys", "revoke", "till"],
         ["keys", "revoke", "till"],  # again changes nothing
@@ -62,7 +62,7 @@ def test_each_change_is_a_line_as_the_command_line_s(
         ["locations", "quiet", "loc-0001", "--end"],
     )
     for arguments in changes:
-        said(capsys, *arguments)
+        run_command(capsys, *arguments)
     matches = list(reversed(entries(capsys)))
     assert [each["operation"] for each in matches] == [
         "key.create", "retail_key.create", "key.revoke", "retail_key.revoke", "member.add",
@@ -83,13 +83,15 @@ def test_each_change_is_a_line_as_the_command_line_s(
 
 
 @pytest.mark.usefixtures("database")
-def test_it_is_shown_as_a_table_as_csv_and_in_part(capsys: pytest.CaptureFixture[str]) -> None:
+def test_entries_are_listed_as_table_and_csv_and_filtered(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     for name in ("first", "second"):
-        said(capsys, "keys", "create", "--name", name)
-    output = said(capsys, "audit")
+        run_command(capsys, "keys", "create", "--name", name)
+    output = run_command(capsys, "audit")
     assert output.index("second") < output.index("first")
     assert "command line" in output
-    rows = list(csv.DictReader(io.StringIO(said(capsys, "audit", "--csv"))))
+    rows = list(csv.DictReader(io.StringIO(run_command(capsys, "audit", "--csv"))))
     assert [row["operation"] for row in rows] == ["key.create"] * 2
     assert len(entries(capsys, "--limit", "1")) == 1
     assert len(entries(capsys, "--since", "1d")) == 2
@@ -98,10 +100,10 @@ def test_it_is_shown_as_a_table_as_csv_and_in_part(capsys: pytest.CaptureFixture
     assert entries(capsys, "--by", "ada") == []
     assert entries(capsys, "--of-nobody") == []
     assert entries(capsys, "--organization", "org-0002") == []
-    assert "There are no entries." in said(capsys, "audit", "--organization", "org-0002")
+    assert "There are no entries." in run_command(capsys, "audit", "--organization", "org-0002")
 
 
-def test_how_long_it_is_kept_is_said_in_days() -> None:
+def test_retention_is_set_in_days() -> None:
     parser = build_parser()
     assert settings_of(parser.parse_args(["serve"])).keep_audit_s == 400 * 86_400
     message = parser.parse_args(["serve", "--keep-audit", "30d"])

@@ -47,7 +47,7 @@ def test_a_wrong_call_exits_with_2(arguments: list[str]) -> None:
     assert left.value.code == 2
 
 
-def test_without_the_services_libraries_the_way_to_them_is_said() -> None:
+def test_missing_service_libraries_are_reported_with_the_install_command() -> None:
     done = run_without("sqlalchemy", "serve")
     assert done.returncode == 1
     text, advice = done.stderr.splitlines()
@@ -87,7 +87,7 @@ def test_without_the_services_libraries_the_way_to_them_is_said() -> None:
         (["serve", "--host", "203.0.113.1", "--port", "0"], "cannot listen"),
     ],
 )
-def test_wrong_surroundings_are_said_in_plain_lines(
+def test_environment_errors_are_plain_lines(
     arguments: list[str],
     words: str,
     capsys: pytest.CaptureFixture[str],
@@ -149,7 +149,7 @@ def test_paths_follow_the_base_address() -> None:
     assert requests == [f"https://ops.example.com/base{routes.LIST_DEVICES}"]
 
 
-def test_a_listing_without_end_is_cut_and_said() -> None:
+def test_an_endless_list_is_cut_with_a_message() -> None:
     reply = encode(ListDevicesReply(devices=(), next_cursor="more")).decode()
     calls: list[int] = []
 
@@ -184,7 +184,7 @@ def test_an_unreachable_service_is_named() -> None:
         client_of(refuse).report(decode(f'{{"reportId":"{INSTANCE}"}}', ReportDetailRequest))
 
 
-def test_what_a_service_says_cannot_steer_the_terminal() -> None:
+def test_output_of_a_service_cannot_control_the_terminal() -> None:
     body = json.dumps({"detail": "\x1b[2Jgone\r\nforged line", "code": "x\x07"}).encode()
     output = str(refusal(400, body))
     assert output.isprintable()
@@ -193,7 +193,7 @@ def test_what_a_service_says_cannot_steer_the_terminal() -> None:
 
 @given(st.integers(100, 599), st.binary(max_size=300))
 def test_any_error_body_is_one_bounded_line(status: int, body: bytes) -> None:
-    said = str(refusal(status, body))
-    assert said.startswith(f"the service answered {status}")
-    assert len(said) <= DETAIL_MAX
-    assert "\n" not in said
+    message = str(refusal(status, body))
+    assert message.startswith(f"the service answered {status}")
+    assert len(message) <= DETAIL_MAX
+    assert "\n" not in message

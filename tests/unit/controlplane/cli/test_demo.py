@@ -10,7 +10,7 @@ from tests.unit.controlplane.cli.without_library import run_without
 
 @pytest.mark.medium
 @pytest.mark.parametrize("library", ["sqlalchemy.exc", "starlette.applications", "uvicorn"])
-def test_without_the_service_it_says_what_to_install_and_writes_nothing(
+def test_without_the_service_it_names_the_package_and_writes_nothing(
     library: str, tmp_path: Path
 ) -> None:
     home = tmp_path / "demo"
@@ -20,7 +20,7 @@ def test_without_the_service_it_says_what_to_install_and_writes_nothing(
     assert not home.exists()
 
 
-def test_a_place_that_cannot_be_made_is_said_in_one_line(
+def test_a_directory_that_cannot_be_created_is_a_one_line_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["demo", "--dir", "/dev/null/demo"]) == 1

@@ -34,7 +34,7 @@ NAMES: dict[str, Device] = {"bar": DEVICE, "kitchen": KITCHEN, "gone": GONE}
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "names"),
     [
         ("", "bar kitchen gone"),
         ("--online", "bar"),
@@ -56,9 +56,9 @@ NAMES: dict[str, Device] = {"bar": DEVICE, "kitchen": KITCHEN, "gone": GONE}
         ("--online --platform windows", ""),
     ],
 )
-def test_filters(words: str, found: str) -> None:
+def test_filters(words: str, names: str) -> None:
     arguments = [word.replace("\t", " ") for word in words.split(" ") if word]
     filters = Filters(build_parser().parse_args(["devices", *arguments]))
     passed = filters.of(NAMES.values())
-    assert passed == [NAMES[name] for name in found.split()]
+    assert passed == [NAMES[name] for name in names.split()]
     assert filters.is_any is (not words)

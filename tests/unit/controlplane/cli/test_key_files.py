@@ -124,7 +124,7 @@ def test_without_a_database_no_file_is_left(
     assert list(out.parent.iterdir()) == []
 
 
-def test_keys_whose_directory_cannot_be_named_are_said_to_be_where_they_are(
+def test_the_message_names_the_file_if_the_directory_cannot_be_renamed(
     database: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

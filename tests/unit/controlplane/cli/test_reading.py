@@ -65,34 +65,34 @@ async def device(service: ServiceProcess) -> AsyncIterator[SimulatedDevice]:
         yield await enroll(http, service.api_key, "to-be-revoked", locationId="loc-0009")
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+def run_command(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
     assert main([*words]) == code
     return capsys.readouterr().out
 
 
 def test_devices_as_csv_json_and_lines(capsys: pytest.CaptureFixture[str]) -> None:
     here = ("devices", "--location", "loc-0001")
-    rows = list(csv.DictReader(io.StringIO(said(capsys, *here, "--csv"), newline="")))
+    rows = list(csv.DictReader(io.StringIO(run_command(capsys, *here, "--csv"), newline="")))
     assert [row["name"] for row in rows] == ["bar-till", "kitchen-till", f"'{NAMES[2]}"]
     assert {row["state"] for row in rows} == {"online"}
-    records = json.loads(said(capsys, *here, "--json"))
+    records = json.loads(run_command(capsys, *here, "--json"))
     assert [record["instanceId"] for record in records] == [row["instanceId"] for row in rows]
-    lines = said(capsys, *here, "--ndjson").splitlines()
+    lines = run_command(capsys, *here, "--ndjson").splitlines()
     assert [json.loads(line) for line in lines] == records
 
 
 def test_reports_of_all_devices_the_newest_first(capsys: pytest.CaptureFixture[str]) -> None:
-    records = json.loads(said(capsys, "reports", "--json"))
+    records = json.loads(run_command(capsys, "reports", "--json"))
     assert [record["kind"] for record in records] == ["network", "application", "network"]
     assert records == sorted(records, key=lambda record: str(record["createdAt"]), reverse=True)
-    views = said(capsys, "reports", "--kind", "application").splitlines()
+    views = run_command(capsys, "reports", "--kind", "application").splitlines()
     assert views[0].split() == ["report", "device", "location", "kind", "outcome", "received"]
     assert views[1].split()[:3] == [records[1]["reportId"], "bar-till", "loc-0001"]
     assert len(views) == 2
 
 
-def test_a_device_without_reports_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert said(capsys, "reports", "--device", "kitchen-till").startswith("No report since ")
+def test_a_device_without_reports_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(capsys, "reports", "--device", "kitchen-till").startswith("No report since ")
     assert main(["report", "--latest", "kitchen-till", "network"]) == 1
     hint = capsys.readouterr().err.splitlines()[-1]
     assert hint == "Request one: venue-control request kitchen-till network --wait"
@@ -101,10 +101,10 @@ def test_a_device_without_reports_is_said(capsys: pytest.CaptureFixture[str]) ->
 def test_a_report_is_meant_by_the_start_of_its_id_or_as_the_latest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    newest, snapshot, _ = json.loads(said(capsys, "reports", "--json"))
+    newest, snapshot, _ = json.loads(run_command(capsys, "reports", "--json"))
     short = snapshot["reportId"][:8]
-    assert json.loads(said(capsys, "report", short, "--json"))["id"] == snapshot["reportId"]
-    latest = json.loads(said(capsys, "report", "--latest", "bar-till", "network", "--json"))
+    assert json.loads(run_command(capsys, "report", short, "--json"))["id"] == snapshot["reportId"]
+    latest = json.loads(run_command(capsys, "report", "--latest", "bar-till", "network", "--json"))
     assert latest["id"] == newest["reportId"]
     assert main(["report", "ffff-nope"]) == 2
     assert main(["report", "0000000000"]) == 1
@@ -123,27 +123,27 @@ def test_a_report_is_meant_by_the_start_of_its_id_or_as_the_latest(
 def test_a_reports_lists_as_csv(
     capsys: pytest.CaptureFixture[str], kind: str, table: str, column: str, value: str
 ) -> None:
-    text = said(capsys, "report", "--latest", "bar-till", kind, "--csv", table)
+    text = run_command(capsys, "report", "--latest", "bar-till", kind, "--csv", table)
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
     assert value in {row[column] for row in rows}
 
 
-def test_a_list_that_a_report_has_not_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_list_that_a_report_lacks_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "--latest", "bar-till", "network", "--csv", "facts"]) == 2
     assert "has no list facts: use one of hosts, endpoints, printers" in capsys.readouterr().err
 
 
 def test_what_changed_since_the_report_before(capsys: pytest.CaptureFixture[str]) -> None:
     newest, snapshot, oldest = (
-        record["reportId"] for record in json.loads(said(capsys, "reports", "--json"))
+        record["reportId"] for record in json.loads(run_command(capsys, "reports", "--json"))
     )
-    output = said(capsys, "changes", "bar-till", "network")
+    output = run_command(capsys, "changes", "bar-till", "network")
     assert "Bar receipts" in output
-    result = json.loads(said(capsys, "changes", "bar-till", "network", "--json"))
+    result = json.loads(run_command(capsys, "changes", "bar-till", "network", "--json"))
     assert (result["before"], result["after"]) == (oldest, newest)
     assert result["changes"][0]["tone"] == "bad"
     for one, other in ((oldest, newest), (newest, oldest)):
-        assert said(capsys, "report", one[:8], "--against", other[:8]) == output
+        assert run_command(capsys, "report", one[:8], "--against", other[:8]) == output
     assert main(["report", newest, "--against", snapshot]) == 2
     assert "cannot be compared" in capsys.readouterr().err
     assert main(["changes", "bar-till", "application"]) == 1
@@ -165,7 +165,7 @@ def test_every_list_fits_its_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int, words: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    view = said(capsys, *words.split())
+    view = run_command(capsys, *words.split())
     assert view
     assert [line for line in view.splitlines() if len(line) > columns] == []
 
@@ -191,14 +191,14 @@ def test_no_help_is_wider_than_80_columns(
         assert [line for line in visible.splitlines() if len(line) > 80] == []
 
 
-async def test_a_revoke_is_asked_about(
+async def test_a_revoke_requires_confirmation(
     device: SimulatedDevice, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     revoke = ["revoke", "to-be-revoked"]
     assert await asyncio.to_thread(main, revoke) == 2
-    said_elsewhere = capsys.readouterr().err
-    assert "to-be-revoked at loc-0009, online, last seen " in said_elsewhere
-    assert "Use --yes." in said_elsewhere
+    terminal_output = capsys.readouterr().err
+    assert "to-be-revoked at loc-0009, online, last seen " in terminal_output
+    assert "Use --yes." in terminal_output
     for typed, code in (("n\n", 1), ("\n", 1), ("", 1), ("Yes\n", 0)):
         monkeypatch.setattr(sys, "stdin", Terminal(typed))
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
@@ -213,7 +213,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_verbs_say_how_they_are_used() -> None:
+def test_help_of_each_verb_has_valid_examples() -> None:
     """Each has examples, and each example is one that it takes."""
     parser = build_parser()
     (verbs,) = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))

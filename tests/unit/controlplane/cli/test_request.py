@@ -67,7 +67,7 @@ async def venue(
     ]
 
 
-async def test_a_venue_is_asked_and_its_headlines_are_told(
+async def test_a_request_to_a_venue_prints_the_headlines(
     http: httpx2.AsyncClient,
     service: ServiceProcess,
     capsys: pytest.CaptureFixture[str],
@@ -111,11 +111,11 @@ async def test_in_a_pipe_each_device_is_one_line(
     assert "\x1b" not in done.stdout + done.stderr
 
 
-async def test_who_is_asked_already_is_left_out(
+async def test_devices_with_an_open_request_are_skipped(
     http: httpx2.AsyncClient, service: ServiceProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one, two = await venue(http, service, "twice", 2)
-    await one.asked_for("network")
+    await one.create_request("network")
     words = ["request", "--location", "twice", "network"]
     assert await asyncio.to_thread(main, words) == 0
     view = capsys.readouterr()
@@ -125,7 +125,7 @@ async def test_who_is_asked_already_is_left_out(
     assert await asyncio.to_thread(main, words) == 1
 
 
-async def test_never_more_are_open_than_asked_for_at_once(
+async def test_open_requests_never_exceed_the_limit(
     http: httpx2.AsyncClient, service: ServiceProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
     devices = await venue(http, service, "few", 3)
@@ -141,7 +141,7 @@ async def test_never_more_are_open_than_asked_for_at_once(
     assert capsys.readouterr().out.endswith("3 devices: 3 completed\n")
 
 
-async def test_many_are_asked_only_when_it_is_meant(
+async def test_a_request_to_many_devices_requires_confirmation(
     http: httpx2.AsyncClient,
     service: ServiceProcess,
     capsys: pytest.CaptureFixture[str],
@@ -158,7 +158,7 @@ async def test_many_are_asked_only_when_it_is_meant(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("request network", "2: no device is selected"),
         ("request x --all network", "2: use either names of devices, or --all"),
@@ -166,17 +166,17 @@ async def test_many_are_asked_only_when_it_is_meant(
         ("request no-such-till y network", "1: no device matches 'no-such-till'"),
     ],
 )
-async def test_a_wrong_choice_is_said(
+async def test_an_invalid_choice_is_refused(
     http: httpx2.AsyncClient,
     service: ServiceProcess,
     capsys: pytest.CaptureFixture[str],
     words: str,
-    said: str,
+    message: str,
 ) -> None:
     await venue(http, service, "some", 1)
     code = await asyncio.to_thread(main, words.split())
     result = capsys.readouterr().err
-    assert f"{code}: {result.removeprefix('venue-control: ')}".startswith(said)
+    assert f"{code}: {result.removeprefix('venue-control: ')}".startswith(message)
 
 
 async def test_a_device_without_such_reports_is_left_out(
@@ -189,14 +189,14 @@ async def test_a_device_without_such_reports_is_left_out(
     assert "left out, no reports of this kind: 1 (only-app)" in capsys.readouterr().err
 
 
-async def test_who_is_offline_is_left_out_of_many_and_told_of_when_alone(tmp_path: Path) -> None:
+async def test_offline_devices_are_skipped_and_a_single_one_is_reported(tmp_path: Path) -> None:
     options = ("--request-ttl", "1")
     with service_process(tmp_path / "service.db", *options) as service:
         async with httpx2.AsyncClient(base_url=service.url, timeout=TIMEOUT_S) as http:
             for name in ("gone-till-1", "gone-till-2"):
                 await enroll(http, service.api_key, name, locationId="gone")
             with closing(Database(service.database, connections=1)) as database:
-                database.write(hear_none_for_an_hour)
+                database.write(make_all_offline)
             here = service.as_environment()
             many = await run_beside("request", "--all", "network", "--wait", **here)
             alone = await run_beside("request", "gone-till-1", "network", "--wait", **here)
@@ -209,7 +209,7 @@ async def test_who_is_offline_is_left_out_of_many_and_told_of_when_alone(tmp_pat
     assert alone.returncode == 1
 
 
-def hear_none_for_an_hour(session: Session) -> None:
+def make_all_offline(session: Session) -> None:
     session.execute(update(Device).values(last_seen_at=system_clock() - timedelta(hours=1)))
 
 
@@ -242,7 +242,7 @@ async def retried(http: httpx2.AsyncClient, key: str, name: str) -> SimulatedDev
                 continue
 
 
-async def test_ctrl_c_ends_the_waiting_and_says_what_goes_on(
+async def test_ctrl_c_stops_waiting_and_lists_the_open_requests(
     http: httpx2.AsyncClient, service: ServiceProcess
 ) -> None:
     devices = await venue(http, service, "interrupted", 2)
@@ -257,14 +257,14 @@ async def test_ctrl_c_ends_the_waiting_and_says_what_goes_on(
     )
     try:
         async with asyncio.timeout(TIMEOUT_S):
-            await both_are_asked(devices)
+            await wait_for_both_requests(devices)
         process.send_signal(signal.SIGINT)
         out, error = await asyncio.to_thread(process.communicate, timeout=TIMEOUT_S)
     finally:
         process.kill()
         process.wait(TIMEOUT_S)
     assert process.returncode == 130
-    # The service may have told of the second before its reply was here.
+    # The event of the second request may arrive before the reply of the service.
     continues = r"(The request continues|2 requests continue) at the service until \d\d:\d\d"
     assert re.search(continues, error)
     assert "venue-control reports --since 1h" in error
@@ -272,7 +272,7 @@ async def test_ctrl_c_ends_the_waiting_and_says_what_goes_on(
     assert re.search(r"(1 device: 1|2 devices: 2) queued\n$", out)
 
 
-async def both_are_asked(devices: list[SimulatedDevice]) -> None:
+async def wait_for_both_requests(devices: list[SimulatedDevice]) -> None:
     ahead = {device.binding_id for device in devices}
     headers = {"Authorization": f"Bearer {devices[0].api_key}", "Accept": "text/event-stream"}
     http = devices[0].http

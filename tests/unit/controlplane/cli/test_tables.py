@@ -62,7 +62,7 @@ def test_in_a_pipe_ids_are_whole_and_no_line_is_folded(
     assert output.err == "1 of 3 devices: 1 online; versions: 0.1.0 1\n"
 
 
-def test_shown_ids_are_so_long_as_to_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_ids_are_long_enough_to_be_unique(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     twin = UUID("0f7e4a52-8f4c-4f0e-ffff-6f1b1d1c7a10")
     assert ids_of([INSTANCE, twin, INSTANCE]) == {
@@ -73,7 +73,7 @@ def test_shown_ids_are_so_long_as_to_differ(monkeypatch: pytest.MonkeyPatch) -> 
     assert ids_of([]) == {}
 
 
-def test_no_devices_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_list_of_devices_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     print_devices([], is_cut=False)
     assert capsys.readouterr().out == "No device has enrolled yet.\n"
 
@@ -90,11 +90,11 @@ def test_a_device_is_meant_by_its_name_or_the_start_of_its_id(words: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("words", "said"), [("cellar", "no device matches"), ("bar-till-2", "matches 2 devices")]
+    ("words", "message"), [("cellar", "no device matches"), ("bar-till-2", "matches 2 devices")]
 )
-def test_who_is_not_exactly_one_device_is_nobody(words: str, said: str) -> None:
+def test_who_is_not_exactly_one_device_is_nobody(words: str, message: str) -> None:
     twin = DEVICE.model_copy(update={"instance_id": UUID(int=7)})
-    with pytest.raises(CommandError, match=said):
+    with pytest.raises(CommandError, match=message):
         device_named(words, [DEVICE, twin])
 
 

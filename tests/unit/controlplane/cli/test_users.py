@@ -80,7 +80,7 @@ def test_people_are_added_listed_changed_and_removed(
     assert "no user with the address" in capsys.readouterr().err
 
 
-def test_a_list_of_keys_says_whose_they_are(
+def test_a_list_of_keys_names_their_owners(
     database: str, secret: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(["keys", "create", "--name", "till"])
@@ -136,7 +136,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("again", "code"), [(PASSWORD, 0), ("something else", 2)])
-def test_a_password_is_asked_for_twice(
+def test_the_password_prompt_is_repeated(
     database: str, monkeypatch: pytest.MonkeyPatch, again: str, code: int
 ) -> None:
     answers = [again, PASSWORD]
@@ -148,7 +148,7 @@ def test_a_password_is_asked_for_twice(
 
 @pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (["add", "ada", "--role", "owner"], "is not an e-mail address"),
         (["add", "ada@example.com", "--role", "owner"], "no terminal for a password prompt"),
@@ -157,16 +157,16 @@ def test_a_password_is_asked_for_twice(
         (["add", "a@b", "--role", "owner", "--name", "x" * 129], "a name has at most"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(
+def test_errors_are_one_line(
     words: list[str],
-    says: str,
+    message: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     assert main(["users", *words]) == 2
     text = capsys.readouterr().err
-    assert says in text
+    assert message in text
     assert len(text.splitlines()) <= 2
 
 
@@ -189,7 +189,7 @@ def test_no_option_takes_a_password(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_places_are_named_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_locations_are_named_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["locations", "name", "loc-1", "Harbour"]) == 0
     assert main(["locations", "name", "--of-organization", "Harbour Ltd"]) == 0
     assert main(["locations", "set", "loc-1", "--zone", "Europe/Riga", "--always-open"]) == 0
@@ -211,21 +211,21 @@ def test_a_name_that_is_none_is_refused(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "origin"),
+    ("value", "origin"),
     [
         ("https://Venue.example", "https://venue.example"),
         ("https://venue.example:443/", "https://venue.example"),
         ("http://venue.example:8080", "http://venue.example:8080"),
     ],
 )
-def test_an_origin_is_as_browsers_write_it(told: str, origin: str) -> None:
-    options = build_parser().parse_args(["serve", "--origin", told])
+def test_an_origin_is_as_browsers_write_it(value: str, origin: str) -> None:
+    options = build_parser().parse_args(["serve", "--origin", value])
     assert settings_of(options).origin == origin
 
 
 @pytest.mark.parametrize(
-    "told", ["venue.example", "https://venue.example/x", "ftp://x", "https://"]
+    "value", ["venue.example", "https://venue.example/x", "ftp://x", "https://"]
 )
-def test_what_is_no_origin_is_refused(told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["serve", "--origin", told, "--port", "0"]) == 2
+def test_what_is_no_origin_is_refused(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--origin", value, "--port", "0"]) == 2
     assert "is not an origin" in capsys.readouterr().err

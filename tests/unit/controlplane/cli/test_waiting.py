@@ -1,4 +1,4 @@
-"""A client that is told to wait does so, within bounds, and sends nothing twice that counts."""
+"""A client waits as Retry-After requires, within bounds, and never repeats a write."""
 
 import random
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ class Service:
         self.answers = list(answers)
         self.calls = 0
         self.waits: list[float] = []
-        self.told: list[tuple[float, int]] = []
+        self.reported_waits: list[tuple[float, int]] = []
 
     def answer(self, _: httpx2.Request) -> httpx2.Response:
         self.calls += 1
@@ -35,7 +35,7 @@ class Service:
 
     def client(self) -> OperationsClient:
         patience = Patience(
-            on_wait=lambda wait_s, status: self.told.append((wait_s, status)),
+            on_wait=lambda wait_s, status: self.reported_waits.append((wait_s, status)),
             sleep=self.waits.append,
             rng=random.Random(7),
         )
@@ -53,15 +53,15 @@ def ask(client: OperationsClient) -> object:
     return client.create_request(CreateRequestRequest(instance_id=DEVICE, kind="network"))
 
 
-def test_a_read_waits_as_long_as_it_is_told_and_a_little_more() -> None:
+def test_a_read_waits_slightly_longer_than_retry_after() -> None:
     service = Service(
         refusing(429, "3"), refusing(503, "5"), httpx2.Response(200, json=EMPTY)
     )  # fmt: skip
     assert service.client().devices() == ([], False)
     assert 3 <= service.waits[0] <= 3 * 1.25
     assert 5 <= service.waits[1] <= 5 * 1.25
-    assert [status for _, status in service.told] == [429, 503]
-    assert [wait_s for wait_s, _ in service.told] == service.waits
+    assert [status for _, status in service.reported_waits] == [429, 503]
+    assert [wait_s for wait_s, _ in service.reported_waits] == service.waits
 
 
 @pytest.mark.parametrize(("status", "calls"), [(429, 2), (503, 1), (500, 1), (409, 1)])
@@ -128,7 +128,7 @@ def test_any_retry_after_is_bounded_or_nothing(text: str) -> None:
     assert result is None or result >= 0
 
 
-def test_pages_of_200_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reads_use_pages_of_200(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a preference, which a service that does not know it passes over (RFC 7240)."""
     from controlplane.client.connection import connect
 

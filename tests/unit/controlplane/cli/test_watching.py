@@ -1,4 +1,4 @@
-"""`venue-control` on places, wishes and thirty days."""
+"""`venue-control` commands for locations, pending requests and timelines."""
 
 import re
 import sys
@@ -58,7 +58,7 @@ def test_maintenance_is_on_the_locations_clock_and_ends(
 
 @pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (("set", "loc-1", "--zone", "Europe/Rigga", "--always-open"), "is no time zone"),
         (("set", "loc-1", "--zone", "UTC", "--open", "always"), "is not of the form"),
@@ -68,14 +68,14 @@ def test_maintenance_is_on_the_locations_clock_and_ends(
     ],
 )
 def test_what_is_wrong_is_one_line(
-    words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["locations", *words]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert says in line
+    assert message in line
 
 
-def test_no_database_is_made_where_one_is_looked_at(tmp_path: Path) -> None:
+def test_reading_creates_no_database(tmp_path: Path) -> None:
     file = tmp_path / "none.db"
     assert main(["locations", "list", "--database", str(file)]) == 2
     assert not file.exists()
@@ -114,7 +114,7 @@ async def device(
 
 
 @posix
-async def test_a_device_is_wished_for_shown_and_asked(
+async def test_a_pending_request_is_created_listed_and_dispatched(
     device: SimulatedDevice, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whom = device.instance_id
@@ -134,7 +134,7 @@ async def test_a_device_is_wished_for_shown_and_asked(
     assert (request["kind"], request["status"]) == ("network", "completed")
 
 
-def test_how_long_a_wish_waits_is_bounded(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_lifetime_of_a_pending_request_is_bounded(capsys: pytest.CaptureFixture[str]) -> None:
     for bad in ("0d", "93d", "3w", "d", "-1d"):
         with pytest.raises(SystemExit):
             main(["request", "x", "network", "--when-back", f"--until={bad}"])

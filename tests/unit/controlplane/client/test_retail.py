@@ -115,7 +115,9 @@ def test_a_refused_refresh_falls_back_to_the_api_key(
     assert (service.calls(routes.REFRESH), service.calls(routes.TOKENS)) == (2, 3)
 
 
-def test_reads_wait_as_long_as_the_service_says(client: RetailClient, service: Service) -> None:
+def test_reads_wait_for_the_retry_after_of_the_service(
+    client: RetailClient, service: Service
+) -> None:
     service.queued[routes.GOODS] = [refusal(429, retry_after="7"), refusal(503), refusal(503)]
     assert list(client.goods()) == []
     first, second, third = service.waits
@@ -149,11 +151,11 @@ def test_creating_is_tried_once(
     client: RetailClient, service: Service, status: int, kind: type[Exception]
 ) -> None:
     service.queued[routes.GOODS] = [refusal(status)] * 2
-    if status == 429:  # it says that nothing was done
+    if status == 429:  # nothing was done
         service.queued[routes.GOODS] = [refusal(429, retry_after="1000")]
     with pytest.raises(kind):
         client.create_good(GOOD)
-    # A refused token was looked at before anything was done.
+    # The service checks the token before it does anything.
     assert service.calls(routes.GOODS) == (2 if status == 401 else 1)
     assert service.waits == []
 
@@ -165,7 +167,7 @@ def test_a_lost_creation_is_not_repeated(client: RetailClient, service: Service)
     assert service.calls(routes.GOODS) == 1
 
 
-def test_an_error_tells_what_the_problem_does(client: RetailClient, service: Service) -> None:
+def test_an_error_contains_the_problem_details(client: RetailClient, service: Service) -> None:
     problem = {
         "title": "Bad Request",
         "code": "validation_error",

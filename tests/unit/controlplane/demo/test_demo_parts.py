@@ -46,7 +46,7 @@ def test_any_question_has_an_answer(question: bytes) -> None:
     assert ipp.decode_response(answer(question, QUEUES, 0)).is_successful
 
 
-def test_nobody_has_the_bars_old_address_and_somebody_its_uuid() -> None:
+def test_the_bar_printer_s_uuid_is_at_a_new_address() -> None:
     assert "192.168.77.51" not in VENUE.macs()
     own = f"printer-uuid=urn:uuid:{UUIDS['Bar']}"
     outputs = {host.address: each.attributes for host in VENUE.hosts for each in host.ipp}
@@ -58,7 +58,7 @@ def test_nobody_has_the_bars_old_address_and_somebody_its_uuid() -> None:
     assert len(set(VENUE.macs().values())) == len(VENUE.hosts)
 
 
-def test_a_service_type_that_nobody_would_hear_is_refused() -> None:
+def test_a_service_type_that_no_client_queries_is_refused() -> None:
     with pytest.raises(ValueError, match="nobody asks for services"):
         LanService("Kitchen", "_ipp._tcp.local.", 631)
 

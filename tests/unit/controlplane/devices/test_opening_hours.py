@@ -30,9 +30,9 @@ def hours(draw: st.DrawFn) -> OpeningHours:
     return OpeningHours(draw(st.sampled_from(ZONES)), tuple(sorted(results)))
 
 
-def is_open_by_the_clock(opening: OpeningHours, moment: datetime) -> bool:
+def is_open_by_the_clock(opening: OpeningHours, timestamp: datetime) -> bool:
     """Ask the clock on the wall; right but on the days on which it is changed."""
-    local = moment.astimezone(ZoneInfo(opening.zone))
+    local = timestamp.astimezone(ZoneInfo(opening.zone))
     minute = local.hour * 60 + local.minute
     for each in opening.intervals:
         over = each.end <= each.start
@@ -44,14 +44,14 @@ def is_open_by_the_clock(opening: OpeningHours, moment: datetime) -> bool:
     return False
 
 
-def is_ordinary(zone: str, moment: datetime) -> bool:
+def is_ordinary(zone: str, timestamp: datetime) -> bool:
     """No clock is changed within two days."""
-    local = [moment.astimezone(ZoneInfo(zone)) + timedelta(days=by) for by in (-2, 0, 2)]
+    local = [timestamp.astimezone(ZoneInfo(zone)) + timedelta(days=by) for by in (-2, 0, 2)]
     return len({each.utcoffset() for each in local}) == 1
 
 
 @given(hours(), st.datetimes(*YEARS))
-def test_open_is_what_the_clock_on_the_wall_says(opening: OpeningHours, at: datetime) -> None:
+def test_is_open_follows_the_local_time(opening: OpeningHours, at: datetime) -> None:
     timestamp = at.replace(second=0, microsecond=0, tzinfo=UTC)
     if not is_ordinary(opening.zone, timestamp):
         return
@@ -117,7 +117,7 @@ def test_hours_may_cross_midnight_and_meet() -> None:
 
 
 @pytest.mark.parametrize(
-    ("zone", "line", "says"),
+    ("zone", "line", "message"),
     [
         ("Europe/Rigga", "Mon 08:00-09:00", "not a time zone"),
         ("../../etc/passwd", "Mon 08:00-09:00", "not a time zone"),
@@ -130,6 +130,6 @@ def test_hours_may_cross_midnight_and_meet() -> None:
         ("UTC", "Mon 08:00-08:00", "at the same time"),
     ],
 )
-def test_what_are_no_hours_is_said(zone: str, line: str, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
+def test_invalid_opening_hours_are_refused(zone: str, line: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         read_hours(zone, [line])

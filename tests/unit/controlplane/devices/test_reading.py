@@ -25,7 +25,7 @@ def everything(service: RunningService) -> dict[str, list[Any]]:
 )
 async def test_what_reads_changes_nothing(service: RunningService, path: str) -> None:
     device = await service.device().enrolled()
-    await device.asked_for()
+    await device.create_request()
     report = (await device.submit()).json()["reportId"]
     service.clock.advance(service.core.settings.request_ttl_s)  # the request is due to expire
     bodies = {

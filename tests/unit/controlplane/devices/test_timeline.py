@@ -66,11 +66,13 @@ def test_days_have_the_hours_of_the_location() -> None:
     assert set(lengths.values()) == {24, 25}
 
 
-moments = st.integers(-40 * 24 * 60, 0).map(lambda minutes: NOW + timedelta(minutes=minutes))
-spans = st.lists(st.tuples(moments, moments).map(lambda pair: (min(pair), max(pair))), max_size=6)
+timestamps = st.integers(-40 * 24 * 60, 0).map(lambda minutes: NOW + timedelta(minutes=minutes))
+spans = st.lists(
+    st.tuples(timestamps, timestamps).map(lambda pair: (min(pair), max(pair))), max_size=6
+)
 
 
-@given(spans, spans, moments, st.sampled_from(["UTC", "Europe/Riga", "Asia/Kolkata"]))
+@given(spans, spans, timestamps, st.sampled_from(["UTC", "Europe/Riga", "Asia/Kolkata"]))
 def test_every_second_is_counted_once(
     offline: list[tuple[datetime, datetime]],
     outages: list[tuple[datetime, datetime]],

@@ -1,4 +1,4 @@
-"""Merchants that hypothesis makes up: few sales, at the moments where clocks are awkward."""
+"""Merchants that hypothesis generates: few sales, at times around clock changes."""
 
 import uuid
 from dataclasses import dataclass, replace
@@ -99,7 +99,7 @@ class Merchant:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Query:
     location: int
     period: str
     first: date | None
@@ -165,7 +165,7 @@ merchants = st.builds(
 
 
 @st.composite
-def questions(draw: st.DrawFn, merchant: Merchant) -> Asked:
+def queries(draw: st.DrawFn, merchant: Merchant) -> Query:
     period = draw(st.sampled_from(("today", "yesterday", "last7", "thisMonth", "custom")))
     first = last = None
     if period == "custom":
@@ -177,7 +177,7 @@ def questions(draw: st.DrawFn, merchant: Merchant) -> Asked:
             st.sampled_from(("cash", "card", "wallet", "mixed", "other")), min_size=1, max_size=3
         ).map(tuple)
     )
-    return Asked(
+    return Query(
         draw(st.integers(0, len(merchant.zones) - 1)), period, first, last, draw(st.booleans()),
         types,
     )  # fmt: skip

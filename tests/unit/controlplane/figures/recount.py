@@ -235,17 +235,17 @@ class Recount:
         self, days: dict[str, tuple[date, date]], types: list[str] | None = None
     ) -> dict[str, dict[str, tuple[int, int]]]:
         """By currency and date: revenue and sales."""
-        found: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
+        revenues: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
         for venue in self.venues:
             if venue.id not in days:
                 continue
             for sale in self._completed(venue):
                 if self._within(sale.at, venue, days) and wanted(sale.way, types):
                     day = sale.at.astimezone(venue.zone).date().isoformat()
-                    revenue, count = found[sale.currency].get(day, (0, 0))
+                    revenue, count = revenues[sale.currency].get(day, (0, 0))
                     revenue += sale.total - sum(refund.goods for refund in sale.refunds)
-                    found[sale.currency][day] = (revenue, count + 1)
-        return found
+                    revenues[sale.currency][day] = (revenue, count + 1)
+        return revenues
 
     # ------------------------------------------------------------------ rows
 
@@ -263,16 +263,16 @@ class Recount:
         return at is not None and first <= at.astimezone(venue.zone).date() <= last
 
     def _moved(self, venue: Venue, days: tuple[date, date], types: list[str] | None) -> set[str]:
-        request, found = {venue.id: days}, set()
+        request, currencies = {venue.id: days}, set()
         for sale in self.sales:
             if sale.location != venue.position:
                 continue
             if self._within(sale.at, venue, request) and wanted(sale.way, types):
-                found.add(sale.currency)
+                currencies.add(sale.currency)
             if any(self._within(refund.at, venue, request) and wanted(refund.way, types)
                    for refund in sale.refunds):  # fmt: skip
-                found.add(sale.currency)
-        return found
+                currencies.add(sale.currency)
+        return currencies
 
     def _part(
         self, venue: Venue, days: tuple[date, date], currency: str, types: list[str] | None

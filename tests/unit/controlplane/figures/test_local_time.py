@@ -60,7 +60,7 @@ def test_a_day_in_two_pieces() -> None:
     first=st.integers(-3, 3),
     days=st.integers(0, 3),
 )
-def test_a_moment_is_in_the_days_that_clocks_show(
+def test_a_timestamp_is_in_the_days_of_the_local_date(
     zone: str, near: datetime, minutes: int, first: int, days: int
 ) -> None:
     timestamp, day = near + timedelta(minutes=minutes), day_of(near.date()) + first

@@ -55,7 +55,7 @@ def naive(  # noqa: C901, PLR0912 - one walk, as plain as can be
         age = (today - there.date()).days
         if is_sale and 1 <= age <= 28:
             orders[there.isoweekday(), there.hour] += 1
-        # What lies ahead today is looked at by no figure.
+        # No figure includes sales later today.
         if age in {0, 1}:
             recent.add(currency)
         if age == 0 and (there.hour < local.hour or (there.hour == local.hour and at <= now)):

@@ -24,10 +24,10 @@ from controlplane.storage.database import Database
 from tests.sizes import amount
 from tests.unit.controlplane.figures.merchants import (
     ORGANIZATION,
-    Asked,
     Merchant,
+    Query,
     merchants,
-    questions,
+    queries,
     write,
 )
 from tests.unit.controlplane.figures.recount import Json, Recount
@@ -59,43 +59,43 @@ def without_intervals(windows: list[Json]) -> list[Json]:
     return [{name: each[name] for name in each if name != "intervals"} for each in windows]
 
 
-def check(session: Session, merchant: Merchant, asked: Asked) -> None:
+def check(session: Session, merchant: Merchant, query: Query) -> None:
     write(session, merchant)
     recount = Recount(session, ORGANIZATION, merchant.now)
     ids = [each.id for each in recount.venues]
-    chosen = ids if asked.is_all else [asked.body()["locationId"]]
-    days = recount.days(chosen, asked.period, asked.first, asked.last)
+    chosen = ids if query.is_all else [query.body()["locationId"]]
+    days = recount.days(chosen, query.period, query.first, query.last)
     before = recount.previous(days)
-    _check_dashboard(ask(session, merchant, routes.DASHBOARD, asked.body()), recount, days, before)
+    _check_dashboard(ask(session, merchant, routes.DASHBOARD, query.body()), recount, days, before)
     _check_summary(
-        ask(session, merchant, routes.FINANCIAL_SUMMARY, asked.body()), recount, days, before
+        ask(session, merchant, routes.FINANCIAL_SUMMARY, query.body()), recount, days, before
     )
-    _check_deprecated(lambda path, body: ask(session, merchant, path, body), asked, recount, days)
+    _check_deprecated(lambda path, body: ask(session, merchant, path, body), query, recount, days)
     assert set(rebuild(session).values()) == {0}
 
 
-def _check_dashboard(found: Json, recount: Recount, days: Any, before: Any) -> None:
+def _check_dashboard(reply: Json, recount: Recount, days: Any, before: Any) -> None:
     current = recount.currencies(days)
-    assert found["financial"]["current"]["currencies"] == current
-    assert found["financial"]["previous"]["currencies"] == recount.currencies(before)
-    assert without_intervals(found["windows"]) == recount.windows(days)
-    assert without_intervals(found["financial"]["previous"]["windows"]) == recount.windows(before)
-    assert found["coverage"] == [
+    assert reply["financial"]["current"]["currencies"] == current
+    assert reply["financial"]["previous"]["currencies"] == recount.currencies(before)
+    assert without_intervals(reply["windows"]) == recount.windows(days)
+    assert without_intervals(reply["financial"]["previous"]["windows"]) == recount.windows(before)
+    assert reply["coverage"] == [
         {"currency": each["currency"], "coverage": each["figures"]["coverage"]} for each in current
     ]
-    for part in found["buckets"]:
+    for part in reply["buckets"]:
         assert in_order(part["buckets"]) == recount.buckets(days, part["currency"])
-    assert {c["currency"] for c in found["buckets"]} == {
+    assert {c["currency"] for c in reply["buckets"]} == {
         c["currency"] for c in current
         if recount.buckets(days, c["currency"])
         or any(v.currency == c["currency"] for v in recount.venues if v.id in days)
     }  # fmt: skip
-    _check_items(found["financialItems"], recount.items(days))
-    _check_trading(found["financialTrading"], recount.trading(days))
+    _check_items(reply["financialItems"], recount.items(days))
+    _check_trading(reply["financialTrading"], recount.trading(days))
 
 
-def _check_summary(found: Json, recount: Recount, days: Any, before: Any) -> None:
-    for part, window in ((found["current"], days), (found["previous"], before)):
+def _check_summary(reply: Json, recount: Recount, days: Any, before: Any) -> None:
+    for part, window in ((reply["current"], days), (reply["previous"], before)):
         assert without_intervals(part["windows"]) == recount.windows(window)
         expected = recount.currencies(window)
         for each in expected:
@@ -106,10 +106,10 @@ def _check_summary(found: Json, recount: Recount, days: Any, before: Any) -> Non
 
 
 def _check_deprecated(
-    answer: Callable[[str, dict[str, Any]], Any], asked: Asked, recount: Recount, days: Any
+    answer: Callable[[str, dict[str, Any]], Any], query: Query, recount: Recount, days: Any
 ) -> None:
-    types = None if asked.types is None else list(asked.types)
-    body = asked.body() | ({} if types is None else {"paymentTypes": types})
+    types = None if query.types is None else list(query.types)
+    body = query.body() | ({} if types is None else {"paymentTypes": types})
     expected = recount.currencies(days, types)
     sales = answer(routes.SALES, body)["currencies"]
     assert {each["currency"]: each["figures"] for each in sales} == {
@@ -129,13 +129,13 @@ def _check_deprecated(
     ]
     _check_items(answer(routes.ITEMS, body)["currencies"], recount.items(days, types))
     _check_trading(answer(routes.TREND, body)["currencies"], recount.trading(days, types))
-    for part in answer(routes.CHART, asked.body())["currencies"]:
+    for part in answer(routes.CHART, query.body())["currencies"]:
         assert in_order(part["buckets"]) == recount.buckets(days, part["currency"])
 
 
-def _check_items(found: list[Json], expected: dict[str, list[Json]]) -> None:
-    assert {each["currency"] for each in found} == set(expected)
-    for part in found:
+def _check_items(reply: list[Json], expected: dict[str, list[Json]]) -> None:
+    assert {each["currency"] for each in reply} == set(expected)
+    for part in reply:
         assert part["omittedCount"] == 0
         named = {each["variationId"] or each["name"]: each for each in expected[part["currency"]]}
         assert len(part["items"]) == len(named)
@@ -145,14 +145,14 @@ def _check_items(found: list[Json], expected: dict[str, list[Json]]) -> None:
             assert item | {"name": ""} == counted | {"name": ""}
 
 
-def _check_trading(found: list[Json], expected: Any) -> None:
+def _check_trading(reply: list[Json], expected: Any) -> None:
     assert {
         each["currency"]: {
             day["localDate"]: (day["tradingRevenueCents"], day["saleCount"]) for day in each["days"]
         }
-        for each in found
+        for each in reply
     } == expected
-    for each in found:
+    for each in reply:
         assert each["tradingRevenueCents"] == sum(d["tradingRevenueCents"] for d in each["days"])
 
 
@@ -163,7 +163,7 @@ def in_order(buckets: list[Json]) -> list[Json]:
 @settings(max_examples=MERCHANTS, phases=PHASES, suppress_health_check=list(HealthCheck))
 @given(data=st.data(), merchant=merchants)
 def test_figures_equal_a_recount(empty: Database, data: st.DataObject, merchant: Merchant) -> None:
-    request = data.draw(questions(merchant))
+    request = data.draw(queries(merchant))
 
     def work(session: Session) -> None:
         check(session, merchant, request)

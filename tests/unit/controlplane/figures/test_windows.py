@@ -13,7 +13,7 @@ from controlplane.figures.windows import Days, PeriodError, Question, period_day
 NOW = datetime(2026, 11, 1, 2, 30, tzinfo=UTC)
 
 
-def asked(zone: str, **question: Any) -> tuple[date, date]:
+def first_and_last(zone: str, **question: Any) -> tuple[date, date]:
     from controlplane.figures.local_time import date_of
 
     days = period_days(Question(**question), clock_of(zone), NOW)
@@ -32,12 +32,12 @@ def asked(zone: str, **question: Any) -> tuple[date, date]:
     ],
 )
 def test_periods_are_local(zone: str, period: str, first: date, last: date) -> None:
-    assert asked(zone, period=period) == (first, last)
+    assert first_and_last(zone, period=period) == (first, last)
 
 
 def test_custom_days_are_taken_as_they_are() -> None:
     days = (date(2026, 8, 1), date(2026, 10, 31))
-    assert asked("UTC", period="custom", first=days[0], last=days[1]) == days
+    assert first_and_last("UTC", period="custom", first=days[0], last=days[1]) == days
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_the_wrong_field_is_named(question: dict[str, Any], field: str) -> None:
 
 
 def test_92_days_are_the_most() -> None:
-    asked("UTC", period="custom", first=date(2026, 1, 1), last=date(2026, 4, 2))
+    first_and_last("UTC", period="custom", first=date(2026, 1, 1), last=date(2026, 4, 2))
 
 
 @given(first=st.integers(0, 400_000), length=st.integers(1, 92))

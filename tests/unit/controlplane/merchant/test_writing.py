@@ -139,7 +139,7 @@ def test_a_zone_that_changes_moves_every_hour(session: Session, zone: str | None
         "INSERT INTO item_span_rollups VALUES (1, 1, 'AED', 1, 1, 1, 1, 1, 1, 1)",
     ],
 )
-def test_a_rebuild_finds_and_mends_what_is_wrong(session: Session, damage: str) -> None:
+def test_a_rebuild_fixes_wrong_rollups(session: Session, damage: str) -> None:
     session.execute(text(damage.replace("rowid IN (SELECT 0) OR ", "")))
     assert any(rebuild(session).values())
     assert set(rebuild(session).values()) == {0}

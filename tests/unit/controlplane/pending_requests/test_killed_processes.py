@@ -69,7 +69,7 @@ async def anywhere(
     work: Callable[[SimulatedDevice], Awaitable[bool]],
     like: SimulatedDevice,
 ) -> bool:
-    """Do it at either process. Tells whether one answered."""
+    """Send it to either process. Return whether one answered."""
     url = random.choice(served).url
     try:
         async with httpx2.AsyncClient(base_url=url, timeout=5) as http:

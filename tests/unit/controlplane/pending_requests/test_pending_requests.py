@@ -77,7 +77,9 @@ async def test_it_waits_until_the_device_is_online_and_creates_one_request(
     assert len((await device.detail())["reports"]) == 1
 
 
-async def test_what_the_device_never_took_is_asked_again(service: RunningService) -> None:
+async def test_a_request_that_the_device_never_received_is_dispatched_again(
+    service: RunningService,
+) -> None:
     device = await gone_device(service)
     await create_pending(service, instanceIds=[device.instance_id])
     for turn in range(1, 4):  # it is online for a moment
@@ -105,7 +107,7 @@ async def test_an_open_request_of_its_kind_is_waited_for_and_answers_it(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()
-    query = await device.asked_for("network")
+    query = await device.create_request("network")
     await create_pending(service, instanceIds=[device.instance_id])
     await poll_changes(service.core)
     service.clock.advance(1)

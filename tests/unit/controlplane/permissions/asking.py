@@ -26,7 +26,7 @@ class Question:
     until: bytes = b""
 
 
-async def ask(app: ASGIApp, asked: Question) -> tuple[int, str]:
+async def ask(app: ASGIApp, question: Question) -> tuple[int, str]:
     """Call the service as its server does; return the status and the text of the reply."""
     enough, status, pieces, is_sent = asyncio.Event(), 0, list[bytes](), False
 
@@ -36,7 +36,7 @@ async def ask(app: ASGIApp, asked: Question) -> tuple[int, str]:
             await enough.wait()
             return {"type": "http.disconnect"}
         is_sent = True
-        return {"type": "http.request", "body": asked.body, "more_body": False}
+        return {"type": "http.request", "body": question.body, "more_body": False}
 
     async def send(message: Message) -> None:
         nonlocal status
@@ -44,23 +44,23 @@ async def ask(app: ASGIApp, asked: Question) -> tuple[int, str]:
             status = message["status"]
             return
         pieces.append(message.get("body", b""))
-        if asked.until and asked.until in pieces[-1]:
+        if question.until and question.until in pieces[-1]:
             enough.set()
 
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
         "http_version": "1.1",
-        "method": asked.method,
+        "method": question.method,
         "scheme": "http",
-        "path": asked.path,
-        "raw_path": asked.path.encode(),
+        "path": question.path,
+        "raw_path": question.path.encode(),
         "root_path": "",
-        "query_string": asked.query.encode(),
+        "query_string": question.query.encode(),
         "headers": [
             (b"host", b"service"),
             JSON,
-            *((name.encode(), value.encode()) for name, value in asked.headers.items()),
+            *((name.encode(), value.encode()) for name, value in question.headers.items()),
         ],
         "client": ("127.0.0.1", 1),
         "server": ("service", 80),

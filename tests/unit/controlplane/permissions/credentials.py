@@ -18,7 +18,7 @@ from controlplane.accounts.passwords import hasher
 from controlplane.retail.credentials import clients, signing_keys
 from controlplane.storage.account_tables import Role
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, PASSWORD
-from tests.unit.controlplane.permissions.table import PLACES, Place
+from tests.unit.controlplane.permissions.table import TARGETS, Target
 from tests.unit.controlplane.permissions.world import ORGANIZATION_AT, Bound, Enroller, Spot
 
 ROLES: Final[tuple[Role, ...]] = ("owner", "manager", "viewer")
@@ -31,7 +31,7 @@ Headers = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Belongings:
-    """A person, and what they can end: ids of a session, a key, a grant and an invitation."""
+    """A user, and what they can end: ids of a session, a key, a grant and an invitation."""
 
     user_id: UUID
     invitation_id: UUID
@@ -52,13 +52,13 @@ class Credential:
     is_cut: bool = False
     key_id: UUID | None = None
     owned: Belongings | None = None
-    devices: Mapping[Place, Bound] = field(default_factory=dict)
+    devices: Mapping[Target, Bound] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Maker:
     session: Session
-    spots: Mapping[Place, Spot]
+    spots: Mapping[Target, Spot]
     enroller: Enroller
     now: datetime
 
@@ -66,7 +66,7 @@ class Maker:
     def own_location(self) -> Sequence[str]:
         return (self.spots["own"].location_id,)
 
-    def person(
+    def add_user(
         self, role: Role, locations: Sequence[str] = (), organization: str = DEFAULT_ORGANIZATION
     ) -> UUID:
         email = f"{uuid.uuid4()}@example.com"
@@ -142,13 +142,13 @@ class Maker:
             self.grant(user, organization)[0],
         )
 
-    def devices(self, key_id: UUID) -> Mapping[Place, Bound]:
+    def devices(self, key_id: UUID) -> Mapping[Target, Bound]:
         """Enrol devices under one key at every place, the last of them the newest."""
         return {
-            place: self.enroller.bound(
-                key_id, ORGANIZATION_AT[place], self.spots[place].location_id
+            target: self.enroller.bound(
+                key_id, ORGANIZATION_AT[target], self.spots[target].location_id
             )
-            for place in PLACES
+            for target in TARGETS
         }
 
 
@@ -160,12 +160,12 @@ def cookie(token: str) -> Headers:
     return {"cookie": f"venue.session_token={token}", "origin": ORIGIN}
 
 
-def strangers(maker: Maker) -> Mapping[Place, Belongings]:
+def strangers(maker: Maker) -> Mapping[Target, Belongings]:
     """Return what other people have: of the organization, and of another one."""
-    results: dict[Place, Belongings] = {}
-    for place in PLACES:
-        user = maker.person("owner", organization=ORGANIZATION_AT[place])
-        results[place] = maker.belongings(user, ORGANIZATION_AT[place])
+    results: dict[Target, Belongings] = {}
+    for target in TARGETS:
+        user = maker.add_user("owner", organization=ORGANIZATION_AT[target])
+        results[target] = maker.belongings(user, ORGANIZATION_AT[target])
     return results
 
 
@@ -178,17 +178,17 @@ def good(maker: Maker) -> Iterator[Credential]:
             name = f"nobody's {column}, {len(where)} locations"
             yield _enrolled(maker, name, column, headers, key_id, is_cut=bool(where))
     for role in ROLES:
-        yield from _of_person(maker, role, ())
+        yield from _credentials_of_user(maker, role, ())
     # What a manager may an owner may, too: one of them is cut as well.
     for role in ("owner", "viewer"):
-        yield from _of_person(maker, role, maker.own_location)
+        yield from _credentials_of_user(maker, role, maker.own_location)
     for can_write in (False, True):
         column = "retail writes" if can_write else "retail reads"
         yield Credential(column, column, bearer(maker.retail(can_write=can_write)[2]))
 
 
-def _of_person(maker: Maker, role: Role, where: Sequence[str]) -> Iterator[Credential]:
-    user, is_cut = maker.person(role, where), bool(where)
+def _credentials_of_user(maker: Maker, role: Role, where: Sequence[str]) -> Iterator[Credential]:
+    user, is_cut = maker.add_user(role, where), bool(where)
     name = f"{role} of {len(where)} locations"
     for can_write in (False, True):
         # What cuts a key is its owner or itself; whose it is makes no difference then.
@@ -231,7 +231,7 @@ def bad(maker: Maker) -> Iterator[Credential]:
 
 def _rubbish(maker: Maker) -> dict[str, Headers]:
     """Return what looks like a credential, and what is one of another interface's."""
-    user = maker.person("owner")
+    user = maker.add_user("owner")
     session_id, token = maker.sign_in(user)
     _, _, refresh = maker.grant(user)
     _, key = maker.key(can_write=True)
@@ -256,7 +256,7 @@ def _rubbish(maker: Maker) -> dict[str, Headers]:
 
 def _ended(maker: Maker) -> dict[str, Headers]:
     session, now = maker.session, maker.now
-    user = maker.person("owner")
+    user = maker.add_user("owner")
     nobodys, owned = maker.key(can_write=True), maker.key(can_write=True, owner=user)
     for key_id, _ in (nobodys, owned):
         key_store.revoke_key(session, key_id, now)
@@ -287,7 +287,7 @@ def _removed(maker: Maker) -> dict[str, Headers]:
     """Return what a member had who is none any more: one is still one elsewhere, one is not."""
     values: dict[str, Headers] = {}
     for name in ("a member elsewhere", "a member nowhere"):
-        user = maker.person("owner")
+        user = maker.add_user("owner")
         if name == "a member elsewhere":
             users.set_membership(
                 maker.session, user, ORGANIZATION_AT["foreign"], role="owner", locations=(),

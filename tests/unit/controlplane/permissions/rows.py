@@ -15,7 +15,7 @@ from controlplane.web.accounts.sign_in import CHANGE_PASSWORD
 from controlplane.web.console_api import PREFIX as CONSOLE
 from tests.unit.controlplane.accounts.people import PASSWORD
 from tests.unit.controlplane.permissions.credentials import Belongings, Credential, Maker
-from tests.unit.controlplane.permissions.table import PLACES, Place
+from tests.unit.controlplane.permissions.table import TARGETS, Target
 from tests.unit.controlplane.permissions.world import (
     Bound,
     Spot,
@@ -38,62 +38,62 @@ class Case:
 
     maker: Maker
     credential: Credential
-    others: Mapping[Place, Belongings]
+    others: Mapping[Target, Belongings]
 
-    def spot(self, place: Place) -> Spot:
-        return self.maker.spots[place]
+    def spot(self, target: Target) -> Spot:
+        return self.maker.spots[target]
 
     def new_link(self, organization_id: str | None = None) -> str:
         return new_link(self.maker.session, self.maker.now, organization_id)
 
-    def belongings(self, place: Place) -> Belongings:
+    def belongings(self, target: Target) -> Belongings:
         own = self.credential.owned
-        return own if own is not None and place == "own" else self.others[place]
+        return own if own is not None and target == "own" else self.others[target]
 
-    def device(self, place: Place) -> Bound:
-        """Return the device that this key enrolled; where it is none, somebody's."""
-        return self.credential.devices.get(place, self.spot(place).device)
-
-
-Body = Callable[[Case, Place], Json]
-Mark = Callable[[Case, Place], object]
+    def device(self, target: Target) -> Bound:
+        """Return the device that this key enrolled, or else the device of another key."""
+        return self.credential.devices.get(target, self.spot(target).device)
 
 
-def _nothing(_case: Case, _place: Place) -> Json:
+Body = Callable[[Case, Target], Json]
+Mark = Callable[[Case, Target], object]
+
+
+def _nothing(_case: Case, _target: Target) -> Json:
     return {}
 
 
-def location_of(case: Case, place: Place) -> str:
-    return case.spot(place).location_id
+def location_of(case: Case, target: Target) -> str:
+    return case.spot(target).location_id
 
 
-def _instance(case: Case, place: Place) -> str:
-    return str(case.spot(place).device.instance_id)
+def _instance(case: Case, target: Target) -> str:
+    return str(case.spot(target).device.instance_id)
 
 
 def figures_of(**more: Json) -> Body:
-    return lambda case, place: {"locationId": location_of(case, place)} | more
+    return lambda case, target: {"locationId": location_of(case, target)} | more
 
 
 def _thing(name: str, field: str) -> Body:
-    return lambda case, place: {name: str(getattr(case.spot(place), field))}
+    return lambda case, target: {name: str(getattr(case.spot(target), field))}
 
 
-def _challenge(case: Case, place: Place) -> Json:
-    return new_device(location_of(case, place))
+def _challenge(case: Case, target: Target) -> Json:
+    return new_device(location_of(case, target))
 
 
-def _enroll(case: Case, place: Place) -> Json:
-    spot, key_id = case.spot(place), case.credential.key_id or uuid.uuid4()
+def _enroll(case: Case, target: Target) -> Json:
+    spot, key_id = case.spot(target), case.credential.key_id or uuid.uuid4()
     return case.maker.enroller.answer_to_challenge(key_id, spot.organization_id, spot.location_id)
 
 
 def _binding(**more: Json) -> Body:
-    return lambda case, place: {"bindingId": str(case.spot(place).device.binding_id)} | more
+    return lambda case, target: {"bindingId": str(case.spot(target).device.binding_id)} | more
 
 
-def _acknowledge(case: Case, place: Place) -> Json:
-    device = case.spot(place).device
+def _acknowledge(case: Case, target: Target) -> Json:
+    device = case.spot(target).device
     binding, request = str(device.binding_id), str(device.request_id)
     return {"bindingId": binding, "requestId": request, "status": "received"}
 
@@ -138,7 +138,7 @@ CONSOLE_CALLS: Final = {
         (
             "reads",
             LIST,
-            lambda c, _p: {"instanceIds": [_instance(c, each) for each in PLACES]},
+            lambda c, _p: {"instanceIds": [_instance(c, each) for each in TARGETS]},
             _instance,
         ),
     ),
@@ -188,7 +188,7 @@ PROFILE_CALLS: Final = {
     ),
 }
 PROFILE_LAST: Final = {
-    # It ends the person's other sessions.
+    # It ends the other sessions of the user.
     CHANGE_PASSWORD: (
         (
             "profile",
@@ -199,17 +199,17 @@ PROFILE_LAST: Final = {
 }
 
 
-def _member(case: Case, place: Place) -> str:
+def _member(case: Case, target: Target) -> str:
     """Return a member whom nobody misses."""
-    if place == "own" and case.credential.owned is not None:
-        return str(case.maker.person("viewer"))
-    return str(case.others[place].user_id)
+    if target == "own" and case.credential.owned is not None:
+        return str(case.maker.add_user("viewer"))
+    return str(case.others[target].user_id)
 
 
-def _invitation(case: Case, place: Place) -> Json:
-    if place == "own" and case.credential.owned is not None:
+def _invitation(case: Case, target: Target) -> Json:
+    if target == "own" and case.credential.owned is not None:
         return {"invitationId": str(case.maker.invitation(case.credential.owned.user_id))}
-    return {"invitationId": str(case.others[place].invitation_id)}
+    return {"invitationId": str(case.others[target].invitation_id)}
 
 
 _NEW_MEMBER: Final = {"role": "viewer", "locations": []}
@@ -254,7 +254,7 @@ def _named(dataset: str) -> Body:
 
 
 def _row(table: str) -> Mark:
-    return lambda case, place: case.spot(place).catalog[table]
+    return lambda case, target: case.spot(target).catalog[table]
 
 
 TOOL_CALLS: Final[Mapping[str, tuple[tuple[str, Body, Mark | None], ...]]] = {

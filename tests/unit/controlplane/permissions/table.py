@@ -1,15 +1,15 @@
 """What every kind of credential may do: two tables written by hand, as docs/accounts.md has them.
 
 ``yes`` is an answer, a number the status of the refusal; ``as cut`` is what the other table says
-of a credential that is cut. The agent protocol and its tools tell of
+of a credential that is cut. The agent protocol and its tools return
 403 and 404 as an error of JSON-RPC.
 """
 
 from collections.abc import Mapping
 from typing import Final, Literal
 
-Place = Literal["own", "other", "foreign"]
-PLACES: Final[tuple[Place, ...]] = ("own", "other", "foreign")
+Target = Literal["own", "other", "foreign"]
+TARGETS: Final[tuple[Target, ...]] = ("own", "other", "foreign")
 
 OPERATIONS: Final = """\
 | operations | key reads | key writes | viewer's key writes | owner's session \
@@ -62,9 +62,9 @@ def allowed(operations: str, column: str) -> str:
     return _OPERATIONS[operations][column]
 
 
-def at(rule: str, place: Place, *, is_cut: bool) -> str:
+def at(rule: str, target: Target, *, is_cut: bool) -> str:
     """Return what the location's table says; ``–`` where there is no such case."""
-    return _LOCATIONS[rule][f"cut: {place}" if is_cut else place]
+    return _LOCATIONS[rule][f"cut: {target}" if is_cut else target]
 
 
 def _read(table: str) -> Mapping[str, Mapping[str, str]]:

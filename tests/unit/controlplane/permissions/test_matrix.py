@@ -32,8 +32,8 @@ from tests.unit.controlplane.permissions.table import (
     COLUMNS,
     LOCATIONS,
     OPERATIONS,
-    PLACES,
-    Place,
+    TARGETS,
+    Target,
     allowed,
     at,
 )
@@ -68,7 +68,7 @@ class Cell:
     """One question: what the tables say of it, and the call that asks."""
 
     call: Call
-    place: Place
+    target: Target
     expected: str
 
     @property
@@ -82,7 +82,7 @@ def test_the_tables_are_those_of_the_document() -> None:
     assert LOCATIONS in document
 
 
-async def test_every_path_is_asked_or_open_to_all(service: RunningService) -> None:
+async def test_every_path_is_covered_or_public(service: RunningService) -> None:
     served = {each.path for each in build_app(service.core).routes if isinstance(each, Route)}
     requests = {call.path for call in all_calls()}
     assert requests <= served
@@ -90,7 +90,7 @@ async def test_every_path_is_asked_or_open_to_all(service: RunningService) -> No
 
 
 @pytest.mark.medium
-async def test_every_cell_is_as_the_tables_say(service: RunningService) -> None:
+async def test_every_cell_matches_the_tables(service: RunningService) -> None:
     database, settings, now = service.database, service.core.settings, service.clock()
     app = build_app(service.core)
     spots = database.write(lambda session: make_world(session, settings, now))
@@ -134,18 +134,18 @@ def _cells(credential: Credential, calls: Sequence[Call]) -> Iterator[Cell]:
                 unknown.add(request)
                 yield Cell(call, "own", permitted)
             continue
-        for place in PLACES:
+        for target in TARGETS:
             is_cut = credential.is_cut or permitted == "as cut"
-            located = at(call.rule, place, is_cut=is_cut)
+            located = at(call.rule, target, is_cut=is_cut)
             if located != "–":
                 judged_there = permitted in {"yes", "as cut"}
-                yield Cell(call, place, located if judged_there else permitted)
+                yield Cell(call, target, located if judged_there else permitted)
 
 
 def _with_bodies(
     maker: Callable[[Session], Maker],
     credential: Credential,
-    others: Mapping[Place, Belongings],
+    others: Mapping[Target, Belongings],
     cells: Sequence[Cell],
     session: Session,
 ) -> list[tuple[Cell, Any, str]]:
@@ -155,8 +155,8 @@ def _with_bodies(
     return [
         (
             each,
-            each.call.body(case, each.place),
-            str(each.call.mark(case, each.place)) if each.call.mark else "",
+            each.call.body(case, each.target),
+            str(each.call.mark(case, each.target)) if each.call.mark else "",
         )
         for each in cells
     ]
@@ -174,14 +174,14 @@ class Judge:
         """Return what is wrong: nothing where the reply is as it should be."""
         call = cell.call
         status, text = await self._reply(call, values)
-        result = _told(call, status, text)
+        result = _outcome(call, status, text)
         expected = "refused" if call.tool and cell.expected in {"403", "404"} else cell.expected
         if result == "yes" and expected in {"shown", "hidden"}:
             assert mark, call
             result = "shown" if f'"{mark}"' in text else "hidden"
         if result == expected:
             return []
-        name = f"{self.credential.name}: {call.name} ({call.rule}, {cell.place})"
+        name = f"{self.credential.name}: {call.name} ({call.rule}, {cell.target})"
         return [f"{name} is {result}, not {expected}: {text[:160]}"]
 
     async def _reply(self, call: Call, values: Any) -> tuple[int, str]:
@@ -197,7 +197,7 @@ class Judge:
         return self.replies[key]
 
 
-def _told(call: Call, status: int, text: str) -> str:
+def _outcome(call: Call, status: int, text: str) -> str:
     if not 200 <= status < 300:
         return str(status)
     if call.tool:

@@ -26,7 +26,7 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import Process, start, stop
 
 TIMEOUT_S: Final = 300
-ASKED_EVERY_S: Final = 0.1
+POLL_INTERVAL_S: Final = 0.1
 """Less than a key may call in a second."""
 TOOLS_LIST: Final = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 pytestmark = [
@@ -79,7 +79,7 @@ class Ending:
         """Call until it is refused."""
         while (reply := await self._http.post(path, json=body, headers=headers)).is_success:
             begun.set()
-            await asyncio.sleep(ASKED_EVERY_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
         assert reply.status_code == 401, reply.text
 
     async def _ended(self, begun: asyncio.Event, path: str, body: Any, headers: Headers) -> None:
@@ -129,7 +129,7 @@ async def _remove_and_watch(process: Process, database: Database, http: httpx2.A
 def _member(session: Session, process: Process, name: str) -> tuple[Any, dict[str, Headers]]:
     now = datetime.now(UTC)
     maker = Maker(session, {}, Enroller(session, Settings(), now), now)
-    user = maker.person("owner")
+    user = maker.add_user("owner")
     if name == "elsewhere":
         users.set_membership(
             session, user, OTHER_ORGANIZATION, role="owner", locations=(), now=now

@@ -8,7 +8,7 @@ from tests.fixtures.payloads import small_venue
 from tests.unit.controlplane.running_service import RunningService
 
 
-async def test_what_changed_elsewhere_is_not_told(service: RunningService) -> None:
+async def test_changes_at_another_location_are_hidden(service: RunningService) -> None:
     device = service.device()
     for location in ("loc-2", "loc-1"):
         device.binding_id = (await device.enroll(locationId=location)).json()["bindingId"]

@@ -40,10 +40,10 @@ from controlplane.storage.support_tables import SupportLink
 from controlplane.storage.tables import Challenge
 from controlplane.support.links import make_link
 from tests.fixtures.payloads import small_venue
-from tests.unit.controlplane.permissions.table import PLACES, Place
+from tests.unit.controlplane.permissions.table import TARGETS, Target
 
 OTHER_ORGANIZATION: Final = "org-0002"
-ORGANIZATION_AT: Final[Mapping[Place, str]] = {
+ORGANIZATION_AT: Final[Mapping[Target, str]] = {
     "own": DEFAULT_ORGANIZATION,
     "other": DEFAULT_ORGANIZATION,
     "foreign": OTHER_ORGANIZATION,
@@ -99,8 +99,8 @@ class Enroller:
         answer = EnrollRequest(challenge_id=request.challenge_id, signature=signature)
         binding_id = enroll(context, answer).binding_id
         instance_id = UUID(device["instanceId"])
-        asked_for = CreateRequestRequest(instance_id=instance_id, kind="network")
-        request_id = create_request(context, asked_for).request_id
+        body = CreateRequestRequest(instance_id=instance_id, kind="network")
+        request_id = create_request(context, body).request_id
         return Bound(instance_id, binding_id, request_id)
 
     def answer_to_challenge(
@@ -147,7 +147,7 @@ def new_link(session: Session, now: datetime, organization_id: str | None = None
     return made.token
 
 
-def make_world(session: Session, settings: Settings, now: datetime) -> dict[Place, Spot]:
+def make_world(session: Session, settings: Settings, now: datetime) -> dict[Target, Spot]:
     for organization_id, locations in ((DEFAULT_ORGANIZATION, 2), (OTHER_ORGANIZATION, 1)):
         plan = Plan(
             locations=locations, days=3, sales_per_day=8, goods=4,
@@ -172,10 +172,10 @@ def make_world(session: Session, settings: Settings, now: datetime) -> dict[Plac
         )
         for organization_id in (DEFAULT_ORGANIZATION, OTHER_ORGANIZATION)
     }
-    spots: dict[Place, Spot] = {}
-    for place in PLACES:
-        location = locations[ORGANIZATION_AT[place]].pop(0)
-        spots[place] = _spot(Enroller(session, settings, now), location)
+    spots: dict[Target, Spot] = {}
+    for target in TARGETS:
+        location = locations[ORGANIZATION_AT[target]].pop(0)
+        spots[target] = _spot(Enroller(session, settings, now), location)
     return spots
 
 

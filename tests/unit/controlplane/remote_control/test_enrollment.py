@@ -13,7 +13,7 @@ from controlplane.accounts import key_store
 from tests.unit.controlplane.running_service import RunningService
 
 
-async def test_an_enrolled_device_is_what_it_said(service: RunningService) -> None:
+async def test_an_enrollment_stores_the_values_of_the_device(service: RunningService) -> None:
     device = service.device()
     response = await device.enroll(appVersion="9.9", capabilities=["network"])
     record = decode(response.content, EnrollmentRecord)
@@ -101,7 +101,7 @@ async def test_a_wrong_signature_does_not_enrol_and_does_not_burn_the_challenge(
     assert (await device.answer(challenge)).status_code == 200
 
 
-async def test_a_challenge_is_of_the_key_that_asked(service: RunningService) -> None:
+async def test_a_challenge_belongs_to_the_key_that_requested_it(service: RunningService) -> None:
     device = service.device()
     challenge = await device.challenge()
     device.api_key = service.make_key()
@@ -126,7 +126,7 @@ async def test_another_device_key_is_refused_until_the_device_is_revoked(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for()
+    request = await device.create_request()
     device.private_key = Ed25519PrivateKey.generate()
     refused = await device.enroll()
     assert (refused.status_code, refused.json()["code"]) == (409, "device_key_mismatch")
@@ -178,7 +178,7 @@ async def test_an_instance_of_another_organization_neither_shows_nor_blocks(
     await stranger.enrolled()
     assert stranger.binding_id != owner.binding_id
     assert (await owner.enroll()).json()["bindingId"] == owner.binding_id
-    question = await stranger.asked_for()
+    question = await stranger.create_request()
     assert question not in [command["requestId"] for command in await owner.commands()]
     assert question not in [request["id"] for request in (await owner.detail())["requests"]]
 
@@ -209,8 +209,10 @@ async def test_heartbeats_make_a_device_online(service: RunningService) -> None:
     assert (await device.detail())["device"]["online"] is True
     service.clock.advance(1)
     assert (await device.detail())["device"]["online"] is False
-    beat = await device.heartbeat(foreground=True)
-    assert beat.json() == {"lastSeenAt": service.clock().isoformat().replace("+00:00", "Z")}
+    heartbeat_reply = await device.heartbeat(foreground=True)
+    assert heartbeat_reply.json() == {
+        "lastSeenAt": service.clock().isoformat().replace("+00:00", "Z")
+    }
     output = (await device.detail())["device"]
     assert (output["online"], output["foreground"]) == (True, True)
 
@@ -227,7 +229,7 @@ async def test_commands_follow_a_silent_device_to_its_new_api_key(
 ) -> None:
     device = await service.device().enrolled()
     service.clock.advance(service.core.settings.online_window_s + 1)
-    await device.asked_for()
+    await device.create_request()
     old, device.api_key = device.api_key, service.make_key()
     assert await device.commands() == []
     await device.heartbeat()
@@ -238,7 +240,7 @@ async def test_commands_follow_a_silent_device_to_its_new_api_key(
 
 async def test_a_device_whose_key_was_revoked_moves_at_once(service: RunningService) -> None:
     device = await service.device(service.make_key()).enrolled()
-    await device.asked_for()
+    await device.create_request()
     revoke(service, device.api_key)
     device.api_key = service.make_key()
     await device.heartbeat()
@@ -247,7 +249,7 @@ async def test_a_device_whose_key_was_revoked_moves_at_once(service: RunningServ
 
 async def test_a_device_that_lives_is_not_taken_by_another_key(service: RunningService) -> None:
     device = await service.device().enrolled()
-    await device.asked_for()
+    await device.create_request()
     seen = (await device.heartbeat()).json()["lastSeenAt"]
     service.clock.advance(60)
     owner, device.api_key = device.api_key, service.make_key()
@@ -263,7 +265,7 @@ async def test_a_device_that_lives_is_not_taken_by_another_key(service: RunningS
     assert len(await device.commands()) == 1
 
 
-async def test_heartbeats_of_a_moment_are_each_answered(service: RunningService) -> None:
+async def test_concurrent_heartbeats_are_each_answered(service: RunningService) -> None:
     """In one transaction: those that live, one twice, a revoked, an unknown, a foreign one."""
     alive, twice, revoked, unknown, foreign = [await service.device().enrolled() for _ in range(5)]
     await service.device().call(routes.REVOKE, instanceId=revoked.instance_id)

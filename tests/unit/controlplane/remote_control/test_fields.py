@@ -37,7 +37,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "reportDetail": {"reportId": ID},
     "revoke": {"instanceId": ID},
 }  # fmt: skip
-"""A body with every field of each operation. It is well formed; what it names does not exist."""
+"""A valid body with every field of each operation. The objects that it names do not exist."""
 
 FIELDS: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     # what is permitted, what is not
@@ -102,11 +102,11 @@ async def test_a_field_at_its_edges(service: RunningService, operation: str, fie
     for value in inside:
         body = BODIES[operation] | {field: value}
         assert field not in await named(service, operation, body), value
-        assert not list(mistakes(operation, body, asked=True))
+        assert not list(mistakes(operation, body, is_request=True))
     for value in outside:
         body = BODIES[operation] | {field: value}
         assert field in await named(service, operation, body), value
-        assert list(mistakes(operation, body, asked=True))
+        assert list(mistakes(operation, body, is_request=True))
 
 
 @pytest.mark.parametrize("operation", BODIES)

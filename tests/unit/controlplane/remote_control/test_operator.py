@@ -62,13 +62,13 @@ async def test_no_request_for_a_revoked_or_unknown_device(service: RunningServic
 async def test_open_requests_are_bounded(service: RunningService) -> None:
     device = await service.device().enrolled()
     for _ in range(service.core.settings.open_requests_max):
-        await device.asked_for()
+        await device.create_request()
     refused = await device.call(
         routes.CREATE_REQUEST, instanceId=device.instance_id, kind="network"
     )
     assert (refused.status_code, refused.json()["code"]) == (409, "too_many_open_requests")
     service.clock.advance(service.core.settings.request_ttl_s)
-    await device.asked_for()
+    await device.create_request()
 
 
 async def test_devices_are_listed_page_by_page(service: RunningService) -> None:
@@ -87,7 +87,7 @@ async def test_a_full_last_page_has_no_cursor(service: RunningService) -> None:
 
 async def test_history_is_listed_newest_first_with_one_cursor(service: RunningService) -> None:
     device = await service.device().enrolled()
-    requests = [await device.asked_for() for _ in range(5)]
+    requests = [await device.create_request() for _ in range(5)]
     reports = [(await device.submit()).json()["reportId"] for _ in range(3)]
     pages = await all_pages(device, routes.DEVICE_DETAIL, instanceId=device.instance_id)
     assert [entry["id"] for page in pages for entry in page["requests"]] == requests[::-1]
@@ -98,10 +98,10 @@ async def test_history_is_listed_newest_first_with_one_cursor(service: RunningSe
 
 async def test_a_cursor_stays_right_while_new_ones_come(service: RunningService) -> None:
     device = await service.device().enrolled()
-    requests = [await device.asked_for() for _ in range(4)]
+    requests = [await device.create_request() for _ in range(4)]
     body = {"instanceId": device.instance_id}
     first = (await device.call(routes.DEVICE_DETAIL, **body)).json()
-    await device.asked_for()
+    await device.create_request()
     second = (await device.call(routes.DEVICE_DETAIL, **body, cursor=first["nextCursor"])).json()
     assert [entry["id"] for entry in second["requests"]] == requests[1::-1]
 
@@ -164,7 +164,7 @@ async def test_history_of_a_place_the_key_may_not_visit_is_left_out(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()
-    await device.asked_for()
+    await device.create_request()
     await device.submit()
     await device.enroll(locationId="loc-0002")
     device.api_key = service.make_key(locations=["loc-0002"])
@@ -174,7 +174,7 @@ async def test_history_of_a_place_the_key_may_not_visit_is_left_out(
 
 async def test_reading_shows_what_is_due_and_the_sweep_writes_it(service: RunningService) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for()
+    request = await device.create_request()
     service.clock.advance(service.core.settings.request_ttl_s)
     (view,) = (await device.detail())["requests"]
     assert (view["status"], view["finishedAt"]) == ("expired", view["expiresAt"])

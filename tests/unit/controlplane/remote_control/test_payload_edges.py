@@ -87,7 +87,7 @@ def stated(schema: Schema, path: Path = ()) -> Iterator[tuple[Path, str]]:
             yield from stated(part["items"], (*path, 0))
 
 
-def found_in(kind: str) -> dict[tuple[Path, str], tuple[Any, Edge]]:
+def edges_of(kind: str) -> dict[tuple[Path, str], tuple[Any, Edge]]:
     """Return each bound once, with a payload that has what is bounded."""
     results: dict[tuple[Path, str], tuple[Any, Edge]] = {}
     wanted = len(set(stated(KINDS[kind])))
@@ -116,7 +116,7 @@ def changed(payload: Any, path: Path, value: Any) -> Any:
 @pytest.mark.medium
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_payload_at_its_edges(service: RunningService, kind: str) -> None:
-    bounds = found_in(kind)
+    bounds = edges_of(kind)
     assert set(bounds) == set(stated(KINDS[kind]))
     device = await service.device().enrolled()
     for (path, bound), (payload, (inside, outside)) in bounds.items():

@@ -62,12 +62,12 @@ async def test_what_is_younger_stays(service: RunningService) -> None:
 
 async def test_a_request_stays_as_long_as_its_report(service: RunningService) -> None:
     device = await service.device().enrolled()
-    gone, stays, expired = [await device.asked_for() for _ in range(3)]
+    gone, stays, expired = [await device.create_request() for _ in range(3)]
     await report(device, requestId=gone)
     newest = await report(device, requestId=stays)
     service.clock.advance(KEEP.total_seconds() + 1)
-    still_open = await device.asked_for()
-    await device.asked_for()  # finds what is due, and expires it
+    still_open = await device.create_request()
+    await device.create_request()  # finds what is due, and expires it
     assert expired != still_open
     assert delete(service) == 3
     reports, requests = await kept(device)

@@ -53,7 +53,7 @@ async def test_what_completed_has_no_reason_to_have_failed(service: RunningServi
 
 async def test_received_after_running_changes_nothing(service: RunningService) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for()
+    request = await device.create_request()
     await device.acknowledge(request, "running")
     late = await device.acknowledge(request, "received")
     assert late.json() == {"accepted": True, "status": "received"}
@@ -61,11 +61,11 @@ async def test_received_after_running_changes_nothing(service: RunningService) -
 
 
 @pytest.mark.parametrize("is_swept", [False, True])
-async def test_when_a_request_expired_never_changes_once_shown(
+async def test_the_expiry_time_of_a_request_never_changes(
     service: RunningService, is_swept: bool
 ) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for()
+    request = await device.create_request()
     service.clock.advance(service.core.settings.request_ttl_s + 60)
     (output,) = (await device.detail())["requests"]
     assert output["finishedAt"] == output["expiresAt"]
@@ -88,7 +88,7 @@ async def test_when_a_request_expired_never_changes_once_shown(
         (["remote-reports"], "application", 200),
     ],
 )
-async def test_a_device_is_asked_for_what_it_declares(
+async def test_requests_require_a_declared_capability(
     service: RunningService, capabilities: list[str], kind: str, status: int
 ) -> None:
     device = service.device()

@@ -27,7 +27,7 @@ async def test_a_report_comes_back_as_it_was_sent(
     service: RunningService, kind: str, report: dict[str, Any]
 ) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for(kind)
+    request = await device.create_request(kind)
     sent = await device.submit(report, kind=kind, requestId=request, outcome="partial")
     assert sent.json() == {
         "reportId": sent.json()["reportId"],
@@ -62,7 +62,7 @@ async def test_a_failed_report_has_no_content(service: RunningService) -> None:
 
 async def test_the_same_report_again_gets_the_same_reply(service: RunningService) -> None:
     device = await service.device().enrolled()
-    body = {"requestId": await device.asked_for(), "reportId": str(uuid.uuid4())}
+    body = {"requestId": await device.create_request(), "reportId": str(uuid.uuid4())}
     first = await device.submit(NETWORK, **body)
     service.clock.advance(86400)
     again = await device.submit(NETWORK, **body)
@@ -89,7 +89,7 @@ async def test_the_same_report_with_another_outcome_is_refused(service: RunningS
 
 async def test_a_report_sent_many_times_at_once_is_stored_once(service: RunningService) -> None:
     device = await service.device().enrolled()
-    body = {"requestId": await device.asked_for(), "reportId": str(uuid.uuid4())}
+    body = {"requestId": await device.create_request(), "reportId": str(uuid.uuid4())}
     replies = await asyncio.gather(*(device.submit(NETWORK, **body) for _ in range(5)))
     assert {reply.status_code for reply in replies} == {200}
     assert len({reply.content for reply in replies}) == 1
@@ -98,7 +98,7 @@ async def test_a_report_sent_many_times_at_once_is_stored_once(service: RunningS
 
 async def test_of_two_reports_for_one_request_one_wins(service: RunningService) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for()
+    request = await device.create_request()
     replies = await asyncio.gather(*(device.submit(NETWORK, requestId=request) for _ in range(2)))
     assert sorted(reply.status_code for reply in replies) == [200, 409]
     loser = max(replies, key=lambda reply: reply.status_code)
@@ -107,7 +107,7 @@ async def test_of_two_reports_for_one_request_one_wins(service: RunningService) 
 
 async def test_a_late_report_still_counts(service: RunningService) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for()
+    request = await device.create_request()
     service.clock.advance(service.core.settings.request_ttl_s + 1)
     assert await device.status_of(request) == "expired"
     assert (await device.submit(NETWORK, requestId=request)).status_code == 200
@@ -143,16 +143,16 @@ async def test_a_report_that_does_not_fit_is_refused_by_field(
     service: RunningService, report: Any, changes: dict[str, str], field: str
 ) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for(changes.get("kind", "network"))
+    request = await device.create_request(changes.get("kind", "network"))
     refused = await device.submit(report, requestId=request, **changes)
     assert refused.status_code == 400
     assert field in refused.json()["errors"]
     assert await device.status_of(request) == "queued"
 
 
-async def test_the_kind_is_the_one_asked_for(service: RunningService) -> None:
+async def test_the_kind_of_a_report_matches_the_request(service: RunningService) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for("application")
+    request = await device.create_request("application")
     refused = await device.submit(NETWORK, requestId=request)
     assert (refused.status_code, list(refused.json()["errors"])) == (400, ["kind"])
 

@@ -29,7 +29,7 @@ from tests.unit.controlplane.running_service import RunningService
 
 
 @pytest.fixture
-async def shop(service: RunningService) -> Retailer:
+async def company(service: RunningService) -> Retailer:
     return await retailer(service)
 
 
@@ -62,7 +62,7 @@ UNKEPT: tuple[dict[str, Any], ...] = (
 """What beside its id external data must not hold."""
 
 
-async def test_a_good_is_created_and_shown(shop: Retailer) -> None:
+async def test_a_good_is_created_and_returned(company: Retailer) -> None:
     full = body(
         description="With oat milk",
         external_data={"id": "good-1", "depth": [1, {"a": None}]},
@@ -82,7 +82,7 @@ async def test_a_good_is_created_and_shown(shop: Retailer) -> None:
             {"name": "Large"},
         ],
     )
-    reply = await shop.create(full)
+    reply = await company.create(full)
     assert reply.status_code == 201, reply.text
     made = reply.json()
     assert made["uom"] == {"id": str(PIECE), "name": "Piece", "symbol": "pc", "exponent": 0}
@@ -97,34 +97,34 @@ async def test_a_good_is_created_and_shown(shop: Retailer) -> None:
     assert {name: small[name] for name in full["variations"][0]} == full["variations"][0]
     assert (large["name"], large["status"], large["codes"]) == ("Large", "active", [])
     assert "default_price" not in large
-    output = await shop.get(routes.GOOD.format(good_id=made["id"]))
+    output = await company.get(routes.GOOD.format(good_id=made["id"]))
     assert (output.status_code, output.json()) == (200, made)
     codec.decode(output.content, wire.Good)
 
 
 @pytest.mark.parametrize("status", ["active", "inactive", "unknown"])
-async def test_a_good_is_shown_as_it_is_kept(shop: Retailer, status: str) -> None:
+async def test_a_good_is_returned_as_stored(company: Retailer, status: str) -> None:
     """No operation sets a good's status or an image: what was imported has them."""
-    made = (await shop.create(body())).json()
+    made = (await company.create(body())).json()
     image = "https://cdn.example.com/" + "x" * (2048 - 24)
 
     def change(session: Any) -> None:
         session.execute(update(Good).values(status=status))
         session.execute(update(GoodVariation).values(image_url=image))
 
-    shop.service.database.write(change)
-    view = (await shop.get(routes.GOOD.format(good_id=made["id"]))).json()
+    company.service.database.write(change)
+    view = (await company.get(routes.GOOD.format(good_id=made["id"]))).json()
     assert (view["status"], view["variations"][0]["image_url"]) == (status, image)
 
 
-async def test_the_only_variation_has_no_name(shop: Retailer) -> None:
-    made = (await shop.create(body())).json()
+async def test_the_only_variation_has_no_name(company: Retailer) -> None:
+    made = (await company.create(body())).json()
     assert [each["name"] for each in made["variations"]] == [None]
     assert made["category_id"] is None
 
 
-async def test_an_exempt_good_has_no_percentage(shop: Retailer) -> None:
-    made = (await shop.create(body(vat={"fee_item_id": str(EXEMPT)}))).json()
+async def test_an_exempt_good_has_no_percentage(company: Retailer) -> None:
+    made = (await company.create(body(vat={"fee_item_id": str(EXEMPT)}))).json()
     assert made["vat"] == {"fee_item_id": str(EXEMPT), "fee_item_name": "Exempt"}
 
 
@@ -163,9 +163,9 @@ def codes(count: int) -> list[dict[str, str]]:
     ],
 )
 async def test_what_is_just_inside_the_limits_is_taken(
-    shop: Retailer, changes: dict[str, Any]
+    company: Retailer, changes: dict[str, Any]
 ) -> None:
-    reply = await shop.create(body(**changes))
+    reply = await company.create(body(**changes))
     assert reply.status_code == 201, reply.text
 
 
@@ -234,28 +234,28 @@ async def test_what_is_just_inside_the_limits_is_taken(
     ],
 )  # fmt: skip
 async def test_what_is_just_outside_the_limits_is_named(
-    shop: Retailer, changes: dict[str, Any], where: str
+    company: Retailer, changes: dict[str, Any], where: str
 ) -> None:
-    reply = await shop.create(body(**changes))
+    reply = await company.create(body(**changes))
     assert (reply.status_code, reply.json()["code"]) == (400, "validation_error")
     assert list(reply.json()["errors"]) == [where]
-    assert (await shop.get(routes.GOODS)).json()["items"] == []
+    assert (await company.get(routes.GOODS)).json()["items"] == []
 
 
-async def test_a_number_that_is_too_large_to_keep_is_refused(shop: Retailer) -> None:
+async def test_a_number_that_is_too_large_to_keep_is_refused(company: Retailer) -> None:
     whole = json.dumps(body(external_data={"id": "good-1", "a": ["large"]}))
-    reply = await shop.service.http.post(
+    reply = await company.service.http.post(
         routes.GOODS,
         content=whole.replace('"large"', "1e999"),
-        headers={"authorization": f"Bearer {shop.access}", "content-type": "application/json"},
+        headers={"authorization": f"Bearer {company.access}", "content-type": "application/json"},
     )
     assert reply.status_code == 400
     assert list(reply.json()["errors"]) == ["external_data"]
 
 
-async def test_all_mistakes_are_named_at_once(shop: Retailer) -> None:
+async def test_all_mistakes_are_named_at_once(company: Retailer) -> None:
     codes = [{"type": "x", "value": ""}, {"type": "ean_13", "value": "4006381333932"}]
-    reply = await shop.create({"name": "", "vat": {}, "variations": [{"codes": codes}]})
+    reply = await company.create({"name": "", "vat": {}, "variations": [{"codes": codes}]})
     assert set(reply.json()["errors"]) == {
         "name",
         "uom_id",
@@ -276,13 +276,13 @@ async def test_all_mistakes_are_named_at_once(shop: Retailer) -> None:
 )
 @pytest.mark.parametrize("place", ["good", "variation"])
 async def test_an_external_id_is_used_once_in_a_company(
-    shop: Retailer, first: dict[str, Any] | None, place: str
+    company: Retailer, first: dict[str, Any] | None, place: str
 ) -> None:
     wanted = {"id": "cat-food" if first is None else "taken"}
     if first is not None:
-        assert (await shop.create(body(**first))).status_code == 201
+        assert (await company.create(body(**first))).status_code == 201
     second = {"external_data": wanted}
-    reply = await shop.create(body(**second) if place == "good" else body(variations=[second]))
+    reply = await company.create(body(**second) if place == "good" else body(variations=[second]))
     assert reply.status_code == 409
     text = reply.json()
     assert (text["code"], text["reason"]) == (
@@ -291,64 +291,64 @@ async def test_an_external_id_is_used_once_in_a_company(
     )
 
 
-async def test_an_external_id_is_used_once_in_a_body(shop: Retailer) -> None:
+async def test_an_external_id_is_used_once_in_a_body(company: Retailer) -> None:
     twice = {"external_data": {"id": "twice"}}
-    assert (await shop.create(body(**twice, variations=[twice]))).status_code == 409
-    assert (await shop.get(routes.GOODS)).json()["items"] == []
+    assert (await company.create(body(**twice, variations=[twice]))).status_code == 409
+    assert (await company.get(routes.GOODS)).json()["items"] == []
 
 
-async def test_another_company_may_use_the_same_external_id(shop: Retailer) -> None:
-    service = shop.service
+async def test_another_company_may_use_the_same_external_id(company: Retailer) -> None:
+    service = company.service
     # Fees and units belong to the company, so the other one has none: its good is refused for that.
     other = await access_of(service, new_key(service, organization="org-other"))
     taken = body(external_data={"id": "shared"})
-    assert (await shop.create(taken)).status_code == 201
-    assert (await shop.create(taken, other)).status_code == 400
+    assert (await company.create(taken)).status_code == 201
+    assert (await company.create(taken, other)).status_code == 400
 
 
-async def test_goods_of_another_company_do_not_exist(shop: Retailer) -> None:
-    made = (await shop.create(body())).json()
-    other = await access_of(shop.service, new_key(shop.service, organization="org-other"))
-    reply = await shop.get(routes.GOOD.format(good_id=made["id"]), other)
+async def test_goods_of_another_company_do_not_exist(company: Retailer) -> None:
+    made = (await company.create(body())).json()
+    other = await access_of(company.service, new_key(company.service, organization="org-other"))
+    reply = await company.get(routes.GOOD.format(good_id=made["id"]), other)
     assert (reply.status_code, reply.content) == (404, b"")
-    reply = await shop.get(routes.GOOD.format(good_id=uuid4()))
+    reply = await company.get(routes.GOOD.format(good_id=uuid4()))
     assert (reply.status_code, reply.content) == (404, b"")
-    assert (await shop.get(routes.GOODS, other)).json() == {"cursor": None, "items": []}
+    assert (await company.get(routes.GOODS, other)).json() == {"cursor": None, "items": []}
 
 
-async def test_who_only_reads_creates_nothing(shop: Retailer) -> None:
-    reader = await access_of(shop.service, new_key(shop.service, can_write=False))
-    reply = await shop.create(body(), reader)
+async def test_who_only_reads_creates_nothing(company: Retailer) -> None:
+    reader = await access_of(company.service, new_key(company.service, can_write=False))
+    reply = await company.create(body(), reader)
     assert (reply.status_code, reply.content) == (403, b"")
-    assert (await shop.get(routes.GOODS, reader)).status_code == 200
+    assert (await company.get(routes.GOODS, reader)).status_code == 200
 
 
-async def test_another_content_type_is_refused(shop: Retailer) -> None:
-    reply = await shop.create(body(), **{"content-type": "text/plain"})
+async def test_another_content_type_is_refused(company: Retailer) -> None:
+    reply = await company.create(body(), **{"content-type": "text/plain"})
     assert (reply.status_code, reply.json()["code"]) == (415, "invalid_request")
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
-async def test_another_method_is_refused(shop: Retailer, method: str) -> None:
-    headers = {"authorization": f"Bearer {shop.access}"}
-    reply = await shop.service.http.request(method, routes.GOODS, headers=headers)
+async def test_another_method_is_refused(company: Retailer, method: str) -> None:
+    headers = {"authorization": f"Bearer {company.access}"}
+    reply = await company.service.http.request(method, routes.GOODS, headers=headers)
     assert (reply.status_code, reply.json()["code"]) == (405, "invalid_request")
     assert reply.headers["allow"] == "GET, POST"
 
 
-async def test_what_is_no_json_is_refused(shop: Retailer) -> None:
-    headers = {"authorization": f"Bearer {shop.access}", "content-type": "application/json"}
+async def test_what_is_no_json_is_refused(company: Retailer) -> None:
+    headers = {"authorization": f"Bearer {company.access}", "content-type": "application/json"}
     for content in (b"", b"{", b"[]", b'{"name": "a", "name": "b"}', b"\xff"):
-        reply = await shop.service.http.post(routes.GOODS, content=content, headers=headers)
+        reply = await company.service.http.post(routes.GOODS, content=content, headers=headers)
         assert (reply.status_code, reply.json()["code"]) == (400, "invalid_request")
 
 
-async def test_goods_are_listed_in_pages(shop: Retailer) -> None:
-    made = [(await shop.create(body(name=f"Good {number}"))).json() for number in range(41)]
+async def test_goods_are_listed_in_pages(company: Retailer) -> None:
+    made = [(await company.create(body(name=f"Good {number}"))).json() for number in range(41)]
     seen: list[str] = []
     cursor: dict[str, str] = {}
     for expected in (20, 20, 1):
-        reply = await shop.get(routes.GOODS, **cursor)
+        reply = await company.get(routes.GOODS, **cursor)
         page = codec.decode(reply.content, wire.GoodPage)
         assert len(page.items) == expected
         seen += [str(each.id) for each in page.items]
@@ -357,19 +357,19 @@ async def test_goods_are_listed_in_pages(shop: Retailer) -> None:
     assert seen == [each["id"] for each in made]
 
 
-async def test_units_and_fees_are_listed_in_pages(shop: Retailer) -> None:
+async def test_units_and_fees_are_listed_in_pages(company: Retailer) -> None:
     def add(session: Any) -> None:
         for number in range(40):
             known = {"id": uuid4(), "organization_id": DEFAULT_ORGANIZATION}
             session.add(UnitOfMeasure(**known, name=f"U{number:02}", symbol="u", exponent=3))
             session.add(FeeItem(**known, name=f"F{number:02}", kind="vat", percentage_milli=1))
 
-    shop.service.database.write(add)
+    company.service.database.write(add)
     for path, name, count in ((routes.UOMS, "items", 41), (routes.FEES, "fee_items", 42)):
         seen: list[str] = []
         cursor: dict[str, str] = {}
         for _ in range(3):
-            page = (await shop.get(path, **cursor)).json()
+            page = (await company.get(path, **cursor)).json()
             seen += [each["name"] for each in page[name]]
             cursor = {"cursor": page["cursor"]}
         assert cursor == {"cursor": None}
@@ -377,23 +377,23 @@ async def test_units_and_fees_are_listed_in_pages(shop: Retailer) -> None:
         assert len(set(seen)) == count
 
 
-async def test_a_good_id_that_is_none_is_named(shop: Retailer) -> None:
-    reply = await shop.get(routes.GOOD.format(good_id="7"))
+async def test_a_good_id_that_is_none_is_named(company: Retailer) -> None:
+    reply = await company.get(routes.GOOD.format(good_id="7"))
     assert (reply.status_code, list(reply.json()["errors"])) == (400, ["good_id"])
 
 
-async def test_categories_fees_and_units_are_listed(shop: Retailer) -> None:
-    shop.service.database.write(lambda session: _fill_other(session, shop.service.clock()))
-    categories = (await shop.get(routes.CATEGORIES)).json()
+async def test_categories_fees_and_units_are_listed(company: Retailer) -> None:
+    company.service.database.write(lambda session: _fill_other(session, company.service.clock()))
+    categories = (await company.get(routes.CATEGORIES)).json()
     assert categories["cursor"] is None
     assert [each["id"] for each in categories["items"]] == [str(FOOD)]
     assert categories["items"][0]["external_data"] == {"id": "cat-food", "colour": "red"}
-    fees = (await shop.get(routes.FEES)).json()
+    fees = (await company.get(routes.FEES)).json()
     assert {UUID(each["id"]): each.get("percentage") for each in fees["fee_items"]} == {
         VAT: 5.0,
         EXEMPT: None,
     }
-    units = (await shop.get(routes.UOMS)).json()
+    units = (await company.get(routes.UOMS)).json()
     assert [each["symbol"] for each in units["items"]] == ["pc"]
 
 

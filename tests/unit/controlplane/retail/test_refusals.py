@@ -56,7 +56,7 @@ async def call(http: httpx2.AsyncClient, method: str, path: str) -> httpx2.Respo
 
 
 @pytest.mark.parametrize(("method", "path"), EVERYWHERE)
-async def test_a_fault_is_not_told(method: str, path: str) -> None:
+async def test_an_internal_error_reveals_no_details(method: str, path: str) -> None:
     async with broken(RuntimeError("password=hunter2")) as http:
         reply = await call(http, method, path)
     assert (reply.status_code, reply.json()["code"]) == (500, "internal_server_error")
@@ -76,9 +76,9 @@ class TestRate:
     def settings(self) -> Settings:
         return Settings(rate_per_s=0.1, burst=2, refusal_delay_s=0)
 
-    async def test_too_many_calls_are_told_when_to_come_back(self, service: RunningService) -> None:
-        shop = await retailer(service)
-        replies = [await shop.get(routes.UOMS) for _ in range(3)]
+    async def test_too_many_calls_return_retry_after(self, service: RunningService) -> None:
+        company = await retailer(service)
+        replies = [await company.get(routes.UOMS) for _ in range(3)]
         assert [reply.status_code for reply in replies] == [200, 200, 429]
         assert replies[2].json()["code"] == "unexpected_error"
         assert 1 <= int(replies[2].headers["retry-after"]) <= 20

@@ -31,21 +31,21 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
-async def shop(service: RunningService) -> Retailer:
+async def company(service: RunningService) -> Retailer:
     return await retailer(service)
 
 
-async def page(shop: Retailer, **parameters: str) -> SalePage:
-    reply = await shop.get(routes.SALES, status="completed", **parameters)
+async def page(company: Retailer, **parameters: str) -> SalePage:
+    reply = await company.get(routes.SALES, status="completed", **parameters)
     assert reply.status_code == 200, reply.text
     return codec.decode(reply.content, SalePage)
 
 
-async def pages(shop: Retailer, **parameters: str) -> list[Sale]:
+async def pages(company: Retailer, **parameters: str) -> list[Sale]:
     sales: list[Sale] = []
     given = dict(parameters)
     for _ in range(100):
-        result = await page(shop, **given)
+        result = await page(company, **given)
         sales += result.items
         if result.cursor is None:
             return sales
@@ -54,7 +54,7 @@ async def pages(shop: Retailer, **parameters: str) -> list[Sale]:
     raise AssertionError("there is always another page")
 
 
-def add(shop: Retailer, sale: rows.Sale, *lines: dict[str, Any]) -> UUID:
+def add(company: Retailer, sale: rows.Sale, *lines: dict[str, Any]) -> UUID:
     def work(session: Any) -> UUID:
         session.add(sale)
         session.flush()
@@ -63,23 +63,23 @@ def add(shop: Retailer, sale: rows.Sale, *lines: dict[str, Any]) -> UUID:
         )
         return sale.id
 
-    return shop.service.database.write(work)
+    return company.service.database.write(work)
 
 
-async def test_a_sale_tells_all_that_the_document_names(shop: Retailer) -> None:
+async def test_a_sale_has_every_documented_field(company: Retailer) -> None:
     sale_id = add(
-        shop,
+        company,
         a_sale(
-            shop.location, NOON, has_lines=True, discount=50, total=2050, comment="no sugar",
+            company.location, NOON, has_lines=True, discount=50, total=2050, comment="no sugar",
             external_data={"id": "order-7", "channel": "web"},
         ),
         {"discount": 100, "total": 2000},
         {"tax": None, "quantity": -3},
     )  # fmt: skip
-    listed = (await shop.get(routes.SALES, status="completed")).json()
+    listed = (await company.get(routes.SALES, status="completed")).json()
     assert listed["cursor"] is None
     [text] = listed["items"]
-    assert text == (await shop.get(routes.SALE.format(sale_id=sale_id))).json()
+    assert text == (await company.get(routes.SALE.format(sale_id=sale_id))).json()
     aed = {"currency_code": "AED"}
     assert text["totals"] == {
         "discount": {"value": 50, **aed},
@@ -119,26 +119,26 @@ async def test_a_sale_tells_all_that_the_document_names(shop: Retailer) -> None:
     assert second["discount_amount"] is None
 
 
-async def test_what_is_not_known_is_null(shop: Retailer) -> None:
-    add(shop, a_sale(shop.location, NOON, employee=None))
-    add(shop, a_sale(shop.location, NOON, has_lines=True), {}, {"snapshot": 2})
-    for sale in (await page(shop)).items:
+async def test_what_is_not_known_is_null(company: Retailer) -> None:
+    add(company, a_sale(company.location, NOON, employee=None))
+    add(company, a_sale(company.location, NOON, has_lines=True), {}, {"snapshot": 2})
+    for sale in (await page(company)).items:
         assert (sale.positions, sale.totals.discount) == (None, None)
-    assert {sale.initiated_by_id for sale in (await page(shop)).items} == {None, "emp-1"}
+    assert {sale.initiated_by_id for sale in (await page(company)).items} == {None, "emp-1"}
 
 
 @pytest.mark.parametrize("source", ["catalog", "manual_input", "custom_amount"])
-async def test_it_is_told_how_a_position_came_to_be(shop: Retailer, source: str) -> None:
+async def test_a_position_has_its_source(company: Retailer, source: str) -> None:
     def change(session: Any) -> None:
         session.execute(update(LineSnapshot).values(source=source))
 
-    shop.service.database.write(change)
-    add(shop, a_sale(shop.location, NOON, has_lines=True), {})
-    [sale] = (await page(shop)).items
+    company.service.database.write(change)
+    add(company, a_sale(company.location, NOON, has_lines=True), {})
+    [sale] = (await page(company)).items
     assert [each.source for each in sale.positions or ()] == [source]
 
 
-async def test_the_longest_that_a_sale_may_hold_is_told(shop: Retailer) -> None:
+async def test_a_sale_with_the_longest_values_is_returned(company: Retailer) -> None:
     def change(session: Any) -> None:
         codes = [["other", f"{number:0128}"] for number in range(20)]
         unit = {"uom_name": "n" * 32, "uom_symbol": "s" * 16, "exponent": 3}
@@ -146,11 +146,13 @@ async def test_the_longest_that_a_sale_may_hold_is_told(shop: Retailer) -> None:
         longest = {"name": "x" * 512, "codes": codes, **unit, **fee}
         session.execute(update(LineSnapshot).values(longest))
 
-    shop.service.database.write(change)
+    company.service.database.write(change)
     texts = {"number": "1" * 36, "ticket_number": "2" * 16, "comment": "c" * 1024}
     external = {"id": "e" * 128}
-    add(shop, a_sale(shop.location, NOON, has_lines=True, external_data=external, **texts), {})
-    [sale] = (await shop.get(routes.SALES, status="completed")).json()["items"]
+    add(
+        company, a_sale(company.location, NOON, has_lines=True, external_data=external, **texts), {}
+    )
+    [sale] = (await company.get(routes.SALES, status="completed")).json()["items"]
     assert {name: sale[name] for name in texts} == texts
     assert sale["external_data"] == external
     [position] = sale["positions"]
@@ -162,12 +164,12 @@ async def test_the_longest_that_a_sale_may_hold_is_told(shop: Retailer) -> None:
     assert position["tax_percentage"] == position["vat"]["fee_item_percentage"] == 100
 
 
-async def test_only_completed_sales_of_the_company_are_shown(shop: Retailer) -> None:
-    unknown = add(shop, a_sale(shop.location, NOON, status="unknown"))
-    foreign = add(shop, a_sale(shop.location, NOON, currency="EUR"))
-    output = add(shop, a_sale(shop.location, NOON))
-    assert [sale.id for sale in (await page(shop)).items] == [str(output)]
-    other = await access_of(shop.service, new_key(shop.service, organization="org-other"))
+async def test_only_completed_sales_of_the_company_are_listed(company: Retailer) -> None:
+    unknown = add(company, a_sale(company.location, NOON, status="unknown"))
+    foreign = add(company, a_sale(company.location, NOON, currency="EUR"))
+    output = add(company, a_sale(company.location, NOON))
+    assert [sale.id for sale in (await page(company)).items] == [str(output)]
+    other = await access_of(company.service, new_key(company.service, organization="org-other"))
     for sale_id, access in (
         (unknown, None),
         (foreign, None),
@@ -175,9 +177,9 @@ async def test_only_completed_sales_of_the_company_are_shown(shop: Retailer) -> 
         ("no-uuid", None),
         ("%00", None),
     ):
-        reply = await shop.get(routes.SALE.format(sale_id=sale_id), access)
+        reply = await company.get(routes.SALE.format(sale_id=sale_id), access)
         assert (reply.status_code, reply.content) == (404, b"")
-    reply = await shop.get(routes.SALES, other, status="completed")
+    reply = await company.get(routes.SALES, other, status="completed")
     assert reply.json() == {"cursor": None, "items": []}
 
 
@@ -189,12 +191,12 @@ ORDERS = [
 
 
 @pytest.mark.parametrize("sort", ORDERS)
-async def test_pages_follow_each_other_in_every_order(shop: Retailer, sort: str) -> None:
+async def test_pages_follow_each_other_in_every_order(company: Retailer, sort: str) -> None:
     # Many at the same moment: only the order of arrival tells them apart.
     for number in range(3):
-        shop.add_sales(17, NOON - MINUTE * number, timedelta(0), number=f"N-{number}")
-    shop.add_sales(12, NOON - MINUTE * 9, MINUTE)
-    match = await pages(shop, sort=sort)
+        company.add_sales(17, NOON - MINUTE * number, timedelta(0), number=f"N-{number}")
+    company.add_sales(12, NOON - MINUTE * 9, MINUTE)
+    match = await pages(company, sort=sort)
     name = sort.rpartition("_")[0]
     keys = [getattr(sale, name) for sale in match]
     assert keys == sorted(keys, reverse=sort.endswith("desc"))
@@ -203,27 +205,27 @@ async def test_pages_follow_each_other_in_every_order(shop: Retailer, sort: str)
 
 @pytest.mark.parametrize("sort", ORDERS)
 async def test_sales_that_arrive_meanwhile_neither_repeat_nor_hide_one(
-    shop: Retailer, sort: str
+    company: Retailer, sort: str
 ) -> None:
-    shop.add_sales(61, NOON, MINUTE)
-    before = {sale.id for sale in await pages(shop, sort=sort)}
+    company.add_sales(61, NOON, MINUTE)
+    before = {sale.id for sale in await pages(company, sort=sort)}
     seen: list[str] = []
     given: dict[str, str] = {"sort": sort}
     while True:
-        found = await page(shop, **given)
-        seen += [sale.id for sale in found.items]
-        if found.cursor is None or len(seen) > 200:
+        page_of_sales = await page(company, **given)
+        seen += [sale.id for sale in page_of_sales.items]
+        if page_of_sales.cursor is None or len(seen) > 200:
             break
-        given["cursor"] = found.cursor
-        shop.add_sales(5, NOON - MINUTE * 90, MINUTE * 40)
+        given["cursor"] = page_of_sales.cursor
+        company.add_sales(5, NOON - MINUTE * 90, MINUTE * 40)
     assert len(seen) == len(set(seen))
     assert before <= set(seen)
 
 
-async def test_the_newest_come_first_unless_asked_otherwise(shop: Retailer) -> None:
-    shop.add_sales(3, NOON, MINUTE)
-    found = (await page(shop)).items
-    assert [sale.initiated_at for sale in found] == [NOON + MINUTE * n for n in (2, 1, 0)]
+async def test_sales_are_newest_first_by_default(company: Retailer) -> None:
+    company.add_sales(3, NOON, MINUTE)
+    page_of_sales = (await page(company)).items
+    assert [sale.initiated_at for sale in page_of_sales] == [NOON + MINUTE * n for n in (2, 1, 0)]
 
 
 @pytest.mark.parametrize(
@@ -239,12 +241,12 @@ async def test_the_newest_come_first_unless_asked_otherwise(shop: Retailer) -> N
     ],
 )
 async def test_both_bounds_are_inclusive(
-    shop: Retailer, first: str | None, last: str | None, count: int
+    company: Retailer, first: str | None, last: str | None, count: int
 ) -> None:
-    shop.add_sales(10, NOON, MINUTE)
+    company.add_sales(10, NOON, MINUTE)
     given = {"initiated_at_from": first, "initiated_at_to": last}
-    found = await page(shop, **{name: value for name, value in given.items() if value})
-    assert len(found.items) == count
+    page_of_sales = await page(company, **{name: value for name, value in given.items() if value})
+    assert len(page_of_sales.items) == count
 
 
 @pytest.mark.parametrize(
@@ -266,26 +268,26 @@ async def test_both_bounds_are_inclusive(
     ],
 )
 async def test_a_wrong_parameter_is_named(
-    shop: Retailer, parameters: dict[str, str], where: str
+    company: Retailer, parameters: dict[str, str], where: str
 ) -> None:
-    reply = await shop.get(routes.SALES, **parameters)
+    reply = await company.get(routes.SALES, **parameters)
     assert (reply.status_code, reply.json()["code"]) == (400, "validation_error")
     assert list(reply.json()["errors"]) == [where]
 
 
-async def test_a_parameter_is_given_once(shop: Retailer) -> None:
-    reply = await shop.service.http.get(
+async def test_a_parameter_is_given_once(company: Retailer) -> None:
+    reply = await company.service.http.get(
         routes.SALES + "?status=completed&status=completed",
-        headers={"authorization": f"Bearer {shop.access}"},
+        headers={"authorization": f"Bearer {company.access}"},
     )
     assert reply.json()["errors"] == {"status": ["must be given once"]}
 
 
-async def test_a_cursor_is_good_where_it_came_from_for_a_day(shop: Retailer) -> None:
-    shop.add_sales(21, NOON, MINUTE)
-    cursor = (await page(shop)).cursor
+async def test_a_cursor_is_good_where_it_came_from_for_a_day(company: Retailer) -> None:
+    company.add_sales(21, NOON, MINUTE)
+    cursor = (await page(company)).cursor
     assert cursor is not None
-    other = await access_of(shop.service, new_key(shop.service, organization="org-other"))
+    other = await access_of(company.service, new_key(company.service, organization="org-other"))
     changed = ("B" if cursor[20] == "A" else "A").join((cursor[:20], cursor[21:]))
     for given, access in (
         ({"cursor": cursor, "sort": "number_asc"}, None),
@@ -299,20 +301,20 @@ async def test_a_cursor_is_good_where_it_came_from_for_a_day(shop: Retailer) -> 
         ({"cursor": "\x00"}, None),
         ({"cursor": "A" * 129}, None),
     ):
-        reply = await shop.get(routes.SALES, access, status="completed", **given)
+        reply = await company.get(routes.SALES, access, status="completed", **given)
         assert (reply.status_code, reply.json()["code"]) == (400, "invalid_cursor")
-    assert len((await page(shop, cursor=cursor)).items) == 1
-    shop.service.clock.advance(24 * 3600)
-    access = await access_of(shop.service, new_key(shop.service))
-    reply = await shop.get(routes.SALES, access, status="completed", cursor=cursor)
+    assert len((await page(company, cursor=cursor)).items) == 1
+    company.service.clock.advance(24 * 3600)
+    access = await access_of(company.service, new_key(company.service))
+    reply = await company.get(routes.SALES, access, status="completed", cursor=cursor)
     assert reply.json()["code"] == "invalid_cursor"
 
 
-async def test_a_cursor_of_another_listing_is_refused(shop: Retailer) -> None:
-    shop.add_sales(21, NOON, MINUTE)
-    cursor = (await page(shop)).cursor
+async def test_a_cursor_of_another_listing_is_refused(company: Retailer) -> None:
+    company.add_sales(21, NOON, MINUTE)
+    cursor = (await page(company)).cursor
     assert cursor is not None
-    reply = await shop.get(routes.GOODS, cursor=cursor)
+    reply = await company.get(routes.GOODS, cursor=cursor)
     assert reply.json()["code"] == "invalid_cursor"
 
 
@@ -325,8 +327,8 @@ def test_the_longest_cursor_fits() -> None:
         assert cursors.read(listing, cursor) == SortKey(number, 2**63 - 1)
 
 
-async def test_terminals_and_people_are_listed(shop: Retailer) -> None:
-    terminals = (await shop.get(routes.POINTS_OF_SALE)).json()
+async def test_terminals_and_people_are_listed(company: Retailer) -> None:
+    terminals = (await company.get(routes.POINTS_OF_SALE)).json()
     assert terminals == {
         "cursor": None,
         "items": [
@@ -338,15 +340,15 @@ async def test_terminals_and_people_are_listed(shop: Retailer) -> None:
             }
         ],
     }
-    people = (await shop.get(routes.EMPLOYEES)).json()
+    people = (await company.get(routes.EMPLOYEES)).json()
     assert people == {"cursor": None, "items": [{"id": "emp-1", "name": "Ana"}]}
 
 
-async def test_nothing_is_told_without_a_token(shop: Retailer) -> None:
+async def test_sales_require_a_token(company: Retailer) -> None:
     for each in OPERATIONS:
         path = each.path.format(good_id=VAT, sale_id=VAT)
         for headers in ({}, {"authorization": "Bearer a.b.c"}, {"authorization": "Basic YTpi"}):
-            reply = await shop.service.http.request(each.method, path, headers=headers)
+            reply = await company.service.http.request(each.method, path, headers=headers)
             assert (reply.status_code, reply.content) == (401, b"")
-    reply = await shop.get(routes.BASE + "/nothing")
+    reply = await company.get(routes.BASE + "/nothing")
     assert (reply.status_code, reply.content) == (404, b"")

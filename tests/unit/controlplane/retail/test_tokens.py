@@ -110,7 +110,7 @@ async def test_credentials_of_the_facade_and_of_retail_are_not_interchangeable(
 
 
 def forged(service: RunningService, **changes: Any) -> str:
-    """Sign with the service's own key what it would not have said."""
+    """Return a token signed with the service's own key, with claims that it never issues."""
     keys = service.database.read(signing_keys.load)
     assert keys is not None
     key_id = service.database.read(lambda session: session.scalars(select(RetailKey.id)).one())
@@ -243,7 +243,7 @@ async def test_what_was_refreshed_is_another_access_token(service: RunningServic
     assert (await fees(service, again["access_token"])).status_code == 200
 
 
-async def test_who_guesses_is_told_to_wait(service: RunningService) -> None:
+async def test_guessing_tokens_is_rate_limited(service: RunningService) -> None:
     statuses = [(await exchange(service, "guess")).status_code for _ in range(50)]
     assert set(statuses) == {401}
     reply = await exchange(service, "guess")

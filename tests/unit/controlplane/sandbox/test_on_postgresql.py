@@ -67,7 +67,7 @@ def play(database: Database) -> list[dict[str, int]]:
 
 @pytest.mark.medium
 @pytest.mark.needs("postgresql")
-def test_postgresql_tells_what_sqlite_tells(url: str, tmp_path: Path) -> None:
+def test_postgresql_and_sqlite_return_the_same(url: str, tmp_path: Path) -> None:
     with (
         closing(Database(url)) as one,
         closing(Database(str(tmp_path / "one.db"))) as other,

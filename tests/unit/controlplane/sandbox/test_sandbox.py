@@ -116,7 +116,7 @@ def test_a_second_load_is_refused(loaded: Database) -> None:
 
 
 @pytest.mark.medium
-def test_trade_goes_on_as_a_longer_load_would_have(tmp_path: Path) -> None:
+def test_continued_sales_equal_a_longer_load(tmp_path: Path) -> None:
     """Written one by one with their rollups, in three turns, or at once: the same merchant."""
     now = NOW - timedelta(days=2)
     plan = Plan(locations=4, days=20, sales_per_day=9, goods=9, until=NOW.date())
@@ -193,7 +193,7 @@ UNIT = {
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("listing", "error"),
     [
         ([], "holds no organization"),
         ([HEAD], "holds no organization"),
@@ -208,9 +208,9 @@ UNIT = {
         ([HEAD, json.dumps(UNIT | {"organization_id": "org-2"})], "another organization"),
     ],
 )
-def test_what_is_no_export_is_refused(database: Database, told: list[str], said: str) -> None:
-    with pytest.raises(FormatError, match=said):
-        database.write(lambda session: load_lines(session, told))
+def test_what_is_no_export_is_refused(database: Database, listing: list[str], error: str) -> None:
+    with pytest.raises(FormatError, match=error):
+        database.write(lambda session: load_lines(session, listing))
     assert database.read(lambda session: list(export(session, "org-0001")))[1:] == []
 
 
@@ -259,7 +259,7 @@ def test_the_command_line_makes_one_goes_on_and_hands_it_over(
         ["load", "--until", "20-11-2026"],
     ],
 )
-def test_the_command_line_says_in_a_line_what_is_wrong(
+def test_command_line_errors_are_one_line(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     monkeypatch.setenv("VENUE_CONTROL_DATABASE", str(tmp_path / "service.db"))

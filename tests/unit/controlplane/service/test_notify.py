@@ -1,4 +1,4 @@
-"""What systemd is told over its socket."""
+"""Messages to systemd over its socket."""
 
 import os
 import socket
@@ -12,7 +12,7 @@ from agent.wire.sd_notify import Notifier
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a local datagram socket")
 
 
-def test_it_hears_that_the_service_listens_and_lives(tmp_path: Path) -> None:
+def test_systemd_receives_ready_and_watchdog_messages(tmp_path: Path) -> None:
     address = os.path.relpath(tmp_path / "notify")  # the path of a socket is bounded (unix(7))
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(address)
@@ -21,7 +21,7 @@ def test_it_hears_that_the_service_listens_and_lives(tmp_path: Path) -> None:
         notifier.alive()
         assert manager.recv(99) == b"READY=1\nSTATUS=listening on http://127.0.0.1:1"
         assert manager.recv(99) == b"WATCHDOG=1"
-    notifier.alive()  # nobody hears it any more
+    notifier.alive()  # nothing receives it any more
 
 
 @pytest.mark.parametrize(

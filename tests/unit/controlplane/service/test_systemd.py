@@ -1,4 +1,4 @@
-"""`venue-control service` against a systemctl that only notes what it is told."""
+"""`venue-control service` against a systemctl that only records its arguments."""
 
 import os
 import stat
@@ -112,7 +112,7 @@ def test_what_is_half_installed_is_refused_before_anything_is_written(
     assert not service.options.exists()
 
 
-def test_a_start_that_fails_tells_the_services_last_words(
+def test_a_failed_start_prints_the_last_log_lines(
     service: SystemdService, system: FakeSystem
 ) -> None:
     system.answers["systemctl start"] = Output(1, "", "Job failed")
@@ -157,7 +157,7 @@ def test_a_service_that_is_not_there_is_not_started(
     assert describe(service.state())[0].endswith("not installed")
 
 
-def test_the_state_is_told_in_lines_that_fit() -> None:
+def test_the_status_lines_fit_the_width() -> None:
     state = ServiceState(True, True, "running", 12, "listening on http://127.0.0.1:8470", 2)
     assert describe(state) == [
         "service   installed, starts at boot",
@@ -195,7 +195,7 @@ def test_the_options_that_are_shipped_are_the_defaults(tmp_path: Path) -> None:
     assert read.database == "postgresql+psycopg:///venue?host=/var/run/postgresql"
 
 
-def test_typed_options_become_lines_and_mistakes_are_told(
+def test_options_become_lines_and_invalid_options_are_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     text = options_file(["--workers", "4", "--keep-reports=30d"])
@@ -214,7 +214,7 @@ def test_a_dry_run_prints_both_files(capsys: pytest.CaptureFixture[str]) -> None
     assert output.endswith("--workers 2\n")
 
 
-def test_elsewhere_two_lines_say_what_to_do(
+def test_other_platforms_get_a_two_line_error(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")

@@ -37,10 +37,10 @@ async def source(tmp_path: Path) -> Path:
             service.make_key(can_write=False, locations=["loc-0001", "Zürich \N{SNOWMAN}"])
             for _ in range(3):
                 device = await service.device().enrolled()
-                request_id = await device.asked_for()
+                request_id = await device.create_request()
                 await device.acknowledge(request_id, "running")
                 assert (await device.submit(requestId=request_id)).status_code == 200
-                await device.asked_for("application")
+                await device.create_request("application")
             service.database.write(_fill_the_others)
     return path
 
@@ -121,7 +121,7 @@ async def test_every_row_from_sqlite_to_postgresql_and_back(
     await _copied_there_and_back(source, empty_postgresql, tmp_path)
 
 
-def test_the_command_tells_what_it_copied(
+def test_the_command_reports_the_copied_rows(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = str(tmp_path / "target.db")

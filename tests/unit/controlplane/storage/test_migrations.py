@@ -70,10 +70,10 @@ Columns = dict[str, list[str]]
 def columns(url: str) -> Columns:
     engine = create_engine(url)
     with engine.connect() as connection:
-        looked = inspect(connection)
+        inspector = inspect(connection)
         results = {
-            name: [column["name"] for column in looked.get_columns(name)]
-            for name in sorted(set(looked.get_table_names()) - OWN)
+            name: [column["name"] for column in inspector.get_columns(name)]
+            for name in sorted(set(inspector.get_table_names()) - OWN)
         }
     engine.dispose()
     return results

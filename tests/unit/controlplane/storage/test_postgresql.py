@@ -37,7 +37,7 @@ def database() -> Iterator[Database]:
 
 @pytest.fixture
 def settings() -> Settings:
-    """Nothing but a notice tells one service of the other."""
+    """Only notifications reach the other service: polls are too rare to matter."""
     return Settings(rate_per_s=0, keep_alive_s=3600, poll_interval_s=3600)
 
 
@@ -70,17 +70,17 @@ async def test_a_request_at_one_service_is_at_the_streams_of_the_other_at_once(
     async with other_process(service) as other:
         device = await service.device().enrolled()
         async with opened(other, device.api_key) as pieces:
-            request_id = await device.asked_for()
+            request_id = await device.create_request()
             assert request_id in (await anext(pieces)).decode()
 
 
 @pytest.mark.needs("postgresql")
-class TestLostNotices:
+class TestLostNotifications:
     @pytest.fixture
     def settings(self) -> Settings:
         return Settings(rate_per_s=0, keep_alive_s=3600, poll_interval_s=0.05)
 
-    async def test_a_request_that_nobody_was_told_of_arrives_all_the_same(
+    async def test_a_request_without_a_notification_is_delivered(
         self, service: RunningService, caplog: pytest.LogCaptureFixture
     ) -> None:
         async with other_process(service) as other:
@@ -88,7 +88,7 @@ class TestLostNotices:
             async with opened(other, device.api_key) as pieces:
                 ended = await other.core.write(lambda session: session.scalars(END_LISTENERS).all())
                 assert ended == [True]
-                request_id = await device.asked_for()
+                request_id = await device.create_request()
                 assert request_id in (await anext(pieces)).decode()
             # It listens again, by itself.
             while not await other.core.read(lambda session: session.scalars(LISTENERS).all()):
@@ -97,7 +97,7 @@ class TestLostNotices:
 
 
 @pytest.mark.needs("postgresql")
-async def test_heartbeats_of_a_moment_share_a_transaction(service: RunningService) -> None:
+async def test_concurrent_heartbeats_share_a_transaction(service: RunningService) -> None:
     devices = [await service.device().enrolled() for _ in range(20)]
     service.clock.advance(60)
     answers = await asyncio.gather(*(each.heartbeat() for each in devices))
@@ -106,11 +106,11 @@ async def test_heartbeats_of_a_moment_share_a_transaction(service: RunningServic
 
 
 @given(st.text(max_size=200))
-def test_a_notice_of_anybodys_is_no_fault(payload: str) -> None:
+def test_a_malformed_notification_is_ignored(payload: str) -> None:
     assert isinstance(parse_notification(payload, "me"), tuple)
 
 
-def test_who_told_does_not_hear_itself() -> None:
+def test_a_process_ignores_its_own_notifications() -> None:
     key = UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
     assert parse_notification(f"me {key.hex}", "me") == ()
     assert parse_notification(f"another {key.hex}", "me") == (key,)

@@ -32,7 +32,7 @@ def database(
         yield opened
 
 
-async def test_one_confirms_and_all_of_it_hear_the_same(
+async def test_concurrent_confirmations_have_one_result(
     service: RunningService, desk: Desk
 ) -> None:
     keys = [service.make_key() for _ in range(4)]
@@ -76,7 +76,7 @@ async def test_confirmed_and_ended_at_once_it_is_ended(service: RunningService, 
             )
             assert ended.status_code == 200
             assert confirmed.status_code in {200, 409}
-            # Who came first is told by what ended: a link, or a token that nobody had used.
+            # The reply shows which call was first: it ended a link, or a token without a link.
             assert (ended.json()["organizationId"] == HOME) is (confirmed.status_code == 200)
             view = (await desk.ask(routes.INSPECT, token=token)).json()
             assert view == ended.json() | {"organizations": []}

@@ -1,4 +1,4 @@
-"""The typed client against a running service: replies are read, refusals are told."""
+"""The typed client against a running service: replies are parsed, refusals are raised."""
 
 import asyncio
 

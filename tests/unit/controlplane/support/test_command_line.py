@@ -26,24 +26,24 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return file
 
 
-def told(capsys: Capture, *words: str, code: int = 0) -> str:
+def run_command(capsys: Capture, *words: str, code: int = 0) -> str:
     """Run it; return what it says, to stdout where it went well, else to stderr."""
     assert main(words) == code
     text = capsys.readouterr()
     return text.err if code else text.out
 
 
-def test_a_token_is_shown_once_and_listed_without_it(database: str, capsys: Capture) -> None:
+def test_a_token_is_printed_once_and_never_listed(database: str, capsys: Capture) -> None:
     assert main(LINK) == 0
     message = capsys.readouterr()
     token = message.out.removesuffix("\n")
     assert re.fullmatch(r"[A-Za-z0-9_-]{43}", token)
     assert "telegram @venue" in message.err
     assert token not in message.err
-    listed = told(capsys, "support", "list")
+    listed = run_command(capsys, "support", "list")
     assert "Ada of support" in listed
     assert "waiting" in listed
-    as_json = told(capsys, "support", "list", "--json")
+    as_json = run_command(capsys, "support", "list", "--json")
     (link,) = json.loads(as_json)
     assert (link["channel"], link["organizationId"]) == ("telegram @venue", None)
     assert token not in listed + as_json
@@ -56,20 +56,20 @@ def test_a_token_is_shown_once_and_listed_without_it(database: str, capsys: Capt
 
 
 def test_tokens_differ(database: str, capsys: Capture) -> None:
-    assert len({told(capsys, *LINK) for _ in range(3)}) == 3
+    assert len({run_command(capsys, *LINK) for _ in range(3)}) == 3
 
 
 def test_support_ends_a_link_by_the_start_of_its_id(database: str, capsys: Capture) -> None:
-    told(capsys, *LINK)
-    (link,) = json.loads(told(capsys, "support", "list", "--json"))
-    assert told(capsys, "support", "disconnect", link["id"][:8].upper()) == (
+    run_command(capsys, *LINK)
+    (link,) = json.loads(run_command(capsys, "support", "list", "--json"))
+    assert run_command(capsys, "support", "disconnect", link["id"][:8].upper()) == (
         f"disconnected {link['id']}\n"
     )
-    (ended,) = json.loads(told(capsys, "support", "list", "--json"))
+    (ended,) = json.loads(run_command(capsys, "support", "list", "--json"))
     assert ended["state"] == "disconnected"
-    assert "has ended already" in told(capsys, "support", "disconnect", link["id"], code=1)
-    assert "no link matches" in told(capsys, "support", "disconnect", "nothing", code=2)
-    assert "no link matches" in told(capsys, "support", "disconnect", "", code=2)
+    assert "has ended already" in run_command(capsys, "support", "disconnect", link["id"], code=1)
+    assert "no link matches" in run_command(capsys, "support", "disconnect", "nothing", code=2)
+    assert "no link matches" in run_command(capsys, "support", "disconnect", "", code=2)
 
 
 def make_17(session: Session) -> None:
@@ -81,25 +81,27 @@ def make_17(session: Session) -> None:
 def test_the_start_of_several_ids_names_none(database: str, capsys: Capture) -> None:
     with closing(Database(database)) as opened:
         opened.write(make_17)
-    firsts = [each["id"][0] for each in json.loads(told(capsys, "support", "list", "--json"))]
+    firsts = [
+        each["id"][0] for each in json.loads(run_command(capsys, "support", "list", "--json"))
+    ]
     starts = {each for each in firsts if firsts.count(each) > 1}
-    output = told(capsys, "support", "disconnect", starts.pop(), code=2)
+    output = run_command(capsys, "support", "disconnect", starts.pop(), code=2)
     assert "matches" in output
 
 
-def test_channels_are_said_listed_and_taken_away(database: str, capsys: Capture) -> None:
+def test_channels_are_set_listed_and_removed(database: str, capsys: Capture) -> None:
     channels = ("support", "channels")
-    assert "There are no channels" in told(capsys, *channels, "list")
-    told(capsys, *channels, "set", "phone", "+971 4 123 4567", "--hours", "Mon-Fri 9-18")
-    told(capsys, *channels, "set", "email", "support@example.com")
-    told(capsys, *channels, "set", "phone", "+971 4 123 4567", "--hours", "always")
-    listed = told(capsys, *channels, "list")
+    assert "There are no channels" in run_command(capsys, *channels, "list")
+    run_command(capsys, *channels, "set", "phone", "+971 4 123 4567", "--hours", "Mon-Fri 9-18")
+    run_command(capsys, *channels, "set", "email", "support@example.com")
+    run_command(capsys, *channels, "set", "phone", "+971 4 123 4567", "--hours", "always")
+    listed = run_command(capsys, *channels, "list")
     assert "always" in listed
     assert "Mon-Fri" not in listed
     assert listed.index("phone") < listed.index("email")
-    assert "removed" in told(capsys, *channels, "remove", "phone", "+971 4 123 4567")
-    assert "phone" not in told(capsys, *channels, "list")
-    assert "there is no channel phone +9" in told(
+    assert "removed" in run_command(capsys, *channels, "remove", "phone", "+971 4 123 4567")
+    assert "phone" not in run_command(capsys, *channels, "list")
+    assert "there is no channel phone +9" in run_command(
         capsys, *channels, "remove", "phone", "+9", code=1
     )
 
@@ -118,8 +120,8 @@ def test_channels_are_said_listed_and_taken_away(database: str, capsys: Capture)
 def test_words_are_short_and_of_one_line(
     database: str, capsys: Capture, words: tuple[str, ...]
 ) -> None:
-    told(capsys, *words, code=2)
-    assert told(capsys, "support", "list", "--json") == "[]\n"
+    run_command(capsys, *words, code=2)
+    assert run_command(capsys, "support", "list", "--json") == "[]\n"
 
 
 @pytest.mark.parametrize(
@@ -127,14 +129,12 @@ def test_words_are_short_and_of_one_line(
 )
 def test_no_database_is_made(tmp_path: Path, capsys: Capture, words: list[str]) -> None:
     file = tmp_path / "none.db"
-    assert "there is no database" in told(capsys, *words, "--database", str(file), code=2)
+    assert "there is no database" in run_command(capsys, *words, "--database", str(file), code=2)
     assert not file.exists()
 
 
-def test_what_support_said_is_not_written_over(
-    database: str, tmp_path: Path, capsys: Capture
-) -> None:
-    told(capsys, "support", "channels", "set", "email", "support@example.com")
+def test_a_copy_does_not_overwrite_channels(database: str, tmp_path: Path, capsys: Capture) -> None:
+    run_command(capsys, "support", "channels", "set", "email", "support@example.com")
     with (
         closing(Database(str(tmp_path / "other.db"))) as source,
         closing(Database(database)) as target,

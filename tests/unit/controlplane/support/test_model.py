@@ -106,7 +106,7 @@ def test_a_token_goes_its_ways(tokens: Database, calls: list[tuple[str, str, str
             at = now + timedelta(hours=model.hours)
             context = RequestContext(session, CALLERS[who], at, Settings())
             expected = model.expected(call, who, organization)
-            reply = _asked(context, call, token, organization)
+            reply = _reply_to(context, call, token, organization)
             if isinstance(reply, str):
                 assert reply == expected
                 continue
@@ -118,7 +118,7 @@ def test_a_token_goes_its_ways(tokens: Database, calls: list[tuple[str, str, str
     tokens.write(play)
 
 
-def _asked(context: RequestContext, call: str, token: str, organization: str) -> Link | str:
+def _reply_to(context: RequestContext, call: str, token: str, organization: str) -> Link | str:
     """Return the reply, or the code of the refusal."""
     try:
         if call == "confirm":

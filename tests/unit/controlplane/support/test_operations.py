@@ -26,7 +26,9 @@ from tests.unit.controlplane.support.desk import (
 WITH_TOKEN = (routes.INSPECT, routes.CONFIRM, routes.DISCONNECT)
 
 
-async def test_a_token_is_shown_confirmed_and_ended(service: RunningService, desk: Desk) -> None:
+async def test_a_token_is_inspected_confirmed_and_disconnected(
+    service: RunningService, desk: Desk
+) -> None:
     token = desk.token()
     output = (await desk.ask(routes.INSPECT, token=token)).json()
     assert output["state"] == "waiting"
@@ -95,7 +97,7 @@ async def test_a_token_that_waits_can_be_declined(service: RunningService, desk:
     assert (await desk.ask(routes.DISCONNECT, token=token)).content == declined.content
 
 
-async def test_another_organization_is_refused_and_told_nothing(
+async def test_another_organization_is_refused_without_details(
     service: RunningService, desk: Desk
 ) -> None:
     token = desk.token()
@@ -175,7 +177,7 @@ async def test_contact_takes_no_body(service: RunningService) -> None:
         assert refused(reply) == (400, "invalid_request")
 
 
-async def test_contact_tells_how_support_is_reached(service: RunningService, desk: Desk) -> None:
+async def test_contact_lists_the_channels_of_support(service: RunningService, desk: Desk) -> None:
     desk.reached_by("phone", "+971 4 123 4567", "Mon-Fri 9-18")
     desk.reached_by("email", "support@example.com")
     desk.reached_by("phone", "+971 4 123 4567", "always")
@@ -197,14 +199,14 @@ async def test_channels_are_few(service: RunningService, desk: Desk) -> None:
     assert len((await desk.ask(routes.CONTACT)).json()["channels"]) == CHANNELS_MAX
 
 
-async def test_links_are_told_newest_first(service: RunningService, desk: Desk) -> None:
+async def test_links_are_listed_newest_first(service: RunningService, desk: Desk) -> None:
     for channel in ("first", "second", "third"):
         assert (await desk.confirm(desk.token(channel))).status_code == 200
         service.clock.advance(1)
     assert await desk.linked() == ["third", "second", "first"]
 
 
-async def test_looking_changes_nothing(service: RunningService, desk: Desk) -> None:
+async def test_inspect_changes_nothing(service: RunningService, desk: Desk) -> None:
     tokens = [desk.token() for _ in range(2)]
     assert (await desk.confirm(tokens[1])).status_code == 200
     desk.reached_by("email", "support@example.com")

@@ -90,7 +90,7 @@ def test_wrong_replies_do_not(wrong: httpx2.Response) -> None:
     ],
 )
 def test_bodies_are_judged_as_the_service_judges_them(name: str, body: Any, fits: bool) -> None:
-    assert (not list(schema.mistakes(name, body, asked=True))) is fits
+    assert (not list(schema.mistakes(name, body, is_request=True))) is fits
     model: type[Any] = ConfirmRequest if name == "confirm" else TokenRequest
     try:
         parse_body(model, httpx2.Request("POST", "http://service", json=body).content)
@@ -100,7 +100,7 @@ def test_bodies_are_judged_as_the_service_judges_them(name: str, body: Any, fits
         assert fits
 
 
-def test_the_document_says_the_same_of_tokens() -> None:
+def test_the_openapi_document_has_the_same_token_pattern() -> None:
     described = copy.deepcopy(document()["components"]["schemas"])
     for name in ("TokenRequest", "ConfirmRequest"):
         token = described[name]["properties"]["token"]

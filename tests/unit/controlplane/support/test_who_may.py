@@ -4,7 +4,7 @@ import pytest
 
 from controlplane.storage.account_tables import Role
 from controlplane.support import routes
-from tests.unit.controlplane.accounts.people import Browser, change, make_person, remove
+from tests.unit.controlplane.accounts.people import Browser, change, make_user, remove
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.support.desk import HOME, OTHER, Desk, refused
 
@@ -28,7 +28,7 @@ async def browser_of(service: RunningService) -> Browser:
 async def test_people_link_by_their_role(
     service: RunningService, desk: Desk, role: Role, locations: list[str], may: bool
 ) -> None:
-    person = make_person(service, role=role, locations=locations)
+    user = make_user(service, role=role, locations=locations)
     browser = await browser_of(service)
     token = desk.token()
     output = (await desk.ask(routes.INSPECT, browser, token=token)).json()
@@ -37,7 +37,7 @@ async def test_people_link_by_their_role(
     reply = await desk.confirm(token, HOME, browser)
     if may:
         assert ended.status_code == 200
-        assert reply.json()["confirmedById"] == str(person.id)
+        assert reply.json()["confirmedById"] == str(user.id)
     else:
         assert refused(ended) == refused(reply) == (403, "manager_required")
 
@@ -68,7 +68,7 @@ async def test_keys_link_by_their_grant(
 async def test_who_sees_a_link_may_still_not_end_it(service: RunningService, desk: Desk) -> None:
     token = desk.token()
     assert (await desk.confirm(token)).status_code == 200
-    make_person(service, role="viewer")
+    make_user(service, role="viewer")
     browser = await browser_of(service)
     visible = await desk.ask(routes.INSPECT, browser, token=token)
     assert (visible.json()["state"], visible.json()["organizations"]) == ("confirmed", [])
@@ -82,17 +82,17 @@ async def test_who_sees_a_link_may_still_not_end_it(service: RunningService, des
     assert await desk.linked(bound) == ["telegram @venue"]
 
 
-async def test_a_person_chooses_among_their_organizations(
+async def test_a_user_chooses_one_of_their_organizations(
     service: RunningService, desk: Desk
 ) -> None:
     """The session is of the first, where they only look."""
-    make_person(service, role="viewer")
+    make_user(service, role="viewer")
     service.clock.advance(1)
-    make_person(service, role="manager", organization_id=OTHER)
+    make_user(service, role="manager", organization_id=OTHER)
     browser = await browser_of(service)
     token = desk.token()
-    shown = (await desk.ask(routes.INSPECT, browser, token=token)).json()
-    assert shown["organizations"] == [{"id": OTHER, "name": None}]
+    inspected = (await desk.ask(routes.INSPECT, browser, token=token)).json()
+    assert inspected["organizations"] == [{"id": OTHER, "name": None}]
     assert refused(await desk.confirm(token, HOME, browser)) == (403, "manager_required")
     assert (await desk.confirm(token, OTHER, browser)).status_code == 200
     at_home = desk.token("chat at home")
@@ -106,11 +106,9 @@ async def test_a_person_chooses_among_their_organizations(
     assert refused(reply) == (404, "token_not_found")
 
 
-async def test_of_two_organizations_one_person_links_one(
-    service: RunningService, desk: Desk
-) -> None:
+async def test_a_user_of_two_organizations_links_one(service: RunningService, desk: Desk) -> None:
     for organization in (HOME, OTHER):
-        make_person(service, organization_id=organization)
+        make_user(service, organization_id=organization)
         service.clock.advance(1)
     browser = await browser_of(service)
     token = desk.token()
@@ -119,34 +117,36 @@ async def test_of_two_organizations_one_person_links_one(
     assert (await desk.confirm(token, HOME, browser)).content == first.content
 
 
-async def test_a_persons_key_links_as_its_owner_may(service: RunningService, desk: Desk) -> None:
-    person = make_person(service)
+async def test_a_user_s_key_links_with_the_permissions_of_its_owner(
+    service: RunningService, desk: Desk
+) -> None:
+    user = make_user(service)
     browser = await browser_of(service)
     body = {"name": "bot", "canWrite": True, "locations": []}
     key = (await browser.post("/console/api/profile/create-key", body)).json()["secret"]
     token = desk.token()
     reply = await desk.confirm(token, HOME, key)
-    assert reply.json()["confirmedById"] == str(person.id)
+    assert reply.json()["confirmedById"] == str(user.id)
     assert refused(await desk.confirm(desk.token(), OTHER, key)) == (403, "manager_required")
 
 
 async def test_a_changed_role_counts_at_once(service: RunningService, desk: Desk) -> None:
-    person = make_person(service)
+    user = make_user(service)
     browser = await browser_of(service)
     token = desk.token()
-    change(service, person, "viewer", [])
+    change(service, user, "viewer", [])
     assert refused(await desk.confirm(token, HOME, browser)) == (403, "manager_required")
-    change(service, person, "manager", ["loc-0001"])
+    change(service, user, "manager", ["loc-0001"])
     assert refused(await desk.confirm(token, HOME, browser)) == (403, "manager_required")
-    change(service, person, "manager", [])
+    change(service, user, "manager", [])
     assert (await desk.confirm(token, HOME, browser)).status_code == 200
-    remove(service, person, HOME)
+    remove(service, user, HOME)
     assert (await desk.ask(routes.DISCONNECT, browser, token=token)).status_code == 401
     assert await desk.linked() == ["telegram @venue"]  # it is the organization's
 
 
 async def test_pages_of_others_link_nothing(service: RunningService, desk: Desk) -> None:
-    make_person(service)
+    make_user(service)
     browser = await browser_of(service)
     token = desk.token()
     for origin in ("https://evil.example", None):

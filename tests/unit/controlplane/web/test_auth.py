@@ -78,7 +78,7 @@ def test_only_the_reading_operations_of_the_contract_need_no_write_grant() -> No
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_without_a_key_nothing_is_said(service: RunningService, path: str) -> None:
+async def test_every_path_requires_a_key(service: RunningService, path: str) -> None:
     for header in ("", "Bearer", "Bearer x", "Basic dTpw", f"Bearer vck_{'A' * 43}"):
         response = await service.post(path, b"{}", authorization=header)
         assert response.status_code == 401
@@ -206,7 +206,7 @@ class TestRate:
     def settings(self) -> Settings:
         return Settings(rate_per_s=0.1, burst=2, refusal_delay_s=0)
 
-    async def test_too_many_calls_are_told_when_to_come_back(self, service: RunningService) -> None:
+    async def test_too_many_calls_return_retry_after(self, service: RunningService) -> None:
         responses = [await service.post(routes.LIST_DEVICES) for _ in range(3)]
         assert [response.status_code for response in responses] == [200, 200, 429]
         assert problem_of(responses[2]).code == "rate_limited"
@@ -241,7 +241,9 @@ async def call_broken(error: Exception) -> httpx2.Response:
         core.close()
 
 
-async def test_a_fault_is_logged_and_not_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_internal_error_is_logged_and_reveals_no_details(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     response = await call_broken(RuntimeError("password=hunter2"))
     problem = problem_of(response)
     assert (response.status_code, problem.code) == (500, "internal_server_error")

@@ -38,7 +38,7 @@ async def webhook() -> AsyncIterator[tuple[str, "asyncio.Queue[bytes]"]]:
         yield f"http://127.0.0.1:{port}/hook", received
 
 
-async def test_the_webhook_hears_of_a_report(database: Database) -> None:
+async def test_the_webhook_receives_a_report(database: Database) -> None:
     async with webhook() as (url, received):
         settings = Settings(rate_per_s=0, tracker_url=url, tracker_interval_s=0.01)
         async with running_service(database, settings) as service:

@@ -160,6 +160,6 @@ def test_any_body_is_a_model_or_a_bounded_refusal(body: dict[str, Any]) -> None:
 
 @given(json_values)
 def test_any_report_is_refused_with_names_that_begin_with_it(value: Any) -> None:
-    found = outcome_of(lambda: parse_part(NetworkPayload, value, "report"))
-    assert isinstance(found, Refusal)
-    assert all(name.split(".")[0] == "report" for name in found.errors or {})
+    result = outcome_of(lambda: parse_part(NetworkPayload, value, "report"))
+    assert isinstance(result, Refusal)
+    assert all(name.split(".")[0] == "report" for name in result.errors or {})

@@ -42,7 +42,7 @@ async def test_it_is_another_process_that_gives_way(reader: BodyReader) -> None:
     assert (await reader.read(niceness, b""))[0] == min(os.nice(0) + NICENESS, least_urgent)
 
 
-async def test_what_it_took_is_told(reader: BodyReader) -> None:
+async def test_the_duration_is_returned(reader: BodyReader) -> None:
     _, took_s = await reader.read(work, b"")
     assert took_s > 0
 

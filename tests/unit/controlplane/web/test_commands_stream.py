@@ -35,7 +35,7 @@ TIMEOUT_S = 300
 
 @pytest.fixture
 def settings() -> Settings:
-    """Only what is told wakes a stream."""
+    """Only notifications wake a stream."""
     return Settings(rate_per_s=0, keep_alive_s=3600)
 
 
@@ -77,17 +77,17 @@ async def opened(service: RunningService, api_key: str) -> AsyncIterator[Stream]
 
 async def test_what_waits_comes_first_and_what_is_new_at_once(service: RunningService) -> None:
     device = await service.device().enrolled()
-    first = await device.asked_for()
+    first = await device.create_request()
     async with opened(service, device.api_key) as stream:
         assert await stream.request_id() == first
         waiting = asyncio.create_task(stream.request_id())
-        second = await device.asked_for()
+        second = await device.create_request()
         assert await waiting == second
 
 
 async def test_a_new_stream_brings_again_what_does_not_run(service: RunningService) -> None:
     device = await service.device().enrolled()
-    requests = [await device.asked_for() for _ in range(3)]
+    requests = [await device.create_request() for _ in range(3)]
     await device.acknowledge(requests[1], "received")
     await device.acknowledge(requests[2], "running")
     for _ in range(2):
@@ -99,8 +99,8 @@ async def test_streams_of_other_keys_stay_silent(service: RunningService) -> Non
     device = await service.device().enrolled()
     other = await service.device(service.make_key()).enrolled()
     async with opened(service, other.api_key) as stream:
-        await device.asked_for()
-        own = await other.asked_for()
+        await device.create_request()
+        own = await other.create_request()
         assert await stream.request_id() == own
 
 
@@ -110,7 +110,7 @@ async def test_two_streams_of_a_key_get_the_same(service: RunningService) -> Non
         opened(service, device.api_key) as one,
         opened(service, device.api_key) as two,
     ):
-        request = await device.asked_for()
+        request = await device.create_request()
         assert await one.request_id() == await two.request_id() == request
         assert service.core.feeds.count == 2
     assert service.core.feeds.count == 0
@@ -132,7 +132,7 @@ async def test_a_stream_that_opens_while_the_service_stops_ends_at_once(
 
 
 def made_elsewhere(service: RunningService, device: SimulatedDevice) -> str:
-    """Make a request in the database without this process being told of it."""
+    """Create a request in the database without a notification to this process."""
     caller = service.caller(device.api_key)
     body = CreateRequestRequest(instance_id=UUID(device.instance_id), kind="network")
 
@@ -143,8 +143,8 @@ def made_elsewhere(service: RunningService, device: SimulatedDevice) -> str:
     return str(service.database.write(work).request_id)
 
 
-class TestQuickLooks:
-    """With the loop that looks for what other processes did."""
+class TestQuickPolls:
+    """With the loop that polls for changes of other processes."""
 
     @pytest.fixture
     def settings(self) -> Settings:
@@ -153,7 +153,7 @@ class TestQuickLooks:
         )
 
     @pytest.fixture(autouse=True)
-    async def looks(self, service: RunningService) -> AsyncIterator[None]:
+    async def poll_loop(self, service: RunningService) -> AsyncIterator[None]:
         async with background(service.core):
             yield
 
@@ -162,14 +162,12 @@ class TestQuickLooks:
             assert await stream.piece() == KEEP_ALIVE % RECONNECT_MIN_MS
             assert await stream.piece() == KEEP_ALIVE % RECONNECT_MIN_MS
 
-    async def test_a_stream_is_told_when_there_are_more(self, service: RunningService) -> None:
+    async def test_a_stream_is_notified_of_more_requests(self, service: RunningService) -> None:
         async with opened(service, service.write_key) as stream:
             service.core.feeds.count = 10_000
             assert await stream.piece() == KEEP_ALIVE % 50_000
 
-    async def test_a_request_made_by_another_process_is_found(
-        self, service: RunningService
-    ) -> None:
+    async def test_a_request_of_another_process_is_delivered(self, service: RunningService) -> None:
         device = await service.device().enrolled()
         async with opened(service, device.api_key) as stream:
             assert await stream.piece() == KEEP_ALIVE % RECONNECT_MIN_MS

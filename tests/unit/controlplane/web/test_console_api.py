@@ -19,8 +19,7 @@ from agent.wire import routes
 from agent.wire.codec import encode
 from controlplane.accounts.key_store import revoke_key
 from controlplane.devices.liveness import update_liveness
-from controlplane.devices.overview import console_feeds, summaries
-from controlplane.devices.overview import polling as module_of_looks
+from controlplane.devices.overview import console_feeds, polling, summaries
 from controlplane.devices.overview.console_feeds import ConsoleFeeds, Snapshot
 from controlplane.devices.overview.listing import WORDS_MAX, conditions
 from controlplane.devices.overview.polling import ConsolePoller
@@ -126,7 +125,7 @@ async def test_filters(service: RunningService, filters: Any, expected: list[str
     assert await listed(service, **filters) == expected
 
 
-async def test_a_device_is_found_by_the_beginning_of_its_id(service: RunningService) -> None:
+async def test_devices_are_searched_by_id_prefix(service: RunningService) -> None:
     made = await venue(service)
     for word in (made["well"].instance_id[:8], made["well"].instance_id.upper()):
         assert await listed(service, search=word) == ["well"]
@@ -138,15 +137,15 @@ async def test_what_another_organization_asks_of_its_own_device_does_not_show(
     own = await enrolled(service, "till")
     other = service.device(service.make_key(organization_id="org-0002"))
     other.instance_id = own.instance_id
-    await (await other.enrolled()).asked_for()
+    await (await other.enrolled()).create_request()
     assert await listed(service, state="working") == []
-    await own.asked_for()
+    await own.create_request()
     assert await listed(service, state="working") == ["till"]
 
 
 async def test_the_summary_counts_what_the_filters_find(service: RunningService) -> None:
     made = await venue(service)
-    await made["well"].asked_for()
+    await made["well"].create_request()
     result = await ask(service, "summary")
     for state, count in result["states"].items():
         expected = await listed(service, **({} if state == "all" else {"state": state}))
@@ -164,7 +163,7 @@ async def test_a_row_has_its_times_reports_and_requests(service: RunningService)
     assert (await device.submit(WELL)).status_code == 200
     service.clock.advance(1)
     assert (await device.submit(kind="application")).status_code == 200
-    request_id = await device.asked_for()
+    request_id = await device.create_request()
     await device.acknowledge(request_id, "running")
     (row,) = (await ask(service, "overview"))["devices"]
     assert row["state"] == "online"
@@ -259,7 +258,7 @@ def test_a_report_is_not_lost_for_its_line(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.medium
 async def test_a_device_has_a_line_for_each_report(service: RunningService) -> None:
     device = await enrolled(service, "till")
-    request_id = await device.asked_for()
+    request_id = await device.create_request()
     await device.submit(BROKEN, requestId=request_id)
     await device.submit(json.loads(encode(hostile_network())))
     value = await ask(service, "device", instanceId=device.instance_id)
@@ -320,14 +319,14 @@ async def console(service: RunningService) -> AsyncIterator[tuple[Console, Simul
             yield made, device
 
 
-async def test_a_heartbeat_a_request_and_a_report_are_told(
+async def test_a_heartbeat_a_request_and_a_report_are_streamed(
     service: RunningService, console: tuple[Console, SimulatedDevice]
 ) -> None:
     stream, device = console
     service.clock.advance(5)
     received = (await device.heartbeat()).json()["lastSeenAt"]
     await stream.row_where(lastSeenAt=received)
-    request_id = await device.asked_for()
+    request_id = await device.create_request()
     await stream.row_where(id=request_id, status="queued")
     await device.acknowledge(request_id, "running")
     await stream.row_where(id=request_id, status="running")
@@ -338,7 +337,7 @@ async def test_a_heartbeat_a_request_and_a_report_are_told(
     assert await stream.next() == ("reload", {})
 
 
-async def test_a_new_device_is_told_of(
+async def test_a_new_device_is_streamed(
     service: RunningService, console: tuple[Console, SimulatedDevice]
 ) -> None:
     stream, _ = console
@@ -346,7 +345,7 @@ async def test_a_new_device_is_told_of(
     assert await stream.next() == ("reload", {})
 
 
-async def test_silence_is_told(
+async def test_an_offline_device_is_streamed(
     service: RunningService, console: tuple[Console, SimulatedDevice]
 ) -> None:
     stream, _ = console
@@ -357,12 +356,12 @@ async def test_silence_is_told(
     assert await listed(service, state="never-seen") == ["till"]
 
 
-async def test_what_another_process_did_is_found(
+async def test_changes_of_another_process_are_streamed(
     service: RunningService, console: tuple[Console, SimulatedDevice]
 ) -> None:
     stream, device = console
     service.core.console_feeds.notify = lambda *_, **__: None  # type: ignore[method-assign]
-    request_id = await device.asked_for()
+    request_id = await device.create_request()
     await stream.row_where(id=request_id, status="queued")
 
 
@@ -390,26 +389,26 @@ async def test_the_stream_ends_with_the_service(
 
 
 class Counted:
-    """A look that notes how often it was made, and at how many devices."""
+    """Reads snapshots, and records the arguments of each poll."""
 
     def __init__(self, service: RunningService) -> None:
-        self._look = service.core._poll_console
-        self.looks: list[tuple[int, int, int]] = []
+        self._read_snapshot = service.core._poll_console
+        self.polls: list[tuple[int, int, int]] = []
         self.is_away = False
 
     async def __call__(
-        self, changed: Collection[int], shown: Collection[int], keys: Collection[UUID]
+        self, changed: Collection[int], visible: Collection[int], keys: Collection[UUID]
     ) -> Snapshot:
-        self.looks.append((len(changed), len(shown), len(keys)))
+        self.polls.append((len(changed), len(visible), len(keys)))
         if self.is_away:
             raise unavailable("the database is away")
-        return await self._look(changed, shown, keys)
+        return await self._read_snapshot(changed, visible, keys)
 
 
-async def test_one_look_serves_all_consoles(
+async def test_one_poll_serves_all_consoles(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The look at all must not be quicker than what is told.
+    # The poll must not be quicker than the notifications.
     monkeypatch.setattr(console_feeds, "POLL_S", 2 * TIMEOUT_S)
     device = await enrolled(service, "till")
     other = await enrolled(service, "other", location="loc-0002")
@@ -426,18 +425,18 @@ async def test_one_look_serves_all_consoles(
                 for each in callers * 10
             ]
             outputs = [await stream.next(TIMEOUT_S) for stream in streams]
-            assert counted.looks[0] == (2, 0, 2)
-            # A key of one place is told of that place.
+            assert counted.polls[0] == (2, 0, 2)
+            # A key of one location receives only devices of that location.
             assert {len(rows) for rows, _ in outputs[0::2]} == {2}
             assert {len(rows) for rows, _ in outputs[1::2]} == {1}
-            query = len(counted.looks)
+            query = len(counted.polls)
             service.clock.advance(5)
             await other.heartbeat()
             feeds.notify(callers[0].organization_id, view[1:], is_reordered=False)
             for stream in streams:
                 ((row,), _) = await stream.next(TIMEOUT_S)
                 assert json.loads(row)["device"]["instanceId"] == other.instance_id
-            assert len([each for each in counted.looks[query:] if each[0]]) == 1
+            assert len([each for each in counted.polls[query:] if each[0]]) == 1
         await feeds.finished()
     assert device.instance_id
 
@@ -450,7 +449,7 @@ async def test_consoles_outlast_a_database_that_is_away(service: RunningService)
     caller = service.caller(service.write_key)
     async with asyncio.timeout(TIMEOUT_S):
         with feeds.open(caller.organization_id, caller.key_id, (1,)) as stream:
-            while len(counted.looks) < 2:
+            while len(counted.polls) < 2:
                 assert await stream.next(0.01) == ((), False)
             counted.is_away = False
             while not (await stream.next(0.01))[0]:
@@ -483,20 +482,20 @@ async def test_nothing_is_read_closely_that_is_what_it_was(
         read.append(positions)
         return {}
 
-    monkeypatch.setattr(module_of_looks, "rows_at", rows_at)
+    monkeypatch.setattr(polling, "rows_at", rows_at)
 
-    def look() -> list[list[int]]:
+    def polled_positions() -> list[list[int]]:
         read.clear()
         service.database.read(lambda session: poller.poll(session, service.clock(), (), (1,), ()))
         return list(read)
 
-    assert (look(), look()) == ([[1]], [])
+    assert (polled_positions(), polled_positions()) == ([[1]], [])
     await device.heartbeat()
     service.clock.advance(1)
     await device.heartbeat()
-    assert (look(), look()) == ([[1]], [])
-    await device.asked_for()
-    assert (look(), look()) == ([[1]], [])
+    assert (polled_positions(), polled_positions()) == ([[1]], [])
+    await device.create_request()
+    assert (polled_positions(), polled_positions()) == ([[1]], [])
     # Time alone: the request runs out, then the device is silent.
     service.clock.advance(service.core.settings.request_ttl_s + 1)
-    assert (look(), look()) == ([[1]], [])
+    assert (polled_positions(), polled_positions()) == ([[1]], [])

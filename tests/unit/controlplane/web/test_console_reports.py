@@ -38,10 +38,12 @@ UNREACHED = small_venue().model_copy(
         )
     }
 )
-SAID = "The printer Bar receipts is not reachable; it was reachable."
+SENTENCE = "The printer Bar receipts is not reachable; it was reachable."
 
 
-async def test_a_device_says_what_changed_with_its_newest_reports(service: RunningService) -> None:
+async def test_the_device_detail_lists_changes_of_the_newest_reports(
+    service: RunningService,
+) -> None:
     device, ids = await _reported(
         service, small_venue(), application_snapshot(), UNREACHED, application_snapshot()
     )
@@ -51,7 +53,7 @@ async def test_a_device_says_what_changed_with_its_newest_reports(service: Runni
     assert (network["kind"], application["kind"]) == ("network", "application")
     assert (network["reportId"], network["earlierId"]) == (ids[2], ids[0])
     assert network["since"] == "2026-11-20T12:00:00Z"
-    assert {"severity": "bad", "sentence": SAID} in network["changes"]
+    assert {"severity": "bad", "sentence": SENTENCE} in network["changes"]
     assert (application["changes"], application["verdict"]) == ([], "Nothing changed.")
     again = (await service.post("/console/api/device", body)).json()
     assert again["changes"] == reply["changes"]
@@ -65,7 +67,7 @@ async def test_a_first_report_has_nothing_before_it(service: RunningService) -> 
     assert reply.json()["changes"] == []
 
 
-async def test_a_report_page_says_what_changed_and_escapes_it(service: RunningService) -> None:
+async def test_a_report_page_lists_changes_escaped(service: RunningService) -> None:
     name = "<script>alert(1)</script>"
     hostile = tuple(each.model_copy(update={"name": name}) for each in UNREACHED.printers or ())
     _, ids = await _reported(
@@ -80,7 +82,7 @@ async def test_a_report_page_says_what_changed_and_escapes_it(service: RunningSe
     assert name not in second
 
 
-async def test_a_key_of_one_location_is_not_told_what_was_elsewhere(
+async def test_a_key_of_one_location_reads_no_changes_of_another(
     service: RunningService,
 ) -> None:
     key = service.make_key(locations=("loc-0002",))

@@ -1,4 +1,4 @@
-"""A program that asks to read, and the browser of the person whom it asks."""
+"""An OAuth client that requests read access, and the browser of its user."""
 
 import base64
 import hashlib

@@ -18,7 +18,7 @@ from tests.unit.controlplane.accounts.oauth.program import (
 from tests.unit.controlplane.running_service import RunningService
 
 
-async def test_a_code_is_good_once_and_shown_again_ends_what_came_of_it(
+async def test_a_reused_code_revokes_the_tokens_issued_from_it(
     service: RunningService, asking: Asking
 ) -> None:
     code = await code_of(asking)
@@ -69,7 +69,7 @@ async def test_a_code_is_no_other_program_s(service: RunningService, asking: Ask
         {"code_challenge": VERIFIER, "code_challenge_method": "plain"},
     ],
 )
-async def test_without_pkce_by_s256_nobody_is_asked(
+async def test_an_authorization_request_without_pkce_s256_is_rejected(
     asking: Asking, changes: dict[str, str | None]
 ) -> None:
     program, visitor = asking

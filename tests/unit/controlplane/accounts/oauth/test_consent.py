@@ -11,7 +11,7 @@ from tests.unit.controlplane.accounts.oauth.program import (
     Visitor,
     hidden,
 )
-from tests.unit.controlplane.accounts.people import make_person
+from tests.unit.controlplane.accounts.people import make_user
 from tests.unit.controlplane.running_service import RunningService
 
 
@@ -37,7 +37,7 @@ async def test_a_decision_is_of_its_session_and_of_its_request(
     service: RunningService, asking: Asking
 ) -> None:
     program, visitor = asking
-    make_person(service, "eve@example.com")
+    make_user(service, "eve@example.com")
     other = Program(service, "https://evil.example/")
     await other.register()
     eve = Visitor(service)
@@ -102,7 +102,7 @@ async def test_no_page_is_framed_cached_or_scripted(
 async def test_guessing_passwords_on_the_page_is_counted_as_elsewhere(
     service: RunningService,
 ) -> None:
-    make_person(service)
+    make_user(service)
     program, visitor = Program(service), Visitor(service)
     await program.register()
     for _ in range(10):

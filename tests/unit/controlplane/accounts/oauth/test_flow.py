@@ -25,20 +25,20 @@ from tests.unit.controlplane.accounts.oauth.program import (
     parameters_of,
     reads,
 )
-from tests.unit.controlplane.accounts.people import make_person
+from tests.unit.controlplane.accounts.people import make_user
 from tests.unit.controlplane.running_service import RunningService, running_service
 
 SERVER = "/.well-known/oauth-authorization-server"
 OF_RESOURCE = "/.well-known/oauth-protected-resource"
 
 
-async def test_a_program_is_let_read_as_its_person_and_no_more(service: RunningService) -> None:
-    person = make_person(service, role="manager", locations=["loc-1"])
+async def test_a_client_reads_with_the_permissions_of_its_user(service: RunningService) -> None:
+    user = make_user(service, role="manager", locations=["loc-1"])
     _, _, tokens = await let_read(service)
     assert (tokens["token_type"], tokens["expires_in"]) == ("Bearer", 3600)
     caller = await reads(service, tokens["access_token"])
     assert caller is not None
-    assert (caller.kind, caller.owner_id, caller.can_write) == ("oauth", person.id, False)
+    assert (caller.kind, caller.owner_id, caller.can_write) == ("oauth", user.id, False)
     assert (caller.locations, caller.role) == (frozenset({"loc-1"}), "manager")
 
 
@@ -64,7 +64,7 @@ async def test_the_resource_names_its_server(service: RunningService, path: str)
 async def test_without_a_session_it_asks_to_sign_in_and_comes_back(
     service: RunningService,
 ) -> None:
-    make_person(service)
+    make_user(service)
     program, visitor = Program(service), Visitor(service)
     await program.register()
     output = await visitor.get(f"{BASE}/authorize?{program.query()}")
@@ -85,7 +85,7 @@ async def test_without_a_session_it_asks_to_sign_in_and_comes_back(
 
 
 async def test_who_does_not_allow_sends_the_program_away(service: RunningService) -> None:
-    make_person(service)
+    make_user(service)
     program, visitor = Program(service), Visitor(service)
     await program.register()
     await visitor.sign_in(program.query(), "ada@example.com")
@@ -98,7 +98,7 @@ async def test_who_does_not_allow_sends_the_program_away(service: RunningService
 
 
 async def test_another_account_signs_this_one_out(service: RunningService) -> None:
-    make_person(service)
+    make_user(service)
     program, visitor = Program(service), Visitor(service)
     await program.register()
     await visitor.sign_in(program.query(), "ada@example.com")
@@ -107,9 +107,9 @@ async def test_another_account_signs_this_one_out(service: RunningService) -> No
     assert 'type="password"' in (await visitor.get(reply.headers["location"])).text
 
 
-async def test_a_person_of_two_organizations_chooses(service: RunningService) -> None:
-    make_person(service)
-    make_person(service, organization_id="org-2", role="viewer")
+async def test_a_user_of_two_organizations_chooses_one(service: RunningService) -> None:
+    make_user(service)
+    make_user(service, organization_id="org-2", role="viewer")
     program, visitor = Program(service), Visitor(service)
     await program.register()
     await visitor.sign_in(program.query(), "ada@example.com")
@@ -125,7 +125,7 @@ async def test_a_person_of_two_organizations_chooses(service: RunningService) ->
 async def test_an_access_token_ends_after_an_hour_and_is_refreshed(
     service: RunningService,
 ) -> None:
-    make_person(service)
+    make_user(service)
     program, _, first = await let_read(service)
     service.clock.advance(3599)
     assert await reads(service, first["access_token"])
@@ -141,7 +141,7 @@ async def test_an_access_token_ends_after_an_hour_and_is_refreshed(
 async def test_nothing_that_is_kept_is_a_secret(
     service: RunningService, database: Database
 ) -> None:
-    make_person(service)
+    make_user(service)
     program, visitor, tokens = await let_read(service)
     code = parameters_of(await visitor.decide(program.query()))["code"]
     kept = repr(database.read(_everything))
@@ -150,7 +150,7 @@ async def test_nothing_that_is_kept_is_a_secret(
         assert secret not in kept
 
 
-async def test_what_a_program_may_be_is_told_to_it(service: RunningService) -> None:
+async def test_registration_returns_the_metadata_that_was_accepted(service: RunningService) -> None:
     """A client that asks for a secret gets none, and reads that (RFC 7591, 3.2.1)."""
     reply = await Program(service).register(
         client_name="A\u202egent\n\x00  two",
@@ -169,7 +169,7 @@ async def test_what_a_program_may_be_is_told_to_it(service: RunningService) -> N
 
 
 async def test_a_name_is_text_on_the_page(service: RunningService) -> None:
-    make_person(service)
+    make_user(service)
     program, visitor = Program(service), Visitor(service)
     await program.register(client_name='<script>alert("x")</script>')
     await visitor.sign_in(program.query(), "ada@example.com")
@@ -178,9 +178,9 @@ async def test_a_name_is_text_on_the_page(service: RunningService) -> None:
     assert "&lt;script&gt;" in page.text
 
 
-async def test_a_person_sees_and_ends_what_may_read(service: RunningService) -> None:
-    make_person(service)
-    make_person(service, "bob@example.com")
+async def test_a_user_lists_and_revokes_grants(service: RunningService) -> None:
+    make_user(service)
+    make_user(service, "bob@example.com")
     program, visitor, tokens = await let_read(service)
     _, other, _ = await let_read(service, "bob@example.com")
     [grant] = (await _profile(visitor, "grants")).json()["grants"]
@@ -212,7 +212,7 @@ def _audited(session: Session) -> list[Any]:
 
 @pytest.mark.parametrize("kind", ["access_token", "refresh_token"])
 async def test_a_program_gives_back_what_it_has(service: RunningService, kind: str) -> None:
-    make_person(service)
+    make_user(service)
     program, _, tokens = await let_read(service)
     assert (await program.revoke(tokens[kind], token_type_hint=kind)).status_code == 200
     assert await reads(service, tokens["access_token"]) is None

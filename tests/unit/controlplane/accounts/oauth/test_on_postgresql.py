@@ -10,7 +10,7 @@ from controlplane.storage.database import Database
 from controlplane.storage.oauth_tables import OAuthGrant, OAuthToken
 from tests.postgresql import new_database
 from tests.unit.controlplane.accounts.oauth.program import Asking, Program, code_of, reads
-from tests.unit.controlplane.accounts.people import Person, make_person, remove
+from tests.unit.controlplane.accounts.people import UserAccount, make_user, remove
 from tests.unit.controlplane.running_service import RunningService, beside
 
 pytestmark = pytest.mark.needs("postgresql")
@@ -74,16 +74,16 @@ async def test_a_code_is_exchanged_while_the_membership_ends(
     service: RunningService, asking: Asking
 ) -> None:
     """Whichever comes first, nothing is left of it."""
-    person = make_person(service)
-    make_person(service, organization_id="org-2")
+    user = make_user(service)
+    make_user(service, organization_id="org-2")
     program, visitor = asking
     for _ in range(AT_ONCE):
         await visitor.sign_in(program.query(), "ada@example.com")
         codes = [await code_of(asking) for _ in range(AT_ONCE)]
-        ended = asyncio.to_thread(remove, service, Person(person.id, person.email), "org-0001")
+        ended = asyncio.to_thread(remove, service, UserAccount(user.id, user.email), "org-0001")
         replies, _ = await asyncio.gather(
             asyncio.gather(*(program.exchange(code) for code in codes)), ended
         )
         assert {each.status_code for each in replies} <= {200, 400}
         assert left(service) == (0, 0)
-        make_person(service)
+        make_user(service)

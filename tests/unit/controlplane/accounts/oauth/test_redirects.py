@@ -11,7 +11,7 @@ from tests.unit.controlplane.accounts.oauth.program import (
     code_of,
     parameters_of,
 )
-from tests.unit.controlplane.accounts.people import make_person
+from tests.unit.controlplane.accounts.people import make_user
 from tests.unit.controlplane.running_service import RunningService
 
 
@@ -72,7 +72,7 @@ async def test_such_an_address_is_not_registered(service: RunningService, uri: o
 async def test_the_port_is_free_on_loopback_and_nothing_else(
     service: RunningService, host: str
 ) -> None:
-    make_person(service)
+    make_user(service)
     program, visitor = Program(service, f"http://{host}:1/callback?a=1"), Visitor(service)
     await program.register()
     program.redirect_uri = f"http://{host}:49152/callback?a=1"

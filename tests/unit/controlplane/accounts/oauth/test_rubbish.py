@@ -67,7 +67,7 @@ async def test_a_registration_is_small_and_of_the_right_kind(
         "&".join(f"a{n}=1" for n in range(40)),
     ],
 )
-async def test_rubbish_is_refused_in_words(
+async def test_malformed_requests_are_refused_with_a_message(
     service: RunningService, asking: Asking, query: str
 ) -> None:
     page = await asking[1].get(f"{BASE}/authorize?{query}")

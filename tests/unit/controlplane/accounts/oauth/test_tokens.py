@@ -17,11 +17,11 @@ from tests.unit.controlplane.accounts.oauth.program import (
     parameters_of,
     reads,
 )
-from tests.unit.controlplane.accounts.people import make_person, remove
+from tests.unit.controlplane.accounts.people import make_user, remove
 from tests.unit.controlplane.running_service import RunningService
 
 
-async def test_a_refresh_token_shown_twice_ends_the_family(
+async def test_a_reused_refresh_token_revokes_its_family(
     service: RunningService, asking: Asking
 ) -> None:
     program = asking[0]
@@ -95,21 +95,21 @@ async def test_a_token_for_another_resource_is_not_given(asking: Asking, resourc
 
 
 async def test_a_membership_takes_its_tokens_with_it(service: RunningService) -> None:
-    person = make_person(service)
-    make_person(service, organization_id="org-2")
+    account = make_user(service)
+    make_user(service, organization_id="org-2")
     program, visitor, tokens = await let_read(service)
     code = parameters_of(await visitor.decide(program.query()))["code"]
-    remove(service, person, "org-0001")
+    remove(service, account, "org-0001")
     assert await reads(service, tokens["access_token"]) is None
     assert (await program.refresh(tokens["refresh_token"])).json()["error"] == "invalid_grant"
     assert (await program.exchange(code)).json()["error"] == "invalid_grant"
-    make_person(service)
+    make_user(service)
     assert await reads(service, tokens["access_token"]) is None
     assert (await program.refresh(tokens["refresh_token"])).json()["error"] == "invalid_grant"
 
 
 async def test_a_new_password_ends_them_all(service: RunningService) -> None:
-    make_person(service)
+    make_user(service)
     program, _, tokens = await let_read(service)
 
     def work(session: Any) -> None:

@@ -17,7 +17,7 @@ PLAN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Shop:
+class SandboxMerchant:
     """``keys`` are what ``sandbox load`` printed, by the variable's name."""
 
     service: ServiceProcess
@@ -37,7 +37,7 @@ class Shop:
 
 
 @pytest.fixture(scope="package")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxMerchant]:
     database: Path = tmp_path_factory.mktemp("shop") / "service.db"
     made = run("sandbox", "load", *PLAN, "--database", str(database))
     assert made.returncode == 0, made.stderr
@@ -46,13 +46,13 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
         name, _, key = line.removeprefix("export ").partition("=")
         keys[name] = key
     with service_process(database, "--rate", "0") as service:
-        yield Shop(service, keys)
+        yield SandboxMerchant(service, keys)
 
 
 @pytest.fixture
-def as_newcomer(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Shop:
+def as_newcomer(sandbox: SandboxMerchant, monkeypatch: pytest.MonkeyPatch) -> SandboxMerchant:
     """Set what whoever pastes the lines of ``sandbox load`` has set."""
-    for name, value in shop.environment.items():
+    for name, value in sandbox.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("COLUMNS", raising=False)
-    return shop
+    return sandbox

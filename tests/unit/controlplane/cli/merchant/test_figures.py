@@ -16,7 +16,7 @@ from controlplane.client.connection import connect
 from controlplane.client.operations import OperationsClient
 from controlplane.figures.records import Coverage
 from controlplane.figures.windows import day_of
-from tests.unit.controlplane.cli.merchant.conftest import Shop
+from tests.unit.controlplane.cli.merchant.conftest import SandboxMerchant
 
 pytestmark = [
     pytest.mark.medium,
@@ -24,15 +24,15 @@ pytestmark = [
     pytest.mark.usefixtures("as_newcomer"),
 ]
 DAYS = ("--from", "2026-11-11", "--to", "2026-11-20")
-ASKED = {"locationId": "loc-0001", "period": "custom", "from": "2026-11-11", "to": "2026-11-20"}
+QUERY = {"locationId": "loc-0001", "period": "custom", "from": "2026-11-11", "to": "2026-11-20"}
 OF_A_PLACE = """SELECT SUM({}) FROM sales s JOIN locations l ON l.position = s.location
     WHERE s.status = 'completed' AND s.currency = 'AED' AND l.id IN ({})
     AND s.local_hour / 24 BETWEEN {} AND {}"""
 
 
 @pytest.fixture
-def client(shop: Shop) -> Iterator[OperationsClient]:
-    with connect(shop.service.url, None, shop.keys) as opened:
+def client(sandbox: SandboxMerchant) -> Iterator[OperationsClient]:
+    with connect(sandbox.service.url, None, sandbox.keys) as opened:
         yield opened
 
 
@@ -45,16 +45,18 @@ def row(out: str, name: str) -> list[str]:
     return result.removeprefix(name).split()
 
 
-def told(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def run_command(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert main(["figures", *words]) == 0
     return capsys.readouterr().out
 
 
-def test_what_is_shown_is_what_was_sold(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
-    out = told(capsys, "--location", "loc-0001", *DAYS).partition("\nEUR")[0]
+def test_figures_equal_the_sales(
+    sandbox: SandboxMerchant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = run_command(capsys, "--location", "loc-0001", *DAYS).partition("\nEUR")[0]
     for name, column in (("gross", "s.gross"), ("discount", "s.gross - s.total")):
         now, before = (
-            shop.ask(OF_A_PLACE.format(column, "'loc-0001'", day(first), day(last)))
+            sandbox.ask(OF_A_PLACE.format(column, "'loc-0001'", day(first), day(last)))
             for first, last in (("2026-11-11", "2026-11-20"), ("2026-11-01", "2026-11-10"))
         )
         assert row(out, name)[:2] == [format_amount(each, "AED") for each in (now, before)]
@@ -66,34 +68,38 @@ def test_where_there_is_no_room_the_change_is_left_out(
 ) -> None:
     for width, headings in (("50", ["now", "before", "change"]), ("40", ["now", "before"])):
         monkeypatch.setenv("COLUMNS", width)
-        out = told(capsys, "--location", "loc-0001", *DAYS)
+        out = run_command(capsys, "--location", "loc-0001", *DAYS)
         assert row(out, "AED") == headings
         assert max(len(line.rstrip()) for line in out.splitlines()) <= int(width)
 
 
-def test_several_locations_and_all_of_them(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
-    both = told(capsys, "--location", "loc-0001", "--location", "loc-0002", *DAYS)
+def test_several_locations_and_all_of_them(
+    sandbox: SandboxMerchant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = run_command(capsys, "--location", "loc-0001", "--location", "loc-0002", *DAYS)
     assert [line.split(",")[0] for line in both.splitlines() if "before: " in line] == [
         "loc-0001",
         "loc-0002",
     ]
-    every = told(capsys, "--location", "loc-0002", "--all", *DAYS).partition("\nEUR")[0]
-    places = "'loc-0001', 'loc-0002', 'loc-0003', 'loc-0004'"
-    gross = shop.ask(OF_A_PLACE.format("s.gross", places, day("2026-11-11"), day("2026-11-20")))
+    every = run_command(capsys, "--location", "loc-0002", "--all", *DAYS).partition("\nEUR")[0]
+    location_list = "'loc-0001', 'loc-0002', 'loc-0003', 'loc-0004'"
+    gross = sandbox.ask(
+        OF_A_PLACE.format("s.gross", location_list, day("2026-11-11"), day("2026-11-20"))
+    )
     assert row(every, "gross")[0] == format_amount(gross, "AED")
     assert "4 locations" in every
 
 
 def test_json_is_the_summary(client: OperationsClient, capsys: pytest.CaptureFixture[str]) -> None:
-    (match,) = json.loads(told(capsys, "--location", "loc-0001", *DAYS, "--json"))
-    expected = client.financial_summary(validate(ASKED, FiguresQuery))
+    (match,) = json.loads(run_command(capsys, "--location", "loc-0001", *DAYS, "--json"))
+    expected = client.financial_summary(validate(QUERY, FiguresQuery))
     assert match["current"]["currencies"][0]["figures"]["grossCents"] == (
         expected.current.currencies[0].figures.gross_cents
     )
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ([], "no device is enrolled at a location with sales"),
         (["--location", "loc-0001", "--from", "2026-11-01"], "--from and --to require each other"),
@@ -112,12 +118,12 @@ def test_json_is_the_summary(client: OperationsClient, capsys: pytest.CaptureFix
         ),
     ],
 )
-def test_a_wrong_call_is_said_in_two_lines(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+def test_a_usage_error_is_two_lines(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["figures", *words]) == 2
     err = capsys.readouterr().err
-    assert said in err
+    assert message in err
     assert len(err.splitlines()) <= 2
 
 
@@ -129,7 +135,7 @@ def test_a_location_that_is_none_is_the_services_to_refuse(
 
 
 def test_every_operation_has_a_typed_call(client: OperationsClient) -> None:
-    request, narrowed = validate(ASKED, FiguresQuery), validate(ASKED, NarrowedQuery)
+    request, narrowed = validate(QUERY, FiguresQuery), validate(QUERY, NarrowedQuery)
     here = LocationQuery(location_id="loc-0001")
     whole = client.dashboard(request)
     figures = whole.financial.current.currencies[0]
@@ -145,7 +151,7 @@ def test_every_operation_has_a_typed_call(client: OperationsClient) -> None:
     assert client.venue_pulse(here).venues[0].activity == pulse.activity
 
 
-def test_what_is_not_known_is_said_in_sentences() -> None:
+def test_unknown_figures_are_explained_in_sentences() -> None:
     nothing = Coverage(
         **dict.fromkeys(Coverage.model_fields, 0)
         | dict.fromkeys(("sales_complete", "refunds_complete", "vat_complete"), True)

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from controlplane.cli.main import build_parser, main
 from controlplane.cli.screen.money import format_money
 from controlplane.cli.screen.progress import Progress
-from tests.unit.controlplane.cli.merchant.conftest import Shop
+from tests.unit.controlplane.cli.merchant.conftest import SandboxMerchant
 
 pytestmark = [
     pytest.mark.medium,
@@ -24,28 +24,30 @@ pytestmark = [
 COMPLETED = "SELECT COUNT(*) FROM sales WHERE status = 'completed' AND currency = 'AED'"
 
 
-def told(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def run_command(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert main(list(words)) == 0
     return capsys.readouterr().out
 
 
 def records(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:
-    results: list[dict[str, Any]] = json.loads(told(capsys, *words, "--json"))
+    results: list[dict[str, Any]] = json.loads(run_command(capsys, *words, "--json"))
     return results
 
 
-def test_all_sales_as_json_and_csv(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_sales_as_json_and_csv(
+    sandbox: SandboxMerchant, capsys: pytest.CaptureFixture[str]
+) -> None:
     every = records(capsys, "sales")
-    assert len(every) == shop.ask(COMPLETED)
-    rows = list(csv.DictReader(io.StringIO(told(capsys, "sales", "--csv"))))
+    assert len(every) == sandbox.ask(COMPLETED)
+    rows = list(csv.DictReader(io.StringIO(run_command(capsys, "sales", "--csv"))))
     assert [row["id"] for row in rows] == [each["id"] for each in every]
-    assert sum(int(row["total"]) for row in rows) == shop.ask(
+    assert sum(int(row["total"]) for row in rows) == sandbox.ask(
         COMPLETED.replace("COUNT(*)", "SUM(total)")
     )
 
 
-def test_sales_for_a_person_are_the_newest_with_their_sum(
-    shop: Shop, capsys: pytest.CaptureFixture[str]
+def test_the_table_of_sales_lists_the_newest_and_their_sum(
+    sandbox: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["sales", "--limit", "3"]) == 0
     out, err = capsys.readouterr()
@@ -55,7 +57,7 @@ def test_sales_for_a_person_are_the_newest_with_their_sum(
     total = sum(each["totals"]["total"]["value"] for each in newest)
     assert err == f"3 sales, {format_money(total, 'AED')}; --limit N shows more\n"
     assert newest[0]["initiated_at"] >= newest[1]["initiated_at"]
-    assert shop.ask(COMPLETED) > 3
+    assert sandbox.ask(COMPLETED) > 3
 
 
 def test_who_waits_sees_how_many_there_are_so_far(
@@ -76,7 +78,8 @@ def test_sales_of_some_days_in_another_order(capsys: pytest.CaptureFixture[str])
     assert {each.astimezone().day for each in matches} == {10, 11}
     assert records(capsys, "sales", "--since", "2027-01-01") == []
     assert (
-        told(capsys, "sales", "--since", "2027-01-01") == "No sale was completed in this period.\n"
+        run_command(capsys, "sales", "--since", "2027-01-01")
+        == "No sale was completed in this period.\n"
     )
 
 
@@ -84,18 +87,18 @@ def test_sales_of_some_days_in_another_order(capsys: pytest.CaptureFixture[str])
 def test_a_list_of_the_catalog(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     every = records(capsys, "catalog", name)
     assert every
-    lines = told(capsys, "catalog", name).splitlines()[1:]
+    lines = run_command(capsys, "catalog", name).splitlines()[1:]
     assert [line.split()[0] for line in lines] == [each["id"] for each in every]
-    rows = list(csv.DictReader(io.StringIO(told(capsys, "catalog", name, "--csv"))))
+    rows = list(csv.DictReader(io.StringIO(run_command(capsys, "catalog", name, "--csv"))))
     assert {row["id"] for row in rows} == {each["id"] for each in every}
 
 
 def test_a_good_by_its_id_or_the_start_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     good = records(capsys, "catalog", "goods")[0]
-    output = told(capsys, "catalog", "good", good["id"])
+    output = run_command(capsys, "catalog", "good", good["id"])
     assert good["name"] in output
-    assert told(capsys, "catalog", "good", good["id"][:13]) == output
-    assert json.loads(told(capsys, "catalog", "good", good["id"], "--json")) == good
+    assert run_command(capsys, "catalog", "good", good["id"][:13]) == output
+    assert json.loads(run_command(capsys, "catalog", "good", good["id"], "--json")) == good
     categories = {each["id"]: each["name"] for each in records(capsys, "catalog", "categories")}
     assert categories[good["category_id"]] in output
     price = good["variations"][0]["default_price"]["value"]
@@ -103,19 +106,19 @@ def test_a_good_by_its_id_or_the_start_of_it(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("00000000-0000-4000-8000-000000000000", "there is no good 00000000-"),
         ("zz", "no good matches 'zz'"),
         ("", "no good matches ''"),
     ],
 )
-def test_a_good_that_is_none_is_said_with_the_way_to_all(
-    text: str, said: str, capsys: pytest.CaptureFixture[str]
+def test_an_unknown_good_is_refused_with_the_command_that_lists_all(
+    text: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["catalog", "good", text]) == 1
     first, second = capsys.readouterr().err.splitlines()
-    assert said in first
+    assert message in first
     assert second == "`venue-control catalog goods` lists the goods."
 
 
@@ -148,13 +151,13 @@ def test_every_list_fits_its_terminal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    lines = told(capsys, *words).splitlines()
+    lines = run_command(capsys, *words).splitlines()
     assert len(lines) > 1
     assert max(map(cell_len, lines)) <= width
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["sales", "--base-url", "http://ops.example.com"], "refusing http"),
         (["sales", "--since", "2026-11-11", "--until", "2026-11-10"], "must not be before"),
@@ -165,16 +168,16 @@ def test_every_list_fits_its_terminal(
         (["catalog", "fees", "--retail-key-file", __file__], "is not a retail API key"),
     ],
 )
-def test_a_wrong_call_is_said_in_two_lines(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+def test_a_usage_error_is_two_lines(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
     err = capsys.readouterr().err
-    assert said in err
+    assert message in err
     assert len(err.splitlines()) <= 2
 
 
-def test_without_a_key_the_way_to_it_is_said(
+def test_a_missing_key_is_refused_with_the_command_that_creates_one(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("VENUE_CONTROL_RETAIL_KEY")
@@ -183,10 +186,13 @@ def test_without_a_key_the_way_to_it_is_said(
 
 
 def test_a_key_in_a_file_goes_before_the_environment(
-    shop: Shop, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    sandbox: SandboxMerchant,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     file = tmp_path / "key"
-    file.write_text(shop.keys["VENUE_CONTROL_RETAIL_KEY"] + "\n")
+    file.write_text(sandbox.keys["VENUE_CONTROL_RETAIL_KEY"] + "\n")
     monkeypatch.setenv("VENUE_CONTROL_RETAIL_KEY", "venue_test_wrong")
     assert main(["catalog", "uoms"]) == 1
     assert capsys.readouterr().err.splitlines() == [
@@ -197,7 +203,7 @@ def test_a_key_in_a_file_goes_before_the_environment(
 
 
 @pytest.mark.parametrize("text", ["7", "2026-02-30", "1969-01-01", "yesterday", "2026-11-20T25:00"])
-def test_a_moment_that_is_none_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_time_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         build_parser().parse_args(["sales", "--since", text])
     assert "must be" in capsys.readouterr().err

@@ -11,7 +11,7 @@ import pytest
 from controlplane.cli.main import build_parser
 from controlplane.client.connection import DEFAULT_URL
 from tests.paths import ROOT
-from tests.unit.controlplane.cli.merchant.conftest import Shop
+from tests.unit.controlplane.cli.merchant.conftest import SandboxMerchant
 from tests.unit.controlplane.cli.running_fleet import TIMEOUT_S
 
 pytestmark = [
@@ -37,7 +37,7 @@ def test_two_commands_are_all_there_is_to_type() -> None:
     assert f"http://{serves.host}:{serves.port}" == DEFAULT_URL
 
 
-def test_five_lines_print_a_first_sale(shop: Shop) -> None:
+def test_five_lines_print_a_first_sale(sandbox: SandboxMerchant) -> None:
     lines = block("python")
     assert len(lines.splitlines()) == LINES
     done = subprocess.run(
@@ -47,9 +47,9 @@ def test_five_lines_print_a_first_sale(shop: Shop) -> None:
         timeout=TIMEOUT_S,
         check=False,
         cwd=ROOT,
-        env=os.environ | shop.environment,
+        env=os.environ | sandbox.environment,
     )
     assert done.returncode == 0, done.stderr
     number, *_, total, currency = done.stdout.split()
-    assert shop.ask(f"SELECT total FROM sales WHERE number = '{number}'") == int(total)
+    assert sandbox.ask(f"SELECT total FROM sales WHERE number = '{number}'") == int(total)
     assert currency == "AED"

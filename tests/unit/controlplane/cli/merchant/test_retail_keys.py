@@ -8,7 +8,7 @@ import pytest
 from controlplane.cli.main import main
 from controlplane.client.refusals import UnauthenticatedError
 from controlplane.client.retail import RetailClient
-from tests.unit.controlplane.cli.merchant.conftest import Shop
+from tests.unit.controlplane.cli.merchant.conftest import SandboxMerchant
 
 pytestmark = [
     pytest.mark.medium,
@@ -66,7 +66,7 @@ def test_a_long_organization_folds_and_leaves_the_id_whole(
 @pytest.mark.parametrize(
     "words", [["keys", "list"], ["keys", "revoke", "x"], ["rotate-signing-key"]]
 )
-def test_what_only_looks_makes_no_database(
+def test_read_only_commands_create_no_database(
     words: list[str], database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["retail", *words]) == 2
@@ -75,7 +75,7 @@ def test_what_only_looks_makes_no_database(
 
 
 def test_a_key_opens_the_running_service_until_it_is_revoked(
-    as_newcomer: Shop, capsys: pytest.CaptureFixture[str]
+    as_newcomer: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["retail", "keys", "create", "--name", "for a moment"]) == 0
     key = capsys.readouterr().out.strip()
@@ -90,7 +90,7 @@ def test_a_key_opens_the_running_service_until_it_is_revoked(
 
 
 def test_rotation_leaves_one_key_that_signs(
-    as_newcomer: Shop, capsys: pytest.CaptureFixture[str]
+    as_newcomer: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with RetailClient(
         as_newcomer.service.url, as_newcomer.keys["VENUE_CONTROL_RETAIL_KEY"]
@@ -98,7 +98,7 @@ def test_rotation_leaves_one_key_that_signs(
         assert next(client.sales())
         assert main(["retail", "rotate-signing-key"]) == 0
         signs = capsys.readouterr().out.removeprefix("new signing key: ").strip()
-        # A client that is at it notices nothing, now or when its token is refused.
+        # A running client continues without an error, now and when its token is refused.
         assert next(client.sales())
     in_use = "SELECT COUNT(*) FROM signing_keys WHERE purpose = 'access tokens'"
     assert as_newcomer.ask(f"{in_use} AND retired_at IS NULL") == 1

@@ -13,7 +13,7 @@ from tests.unit.controlplane.running_service import RunningService
 
 async def test_a_request_is_delivered_until_it_runs(service: RunningService) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for("application")
+    request = await device.create_request("application")
     (first,) = await device.commands()
     command = validate(first, Command)
     assert (str(command.request_id), command.kind, command.status) == (
@@ -29,7 +29,7 @@ async def test_a_request_is_delivered_until_it_runs(service: RunningService) -> 
 
 async def test_commands_come_oldest_first(service: RunningService) -> None:
     device = await service.device().enrolled()
-    requests = [await device.asked_for() for _ in range(3)]
+    requests = [await device.create_request() for _ in range(3)]
     assert [entry["requestId"] for entry in await device.commands()] == requests
 
 
@@ -38,14 +38,14 @@ async def test_a_key_gets_the_commands_of_all_its_devices_and_no_others(
 ) -> None:
     one, two = await service.device().enrolled(), await service.device().enrolled()
     other = await service.device(service.make_key()).enrolled()
-    expected = {await one.asked_for(), await two.asked_for()}
-    await other.asked_for()
+    expected = {await one.create_request(), await two.create_request()}
+    await other.create_request()
     assert {entry["requestId"] for entry in await one.commands()} == expected
 
 
 async def test_acknowledgements_move_the_request(service: RunningService) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for()
+    request = await device.create_request()
     service.clock.advance(2)
     reply = await device.acknowledge(request, "received")
     assert reply.json() == {"accepted": True, "status": "received"}
@@ -60,7 +60,7 @@ async def test_acknowledgements_move_the_request(service: RunningService) -> Non
 
 async def test_running_may_be_the_first_word(service: RunningService) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for()
+    request = await device.create_request()
     await device.acknowledge(request, "running")
     (view,) = (await device.detail())["requests"]
     assert view["receivedAt"] == view["startedAt"] is not None
@@ -69,7 +69,7 @@ async def test_running_may_be_the_first_word(service: RunningService) -> None:
 @pytest.mark.parametrize("status", ["received", "running"])
 async def test_an_acknowledgement_may_be_repeated(service: RunningService, status: str) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for()
+    request = await device.create_request()
     first = await device.acknowledge(request, status)
     before = await device.detail()
     service.clock.advance(5)
@@ -80,7 +80,7 @@ async def test_an_acknowledgement_may_be_repeated(service: RunningService, statu
 
 async def test_a_late_received_does_not_stop_what_runs(service: RunningService) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for()
+    request = await device.create_request()
     await device.acknowledge(request, "running")
     late = await device.acknowledge(request, "received")
     assert late.json() == {"accepted": True, "status": "received"}
@@ -89,7 +89,7 @@ async def test_a_late_received_does_not_stop_what_runs(service: RunningService) 
 
 async def test_acknowledgements_at_once_all_succeed(service: RunningService) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for()
+    request = await device.create_request()
     replies = await asyncio.gather(
         *(device.acknowledge(request, status) for status in ("received", "running") * 3)
     )
@@ -101,7 +101,7 @@ async def test_an_expired_request_is_neither_delivered_nor_acknowledged(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for()
+    request = await device.create_request()
     service.clock.advance(service.core.settings.request_ttl_s)
     assert await device.commands() == []
     refused = await device.acknowledge(request, "received")
@@ -111,7 +111,7 @@ async def test_an_expired_request_is_neither_delivered_nor_acknowledged(
 
 async def test_a_finished_request_is_not_acknowledged(service: RunningService) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for()
+    request = await device.create_request()
     await device.submit(requestId=request)
     refused = await device.acknowledge(request, "running")
     assert (refused.status_code, refused.json()["code"]) == (409, "request_finished")
@@ -119,7 +119,7 @@ async def test_a_finished_request_is_not_acknowledged(service: RunningService) -
 
 async def test_a_request_of_another_device_is_not_found(service: RunningService) -> None:
     device, other = await service.device().enrolled(), await service.device().enrolled()
-    refused = await device.acknowledge(await other.asked_for(), "received")
+    refused = await device.acknowledge(await other.create_request(), "received")
     assert (refused.status_code, refused.json()["code"]) == (404, "request_not_found")
     refused = await device.acknowledge(str(uuid.uuid4()), "received")
     assert refused.status_code == 404
@@ -127,7 +127,7 @@ async def test_a_request_of_another_device_is_not_found(service: RunningService)
 
 async def test_a_revoked_device_gets_and_acknowledges_nothing(service: RunningService) -> None:
     device = await service.device().enrolled()
-    request = await device.asked_for()
+    request = await device.create_request()
     await device.call(routes.REVOKE, instanceId=device.instance_id)
     assert await device.commands() == []
     refused = await device.acknowledge(request, "received")

@@ -47,8 +47,8 @@ def current(process: Process, times: int) -> None:
             assert http.post(routes.CURRENT, json={}).status_code == 200
 
 
-def answered(found: Samples) -> float:
-    return value(found, "requests_total", operation="remoteControl.current", status="2xx")
+def answered(metrics: Samples) -> float:
+    return value(metrics, "requests_total", operation="remoteControl.current", status="2xx")
 
 
 def test_one_process_serves_them_beside_its_own_port(tmp_path: Path) -> None:
@@ -67,13 +67,13 @@ def test_one_process_serves_them_beside_its_own_port(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "place", ["", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", ":9470", "h:70000"]
 )
-def test_a_place_that_is_none_is_said(place: str) -> None:
+def test_an_invalid_address_is_reported(place: str) -> None:
     done = run("serve", "--port", "0", "--metrics", place)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 
 
-def test_a_place_that_is_taken_is_said(tmp_path: Path) -> None:
+def test_an_address_in_use_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         database = str(tmp_path / "service.db")

@@ -51,13 +51,13 @@ def samples_of(text: str) -> Samples:
     }
 
 
-def value(found: Samples, name: str, **labels: str) -> float:
-    return found["venue_control_" + name, tuple(sorted(labels.items()))]
+def value(metric_values: Samples, name: str, **labels: str) -> float:
+    return metric_values["venue_control_" + name, tuple(sorted(labels.items()))]
 
 
 async def test_what_the_service_did_is_counted(service: RunningService) -> None:
     device = await service.device().enrolled()
-    request_id = await device.asked_for("network")
+    request_id = await device.create_request("network")
     assert len(await device.commands()) == 1
     assert (await device.heartbeat()).status_code == 200
     assert (await device.submit(requestId=request_id)).status_code == 200
@@ -94,15 +94,15 @@ async def test_refusals_are_counted_by_code(service: RunningService) -> None:
 async def test_what_strangers_choose_is_one_series(service: RunningService) -> None:
     for number in range(50):
         await service.http.request(f"M{number}", f"/{number}/metrics")
-    found = await samples(service.core)
-    assert value(found, "requests_total", operation="other", status="4xx") == 50
-    operations = {dict(labels).get("operation") for _, labels in found}
+    metric_values = await samples(service.core)
+    assert value(metric_values, "requests_total", operation="other", status="4xx") == 50
+    operations = {dict(labels).get("operation") for _, labels in metric_values}
     assert operations == {None, "other"}
 
 
 async def test_no_label_names_a_thing_of_a_customer(service: RunningService) -> None:
     device = await service.device().enrolled()
-    await device.asked_for()
+    await device.create_request()
     async with scraped(service.core) as http:
         text = (await http.get("/metrics")).text
     for secret in (
@@ -118,18 +118,18 @@ async def test_no_label_names_a_thing_of_a_customer(service: RunningService) -> 
 
 async def test_open_streams_are_counted_while_they_are_open(service: RunningService) -> None:
     device = await service.device().enrolled()
-    await device.asked_for()
+    await device.create_request()
     count = service.core.metrics
     with count.stream("commands"), count.stream("commands"), count.stream("console"):
-        found = await samples(service.core)
-        assert value(found, "streams_open", kind="commands") == 2
-        assert value(found, "streams_open", kind="console") == 1
+        metric_values = await samples(service.core)
+        assert value(metric_values, "streams_open", kind="commands") == 2
+        assert value(metric_values, "streams_open", kind="console") == 1
     assert value(await samples(service.core), "streams_open", kind="commands") == 0
 
 
 async def test_a_stream_is_no_slow_call(service: RunningService) -> None:
     device = await service.device().enrolled()
-    await device.asked_for()
+    await device.create_request()
     headers = {
         "authorization": f"Bearer {service.write_key}",
         "accept": "text/event-stream",
@@ -142,11 +142,11 @@ async def test_a_stream_is_no_slow_call(service: RunningService) -> None:
     assert value(await samples(service.core), "streams_open", kind="commands") == 1
     service.core.close_feeds()
     assert (await stream).status_code == 200
-    found = await samples(service.core)
-    assert value(found, "streams_open", kind="commands") == 0
+    metric_values = await samples(service.core)
+    assert value(metric_values, "streams_open", kind="commands") == 0
     operation = {"operation": "remoteControl.onCommands"}
-    assert value(found, "requests_total", status="2xx", **operation) == 1
-    assert value(found, "request_duration_seconds_count", **operation) == 0
+    assert value(metric_values, "requests_total", status="2xx", **operation) == 1
+    assert value(metric_values, "request_duration_seconds_count", **operation) == 0
 
 
 @pytest.mark.parametrize(
@@ -190,10 +190,12 @@ async def test_a_database_that_is_away_hides_only_what_is_in_it(
 
     await service.device().enrolled()
     monkeypatch.setattr(service.core, "read", fail)
-    found = await samples(service.core)
-    assert value(found, "database_up") == 0
-    assert value(found, "requests_total", operation="remoteControl.enroll", status="2xx") == 1
-    assert "venue_control_devices" not in {name for name, _ in found}
+    metric_values = await samples(service.core)
+    assert value(metric_values, "database_up") == 0
+    assert (
+        value(metric_values, "requests_total", operation="remoteControl.enroll", status="2xx") == 1
+    )
+    assert "venue_control_devices" not in {name for name, _ in metric_values}
 
 
 async def test_devices_are_counted_once_in_a_while(

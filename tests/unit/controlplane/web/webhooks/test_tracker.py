@@ -1,4 +1,4 @@
-"""The webhook that is told of reports."""
+"""The webhook that receives reports."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -18,7 +18,7 @@ URL = "http://tracker.invalid/hook"
 
 
 class Webhook:
-    """Answers with what it is told to, in this order, the last one for ever."""
+    """Returns the given answers in this order, and repeats the last one."""
 
     def __init__(self, *answers: int | Exception) -> None:
         self.answers = list(answers)
@@ -57,7 +57,7 @@ async def submitted(service: RunningService) -> tuple[SimulatedDevice, str]:
     return device, reply["reportId"]
 
 
-async def test_a_report_is_told_once(service: RunningService) -> None:
+async def test_a_report_is_sent_once(service: RunningService) -> None:
     device, report_id = await submitted(service)
     webhook = Webhook(204)
     async with client(webhook) as http:
@@ -118,7 +118,7 @@ async def test_an_attempt_cut_off_by_a_crash_counts(service: RunningService) -> 
     assert await tracked(device, report_id) == ("failed", 3)
 
 
-async def test_reports_are_told_in_bounded_batches(service: RunningService) -> None:
+async def test_reports_are_sent_in_bounded_batches(service: RunningService) -> None:
     device = await service.device().enrolled()
     for _ in range(BATCH + 1):
         await device.submit()

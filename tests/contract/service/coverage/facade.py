@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from tests.contract.service.proven.devices import EDGES, PAYLOAD_EDGES
-from tests.contract.service.proven.rows import PROOFS, UNIT, Table, row, silent
+from tests.contract.service.coverage.devices import EDGES, PAYLOAD_EDGES
+from tests.contract.service.coverage.rows import DOCUMENT_TESTS, UNIT, Table, not_observable, row
 
 AUTH: Final = UNIT + "web/test_auth.py::"
 SIGN_IN: Final = UNIT + "accounts/test_sign_in.py::"
@@ -16,7 +16,7 @@ OFFICIAL_OAUTH: Final = (
     "test_the_official_client_gets_its_token_by_itself"
 )
 OPENAPI: Final = "tests/contract/openapi/test_document.py::"
-NUMBERS: Final = PROOFS + "test_amounts_moments_and_numbers_are_as_the_document_has_them"
+NUMBERS: Final = DOCUMENT_TESTS + "test_amounts_timestamps_and_numbers_have_the_documented_form"
 OURS: Final = "not shown by the document; ours is [here](controlplane.md)"
 
 FACADE: Final = (
@@ -32,7 +32,7 @@ FACADE: Final = (
             row("the body is JSON", AUTH + "test_only_json_is_read"),
             row(
                 "success is 200 with a JSON body",
-                PROOFS + "test_success_is_200_with_json",
+                DOCUMENT_TESTS + "test_success_is_200_with_json",
                 UNIT + "remote_control/test_schema.py::test_wrong_replies_do_not",
             ),
             row(
@@ -45,9 +45,9 @@ FACADE: Final = (
             row("dates: ISO 8601 full dates", NUMBERS),
             row(
                 "what is deprecated names its successor",
-                OPENAPI + "test_what_is_deprecated_is_marked_and_told_in_headers",
+                OPENAPI + "test_deprecated_operations_are_marked_and_send_headers",
                 UNIT + "analytics/test_operations.py::"
-                "test_what_is_deprecated_says_so_and_names_its_successor",
+                "test_deprecated_operations_name_their_successor",
             ),
         ),
     ),
@@ -66,12 +66,12 @@ FACADE: Final = (
             ),
             row(
                 "API key: `Authorization: Bearer`",
-                AUTH + "test_without_a_key_nothing_is_said",
+                AUTH + "test_every_path_requires_a_key",
                 AUTH + "test_a_revoked_key_is_no_key",
             ),
             row(
                 "minted in the profile, with a fixed prefix",
-                PROFILE + "test_a_key_is_shown_once_and_works",
+                PROFILE + "test_a_new_key_is_returned_once_and_works",
             ),
             row(
                 "read-only unless it carries a write grant",
@@ -83,20 +83,20 @@ FACADE: Final = (
                 UNIT + "remote_control/test_operator.py::test_a_key_sees_its_locations_only",
                 SESSION + "test_a_session_is_bounded_by_the_memberships_locations",
                 LIVE + "test_a_narrowed_member_s_key_is_narrowed",
-                LIVE + "test_a_removed_member_s_key_ends_with_the_next_look",
+                LIVE + "test_a_removed_member_s_key_ends_with_the_next_poll",
                 LIVE + "test_a_removed_member_s_session_ends_at_once",
             ),
-            silent("how permissions and grants are assigned", "[ours](accounts.md)"),
+            not_observable("how permissions and grants are assigned", "[ours](accounts.md)"),
             row(
                 "agent sign-in: OAuth 2.0, the authorization code flow",
                 OFFICIAL_OAUTH,
-                OAUTH + "test_flow.py::test_a_program_is_let_read_as_its_person_and_no_more",
+                OAUTH + "test_flow.py::test_a_client_reads_with_the_permissions_of_its_user",
                 OAUTH + "test_codes.py::test_other_flows_are_not_served",
             ),
             row(
                 "its endpoints below `/api/auth/oauth2`, its document, no scopes",
                 OAUTH + "test_flow.py::test_the_server_s_document_is_one",
-                OAUTH + "test_flow.py::test_what_a_program_may_be_is_told_to_it",
+                OAUTH + "test_flow.py::test_registration_returns_the_metadata_that_was_accepted",
             ),
             row(
                 "its tokens only read, and open the agent protocol alone",
@@ -137,7 +137,7 @@ FACADE: Final = (
             row("integers: ±9007199254740991", PAYLOAD_EDGES, NUMBERS),
             row(
                 "rate (not shown; ours)",
-                AUTH + "TestRate::test_too_many_calls_are_told_when_to_come_back",
+                AUTH + "TestRate::test_too_many_calls_return_retry_after",
             ),
             row(
                 "size of a body (not shown; ours)",
@@ -160,11 +160,11 @@ FACADE: Final = (
             row(
                 "status and body of refusals (not shown; ours: Refusals above)",
                 OPENAPI + "test_the_handbook_lists_the_same_codes",
-                PROOFS + "test_it_tells_what_the_service_says",
+                DOCUMENT_TESTS + "test_the_document_matches_the_service",
             ),
-            silent("events", OURS),
-            silent("report and document downloads", "no operation of theirs is shown"),
-            silent("what is stored by `revoke` beside `revokedAt`", OURS),
+            not_observable("events", OURS),
+            not_observable("report and document downloads", "no operation of theirs is shown"),
+            not_observable("what is stored by `revoke` beside `revokedAt`", OURS),
         ),
     ),
 )

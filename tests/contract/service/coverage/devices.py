@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.contract.service.proven.rows import EVERY_FIELD, EXAMPLE, UNIT, Row, Table, row
+from tests.contract.service.coverage.rows import EVERY_FIELD, EXAMPLE, UNIT, Row, Table, row
 
 REMOTE: Final = UNIT + "remote_control/"
 EDGES: Final = REMOTE + "test_fields.py::test_a_field_at_its_edges"
@@ -25,12 +25,12 @@ PAYLOAD_EDGES: Final = PAYLOAD + "test_a_payload_at_its_edges"
 PERMITTED: Final = PAYLOAD + "test_whatever_the_document_permits_is_taken"
 
 
-def _field(says: str) -> Row:
-    return row(says, EDGES, REQUIRED)
+def _field(statement: str) -> Row:
+    return row(statement, EDGES, REQUIRED)
 
 
-def _shape(says: str, *also: str) -> Row:
-    return row(says, PAYLOAD_EDGES, PERMITTED, EVERY_FIELD, *also)
+def _shape(statement: str, *also: str) -> Row:
+    return row(statement, PAYLOAD_EDGES, PERMITTED, EVERY_FIELD, *also)
 
 
 DEVICES: Final = (
@@ -45,7 +45,7 @@ DEVICES: Final = (
             row(
                 "`enroll` → the enrolment record",
                 EXAMPLE,
-                ENROLMENT + "test_an_enrolled_device_is_what_it_said",
+                ENROLMENT + "test_an_enrollment_stores_the_values_of_the_device",
             ),
             row(
                 "`current` → the enrolment record, or null; reads",
@@ -177,7 +177,7 @@ DEVICES: Final = (
                 "enrolment record: seven fields, `appVersion` or null",
                 EVERY_FIELD,
                 STRICT,
-                ENROLMENT + "test_an_enrolled_device_is_what_it_said",
+                ENROLMENT + "test_an_enrollment_stores_the_values_of_the_device",
             ),
             row(
                 "device: the enrolment record's and nine more, all always present",
@@ -298,7 +298,7 @@ DEVICES: Final = (
             row(
                 "tracker: pending, sent, failed, disabled (its moves are not shown; ours)",
                 EVERY_FIELD,
-                TRACKER + "test_a_report_is_told_once",
+                TRACKER + "test_a_report_is_sent_once",
                 TRACKER + "test_attempts_are_bounded",
             ),
             row(

@@ -1,12 +1,12 @@
-"""What is proven of the two documents, as tables in Markdown."""
+"""Which test covers each statement of the two documents, as tables in Markdown."""
 
 from collections.abc import Iterator
 from typing import Final
 
-from tests.contract.service.proven import agents, devices, facade, figures, retail, support
-from tests.contract.service.proven.rows import EVERY_FIELD, Row, Table
-from tests.contract.service.proven.seen import OBJECTS, documented
-from tests.contract.service.proven.ways import NEVER, SEEN_ELSEWHERE
+from tests.contract.service.coverage import agents, devices, facade, figures, retail, support
+from tests.contract.service.coverage.rows import EVERY_FIELD, Row, Table
+from tests.contract.service.coverage.seen import OBJECTS, documented
+from tests.contract.service.coverage.ways import NEVER, SEEN_ELSEWHERE
 
 TABLES: Final[tuple[Table, ...]] = (
     *facade.FACADE,
@@ -21,7 +21,7 @@ MANY: Final = 20
 """More words are counted, not listed."""
 
 
-def proofs() -> Iterator[str]:
+def coverage_tables() -> Iterator[str]:
     yield "## What the documents say, and the test that saw it\n"
     for table in TABLES:
         yield f"### {table.title}\n"
@@ -55,7 +55,7 @@ def _fields() -> Iterator[str]:
 
 
 def _row(row: Row) -> str:
-    return f"| {row.says} | {', '.join(map(_link, row.tests)) or row.why} |"
+    return f"| {row.statement} | {', '.join(map(_link, row.tests)) or row.why} |"
 
 
 def _link(test: str) -> str:

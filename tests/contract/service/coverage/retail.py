@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.contract.service.proven.rows import EXAMPLE, UNIT, Table, row
+from tests.contract.service.coverage.rows import EXAMPLE, UNIT, Table, row
 
 GOODS: Final = UNIT + "retail/test_goods.py::"
 SALES: Final = UNIT + "retail/test_sales.py::"
@@ -10,8 +10,8 @@ TOKENS: Final = UNIT + "retail/test_tokens.py::"
 REFUSALS: Final = UNIT + "retail/test_refusals.py::"
 INSIDE: Final = GOODS + "test_what_is_just_inside_the_limits_is_taken"
 OUTSIDE: Final = GOODS + "test_what_is_just_outside_the_limits_is_named"
-CREATED: Final = GOODS + "test_a_good_is_created_and_shown"
-LONGEST: Final = SALES + "test_the_longest_that_a_sale_may_hold_is_told"
+CREATED: Final = GOODS + "test_a_good_is_created_and_returned"
+LONGEST: Final = SALES + "test_a_sale_with_the_longest_values_is_returned"
 PARAMETER: Final = SALES + "test_a_wrong_parameter_is_named"
 CURSOR: Final = SALES + "test_a_cursor_is_good_where_it_came_from_for_a_day"
 
@@ -36,8 +36,8 @@ RETAIL: Final = (
             row(
                 "`GET /sales`: 200, a page of completed sales, with their positions",
                 EXAMPLE,
-                SALES + "test_a_sale_tells_all_that_the_document_names",
-                SALES + "test_only_completed_sales_of_the_company_are_shown",
+                SALES + "test_a_sale_has_every_documented_field",
+                SALES + "test_only_completed_sales_of_the_company_are_listed",
             ),
             row(
                 "`GET /catalog/goods/regular` (its shape is ours)",
@@ -58,7 +58,7 @@ RETAIL: Final = (
             row(
                 "`GET /sales/{sale_id}`",
                 EXAMPLE,
-                SALES + "test_a_sale_tells_all_that_the_document_names",
+                SALES + "test_a_sale_has_every_documented_field",
             ),
         ),
     ),
@@ -112,7 +112,7 @@ RETAIL: Final = (
             row(
                 "the order: eight words, `initiated_at_desc` by default (`sort` is our name)",
                 SALES + "test_pages_follow_each_other_in_every_order",
-                SALES + "test_the_newest_come_first_unless_asked_otherwise",
+                SALES + "test_sales_are_newest_first_by_default",
                 PARAMETER,
             ),
             row(
@@ -135,7 +135,7 @@ RETAIL: Final = (
             row("a page has 20 items", SALES + "test_pages_follow_each_other_in_every_order"),
             row("cursor: 128 characters at most", SALES + "test_the_longest_cursor_fits", CURSOR),
             row("good: name 2–128, description 2–1024, variation's name 128", INSIDE, OUTSIDE),
-            row("image_url: 2048 characters at most", GOODS + "test_a_good_is_shown_as_it_is_kept"),
+            row("image_url: 2048 characters at most", GOODS + "test_a_good_is_returned_as_stored"),
             row("code value and external_data.id: 4–128 characters", INSIDE, OUTSIDE, LONGEST),
             row("unit: name 2–32, symbol 1–16, exponent 3 at most", LONGEST),
             row("VAT: name 2–64, percentage 100 at most", LONGEST),
@@ -148,7 +148,7 @@ RETAIL: Final = (
         (
             row(
                 "all but the two token endpoints need a bearer token",
-                SALES + "test_nothing_is_told_without_a_token",
+                SALES + "test_sales_require_a_token",
                 TOKENS + "test_what_is_no_key_gets_nothing",
             ),
             row(
@@ -162,7 +162,7 @@ RETAIL: Final = (
             row(
                 "a client is bound to one company",
                 GOODS + "test_goods_of_another_company_do_not_exist",
-                SALES + "test_only_completed_sales_of_the_company_are_shown",
+                SALES + "test_only_completed_sales_of_the_company_are_listed",
             ),
         ),
     ),
@@ -186,7 +186,7 @@ RETAIL: Final = (
                 CURSOR,
                 SALES + "test_a_cursor_of_another_listing_is_refused",
             ),
-            row("401: no body", EXAMPLE, SALES + "test_nothing_is_told_without_a_token"),
+            row("401: no body", EXAMPLE, SALES + "test_sales_require_a_token"),
             row("403: no body", EXAMPLE, GOODS + "test_who_only_reads_creates_nothing"),
             row("404: no body", EXAMPLE, GOODS + "test_goods_of_another_company_do_not_exist"),
             row(
@@ -198,10 +198,14 @@ RETAIL: Final = (
             row(
                 "429 `unexpected_error`, `Retry-After` in seconds",
                 EXAMPLE,
-                TOKENS + "test_who_guesses_is_told_to_wait",
-                REFUSALS + "TestRate::test_too_many_calls_are_told_when_to_come_back",
+                TOKENS + "test_guessing_tokens_is_rate_limited",
+                REFUSALS + "TestRate::test_too_many_calls_return_retry_after",
             ),
-            row("500 `internal_server_error`", EXAMPLE, REFUSALS + "test_a_fault_is_not_told"),
+            row(
+                "500 `internal_server_error`",
+                EXAMPLE,
+                REFUSALS + "test_an_internal_error_reveals_no_details",
+            ),
             row("503 without a code", EXAMPLE, REFUSALS + "test_a_busy_database_asks_to_come_back"),
         ),
     ),
@@ -256,7 +260,7 @@ RETAIL: Final = (
             ),
             row(
                 "sales in another currency than `AED` are not shown",
-                SALES + "test_only_completed_sales_of_the_company_are_shown",
+                SALES + "test_only_completed_sales_of_the_company_are_listed",
             ),
             row(
                 "another method is 405 `invalid_request`", GOODS + "test_another_method_is_refused"

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from tests.contract.service.proven.facade import OFFICIAL_OAUTH
-from tests.contract.service.proven.rows import EXAMPLE, UNIT, Table, row, silent
+from tests.contract.service.coverage.facade import OFFICIAL_OAUTH
+from tests.contract.service.coverage.rows import EXAMPLE, UNIT, Table, not_observable, row
 
 AGENTS_UNIT: Final = UNIT + "agent_protocol/"
 ENVELOPE: Final = AGENTS_UNIT + "test_envelope.py::"
@@ -59,9 +59,9 @@ AGENTS: Final = (
             ),
             row(
                 "every call authorizes credential, memberships and scope anew",
-                ADMISSION + "test_a_key_that_was_revoked_a_moment_ago_calls_no_tool",
-                ADMISSION + "test_a_member_who_was_removed_a_moment_ago_calls_no_tool",
-                ADMISSION + "test_a_grant_that_was_taken_back_a_moment_ago_changes_nothing",
+                ADMISSION + "test_a_just_revoked_key_calls_no_tool",
+                ADMISSION + "test_a_just_removed_member_calls_no_tool",
+                ADMISSION + "test_a_just_revoked_grant_changes_nothing",
                 TOOLS + "test_a_foreign_location_is_refused_whether_or_not_it_exists",
                 TOOLS + "test_another_organization_sees_nothing_of_it",
             ),
@@ -70,7 +70,7 @@ AGENTS: Final = (
                 EXAMPLE,
                 PROTOCOL + "test_without_a_credential_the_metadata_is_named",
                 "tests/contract/agent_protocol/test_official_oauth_client.py::"
-                "test_a_token_of_nobody_is_told_where_to_ask",
+                "test_an_unknown_token_gets_the_address_of_the_metadata",
             ),
             row(
                 "an API key opens it",
@@ -82,7 +82,7 @@ AGENTS: Final = (
                 UNIT + "accounts/test_sign_in.py::test_the_agent_protocol_takes_no_cookie",
             ),
             row("an OAuth token opens it, too", OFFICIAL_OAUTH),
-            silent("arguments and results of the tools", "[ours](agent-protocol.md)"),
+            not_observable("arguments and results of the tools", "[ours](agent-protocol.md)"),
         ),
     ),
 )

@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from tests.contract.service.proven.rows import EXAMPLE, UNIT, Table, row
+from tests.contract.service.coverage.rows import EXAMPLE, UNIT, Table, row
 
 OPERATIONS: Final = UNIT + "support/test_operations.py::"
 WHO: Final = UNIT + "support/test_who_may.py::"
 AT_ONCE: Final = UNIT + "support/test_at_once.py::"
 SCHEMA: Final = UNIT + "support/test_schema.py::"
 WAYS: Final = UNIT + "support/test_model.py::test_a_token_goes_its_ways"
-SHOWN: Final = OPERATIONS + "test_a_token_is_shown_confirmed_and_ended"
+CONNECTED: Final = OPERATIONS + "test_a_token_is_inspected_confirmed_and_disconnected"
 BODIES: Final = SCHEMA + "test_bodies_are_judged_as_the_service_judges_them"
 
 SUPPORT: Final = (
@@ -23,9 +23,11 @@ SUPPORT: Final = (
                 OPERATIONS + "test_contact_takes_no_body",
                 "tests/contract/openapi/test_document.py::test_one_operation_takes_no_body",
             ),
-            row("`support.inspect`", EXAMPLE, SHOWN, OPERATIONS + "test_looking_changes_nothing"),
-            row("`support.confirm`", EXAMPLE, SHOWN, WAYS),
-            row("`support.disconnect`", EXAMPLE, SHOWN, WAYS),
+            row(
+                "`support.inspect`", EXAMPLE, CONNECTED, OPERATIONS + "test_inspect_changes_nothing"
+            ),
+            row("`support.confirm`", EXAMPLE, CONNECTED, WAYS),
+            row("`support.disconnect`", EXAMPLE, CONNECTED, WAYS),
             row(
                 "`token`: 43 characters of A-Z a-z 0-9 _ -, required",
                 OPERATIONS + "test_what_is_no_token_is_named_and_not_repeated",
@@ -43,32 +45,32 @@ SUPPORT: Final = (
         (
             row(
                 "contact tells channels and the caller's links",
-                OPERATIONS + "test_contact_tells_how_support_is_reached",
-                OPERATIONS + "test_links_are_told_newest_first",
+                OPERATIONS + "test_contact_lists_the_channels_of_support",
+                OPERATIONS + "test_links_are_listed_newest_first",
             ),
             row(
                 "a token waits for 24 hours",
                 OPERATIONS + "test_a_token_waits_for_a_day",
                 UNIT + "support/test_command_line.py::"
-                "test_a_token_is_shown_once_and_listed_without_it",
+                "test_a_token_is_printed_once_and_never_listed",
             ),
             row(
                 "the same again gets the same reply, also at once",
                 OPERATIONS + "test_the_same_again_gets_the_same_reply",
-                AT_ONCE + "test_one_confirms_and_all_of_it_hear_the_same",
+                AT_ONCE + "test_concurrent_confirmations_have_one_result",
                 AT_ONCE + "test_confirmed_and_ended_at_once_it_is_ended",
             ),
             row(
                 "another organization is refused",
-                OPERATIONS + "test_another_organization_is_refused_and_told_nothing",
+                OPERATIONS + "test_another_organization_is_refused_without_details",
                 AT_ONCE + "test_of_two_organizations_one_gets_it",
-                WHO + "test_of_two_organizations_one_person_links_one",
+                WHO + "test_a_user_of_two_organizations_links_one",
             ),
             row(
                 "an owner or manager of the organization is needed, or a key that writes",
                 WHO + "test_people_link_by_their_role",
                 WHO + "test_keys_link_by_their_grant",
-                WHO + "test_a_persons_key_links_as_its_owner_may",
+                WHO + "test_a_user_s_key_links_with_the_permissions_of_its_owner",
                 WHO + "test_a_changed_role_counts_at_once",
             ),
             row(

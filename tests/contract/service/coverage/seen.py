@@ -142,7 +142,7 @@ def seen_in(replies: Iterable[httpx2.Response]) -> Ways:
     for reply in replies:
         schema = _schema_of(reply)
         if schema is not None and reply.content:
-            _look(schema, reply.json(), "", ways)
+            _collect_ways(schema, reply.json(), "", ways)
     return {place: result for place, result in ways.items() if place[0] and place[0][0] != ":"}
 
 
@@ -166,21 +166,23 @@ def _schema_of(reply: httpx2.Response) -> Schema | None:
     return None
 
 
-def _look(schema: Schema, value: Any, owner: str, ways: defaultdict[tuple[str, str], Any]) -> None:
+def _collect_ways(
+    schema: Schema, value: Any, owner: str, ways: defaultdict[tuple[str, str], Any]
+) -> None:
     if value is None:
         return
     schema = _fitting(schema, value)
     name = _NAMES.get(id(schema), owner)
     if isinstance(value, list):
         for each in value:
-            _look(schema.get("items", {}), each, owner, ways)
+            _collect_ways(schema.get("items", {}), each, owner, ways)
     elif isinstance(value, dict):
         for field, part in schema.get("properties", {}).items():
             if field not in value:
                 ways[name, field].add(ABSENT)
                 continue
             ways[name, field].update(_ways_of(part, value[field]))
-            _look(part, value[field], f"{name}: {field}", ways)
+            _collect_ways(part, value[field], f"{name}: {field}", ways)
 
 
 def _ways_of(schema: Schema, value: Any) -> Iterator[str]:

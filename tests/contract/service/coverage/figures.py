@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.contract.service.proven.rows import EVERY_FIELD, EXAMPLE, UNIT, Table, row
+from tests.contract.service.coverage.rows import EVERY_FIELD, EXAMPLE, UNIT, Table, row
 
 OPERATIONS: Final = UNIT + "analytics/test_operations.py::"
 WINDOWS: Final = UNIT + "figures/test_windows.py::"
@@ -21,7 +21,7 @@ FIGURES: Final = (
                 for name, *also in (
                     (
                         "analytics.dashboard",
-                        OPERATIONS + "test_dashboard_and_summary_tell_the_same",
+                        OPERATIONS + "test_dashboard_and_summary_agree",
                     ),
                     ("analytics.venueFinancialPulse", PULSE),
                     ("reports.financialSummary", RECOUNT),
@@ -32,7 +32,7 @@ FIGURES: Final = (
                     f"`analytics.{name}` is deprecated for `analytics.{successor}`",
                     EXAMPLE,
                     FITS,
-                    OPERATIONS + "test_what_is_deprecated_says_so_and_names_its_successor",
+                    OPERATIONS + "test_deprecated_operations_name_their_successor",
                 )
                 for name, successor in (
                     ("chart", "dashboard"),
@@ -75,7 +75,7 @@ FIGURES: Final = (
             ),
             row(
                 "`paymentTypes`: one at least of five words, where the document has it",
-                OPERATIONS + "test_payment_types_narrow_where_the_contract_says",
+                OPERATIONS + "test_payment_types_filter_where_the_contract_permits",
                 OPERATIONS + "test_wrong_payment_types_are_named",
             ),
             row(
@@ -91,7 +91,7 @@ FIGURES: Final = (
             row("money: integers in minor units within ±9007199254740991", RECOUNT, EVERY_FIELD),
             row(
                 "a `Window` without a valid time zone says `fellBackToUtc`",
-                OPERATIONS + "test_a_location_without_a_zone_is_said",
+                OPERATIONS + "test_a_location_without_a_time_zone_is_reported",
                 UNIT + "figures/test_local_time.py::test_no_zone_falls_back_to_utc",
             ),
             row(
@@ -107,7 +107,7 @@ FIGURES: Final = (
         "Figures: who may call",
         (
             row("an API key that only reads may", OPERATIONS + "test_a_read_only_key_may_ask"),
-            row("nobody without a key", OPERATIONS + "test_without_a_key_nothing_is_told"),
+            row("nobody without a key", OPERATIONS + "test_figures_require_a_key"),
             row(
                 "a key sees its organization's locations, and of them its own",
                 OPERATIONS + "test_a_foreign_location_is_refused_whether_or_not_it_exists",

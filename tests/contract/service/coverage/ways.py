@@ -3,20 +3,20 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tests.contract.service.proven.figures import MONEY
-from tests.contract.service.proven.retail import GOODS, SALES
-from tests.contract.service.proven.seen import ABSENT, NULL
+from tests.contract.service.coverage.figures import MONEY
+from tests.contract.service.coverage.retail import GOODS, SALES
+from tests.contract.service.coverage.seen import ABSENT, NULL
 
 Way = tuple[str, str, str]
 """An object, its field, and a way in which that can stand."""
 
 SEEN_ELSEWHERE: Final[Mapping[Way, str]] = {
     **{
-        ("Regular good", "status", status): GOODS + "test_a_good_is_shown_as_it_is_kept"
+        ("Regular good", "status", status): GOODS + "test_a_good_is_returned_as_stored"
         for status in ("inactive", "unknown")
     },
-    ("Variation", "image_url", "a value"): GOODS + "test_a_good_is_shown_as_it_is_kept",
-    ("Position", "source", "custom_amount"): SALES + "test_it_is_told_how_a_position_came_to_be",
+    ("Variation", "image_url", "a value"): GOODS + "test_a_good_is_returned_as_stored",
+    ("Position", "source", "custom_amount"): SALES + "test_a_position_has_its_source",
     ("Method", "sharePercent", NULL): MONEY + "test_shares_of_nothing_are_unknown",
 }
 """Ways that a merchant of the sandbox's making does not have; the test that saw each."""

@@ -1,0 +1,34 @@
+"""Statements of the two documents, and the tests that cover them."""
+
+from dataclasses import dataclass
+from typing import Final
+
+UNIT: Final = "tests/unit/controlplane/"
+DOCUMENT_TESTS: Final = "tests/contract/service/test_service_document.py::"
+EXAMPLE: Final = DOCUMENT_TESTS + "test_the_document_matches_the_service"
+EVERY_FIELD: Final = DOCUMENT_TESTS + "test_every_field_was_seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``statement`` is from a document; ``tests`` are node ids without parameters. A row that no
+    test can observe has ``why``."""
+
+    statement: str
+    tests: tuple[str, ...]
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    title: str
+    rows: tuple[Row, ...]
+
+
+def row(statement: str, *tests: str) -> Row:
+    return Row(statement, tests)
+
+
+def not_observable(statement: str, why: str) -> Row:
+    """Return a row for a statement that no test can observe."""
+    return Row(statement, (), why)
