@@ -149,7 +149,7 @@ class Page:
         await self._show("light")
 
     async def _show(self, scheme: str) -> None:
-        await asyncio.to_thread(self._tab.look, *VIEWPORTS[self.width], scheme)
+        await asyncio.to_thread(self._tab.set_view, *VIEWPORTS[self.width], scheme)
 
 
 SHOWS_FOCUS: Final = """() => {

@@ -133,7 +133,10 @@ async def test_heartbeats_do_not_overlap() -> None:
         await may_end.wait()
 
     timers = Scheduler(
-        send_heartbeat=send_heartbeat, interval_s=3600, want_report=lambda kind: None, schedule=Schedule()
+        send_heartbeat=send_heartbeat,
+        interval_s=3600,
+        want_report=lambda kind: None,
+        schedule=Schedule(),
     )
     timers.start()
     for _ in range(5):
