@@ -304,11 +304,11 @@ def test_clock_change_does_not_age_reports(step_s: float, memory_home: Path) -> 
 async def test_timers_that_count_on_the_wall_clock_are_planned_anew() -> None:
     is_sent = asyncio.Event()
 
-    async def beat() -> None:
+    async def send_heartbeat() -> None:
         is_sent.set()
 
     scheduler = Scheduler(
-        send_heartbeat=beat,
+        send_heartbeat=send_heartbeat,
         interval_s=3600,
         want_report=lambda kind: None,
         schedule=Schedule(network="0 4 * * *"),

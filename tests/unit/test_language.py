@@ -39,11 +39,16 @@ CONTRACT_NAMES: Final[dict[str, str]] = {
 }
 """Identifiers that an interface names although the list refuses them, with that interface."""
 
-LIBRARY_NAMES: Final = {
+_MIGRATIONS: Final = "tests/unit/controlplane/storage/test_migrations.py"
+EXEMPT_NAMES: Final = {
     ("agent/adapters/service_manager/windows/host.py", "tell"): "io.IOBase.tell",
     ("collectors/application/readers/peripherals.py", "person"): "hashlib.blake2s, person=",
+    (_MIGRATIONS, "is_told"): "a column of layout 0010",
+    (_MIGRATIONS, "told_at"): "a column of layout 0010",
+    (_MIGRATIONS, "notice_id"): "a column of layout 0010",
+    (_MIGRATIONS, "asked_at"): "a column of layout 0010",
 }
-"""Names of Python's library that the list refuses, by the file that calls them."""
+"""Names that the list refuses, by the file that needs them, with the reason."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +229,7 @@ def check_python(path: Path, source: str) -> Iterator[Hit]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         kind = tokenize.tok_name[token.type]
         text = ""
-        if kind == "NAME" and (str(path), token.string) not in LIBRARY_NAMES:
+        if kind == "NAME" and (str(path), token.string) not in EXEMPT_NAMES:
             for term in check_name(token.string):
                 yield Hit(str(path), token.start[0], term, token.string)
         elif kind == "COMMENT":
