@@ -34,6 +34,7 @@ async def connect(
         yield reader, writer
     finally:
         writer.transport.abort()
+        await asyncio.sleep(0)  # it closes in the loop's next pass: before another connection opens
 
 
 async def _connected(address: str, port: int) -> socket.socket:

@@ -5,6 +5,7 @@ one slot has it back at once. One thread, one selector (epoll on Linux).
 """
 
 import contextlib
+import ctypes
 import errno
 import selectors
 import socket
@@ -13,6 +14,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 from collectors.network.host.rtnetlink import LinkNeighbour
@@ -24,6 +26,7 @@ SOCKETS_MAX = 480
 """Connections at once; Windows' select() takes 512 sockets."""
 _PRIMING_SOCKETS = 8
 _LINGER_NONE = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
+_UNSPECIFIED = struct.pack("=H14x", socket.AF_UNSPEC)  # struct sockaddr
 _TCP_INFO_BYTES = 104
 _TCPI_RTT = struct.Struct("=68xI")  # linux/tcp.h: tcpi_rtt in microseconds
 
@@ -135,10 +138,10 @@ class SocketNetwork:
 
     def drop(self, address: str, port: int) -> None:
         if opened := self.take(address, port):
-            opened.close()
+            _reset(opened)
         for held in self._sockets.pop((address, port), ()):
             self._selector.unregister(held)
-            held.close()
+            _reset(held)
 
     def wait(self, timeout_s: float) -> Happened:
         ended, self._ended = self._ended, []
@@ -173,13 +176,29 @@ class SocketNetwork:
         if contact.outcome == "open" and (address, port) not in self._opened:
             self._opened[address, port] = held
         else:
-            held.close()
+            _reset(held)
         siblings = self._sockets.get((address, port), [])
         if held in siblings:
             siblings.remove(held)
         if not siblings:
             self._sockets.pop((address, port), None)
         return contact
+
+
+def _reset(connection: socket.socket) -> None:
+    """End a connection now. On Linux connect(2) with AF_UNSPEC resets it.
+
+    Closing is not enough while another thread starts a program: the new process has a copy of the
+    descriptor until it calls exec.
+    """
+    if sys.platform == "linux":
+        _libc().connect(connection.fileno(), _UNSPECIFIED, len(_UNSPECIFIED))
+    connection.close()
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
 
 
 def parse_rtt_ms(tcp_info: bytes) -> float | None:

@@ -1,12 +1,14 @@
 """The real sockets of the scan on loopback: no byte is sent, every connection is reset."""
 
+import os
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from contextlib import closing
 from time import monotonic
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from collectors.contract import Facts, SourceState
 from collectors.network.discoveries import Discoveries
 from collectors.network.host.rtnetlink import LinkNeighbour
+from collectors.network.scan import sockets
 from collectors.network.scan.scan import (
     ScanFindings,
     ScannedHost,
@@ -118,6 +121,31 @@ def test_a_connection_is_reset_without_a_byte(listener: Listener) -> None:
         discoveries=Discoveries(),
     )
     assert listener.ended.acquire(timeout=60)
+    assert listener.endings == [Listener.ENDED_BY_RESET]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot disconnect a socket")
+def test_a_connection_is_reset_although_a_starting_program_holds_it(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies: list[int] = []
+    contact = sockets._contact
+
+    def copied(held: socket.socket, *rest: Any) -> sockets.ConnectResult:
+        copies.append(os.dup(held.fileno()))
+        return contact(held, *rest)
+
+    monkeypatch.setattr(sockets, "_contact", copied)
+    with closing(SocketNetwork(watch_neighbours=False)) as network:
+        network.connect("127.0.0.1", listener.port)
+        while not network.wait(5.0).contacts:
+            pass
+        network.drop("127.0.0.1", listener.port)
+        try:
+            assert listener.ended.acquire(timeout=60)
+        finally:
+            for each in copies:
+                os.close(each)
     assert listener.endings == [Listener.ENDED_BY_RESET]
 
 
