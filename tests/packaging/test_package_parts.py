@@ -16,7 +16,7 @@ import pytest
 from agent import __version__
 from agent.cli.main import VERBS
 from tests.packaging import program_cases
-from tests.packaging.service.commands_of_doc import tested_commands
+from tests.packaging.service.commands_of_doc import documented_commands
 from tests.paths import ROOT
 from tests.sizes import large_except
 
@@ -107,7 +107,7 @@ def test_the_services_manual_has_each_verb_and_no_placeholder() -> None:
 
 
 def test_postgresql_takes_five_commands_and_each_tested_block_is_there() -> None:
-    commands = tested_commands()
+    commands = documented_commands()
     assert commands.keys() == {
         "postgresql", "move", "backup", "restore", "backup-postgresql", "restore-postgresql",
     }  # fmt: skip

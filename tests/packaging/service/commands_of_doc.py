@@ -7,7 +7,7 @@ from tests.paths import ROOT
 _BLOCK = re.compile(r"<!-- tested: ([\w-]+) -->\n```sh\n(.*?)```", re.DOTALL)
 
 
-def tested_commands() -> dict[str, tuple[str, ...]]:
+def documented_commands() -> dict[str, tuple[str, ...]]:
     """Return the lines of each block that has a name."""
     text = (ROOT / "docs/service-install.md").read_text(encoding="utf-8")
     return {name: tuple(body.splitlines()) for name, body in _BLOCK.findall(text)}

@@ -19,7 +19,7 @@ import pytest
 
 from tests.packaging.inside_systemd import files_of_the_system, print_ok, run, take, timed
 from tests.packaging.local_service import Json, LocalService, until
-from tests.packaging.service.commands_of_doc import tested_commands
+from tests.packaging.service.commands_of_doc import documented_commands
 from tests.packaging.service.verify_service import EXPOSURE_MAX
 from tests.scenario.agent_process import environment, write_config
 
@@ -79,7 +79,7 @@ class Verification:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.before = files_of_the_system()
-        self.commands = tested_commands()
+        self.commands = documented_commands()
         self.service = LocalService(URL, "")
         self.instance_id = ""
         self.agent: subprocess.Popen[bytes] | None = None

@@ -60,8 +60,8 @@ def test_maintenance_is_on_the_locations_clock_and_ends(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("set", "loc-1", "--zone", "Europe/Rigga", "--always-open"), "is no time zone"),
-        (("set", "loc-1", "--zone", "UTC", "--open", "always"), "is not of the form"),
+        (("set", "loc-1", "--zone", "Europe/Rigga", "--always-open"), "is not a time zone"),
+        (("set", "loc-1", "--zone", "UTC", "--open", "always"), "does not have the form"),
         (("quiet", "loc-1", "--until", "tomorrow"), "is not a date and time"),
         (("quiet", "loc-1", "--until", "2001-01-01"), "is in the past"),
         (("quiet", "loc-1", "--device", "till", "--end"), "is not the id of a device"),
