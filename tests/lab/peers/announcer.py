@@ -1,13 +1,16 @@
 """Announces many services with hostile names by mDNS on one interface: a script for a namespace.
 
-Usage: announcer.py ADDRESS COUNT. Answers each PTR question with all instances of the type;
-every tenth instance comes without SRV and TXT, which must be asked for by name. Prints "ready".
+Usage: announcer.py ADDRESS COUNT. Answers each PTR question with all instances of the type, after
+questions that have fewer answers. Every tenth instance comes without SRV and TXT, which must be
+asked for by name. Prints "ready".
 """
 
 import socket
 import struct
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 
 from controlplane.demo.lan.mdns import read_questions
 
@@ -46,13 +49,32 @@ def main() -> None:
     listening.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 0)
     answers = _answers(address, count)
     print("ready", flush=True)
+    queue: dict[bytes, None] = {}
     while True:
-        query, _ = listening.recvfrom(9000)
-        for name in read_questions(query):
-            for number, packet in enumerate(answers.get(b".".join(name), ()), 1):
-                listening.sendto(packet, (GROUP, PORT))
-                if number % BURST == 0:
-                    time.sleep(PAUSE_S)
+        asked = _asked_names(listening, wait=not queue)
+        queue |= dict.fromkeys(name for name in asked if name in answers)
+        if not queue:
+            continue
+        name = min(queue, key=lambda each: len(answers[each]))  # the oldest of equals
+        del queue[name]
+        for number, packet in enumerate(answers[name], 1):
+            listening.sendto(packet, (GROUP, PORT))
+            if number % BURST == 0:
+                time.sleep(PAUSE_S)
+
+
+def _asked_names(listening: socket.socket, *, wait: bool) -> Iterator[bytes]:
+    """Yield the names that all queued packets ask for; wait for the first packet.
+
+    The caller answers a name once, even if several packets ask for it. Otherwise a slow machine
+    would never catch up: it would answer old questions first, and the browser would ask again.
+    """
+    flags = 0 if wait else socket.MSG_DONTWAIT
+    with suppress(BlockingIOError):
+        while True:
+            query = listening.recv(9000, flags)
+            yield from (b".".join(name) for name in read_questions(query))
+            flags = socket.MSG_DONTWAIT
 
 
 def _answers(address: str, count: int) -> dict[bytes, list[bytes]]:

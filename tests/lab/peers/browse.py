@@ -1,6 +1,6 @@
 """Browses mDNS on one interface and prints the result as JSON: a script for a namespace.
 
-It says ``ready`` and begins when it is given a line.
+It prints ``ready`` and begins when it reads a line.
 
 Usage: browse.py INTERFACE ADDRESS/PREFIX MAX_SERVICES [DEADLINE_S]
 """
@@ -15,8 +15,9 @@ from collectors.contract import Facts, Interface, InterfaceAddress, NetworkJob
 from collectors.network.mdns.browse import browse
 from collectors.network.mdns.session import QuerySchedule
 
+SETTLE_S = 1.8  # less than the interval between two rounds of questions
 RESOLVE_AFTER_S = (0.0, 0.4, 1.2, 3.0, 6.0)
-"""More tries than the agent makes: on a busy machine answers are lost."""
+"""More patience than the agent has: on a busy machine answers come late."""
 
 
 class _Run:
@@ -47,8 +48,9 @@ def main() -> None:
         NetworkJob(max_services=limit),
         started + deadline_s,
         _Run(),
-        # A busy machine needs longer to receive announcements.
-        schedule=QuerySchedule(crowded_s=deadline_s, resolve_after_s=RESOLVE_AFTER_S),
+        schedule=QuerySchedule(
+            settle_s=SETTLE_S, crowded_s=deadline_s, resolve_after_s=RESOLVE_AFTER_S
+        ),
     )
     figures = {
         "seconds": round(time.monotonic() - started, 3),
