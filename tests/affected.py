@@ -110,15 +110,15 @@ def hidden_imports(module: str, text: str, modules: Collection[str]) -> Iterator
 
 def readers_of(path: str, texts: Mapping[str, str]) -> set[str]:
     """Return the modules that read a file; ``texts`` are the sources of all modules."""
-    results = {
-        module for pattern, readers in READERS if fnmatch.fnmatch(path, pattern)
-        for module in readers
+    readers = {
+        module for pattern, modules in READERS if fnmatch.fnmatch(path, pattern)
+        for module in modules
     }  # fmt: skip
     if not path.endswith(".py"):
         named = re.compile(rf"[\"'/]{re.escape(PurePosixPath(path).name)}[\"']")
         near = (f"{'.'.join(PurePosixPath(path).parent.parts)}.", "tests.")
-        results |= {each for each in texts if each.startswith(near) and named.search(texts[each])}
-    return results
+        readers |= {each for each in texts if each.startswith(near) and named.search(texts[each])}
+    return readers
 
 
 def reached(
@@ -128,7 +128,7 @@ def reached(
 
     ``texts`` are the sources of all modules that exist.
     """
-    matches: set[str] = set()
+    affected: set[str] = set()
     for path in changed:
         module = module_of(path)
         if path in EVERYTHING or (module is not None and module not in texts):
@@ -138,8 +138,8 @@ def reached(
             # It runs before each module of its package is imported.
             own |= {each for each in texts if each.startswith(f"{module}.")}
         for each in own | (readers_of(path, texts) & texts.keys()):
-            matches |= {each, *importers(each)}
-    return matches
+            affected |= {each, *importers(each)}
+    return affected
 
 
 def select_tests(affected: Collection[str], all_tests: Iterable[str]) -> list[str]:
@@ -205,20 +205,20 @@ def _arguments() -> tuple[argparse.Namespace, list[str]]:
 
 
 def main() -> int:
-    request, words = _arguments()
+    options, words = _arguments()
     os.chdir(ROOT)
     files = [path for name in PACKAGES for path in sorted(Path(name).rglob("*.py"))]
     texts = {module: path.read_text() for path in files if (module := module_of(path.as_posix()))}
-    all_tests = files_with_tests(files, request.size)
-    changed = _changed_since(request.since)
-    result = reached(changed, texts, importers_in(texts))
-    chosen = all_tests if result is None else select_tests(result, all_tests)
+    all_tests = files_with_tests(files, options.size)
+    changed = _changed_since(options.since)
+    affected = reached(changed, texts, importers_in(texts))
+    chosen = all_tests if affected is None else select_tests(affected, all_tests)
     if not chosen:
-        print(f"no {request.size} test can be reached by the changes since {request.since}")
+        print(f"no {options.size} test can be reached by the changes since {options.since}")
         return 0
     print(sentence(len(chosen), len(all_tests), changed), flush=True)
     parallel = PARALLEL if len(chosen) > ENOUGH_FOR_WORKERS else ("-n0",)
-    command = (sys.executable, "-m", "pytest", f"--size={request.size}", *parallel, *words, *chosen)
+    command = (sys.executable, "-m", "pytest", f"--size={options.size}", *parallel, *words, *chosen)
     code = subprocess.run(command, check=False).returncode
     # All tests of a file may belong to a larger size.
     return 0 if code == NO_TESTS_COLLECTED else code

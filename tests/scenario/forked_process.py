@@ -45,7 +45,8 @@ class _Program:
             opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             os.dup2(opened, number)
             os.close(opened)
-        sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+        sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)  # lines, as of any program
         os.umask(0o022)
         os.chdir(ROOT)
         if self.user is not None:

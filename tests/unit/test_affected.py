@@ -49,9 +49,9 @@ def test_a_file_of_our_packages_is_a_module(path: str, module: str | None) -> No
 
 
 def modules_reached(*changed: str, importers: Mapping[str, set[str]] | None = None) -> set[str]:
-    result = reached(changed, SOURCES, lambda module: (importers or {}).get(module, set()))
-    assert result is not None
-    return result - {"tests.unit.test_architecture"}  # which reads all sources
+    affected = reached(changed, SOURCES, lambda module: (importers or {}).get(module, set()))
+    assert affected is not None
+    return affected - {"tests.unit.test_architecture"}  # which reads all sources
 
 
 def test_a_change_reaches_the_module_and_its_importers() -> None:
@@ -62,14 +62,14 @@ def test_a_change_reaches_the_module_and_its_importers() -> None:
 
 
 def test_a_package_s_init_reaches_all_of_its_modules() -> None:
-    match = modules_reached("agent/__init__.py")
-    assert {"agent", "agent.__main__", "agent.cli.run", "agent.rules.retry"} <= match
+    affected = modules_reached("agent/__init__.py")
+    assert {"agent", "agent.__main__", "agent.cli.run", "agent.rules.retry"} <= affected
 
 
 def test_a_source_file_reaches_tests_that_read_all_sources() -> None:
-    value = reached(["agent/rules/retry.py"], SOURCES, lambda _module: ())
-    assert value is not None
-    assert "tests.unit.test_architecture" in value
+    affected = reached(["agent/rules/retry.py"], SOURCES, lambda _module: ())
+    assert affected is not None
+    assert "tests.unit.test_architecture" in affected
 
 
 @pytest.mark.parametrize("path", ["pyproject.toml", "constraints.txt", "agent/rules/deleted.py"])
@@ -110,8 +110,8 @@ def test_a_test_reaches_the_programs_that_it_starts() -> None:
 
 
 def test_a_module_reaches_the_package_that_it_imports_by_name() -> None:
-    results = set(hidden_imports("agent.cli.main", "", SOURCES))
-    assert results == {"agent.cli.main", "agent.cli.run"}
+    imported = set(hidden_imports("agent.cli.main", "", SOURCES))
+    assert imported == {"agent.cli.main", "agent.cli.run"}
 
 
 def test_scenario_tests_are_left_out_of_a_small_run() -> None:
@@ -137,12 +137,12 @@ def sources() -> Mapping[str, str]:
 def test_the_graph_of_this_checkout_has_direct_and_indirect_importers(
     sources: Mapping[str, str],
 ) -> None:
-    matches = set(importers_in(sources)("agent.rules.retry"))
-    assert "tests.unit.agent.rules.test_retry" in matches
-    assert "agent.tasks.session.circuit_breaker" in matches
-    assert "tests.scenario.test_restart" in matches, "it starts the program"
-    assert "tests.unit.agent.presentation.test_humanize" not in matches
-    assert "tests.conftest" not in matches, "that would be every test"
+    importers = set(importers_in(sources)("agent.rules.retry"))
+    assert "tests.unit.agent.rules.test_retry" in importers
+    assert "agent.tasks.session.circuit_breaker" in importers
+    assert "tests.scenario.test_restart" in importers, "it starts the program"
+    assert "tests.unit.agent.presentation.test_humanize" not in importers
+    assert "tests.conftest" not in importers, "that would be every test"
 
 
 def test_every_reader_in_the_table_exists(sources: Mapping[str, str]) -> None:

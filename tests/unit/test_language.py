@@ -30,14 +30,16 @@ AVOID_HEADING: Final = "## Terms to avoid"
 SKIPPED: Final = (
     Path("tests/unit/test_language.py"),  # the list of terms
     Path("tests/fixtures"),  # captured texts of others
-    Path("controlplane/storage/migrations/versions"),  # released migrations never change
+    Path(
+        "controlplane/storage/migrations/versions"
+    ),  # they name the tables and columns of older layouts
 )
 
-CONTRACT_NAMES: Final[dict[str, str]] = {
+INTERFACE_NAMES: Final[dict[str, str]] = {
     "asked_by": "the option --asked-by of venue-control",
     "stamp": "alembic.command.stamp",
 }
-"""Identifiers that an interface names although the list refuses them, with that interface."""
+"""Identifiers that the list refuses, with the interface that defines them."""
 
 _MIGRATIONS: Final = "tests/unit/controlplane/storage/test_migrations.py"
 EXEMPT_NAMES: Final = {
@@ -197,7 +199,7 @@ _JS: Final = re.compile(
 def check_name(name: str) -> Iterator[str]:
     """Yield the terms to avoid that an identifier contains."""
     words = f"_{'_'.join(_WORD.findall(name))}_"
-    if _NAME.search(words) and name not in CONTRACT_NAMES:
+    if _NAME.search(words) and name not in INTERFACE_NAMES:
         for term in TERMS:
             if term.name and re.search(term.name, words, re.IGNORECASE):
                 yield term.avoid

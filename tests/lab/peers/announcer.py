@@ -51,8 +51,8 @@ def main() -> None:
     print("ready", flush=True)
     queue: dict[bytes, None] = {}
     while True:
-        asked = _asked_names(listening, wait=not queue)
-        queue |= dict.fromkeys(name for name in asked if name in answers)
+        names = _read_names(listening, wait=not queue)
+        queue |= dict.fromkeys(name for name in names if name in answers)
         if not queue:
             continue
         name = min(queue, key=lambda each: len(answers[each]))  # the oldest of equals
@@ -63,7 +63,7 @@ def main() -> None:
                 time.sleep(PAUSE_S)
 
 
-def _asked_names(listening: socket.socket, *, wait: bool) -> Iterator[bytes]:
+def _read_names(listening: socket.socket, *, wait: bool) -> Iterator[bytes]:
     """Yield the names that all queued packets ask for; wait for the first packet.
 
     The caller answers a name once, even if several packets ask for it. Otherwise a slow machine

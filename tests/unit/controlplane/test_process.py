@@ -80,8 +80,11 @@ def start(database: str, *options: str) -> Process:
         )  # fmt: skip
         output = pipe.open()
     line = output.readline()
-    assert line.startswith("listening on http://127.0.0.1:"), line
-    return Process(fork, output, line.split()[-1], api_key, database)
+    process = Process(fork, output, line.split()[-1] if line else "", api_key, database)
+    if not line.startswith("listening on http://127.0.0.1:"):
+        stop(process)
+        raise AssertionError(f"the service printed {line!r}")
+    return process
 
 
 def write_key(database: str) -> str:
@@ -154,11 +157,11 @@ async def test_a_request_waited_for_ends_with_its_report(
 ) -> None:
     arguments = ["request", device.instance_id, "network", "--wait"]
     async with asyncio.timeout(TIMEOUT_S):
-        result, _ = await asyncio.gather(
+        exit_code, _ = await asyncio.gather(
             asyncio.to_thread(main, arguments), serve_one_command(device, outcome)
         )
     lines = capsys.readouterr().out.splitlines()
-    assert result == code
+    assert exit_code == code
     assert lines[0].endswith(" queued")
     assert lines[-2].endswith(f" {outcome}")
     assert lines[-1].startswith("report ")
@@ -176,12 +179,12 @@ async def test_devices_and_reports_fit_80_columns(
         ["keys", "list"],
     ):
         assert await asyncio.to_thread(main, arguments) == 0
-        view = capsys.readouterr().out
-        assert all(len(line) <= 80 for line in view.splitlines()), view
+        printed = capsys.readouterr().out
+        assert all(len(line) <= 80 for line in printed.splitlines()), printed
         if arguments[0] in {"devices", "device"}:
-            assert device.instance_id[:8] in view
+            assert device.instance_id[:8] in printed
         if arguments[0] == "device":
-            assert f"{report_id[:8]}  application  completed  disabled" in view
+            assert f"{report_id[:8]}  application  completed  disabled" in printed
 
 
 async def test_a_report_as_json_and_as_a_page(
@@ -207,9 +210,9 @@ def test_refusals_are_plain_lines(
 ) -> None:
     monkeypatch.setenv("VENUE_CONTROL_API_KEY", "vck_wrong")
     assert main(["devices"]) == 1
-    texts = capsys.readouterr().err.splitlines()
-    assert texts[0].startswith("venue-control: the service answered 401 unauthenticated")
-    assert len(texts) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("venue-control: the service answered 401 unauthenticated")
+    assert len(lines) == 2
 
 
 def test_a_key_is_revoked_by_its_id(
@@ -294,7 +297,7 @@ def test_help_needs_none_of_the_large_libraries() -> None:
         "print([n for n in ('sqlalchemy','starlette','uvicorn','httpx2','rich','pydantic') "
         "if n in sys.modules])"
     )
-    visible = subprocess.run(
+    finished = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
     )
-    assert visible.stdout.splitlines()[-1] == "[]"
+    assert finished.stdout.splitlines()[-1] == "[]"

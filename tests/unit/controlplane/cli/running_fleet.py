@@ -110,8 +110,8 @@ async def _serve(device: SimulatedDevice, command: dict[str, Any], outcome: str)
         await device.acknowledge(command["requestId"], status)
     kind = command["kind"]
     report = None if outcome == "failed" else REPORTS[kind]
-    outputs: dict[str, Any] = {"requestId": command["requestId"], "outcome": outcome, "kind": kind}
+    fields: dict[str, Any] = {"requestId": command["requestId"], "outcome": outcome, "kind": kind}
     if outcome == "failed":
-        outputs["failureReason"] = "collection-failed"
-    done = await device.submit(report, **outputs)
+        fields["failureReason"] = "collection-failed"
+    done = await device.submit(report, **fields)
     assert done.status_code == 200, done.text
