@@ -121,16 +121,16 @@ def full_report(path: tuple[str, ...], element: str) -> str:
 
 
 def lists() -> dict[str, tuple[Iterable[str], ...]]:
-    texts = [f'"{name}"' for name in names(HAN, ascii_letters[:10])]
+    names_as_json = [f'"{name}"' for name in names(HAN, ascii_letters[:10])]
     return {
         "more {} than may be": (repeat("{}"),),
         "more numbers than may be": (repeat("1"),),
         "{} and numbers": (most_of("{}"), repeat("1", ITEMS - CONTAINERS)),
         "objects of one key, each another": (
             islice((f"{{{member}}}" for member in members(HAN, ascii_letters)), CONTAINERS),
-            islice(texts, ITEMS - CONTAINERS),
+            islice(names_as_json, ITEMS - CONTAINERS),
         ),
-        "texts that differ": (islice(texts, ITEMS),),
+        "texts that differ": (islice(names_as_json, ITEMS),),
         "texts that are escaped": (most_of('"\\n"'),),
         "floats": (most_of("1e9"),),
         "long floats": (most_of("1.234567e-89"),),

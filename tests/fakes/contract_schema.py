@@ -284,5 +284,5 @@ def validator(schema: Schema, formats: FormatChecker) -> Draft202012Validator:
 
 def violations(schema: Schema, document: Any) -> list[str]:
     """Return a line for each way in which ``document`` breaks ``schema``."""
-    match = validator(schema, FormatChecker()).iter_errors(document)
-    return [f"{error.json_path}: {error.message[:200]}" for error in match]
+    errors = validator(schema, FormatChecker()).iter_errors(document)
+    return [f"{error.json_path}: {error.message[:200]}" for error in errors]

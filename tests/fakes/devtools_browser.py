@@ -124,8 +124,8 @@ def main() -> int:
         facts = collect(f"http://127.0.0.1:{debug_port}")
         after = next_report(reports)
         scenes = dict(play(debug_port, server))
-    outputs = {"facts": asdict(facts), "before": before, "after": after, "scenes": scenes}
-    sys.stdout.write(json.dumps(outputs))
+    record = {"facts": asdict(facts), "before": before, "after": after, "scenes": scenes}
+    sys.stdout.write(json.dumps(record))
     return 0
 
 

@@ -239,14 +239,14 @@ class StrictService:
 
         What is not acknowledged as received is delivered again on the next connection.
         """
-        outputs: set[str] = set()
+        sent: set[str] = set()
         if self.reading is not Reading.NDJSON:
             yield b": hello\r\n\r\n"
         while True:
             async with self._changed:
-                await self._changed.wait_for(lambda: bool(self._waiting.keys() - outputs))
-            commands = [c for i, c in self._waiting.items() if i not in outputs]
-            outputs.update(self._waiting)
+                await self._changed.wait_for(lambda: bool(self._waiting.keys() - sent))
+            commands = [c for i, c in self._waiting.items() if i not in sent]
+            sent.update(self._waiting)
             if self.reading is Reading.SSE_ARRAY:
                 yield _event(commands)
             for command in commands:

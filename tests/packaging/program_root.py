@@ -83,9 +83,9 @@ def _bind_read_only(source: Path, target: Path) -> None:
 
 
 def _require_no_python(root: Path) -> None:
-    matches = [path for path in root.rglob("*") if "python" in path.name.lower()]
-    if matches:
-        raise RuntimeError(f"there is a Python in the root: {matches[0]}")
+    paths = [path for path in root.rglob("*") if "python" in path.name.lower()]
+    if paths:
+        raise RuntimeError(f"there is a Python in the root: {paths[0]}")
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -275,8 +275,8 @@ def report(situation: Situation, code: int, output: str, took_s: float) -> bool:
     """Print the skipped tests with their reasons, or the failure; return whether all passed."""
     summaries = SUMMARY.findall(output)
     is_good = code == 0 and summaries != []
-    views = [line for line in output.splitlines() if line.startswith("SKIPPED")]
-    sys.stdout.write("\n".join(views) + "\n" if is_good else output[-8000:])
+    skipped = [line for line in output.splitlines() if line.startswith("SKIPPED")]
+    sys.stdout.write("\n".join(skipped) + "\n" if is_good else output[-8000:])
     summary = "; ".join(summaries) or "no summary of the tests"
     verdict = "ok " if is_good else f"exit {code} "
     sys.stdout.write(f"{verdict} {situation.name}: {summary} ({took_s:.0f} s)\n")

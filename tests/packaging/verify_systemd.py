@@ -126,10 +126,10 @@ def boot(
 
 
 def copy_package(results: Path, packages: str = "dist/venue-agent_*.deb") -> None:
-    matches = sorted(ROOT.glob(packages))
-    if len(matches) != 1:
+    packages_built = sorted(ROOT.glob(packages))
+    if len(packages_built) != 1:
         raise SystemExit(f"exactly one {packages} is wanted: run `make deb` or `make service-deb`")
-    shutil.copy(matches[0], results / "first.deb")
+    shutil.copy(packages_built[0], results / "first.deb")
 
 
 def make_upgrade(results: Path) -> None:

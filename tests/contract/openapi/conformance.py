@@ -75,7 +75,7 @@ def _forms(name: str) -> list[tuple[str, re.Pattern[str]]]:
 def _validator(
     whole: str, method: str, path: str, status: str
 ) -> jsonschema_rs.Draft202012Validator:
-    match = _DOCUMENTS[whole]()
-    reply = match["paths"][path][method]["responses"][status]["content"]
+    document = _DOCUMENTS[whole]()
+    reply = document["paths"][path][method]["responses"][status]["content"]
     (schema,) = [each["schema"] for kind, each in reply.items() if kind.endswith("json")]
-    return jsonschema_rs.Draft202012Validator({"components": match["components"], **schema})
+    return jsonschema_rs.Draft202012Validator({"components": document["components"], **schema})

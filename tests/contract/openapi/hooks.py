@@ -117,12 +117,12 @@ def _is_about_figures(body: dict[str, Any], name: str) -> bool:
 def _figures_body(body: dict[str, Any]) -> dict[str, Any]:
     """Return a location that has sales, and a period: dates and custom belong together, which no
     schema says without naming everything else twice."""
-    matches: dict[str, Any] = {"locationId": "loc-0001"}
+    parameters: dict[str, Any] = {"locationId": "loc-0001"}
     if "from" in body or "to" in body:
-        matches |= {"period": "custom", "from": "2026-11-01", "to": "2026-11-20"}
+        parameters |= {"period": "custom", "from": "2026-11-01", "to": "2026-11-20"}
     elif body.get("period") == "custom":
-        matches["period"] = "last7"
-    return matches
+        parameters["period"] = "last7"
+    return parameters
 
 
 def _support_body(name: str, _body: dict[str, Any]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def make_user(file: str) -> None:
 
 
 async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, Any]:
-    outputs: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     # Nobody listens there: what matters is that the browser goes, and with what.
     loopback = "http://127.0.0.1:9/callback"
     program = await _register(http, "Sales assistant", loopback)
@@ -51,35 +51,35 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
     await page.type("not this one, no")
     await page.press("Enter")
     await page.arrive("document.querySelector('.problem')")
-    outputs["refused"] = await page.run("document.querySelector('.problem').textContent")
-    outputs["kept"] = await page.run("document.querySelector('#email').value")
+    results["refused"] = await page.run("document.querySelector('.problem').textContent")
+    results["kept"] = await page.run("document.querySelector('#email').value")
     await page.check_view("sign-in")
     await page.tab_to("#password")
     await page.type(PASSWORD)
     await page.press("Enter")
     await page.arrive("document.querySelector('h1 .told')")
-    outputs["asked"] = await page.run("document.querySelector('h1 .told').textContent")
+    results["asked"] = await page.run("document.querySelector('h1 .told').textContent")
     await page.check_view("consent")
     await page.tab_to("button.primary")
     await page.press("Enter")
-    outputs["answer"] = await _answer(page)
-    tokens = await _exchange(http, program, loopback, outputs["answer"].get("code", ""))
-    outputs["token"] = sorted(tokens)
-    outputs["before"] = await _reads(http, tokens.get("access_token", ""))
-    await _stop(page, outputs, url)
-    outputs["after"] = await _reads(http, tokens.get("access_token", ""))
+    results["answer"] = await _answer(page)
+    tokens = await _exchange(http, program, loopback, results["answer"].get("code", ""))
+    results["token"] = sorted(tokens)
+    results["before"] = await _reads(http, tokens.get("access_token", ""))
+    await _stop(page, results, url)
+    results["after"] = await _reads(http, tokens.get("access_token", ""))
     far = await _register(http, LONG, REDIRECT)
     await page.open(_address(url, far, REDIRECT))
     await page.until("document.querySelector('h1 .told')")
-    outputs["host"] = await page.run("document.querySelector('form p strong').textContent")
+    results["host"] = await page.run("document.querySelector('form p strong').textContent")
     await page.check_view("consent-long")
     await page.click("button[value=deny]")
-    outputs["denied"] = await _answer(page)
+    results["denied"] = await _answer(page)
     await page.open(_address(url, program, "https://evil.example/"))
-    outputs["wrong address"] = await page.until("document.querySelector('.problem')?.textContent")
+    results["wrong address"] = await page.until("document.querySelector('.problem')?.textContent")
     await page.check_view("refused")
-    outputs["framed"] = await _framed(page, url, _address(url, program, loopback))
-    return outputs
+    results["framed"] = await _framed(page, url, _address(url, program, loopback))
+    return results
 
 
 async def _stop(page: Page, results: dict[str, Any], url: str) -> None:

@@ -56,27 +56,27 @@ def merchant(file: str, days: int = DAYS, sales_per_day: int = 20) -> None:
 async def figures(
     page: Page, http: httpx2.AsyncClient, url: str, key: str, outsider: str
 ) -> dict[str, Any]:
-    outputs: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     await page.open(url)
     await page.take_key()
-    await _without_a_merchant(page, outputs, outsider)
+    await _without_a_merchant(page, results, outsider)
     await page.type(key)
     await page.press("Enter")
     await page.until("!document.querySelector('#nav-figures').hidden")
     await page.tab_to("#nav-figures")
     await page.press("Enter")
-    outputs["cards"] = await page.until(f"({CARDS}).length === 3 && {CARDS}")
+    results["cards"] = await page.until(f"({CARDS}).length === 3 && {CARDS}")
     await page.check_view("figures")
     await page.tab_to(".venues a.name")
     await page.press("Enter")
-    outputs["place"] = await page.until("document.querySelector('#venue h1')?.textContent")
-    await _yesterday(page, outputs, http, key)
+    results["place"] = await page.until("document.querySelector('#venue h1')?.textContent")
+    await _yesterday(page, results, http, key)
     await page.run("document.querySelector(\"a[href$='period=last7']\").click()")
     await _settled(page, "last7")
-    outputs["kept open"] = await page.run("document.querySelector('[id^=hours-]').open")
-    outputs["touching"] = await page.run(TOUCHING)
-    outputs["letters"] = await page.run(SMALLEST)
-    outputs["charts"] = await page.run(
+    results["kept open"] = await page.run("document.querySelector('[id^=hours-]').open")
+    results["touching"] = await page.run(TOUCHING)
+    results["letters"] = await page.run(SMALLEST)
+    results["charts"] = await page.run(
         "[...document.querySelectorAll('svg.chart')].map((each) => "
         "[each.role || each.getAttribute('role'), each.querySelector('title').textContent])"
     )
@@ -85,12 +85,12 @@ async def figures(
         ".forEach((each) => { each.open = true; })"
     )
     await page.check_view("figures-week")
-    outputs["scrolls"] = await _scrolls(page)
-    await _away(page, outputs)
+    results["scrolls"] = await _scrolls(page)
+    await _away(page, results)
     await page.go("#/figures/nowhere")
-    outputs["nowhere"] = await page.until("document.querySelector('#view .problem')?.textContent")
-    outputs["wrong"] = await page.run("window.wrong")
-    return outputs
+    results["nowhere"] = await page.until("document.querySelector('#view .problem')?.textContent")
+    results["wrong"] = await page.run("window.wrong")
+    return results
 
 
 async def _without_a_merchant(page: Page, results: dict[str, Any], outsider: str) -> None:

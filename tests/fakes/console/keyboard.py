@@ -9,7 +9,7 @@ from tests.fakes.console.play import BARE, NAMES, NETWORK, TILES, enrolled
 
 
 async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> dict[str, Any]:
-    outputs: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     till = await enrolled(http, key, "till-bar", "harbour-street")
     await enrolled(http, key, "till-kitchen", "harbour-street")
     await till.submit(BARE)
@@ -18,16 +18,16 @@ async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> 
     await page.type(key)
     await page.press("Enter")
     await page.until(TILES)
-    await _skip(page, outputs)
-    await _list(page, outputs)
-    await _ask(page, outputs)
-    await _device(page, outputs, till)
-    await _report(page, outputs)
-    await _revoke(page, outputs)
+    await _skip(page, results)
+    await _list(page, results)
+    await _ask(page, results)
+    await _device(page, results, till)
+    await _report(page, results)
+    await _revoke(page, results)
     await page.tab_to("#sign-out")
     await page.press("Enter")
-    outputs["signed out"] = await page.until("document.activeElement.id === 'key'")
-    return outputs
+    results["signed out"] = await page.until("document.activeElement.id === 'key'")
+    return results
 
 
 async def _skip(page: Page, results: dict[str, Any]) -> None:

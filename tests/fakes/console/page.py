@@ -89,9 +89,9 @@ class Page:
         await asyncio.to_thread(self._tab.wait, expression)
 
     async def click(self, selector: str) -> None:
-        match = f"document.querySelector({json.dumps(selector)})"
-        await self.until(f"{match} && !{match}.disabled && {match}.ariaDisabled !== 'true'")
-        await self.run(f"{match}.click()")
+        element = f"document.querySelector({json.dumps(selector)})"
+        await self.until(f"{element} && !{element}.disabled && {element}.ariaDisabled !== 'true'")
+        await self.run(f"{element}.click()")
 
     async def take_key(self) -> None:
         """Get to the field of the API key: an address and a password are asked for first."""

@@ -54,21 +54,21 @@ async def people(
     page: Page, http: httpx2.AsyncClient, url: str, key: str, database: str
 ) -> dict[str, Any]:
     make_ada(database)
-    outputs: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     till = await enrolled(http, key, "till-bar", "harbour-street")
-    await _sign_in(page, outputs, url)
+    await _sign_in(page, results, url)
     await _ask(page, till.instance_id)
-    await _profile(page, outputs, http)
-    link = await _invite(page, outputs)
-    await _join(page, outputs, link)
-    await _members(page, outputs)
-    await _audit(page, outputs)
-    await _narrowed(page, outputs)
-    await _support(page, outputs, database)
-    await _ended(page, outputs, database)
-    await _too_often(page, outputs, http)
-    outputs["wrong"] = await page.run("window.wrong")
-    return outputs
+    await _profile(page, results, http)
+    link = await _invite(page, results)
+    await _join(page, results, link)
+    await _members(page, results)
+    await _audit(page, results)
+    await _narrowed(page, results)
+    await _support(page, results, database)
+    await _ended(page, results, database)
+    await _too_often(page, results, http)
+    results["wrong"] = await page.run("window.wrong")
+    return results
 
 
 async def _support(page: Page, results: dict[str, Any], file: str) -> None:

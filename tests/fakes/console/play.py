@@ -59,8 +59,8 @@ async def enrolled(http: httpx2.AsyncClient, key: str, name: str, where: str) ->
 async def play(
     page: Page, http: httpx2.AsyncClient, url: str, key: str, reader: str, *, database: str
 ) -> dict[str, Any]:
-    outputs: dict[str, Any] = {}
-    await sign_in(page, outputs, url, key)
+    results: dict[str, Any] = {}
+    await sign_in(page, results, url, key)
     await nothing_yet(page)
     bar = await enrolled(http, key, "till-bar", "harbour-street")
     kitchen = await enrolled(http, key, "till-kitchen", "harbour-street")
@@ -69,17 +69,17 @@ async def play(
     await bar.submit(NETWORK)
     await bar.submit(SNAPSHOT, kind="application")
     await kitchen.submit(BARE)
-    await home(page, outputs)
-    await find(page, outputs)
-    await ask_one(page, outputs, kitchen)
-    await report(page, outputs)
-    await what_changed(page, outputs, bar)
-    await ask_many(page, outputs)
-    await when_back(page, outputs, kitchen, database)
-    await revoke(page, outputs, bar)
-    await errors(page, outputs)
-    await read_only(page, outputs, reader, kitchen)
-    return outputs
+    await home(page, results)
+    await find(page, results)
+    await ask_one(page, results, kitchen)
+    await report(page, results)
+    await what_changed(page, results, bar)
+    await ask_many(page, results)
+    await when_back(page, results, kitchen, database)
+    await revoke(page, results, bar)
+    await errors(page, results)
+    await read_only(page, results, reader, kitchen)
+    return results
 
 
 async def sign_in(page: Page, results: dict[str, Any], url: str, key: str) -> None:

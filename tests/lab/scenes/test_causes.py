@@ -244,6 +244,6 @@ def test_network_problem_is_one_limitation_and_a_reason_of_its_printers(
     number: int, words: str, reports: list[Report]
 ) -> None:
     assert sum(words in each for each in reports[number]["limitations"]) == 1
-    texts = [each["reason"] for each in reports[number]["printers"]]
-    assert any(words in each for each in texts), texts
+    reasons = [each["reason"] for each in reports[number]["printers"]]
+    assert any(words in each for each in reasons), reasons
     assert words not in str(reports[3])

@@ -261,9 +261,9 @@ class PackageChecks(Checks):
         output = self.agent("service", "install").stdout
         assert "not started: " in output, output
         assert "config.toml does not exist" in output, output
-        view = self.agent("service", "status", expect=1).stdout
-        assert "installed, starts at boot" in view, view
-        assert "stopped" in view, view
+        stopped = self.agent("service", "status", expect=1).stdout
+        assert "installed, starts at boot" in stopped, stopped
+        assert "stopped" in stopped, stopped
         line = self.wine.run("reg", "query", SERVICE_KEY, "/v", "ImagePath").stdout
         assert f'"{EXECUTABLE}" windows-service' in line, line
         self.wine.run("reg", "query", EVENT_KEY, "/v", "EventMessageFile")
@@ -275,8 +275,8 @@ class PackageChecks(Checks):
         error = self.agent("service", "start", expect=1).stderr
         assert "ended at once with exit code 2" in error, error
         assert "unknown key 'wrong'" in (self.home / "agent.log").read_text()
-        visible = self.agent("service", "status", expect=1).stdout
-        assert "last exit code 2" in visible, visible
+        status = self.agent("service", "status", expect=1).stdout
+        assert "last exit code 2" in status, status
         config.unlink()
         print_ok(f"with a wrong configuration: {error.strip()!r}")
 

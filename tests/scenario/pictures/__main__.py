@@ -98,13 +98,13 @@ def take_terminal(
 ) -> None:
     title = title or " ".join(w for w in command[3:] if not w.startswith(("/", "--config")))
     with_errors = "check" in command
-    outputs: dict[int, str] = {}
+    pictures: dict[int, str] = {}
     for folder, theme, columns in shots.forms(80, 50):
-        if columns not in outputs:
+        if columns not in pictures:
             output = on_a_terminal(command, columns, here.environment, with_errors=with_errors)
-            outputs[columns] = here.as_installed(output)
+            pictures[columns] = here.as_installed(output)
         most = lines_max if folder == shots.to else 0
-        drawn = picture(outputs[columns], f"venue-agent {title}", columns, THEMES[theme], most)
+        drawn = picture(pictures[columns], f"venue-agent {title}", columns, THEMES[theme], most)
         file_of(folder, name, theme, "svg").write_text(drawn)
 
 

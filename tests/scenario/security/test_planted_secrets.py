@@ -230,12 +230,12 @@ async def test_no_planted_secret_is_written_anywhere(tmp_path: Path, till_progra
 async def test_search_detects_the_secrets_without_redaction(
     tmp_path: Path, till_program: None
 ) -> None:
-    matches = await _everything(UNREDACTED, tmp_path)
-    locations = {place for _, place in matches}
+    leaks = await _everything(UNREDACTED, tmp_path)
+    locations = {place for _, place in leaks}
     assert {"log", "reports", "environment of a child", "state: status.json"} <= locations
     assert {"broken: bundle", "wrong: bundle", "running: bundle"} <= locations
     assert {"wrong: config check", "running: config show"} <= locations
-    seen = {name for name, _ in matches}
+    seen = {name for name, _ in leaks}
     assert set(SECRETS) - seen <= {
         "argument",
         "proxy of the environment, decoded",

@@ -128,10 +128,10 @@ def test_a_cell(
     situation: str, user: str, verb: str, cells: Mapping[tuple[str, str, str], Cell]
 ) -> None:
     key = (situation, user, verb)
-    matches = [cell for k, cell in cells.items() if (*k[:2], base_of(k[2])) == key]
-    if not matches:
+    same_base = [cell for k, cell in cells.items() if (*k[:2], base_of(k[2])) == key]
+    if not same_base:
         assert (user, verb in ONLY_AS_USER) == ("root", True), "only what changes the machine"
-    for cell in matches:
+    for cell in same_base:
         words = " ".join((cell.output + cell.errors).split())
         assert cell.code == CODES[key], words
         for forbidden in ("Traceback", "unexpected", "another agent runs", "TypeError"):

@@ -57,10 +57,10 @@ def test_windows_directory_is_read_from_the_system(
     monkeypatch.setenv("SYSTEMROOT", "/planted")
     monkeypatch.setattr("sys.platform", "win32")
     monkeypatch.setattr(programs, "windows_system_directory", lambda: str(system))
-    match = find_program("w32tm")
+    program = find_program("w32tm")
     directories = programs.system_directories()
     monkeypatch.undo()
-    assert match == str(system / "w32tm.exe")
+    assert program == str(system / "w32tm.exe")
     assert directories == (str(system), f"{system}\\WindowsPowerShell\\v1.0")
 
 

@@ -98,8 +98,8 @@ class SimulatedDevice:
     async def detail(self) -> dict[str, Any]:
         response = await self.call(routes.DEVICE_DETAIL, instanceId=self.instance_id)
         assert response.status_code == 200, response.text
-        matches: dict[str, Any] = response.json()
-        return matches
+        reply: dict[str, Any] = response.json()
+        return reply
 
     async def status_of(self, request_id: str) -> str:
         requests = (await self.detail())["requests"]

@@ -39,9 +39,9 @@ def test_the_machine_is_the_title(config: Path, capsys: pytest.CaptureFixture[st
     with running(config.parent) as state:
         DeviceRecordFile(state).save(DeviceRecord(legacy_install_id="till-3"))
         main(["status", "--config", str(config)])
-        view = capsys.readouterr().out
+        printed = capsys.readouterr().out
         main(["status", "--json", "--config", str(config)])
-    assert view.startswith("till-3\nhealthy  venue-agent ")
+    assert printed.startswith("till-3\nhealthy  venue-agent ")
     assert json.loads(capsys.readouterr().out)["machine"] == "till-3"
 
 

@@ -173,8 +173,8 @@ def test_facts_without_a_secret_stay_the_same() -> None:
 def test_words_of_the_contract_are_no_secrets() -> None:
     """No password can make a report invalid."""
     network, _ = _facts("x")
-    view = redacted(network, Redactor(["network", "device", "reachable", "scan"]).redact)
-    assert view == network
+    redacted_facts = redacted(network, Redactor(["network", "device", "reachable", "scan"]).redact)
+    assert redacted_facts == network
 
 
 def test_collector_job_has_no_printer_passwords(tmp_path: Path) -> None:

@@ -432,9 +432,9 @@ async def test_a_kind_that_is_switched_off_is_answered_so(tmp_path: Path, kind: 
 async def test_a_report_that_is_too_large_is_sealed_smaller(tmp_path: Path) -> None:
     with harness(tmp_path) as home:
         workshop = workshop_in(home, config(limits={"max_report_bytes": 10_000}))
-        match = good_facts("application")
+        collected = good_facts("application")
         many = tuple(Field(f"key{n}", "source", "available", "v" * 200) for n in range(200))
-        workshop.collectors.script.append(Collected(replace(match, fields=many)))
+        workshop.collectors.script.append(Collected(replace(collected, fields=many)))
         async with running(workshop.executor.run):
             await settle()
             workshop.executor.schedule("application")

@@ -45,8 +45,8 @@ def main() -> int:
         child.wait(60)
     silent.close()
     peak_kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    outputs = {"events": events, "peak_kib": peak_kib, "exit": child.returncode}
-    sys.stdout.write(json.dumps(outputs))
+    outcome = {"events": events, "peak_kib": peak_kib, "exit": child.returncode}
+    sys.stdout.write(json.dumps(outcome))
     return 0
 
 

@@ -143,10 +143,10 @@ def test_link_types(tmp_path: Path) -> None:
 def test_wireless_by_the_kernel_or_by_network_manager(tmp_path: Path) -> None:
     root = plant(tmp_path, {"proc/net/wireless": fixture("linux/proc-net-wireless.txt")})
     objects = parse_objects(fixture("linux/network-manager.json"))
-    match = links.read_wireless(root, ("wlan0",), NOW, lambda _: "Kernel", lambda _: objects)
-    assert match["wlan0"] == Wireless("Kernel", -56)
-    match = links.read_wireless(root, ("wlan0",), NOW, lambda _: None, lambda _: objects)
-    assert match["wlan0"] == Wireless("Café", -56)
+    wireless = links.read_wireless(root, ("wlan0",), NOW, lambda _: "Kernel", lambda _: objects)
+    assert wireless["wlan0"] == Wireless("Kernel", -56)
+    wireless = links.read_wireless(root, ("wlan0",), NOW, lambda _: None, lambda _: objects)
+    assert wireless["wlan0"] == Wireless("Café", -56)
 
 
 def test_the_kernel_names_no_network_for_loopback() -> None:

@@ -64,8 +64,8 @@ def run_child(job: dict[str, Any], *namespaces: str) -> dict[str, Any]:
         check=False,
     )
     assert finished.returncode == 0, finished.stderr.decode()[-3000:]
-    outputs: dict[str, Any] = json.loads(finished.stdout)
-    return outputs
+    snapshot: dict[str, Any] = json.loads(finished.stdout)
+    return snapshot
 
 
 @pytest.fixture(scope="module")

@@ -59,8 +59,8 @@ def test_a_section_windows_refuses_costs_its_own_keys() -> None:
 
 
 def test_every_key_is_present_even_without_data() -> None:
-    outputs = {field.key for field in read_groups(machine.GROUPS, {}).fields}
-    assert set(machine.read_machine.keys) <= outputs
+    keys = {field.key for field in read_groups(machine.GROUPS, {}).fields}
+    assert set(machine.read_machine.keys) <= keys
 
 
 def test_link_types() -> None:

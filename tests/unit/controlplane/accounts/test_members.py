@@ -144,9 +144,9 @@ async def test_members_of_another_organization_are_not_there(service: RunningSer
         if path not in {MEMBERS, f"{MEMBERS}/invite"}:
             its_id = {"invitationId": waiting["id"]} if "invitationId" in body else {}
             assert (await browser.post(path, body | its_id)).status_code == 404
-    match = (await browser.post(MEMBERS)).json()
-    assert [each["email"] for each in match["members"]] == ["ada@example.com"]
-    assert match["invitations"] == []
+    listing = (await browser.post(MEMBERS)).json()
+    assert [each["email"] for each in listing["members"]] == ["ada@example.com"]
+    assert listing["invitations"] == []
 
 
 async def test_who_is_invited_joins_once_and_signs_in(service: RunningService) -> None:
@@ -160,9 +160,9 @@ async def test_who_is_invited_joins_once_and_signs_in(service: RunningService) -
     again = await stranger.post(JOIN, join_body(code))
     assert (again.status_code, again.json()["code"]) == (404, "invitation_not_found")
     assert (await stranger.sign_in("bob@example.com", NEW)).status_code == 200
-    value = (await stranger.post(PROFILE)).json()
-    assert value["user"]["name"] == "Bob"
-    assert value["organizations"][0]["locations"] == ["loc-0001"]
+    profile = (await stranger.post(PROFILE)).json()
+    assert profile["user"]["name"] == "Bob"
+    assert profile["organizations"][0]["locations"] == ["loc-0001"]
     assert (await browser.post(MEMBERS)).json()["invitations"] == []
 
 

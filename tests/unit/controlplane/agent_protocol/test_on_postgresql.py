@@ -59,24 +59,24 @@ def answers(database: Database) -> list[dict[str, Any]]:
 
         return (database.write if TOOLS[tool].writes else database.read)(work)
 
-    matches = [ask(*each) for each in CALLS]
+    questions = [ask(*each) for each in CALLS]
     good = ask("read_catalog", {"limit": 1})["rows"][0]
     change = {"goodId": good["goodId"], "variationId": good["variations"][0]["variationId"]}
     for _ in range(2):
-        matches.append(ask("set_catalog_availability", change | {"status": "inactive"}))
-    return matches
+        questions.append(ask("set_catalog_availability", change | {"status": "inactive"}))
+    return questions
 
 
 @pytest.mark.medium
 @pytest.mark.needs("postgresql")
 def test_both_databases_answer_alike(tmp_path: Path) -> None:
-    outputs = []
+    replies = []
     with new_database() as url:
         for each in (str(tmp_path / "service.db"), url):
             with closing(Database(each)) as database:
                 database.write(lambda session: load(session, PLAN, NOW))
-                outputs.append(answers(database))
-    for (tool, arguments), lite, post in zip(CALLS, *outputs, strict=False):
+                replies.append(answers(database))
+    for (tool, arguments), lite, post in zip(CALLS, *replies, strict=False):
         assert post == lite, (tool, arguments)
-    assert [each["changed"] for each in outputs[1][-2:]] == [True, False]
-    assert any(each["rows"] for each in outputs[1] if "rows" in each)
+    assert [each["changed"] for each in replies[1][-2:]] == [True, False]
+    assert any(each["rows"] for each in replies[1] if "rows" in each)

@@ -101,30 +101,30 @@ async def test_hours_are_the_dashboards_buckets(agent: Agent) -> None:
     day = {"from": "2026-11-10", "to": "2026-11-10"}
     requests = {"groupBy": ["location", "hour"], "metrics": metrics, "limit": 500}
     table = await agent.call("query_sales", **day, **requests)
-    view = (await dashboard(agent, period="custom", **day))["buckets"]
+    buckets = (await dashboard(agent, period="custom", **day))["buckets"]
     expected = {
         (currency["currency"], bucket["locationId"], bucket["localHour"]): {
             name: bucket[name] for name in metrics
         }
-        for currency in view
+        for currency in buckets
         for bucket in currency["buckets"]
     }
-    matches = {
+    sales_by_hour = {
         (row["currency"], row["group"]["location"], row["group"]["hour"]): row["metrics"]
         for row in table["rows"]
     }
-    assert matches == expected != {}
+    assert sales_by_hour == expected != {}
 
 
 async def test_items_are_the_dashboards_items(agent: Agent) -> None:
     metrics = ["netCents", "quantityMilli", "refundedQuantityMilli", "lineCount"]
     queries = {"groupBy": ["item"], "metrics": metrics, "limit": 500}
     table = await agent.call("query_sales", **MONTH, **queries)
-    visible = (await dashboard(agent, period="custom", **MONTH))["financialItems"]
+    items = (await dashboard(agent, period="custom", **MONTH))["financialItems"]
     expected = [
         (currency["currency"], item["variationId"] or item["name"], item["name"],
          {name: item[name] for name in metrics})
-        for currency in visible
+        for currency in items
         for item in currency["items"]
     ]  # fmt: skip
     values = [
@@ -172,20 +172,20 @@ async def test_employees_are_those_of_the_sales(agent: Agent) -> None:
         if page["nextCursor"] is None:
             break
         cursor = {"cursor": page["nextCursor"]}
-    match = {
+    sales_by_employee = {
         (row["currency"], row["group"]["employee"]): row["metrics"]
         for row in table["rows"]
         if row["metrics"]["saleCount"]
     }
-    assert {key: each["saleCount"] for key, each in match.items()} == dict(counts)
-    assert {key: each["saleCents"] for key, each in match.items()} == dict(cents)
-    assert len(match) > 2
+    assert {key: each["saleCount"] for key, each in sales_by_employee.items()} == dict(counts)
+    assert {key: each["saleCents"] for key, each in sales_by_employee.items()} == dict(cents)
+    assert len(sales_by_employee) > 2
 
 
 async def test_rows_over_time_come_in_its_order_others_by_net(agent: Agent) -> None:
     days = (await agent.call("query_sales", **MONTH, groupBy=["day"], limit=500))["rows"]
-    outputs = [(row["currency"], row["group"]["day"]) for row in days]
-    assert outputs == sorted(outputs)
+    groups = [(row["currency"], row["group"]["day"]) for row in days]
+    assert groups == sorted(groups)
     week = (await agent.call("query_sales", **MONTH, groupBy=["weekday"]))["rows"]
     assert {row["group"]["weekday"] for row in week} == set(range(1, 8))
     monday = sum(

@@ -119,8 +119,8 @@ async def test_pages_show_each_row_once(agent: Agent, dataset: str) -> None:
         whole += page["rows"]
         if (cursor := page["nextCursor"]) is None:
             break
-    texts = [json.dumps(row) for row in whole]
-    assert len(texts) == len(set(texts)) > 2
+    rows_as_json = [json.dumps(row) for row in whole]
+    assert len(rows_as_json) == len(set(rows_as_json)) > 2
     if dataset == "sales":
         timestamps = [row["initiatedAt"] for row in whole]
         assert timestamps == sorted(timestamps, reverse=True)
@@ -201,8 +201,8 @@ async def test_a_good_is_taken_off_and_offered_again(agent: Agent) -> None:
     assert off["after"]["goodStatus"] == "inactive"
     again = await agent.call("set_catalog_availability", **named, status="inactive")
     assert (again["changed"], again["before"]) == (False, again["after"])
-    view = (await agent.call("read_catalog", search=good["name"], limit=100))["rows"]
-    assert {row["status"] for row in view if row["goodId"] == good["goodId"]} == {"inactive"}
+    goods = (await agent.call("read_catalog", search=good["name"], limit=100))["rows"]
+    assert {row["status"] for row in goods if row["goodId"] == good["goodId"]} == {"inactive"}
     on = await agent.call("set_catalog_availability", **named, status="active")
     assert on["changed"]
 
@@ -237,8 +237,8 @@ async def test_only_a_write_grant_for_all_locations_changes_anything(
         assert await agent.refused("set_catalog_availability", **nobodys) == FOREIGN
         stray = named | {"variationId": NOBODYS}
         assert await agent.refused("set_catalog_availability", **stray) == FOREIGN
-    visible = (await agent.call("read_catalog", status="active", limit=1))["rows"][0]
-    assert visible == good
+    active_good = (await agent.call("read_catalog", status="active", limit=1))["rows"][0]
+    assert active_good == good
 
 
 async def test_an_unknown_tool_is_an_error_that_names_the_known(agent: Agent) -> None:

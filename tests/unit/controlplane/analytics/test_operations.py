@@ -232,10 +232,10 @@ async def venues(service: RunningService, api_key: str | None = None) -> list[An
 
 
 async def test_the_console_lists_the_locations_a_key_may_see(merchant: RunningService) -> None:
-    match = await venues(merchant)
-    assert [each["name"] for each in match] == sorted(each["name"] for each in match)
-    assert {each["locationId"] for each in match} == {f"loc-000{n}" for n in (1, 2, 3, 4)}
-    assert any(each["fellBackToUtc"] and each["timeZone"] == "UTC" for each in match)
+    listed = await venues(merchant)
+    assert [each["name"] for each in listed] == sorted(each["name"] for each in listed)
+    assert {each["locationId"] for each in listed} == {f"loc-000{n}" for n in (1, 2, 3, 4)}
+    assert any(each["fellBackToUtc"] and each["timeZone"] == "UTC" for each in listed)
     some = await venues(merchant, merchant.make_key(locations=("loc-0002",)))
     assert [each["locationId"] for each in some] == ["loc-0002"]
 

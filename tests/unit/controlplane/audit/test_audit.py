@@ -204,8 +204,8 @@ async def test_a_question_that_is_none_is_refused(
 async def test_entries_of_another_organization_are_hidden(service: RunningService) -> None:
     browser = await owner(service, organization_id="org-0002")
     await (await service.device().enrolled()).create_request()
-    match = (await browser.post(AUDIT)).json()["entries"]
-    assert [each["operation"] for each in match] == ["session.sign_in"]
+    entries = (await browser.post(AUDIT)).json()["entries"]
+    assert [each["operation"] for each in entries] == ["session.sign_in"]
 
 
 async def test_old_lines_go_in_small_steps(

@@ -63,21 +63,21 @@ def test_each_change_is_a_line_as_the_command_line_s(
     )
     for arguments in changes:
         run_command(capsys, *arguments)
-    matches = list(reversed(entries(capsys)))
-    assert [each["operation"] for each in matches] == [
+    oldest_first = list(reversed(entries(capsys)))
+    assert [each["operation"] for each in oldest_first] == [
         "key.create", "retail_key.create", "key.revoke", "retail_key.revoke", "member.add",
         "member.change", "password.change", "member.remove", "location.hours", "location.name",
         "organization.name", "maintenance.add", "maintenance.end",
     ]  # fmt: skip
-    assert {each["actorName"] for each in matches} == {"command line"}
-    assert {each["credentialKind"] for each in matches} == {"command_line"}
-    details = {each["operation"]: each["detail"] for each in matches}
+    assert {each["actorName"] for each in oldest_first} == {"command line"}
+    assert {each["credentialKind"] for each in oldest_first} == {"command_line"}
+    details = {each["operation"]: each["detail"] for each in oldest_first}
     assert details["key.create"] == "reads and writes, at every location"
     assert details["member.change"] == "viewer at loc-0001 → owner at every location"
     assert details["location.hours"] == "always open (Europe/Riga)"
     assert details["maintenance.add"].endswith("UTC new cables")
-    assert matches[4]["subjectName"] == ada
-    text = json.dumps(matches)
+    assert oldest_first[4]["subjectName"] == ada
+    text = json.dumps(oldest_first)
     for secret_text in (key, retail, PASSWORD):
         assert secret_text not in text
 

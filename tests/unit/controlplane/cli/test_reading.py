@@ -85,10 +85,10 @@ def test_reports_of_all_devices_the_newest_first(capsys: pytest.CaptureFixture[s
     records = json.loads(run_command(capsys, "reports", "--json"))
     assert [record["kind"] for record in records] == ["network", "application", "network"]
     assert records == sorted(records, key=lambda record: str(record["createdAt"]), reverse=True)
-    views = run_command(capsys, "reports", "--kind", "application").splitlines()
-    assert views[0].split() == ["report", "device", "location", "kind", "outcome", "received"]
-    assert views[1].split()[:3] == [records[1]["reportId"], "bar-till", "loc-0001"]
-    assert len(views) == 2
+    lines = run_command(capsys, "reports", "--kind", "application").splitlines()
+    assert lines[0].split() == ["report", "device", "location", "kind", "outcome", "received"]
+    assert lines[1].split()[:3] == [records[1]["reportId"], "bar-till", "loc-0001"]
+    assert len(lines) == 2
 
 
 def test_a_device_without_reports_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,9 +165,9 @@ def test_every_list_fits_its_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int, words: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    view = run_command(capsys, *words.split())
-    assert view
-    assert [line for line in view.splitlines() if len(line) > columns] == []
+    printed = run_command(capsys, *words.split())
+    assert printed
+    assert [line for line in printed.splitlines() if len(line) > columns] == []
 
 
 def test_no_help_is_wider_than_80_columns(
@@ -187,8 +187,8 @@ def test_no_help_is_wider_than_80_columns(
     ):
         with pytest.raises(SystemExit):
             main([*words.split(), "--help"])
-        visible = capsys.readouterr().out
-        assert [line for line in visible.splitlines() if len(line) > 80] == []
+        printed = capsys.readouterr().out
+        assert [line for line in printed.splitlines() if len(line) > 80] == []
 
 
 async def test_a_revoke_requires_confirmation(

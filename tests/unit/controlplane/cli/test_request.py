@@ -118,9 +118,9 @@ async def test_devices_with_an_open_request_are_skipped(
     await one.create_request("network")
     words = ["request", "--location", "twice", "network"]
     assert await asyncio.to_thread(main, words) == 0
-    view = capsys.readouterr()
-    assert "left out, has an open request of this kind: 1 (twice-till-1)" in view.err
-    assert "twice-till-2" in view.out
+    captured = capsys.readouterr()
+    assert "left out, has an open request of this kind: 1 (twice-till-1)" in captured.err
+    assert "twice-till-2" in captured.out
     assert len((await one.detail())["requests"]) == len((await two.detail())["requests"]) == 1
     assert await asyncio.to_thread(main, words) == 1
 

@@ -30,8 +30,8 @@ class Service:
 
     def answer(self, _: httpx2.Request) -> httpx2.Response:
         self.calls += 1
-        match = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return httpx2.Response(match.status_code, headers=match.headers, content=match.content)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return httpx2.Response(answer.status_code, headers=answer.headers, content=answer.content)
 
     def client(self) -> OperationsClient:
         patience = Patience(

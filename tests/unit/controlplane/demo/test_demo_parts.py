@@ -49,10 +49,12 @@ def test_any_question_has_an_answer(question: bytes) -> None:
 def test_the_bar_printer_s_uuid_is_at_a_new_address() -> None:
     assert "192.168.77.51" not in VENUE.macs()
     own = f"printer-uuid=urn:uuid:{UUIDS['Bar']}"
-    outputs = {host.address: each.attributes for host in VENUE.hosts for each in host.ipp}
-    assert [address for address, attributes in outputs.items() if own in attributes] == [
-        "192.168.77.61"
-    ]
+    attributes_by_address = {
+        host.address: each.attributes for host in VENUE.hosts for each in host.ipp
+    }
+    assert [
+        address for address, attributes in attributes_by_address.items() if own in attributes
+    ] == ["192.168.77.61"]
     network = ipaddress.ip_network(VENUE.subnet)
     assert all(ipaddress.ip_address(address) in network for address in VENUE.macs())
     assert len(set(VENUE.macs().values())) == len(VENUE.hosts)

@@ -60,8 +60,8 @@ def test_the_time_of_a_service_outage_is_unknown() -> None:
 
 def test_days_have_the_hours_of_the_location() -> None:
     now = datetime(2026, 10, 30, tzinfo=UTC)
-    match = build_timeline(Liveness(OLD, now, (), ()), ALWAYS_OPEN, "Europe/Riga", now)
-    lengths = {day.date: len(day.hours) for day in match.days}
+    timeline_of_device = build_timeline(Liveness(OLD, now, (), ()), ALWAYS_OPEN, "Europe/Riga", now)
+    lengths = {day.date: len(day.hours) for day in timeline_of_device.days}
     assert lengths["2026-10-25"] == 25
     assert set(lengths.values()) == {24, 25}
 
@@ -81,17 +81,17 @@ def test_every_second_is_counted_once(
 ) -> None:
     of = Liveness(since, NOW, tuple(offline), tuple(sorted(outages)))
     schedule = Schedule(read_hours(zone, ["Mon-Fri 08:00-22:00"]))
-    value = timeline(of, schedule, zone).days
-    for day in value:
+    days = timeline(of, schedule, zone).days
+    for day in days:
         of_hours = [(each.online_s, each.offline_s, each.closed_s) for each in day.hours]
         total = tuple(sum(column) for column in zip(*of_hours, strict=True))
         assert total == (day.online_s, day.offline_s, day.closed_s)
-    midnight = datetime.combine(date.fromisoformat(value[0].date), time(), ZoneInfo(zone))
+    midnight = datetime.combine(date.fromisoformat(days[0].date), time(), ZoneInfo(zone))
     begins = max(since, midnight)
     minutes = int((NOW - begins).total_seconds() // 60)
     naive_online = sum(
         not any(start <= at < end for start, end in (*offline, *outages))
         for at in (begins + timedelta(minutes=each) for each in range(minutes))
     )
-    assert sum(day.online_s for day in value) == naive_online * 60
-    assert value[-1].date == NOW.astimezone(ZoneInfo(zone)).date().isoformat()
+    assert sum(day.online_s for day in days) == naive_online * 60
+    assert days[-1].date == NOW.astimezone(ZoneInfo(zone)).date().isoformat()

@@ -164,8 +164,8 @@ async def test_a_location_or_all_devices_get_one_pending_request_each(
     assert (await create_pending(service, location="loc-0002"))["created"] == 1
     reply = await create_pending(service, all=True, days=5)
     assert (reply["created"], reply["existing"]) == (1, 1)
-    (view,) = (await row_of(service, elsewhere))["pendingRequests"]
-    assert view["until"].startswith(reply["until"][:19])
+    (pending,) = (await row_of(service, elsewhere))["pendingRequests"]
+    assert pending["until"].startswith(reply["until"][:19])
 
 
 @pytest.mark.parametrize(

@@ -219,13 +219,13 @@ def _enrolled(
 
 def bad(maker: Maker) -> Iterator[Credential]:
     """Give all that are nobody's: there is none, it was never one, or it has ended."""
-    matches: dict[str, Headers] = {
+    headers_by_caller: dict[str, Headers] = {
         "none": {},
         **_rubbish(maker),
         **_removed(maker),
         **_ended(maker),
     }
-    for name, headers in matches.items():
+    for name, headers in headers_by_caller.items():
         yield Credential(name, NOBODY, headers)
 
 
@@ -285,7 +285,7 @@ def _ended(maker: Maker) -> dict[str, Headers]:
 
 def _removed(maker: Maker) -> dict[str, Headers]:
     """Return what a member had who is none any more: one is still one elsewhere, one is not."""
-    values: dict[str, Headers] = {}
+    headers: dict[str, Headers] = {}
     for name in ("a member elsewhere", "a member nowhere"):
         user = maker.add_user("owner")
         if name == "a member elsewhere":
@@ -293,8 +293,8 @@ def _removed(maker: Maker) -> dict[str, Headers]:
                 maker.session, user, ORGANIZATION_AT["foreign"], role="owner", locations=(),
                 now=maker.now,
             )  # fmt: skip
-        values[f"{name}, key"] = maker.key(can_write=True, owner=user)[1]
-        values[f"{name}, session"] = cookie(maker.sign_in(user)[1])
-        values[f"{name}, OAuth"] = bearer(maker.grant(user)[1])
+        headers[f"{name}, key"] = maker.key(can_write=True, owner=user)[1]
+        headers[f"{name}, session"] = cookie(maker.sign_in(user)[1])
+        headers[f"{name}, OAuth"] = bearer(maker.grant(user)[1])
         users.remove_membership(maker.session, user, DEFAULT_ORGANIZATION, maker.now)
-    return values
+    return headers

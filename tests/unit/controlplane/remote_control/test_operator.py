@@ -176,8 +176,8 @@ async def test_reading_shows_what_is_due_and_the_sweep_writes_it(service: Runnin
     device = await service.device().enrolled()
     request = await device.create_request()
     service.clock.advance(service.core.settings.request_ttl_s)
-    (view,) = (await device.detail())["requests"]
-    assert (view["status"], view["finishedAt"]) == ("expired", view["expiresAt"])
+    (listed,) = (await device.detail())["requests"]
+    assert (listed["status"], listed["finishedAt"]) == ("expired", listed["expiresAt"])
     now = service.clock()
     assert service.database.write(lambda session: sweep(session, now)) == (1, 0)
     assert service.database.write(lambda session: sweep(session, now)) == (0, 0)

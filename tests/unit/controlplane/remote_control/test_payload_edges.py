@@ -136,5 +136,5 @@ async def test_whatever_the_document_permits_is_taken(service: RunningService, k
     for seed in range(DRAWN, DRAWN + 20):  # not those of the bounds
         payload = made(KINDS[kind], random.Random(seed))
         sent = (await device.submit(payload, kind=kind)).json()
-        view = await device.call(routes.REPORT_DETAIL, reportId=sent["reportId"])
-        assert view.json()["payload"] == payload
+        reply = await device.call(routes.REPORT_DETAIL, reportId=sent["reportId"])
+        assert reply.json()["payload"] == payload

@@ -113,8 +113,8 @@ async def test_a_good_is_returned_as_stored(company: Retailer, status: str) -> N
         session.execute(update(GoodVariation).values(image_url=image))
 
     company.service.database.write(change)
-    view = (await company.get(routes.GOOD.format(good_id=made["id"]))).json()
-    assert (view["status"], view["variations"][0]["image_url"]) == (status, image)
+    good = (await company.get(routes.GOOD.format(good_id=made["id"]))).json()
+    assert (good["status"], good["variations"][0]["image_url"]) == (status, image)
 
 
 async def test_the_only_variation_has_no_name(company: Retailer) -> None:

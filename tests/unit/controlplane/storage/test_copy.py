@@ -126,8 +126,8 @@ def test_the_command_reports_the_copied_rows(
 ) -> None:
     target = str(tmp_path / "target.db")
     assert main(["database", "copy", str(source), target]) == 0
-    texts = capsys.readouterr().out.splitlines()
-    assert len(texts) == len(tables()) + 1
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(tables()) + 1
     assert main(["database", "copy", str(source), target]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 2
     assert main(["database", "copy", str(tmp_path / "none.db"), target]) == 2

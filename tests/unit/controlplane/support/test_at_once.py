@@ -78,6 +78,6 @@ async def test_confirmed_and_ended_at_once_it_is_ended(service: RunningService, 
             assert confirmed.status_code in {200, 409}
             # The reply shows which call was first: it ended a link, or a token without a link.
             assert (ended.json()["organizationId"] == HOME) is (confirmed.status_code == 200)
-            view = (await desk.ask(routes.INSPECT, token=token)).json()
-            assert view == ended.json() | {"organizations": []}
+            inspected = (await desk.ask(routes.INSPECT, token=token)).json()
+            assert inspected == ended.json() | {"organizations": []}
     assert await desk.linked() == []

@@ -80,8 +80,8 @@ async def test_a_token_waits_for_a_day(service: RunningService, desk: Desk) -> N
     assert (await desk.ask(routes.INSPECT, token=token)).json()["state"] == "waiting"
     assert (await desk.confirm(in_time)).status_code == 200
     service.clock.advance(1)
-    view = (await desk.ask(routes.INSPECT, token=token)).json()
-    assert (view["state"], view["organizations"]) == ("expired", [])
+    inspected = (await desk.ask(routes.INSPECT, token=token)).json()
+    assert (inspected["state"], inspected["organizations"]) == ("expired", [])
     assert refused(await desk.confirm(token)) == (409, "token_expired")
     assert refused(await desk.ask(routes.DISCONNECT, token=token)) == (409, "token_expired")
     assert await desk.linked() == ["chat"]

@@ -55,8 +55,8 @@ async def test_keys_link_by_their_grant(
 ) -> None:
     key = service.make_key(can_write=can_write, locations=locations)
     token = desk.token()
-    view = (await desk.ask(routes.INSPECT, key, token=token)).json()
-    assert [each["id"] for each in view["organizations"]] == ([] if refusal else [HOME])
+    inspected = (await desk.ask(routes.INSPECT, key, token=token)).json()
+    assert [each["id"] for each in inspected["organizations"]] == ([] if refusal else [HOME])
     reply = await desk.confirm(token, HOME, key)
     ended = await desk.ask(routes.DISCONNECT, key, token=token)
     if refusal:
@@ -70,8 +70,8 @@ async def test_who_sees_a_link_may_still_not_end_it(service: RunningService, des
     assert (await desk.confirm(token)).status_code == 200
     make_user(service, role="viewer")
     browser = await browser_of(service)
-    visible = await desk.ask(routes.INSPECT, browser, token=token)
-    assert (visible.json()["state"], visible.json()["organizations"]) == ("confirmed", [])
+    inspected = await desk.ask(routes.INSPECT, browser, token=token)
+    assert (inspected.json()["state"], inspected.json()["organizations"]) == ("confirmed", [])
     reply = await desk.ask(routes.DISCONNECT, browser, token=token)
     assert refused(reply) == (403, "manager_required")
     bound = service.make_key(locations=["loc-0001"])

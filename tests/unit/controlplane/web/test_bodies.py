@@ -149,13 +149,13 @@ def test_bytes_are_an_object_or_a_refusal(body: bytes) -> None:
 def test_any_body_is_a_model_or_a_bounded_refusal(body: dict[str, Any]) -> None:
     content = json.dumps(body).encode()
     for model in (SubmitResultRequest, ChallengeRequest):
-        match = outcome_of(lambda model=model: parse_body(model, content))
-        if not isinstance(match, Refusal):
-            assert isinstance(match, model)
+        outcome = outcome_of(lambda model=model: parse_body(model, content))
+        if not isinstance(outcome, Refusal):
+            assert isinstance(outcome, model)
             continue
-        assert match.status == 400
-        assert len(match.errors or {}) <= ERRORS_MAX
-        assert all(len(name) <= 256 for name in match.errors or {})
+        assert outcome.status == 400
+        assert len(outcome.errors or {}) <= ERRORS_MAX
+        assert all(len(name) <= 256 for name in outcome.errors or {})
 
 
 @given(json_values)

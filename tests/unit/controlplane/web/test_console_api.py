@@ -204,9 +204,9 @@ async def test_only_what_the_key_may_see(service: RunningService) -> None:
     second = service.make_key(can_write=False, locations=["loc-0002"])
     assert await listed(service, second) == ["gone", "broken"]
     assert await listed(service, second, location="loc-0001") == []
-    match = await ask(service, "summary", second)
-    assert match["states"]["all"] == 2
-    assert match["canWrite"] is False
+    summary = await ask(service, "summary", second)
+    assert summary["states"]["all"] == 2
+    assert summary["canWrite"] is False
     foreign = service.make_key(organization_id="org-0002")
     assert await listed(service, foreign) == []
     assert (await ask(service, "summary", foreign))["reports"] == []
@@ -261,12 +261,12 @@ async def test_a_device_has_a_line_for_each_report(service: RunningService) -> N
     request_id = await device.create_request()
     await device.submit(BROKEN, requestId=request_id)
     await device.submit(json.loads(encode(hostile_network())))
-    value = await ask(service, "device", instanceId=device.instance_id)
-    assert {line["reportId"] for line in value["lines"]} == {
-        each["reportId"] for each in value["detail"]["reports"]
+    detail = await ask(service, "device", instanceId=device.instance_id)
+    assert {line["reportId"] for line in detail["lines"]} == {
+        each["reportId"] for each in detail["detail"]["reports"]
     }
-    (request,) = value["detail"]["requests"]
-    assert value["requesters"] == {request["requestedById"]: "test"}
+    (request,) = detail["detail"]["requests"]
+    assert detail["requesters"] == {request["requestedById"]: "test"}
     elsewhere = service.make_key(locations=["loc-0002"])
     body = json.dumps({"instanceId": device.instance_id})
     reply = await service.post("/console/api/device", body, api_key=elsewhere)
@@ -414,25 +414,27 @@ async def test_one_poll_serves_all_consoles(
     other = await enrolled(service, "other", location="loc-0002")
     counted = Counted(service)
     feeds = ConsoleFeeds(counted)
-    view = service.database.read(lambda session: session.scalars(select(Device.position)).all())
+    positions = service.database.read(
+        lambda session: session.scalars(select(Device.position)).all()
+    )
     callers = [
         service.caller(key) for key in (service.write_key, service.make_key(locations=["loc-0002"]))
     ]
     async with asyncio.timeout(TIMEOUT_S):
         with ExitStack() as stack:
             streams = [
-                stack.enter_context(feeds.open(each.organization_id, each.key_id, view))
+                stack.enter_context(feeds.open(each.organization_id, each.key_id, positions))
                 for each in callers * 10
             ]
-            outputs = [await stream.next(TIMEOUT_S) for stream in streams]
+            changes = [await stream.next(TIMEOUT_S) for stream in streams]
             assert counted.polls[0] == (2, 0, 2)
             # A key of one location receives only devices of that location.
-            assert {len(rows) for rows, _ in outputs[0::2]} == {2}
-            assert {len(rows) for rows, _ in outputs[1::2]} == {1}
+            assert {len(rows) for rows, _ in changes[0::2]} == {2}
+            assert {len(rows) for rows, _ in changes[1::2]} == {1}
             query = len(counted.polls)
             service.clock.advance(5)
             await other.heartbeat()
-            feeds.notify(callers[0].organization_id, view[1:], is_reordered=False)
+            feeds.notify(callers[0].organization_id, positions[1:], is_reordered=False)
             for stream in streams:
                 ((row,), _) = await stream.next(TIMEOUT_S)
                 assert json.loads(row)["device"]["instanceId"] == other.instance_id

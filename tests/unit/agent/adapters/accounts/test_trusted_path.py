@@ -34,9 +34,9 @@ def test_who_may_write_the_place_is_named_with_the_fix(place: Path, mode: int, w
 
 def test_who_may_rename_a_parent_may_put_another_in_its_place(place: Path) -> None:
     place.parent.chmod(0o777)
-    result = weakness_of(place, MINE)
-    assert result is not None
-    assert result.fix == f"`chmod go-w {place.parent}`"
+    weakness = weakness_of(place, MINE)
+    assert weakness is not None
+    assert weakness.fix == f"`chmod go-w {place.parent}`"
 
 
 def test_the_sticky_bit_keeps_others_from_renaming(place: Path) -> None:
@@ -50,9 +50,9 @@ def test_a_sticky_place_itself_is_still_written_by_everybody(place: Path) -> Non
 
 
 def test_a_foreign_owner_is_named(place: Path) -> None:
-    match = weakness_of(place, {0} if os.geteuid() else {4711})
-    assert match is not None
-    assert " belongs to " in match.detail
+    weakness = weakness_of(place, {0} if os.geteuid() else {4711})
+    assert weakness is not None
+    assert " belongs to " in weakness.detail
 
 
 def test_every_step_of_a_link_counts(place: Path, tmp_path: Path) -> None:
@@ -60,9 +60,9 @@ def test_every_step_of_a_link_counts(place: Path, tmp_path: Path) -> None:
     (tmp_path / "open").chmod(0o777)
     (tmp_path / "open" / "link").symlink_to("../a/place")
     (tmp_path / "first").symlink_to(tmp_path / "open" / "link")
-    value = weakness_of(tmp_path / "first", MINE)
-    assert value is not None
-    assert value.fix == f"`chmod go-w {tmp_path / 'open'}`"
+    weakness = weakness_of(tmp_path / "first", MINE)
+    assert weakness is not None
+    assert weakness.fix == f"`chmod go-w {tmp_path / 'open'}`"
     (tmp_path / "open").chmod(0o755)
     assert weakness_of(tmp_path / "first", MINE) is None
 

@@ -152,8 +152,8 @@ def test_our_property_list_has_only_keys_that_launchd_knows() -> None:
     ],
 )
 def test_the_lint_finds_what_launchd_ignores(change: dict[str, object], problem: str) -> None:
-    values = plistlib.loads(daemon_plist(PROGRAM, "/etc/venue-agent/config.toml"))
-    result = lint(plistlib.dumps(values | change))
+    plist = plistlib.loads(daemon_plist(PROGRAM, "/etc/venue-agent/config.toml"))
+    result = lint(plistlib.dumps(plist | change))
     assert any(line.startswith(problem) for line in result), result
 
 

@@ -260,12 +260,12 @@ def status_text(state: ServiceState, last: LastExit | None, config: Path = Path(
 def test_last_exit_is_described(tmp_path: Path, line: bytes, words: str) -> None:
     assert read_last_exit(tmp_path) is None
     (tmp_path / NAME).write_bytes(line)
-    result = read_last_exit(tmp_path)
-    assert result is not None
-    assert result.describe() == words
+    last_exit = read_last_exit(tmp_path)
+    assert last_exit is not None
+    assert last_exit.describe() == words
 
 
 @given(st.binary(max_size=300))
 def test_any_last_exit_is_plain_or_none(line: bytes) -> None:
-    match = parse_last_exit(line)
-    assert match is None or match.describe().isprintable()
+    last_exit = parse_last_exit(line)
+    assert last_exit is None or last_exit.describe().isprintable()

@@ -247,8 +247,8 @@ def test_there_is_no_history_before_the_first_start(state: StateDirectory) -> No
 def test_a_report_that_cannot_be_read_is_set_aside(
     outbox: Outbox, ledger: Ledger, database: Database, state: StateDirectory
 ) -> None:
-    outputs: list[int] = []
-    database.on_row_quarantined = lambda: outputs.append(1)
+    calls: list[int] = []
+    database.on_row_quarantined = lambda: calls.append(1)
     for number in (1, 2, 3):
         queue(ledger, number, 10, NOW + timedelta(seconds=number))
     with database.transaction(Failpoint.COUNTED) as connection:
@@ -261,7 +261,7 @@ def test_a_report_that_cannot_be_read_is_set_aside(
     assert item is not None
     assert numbers([item.report_id]) == [3]
     assert outbox.depth().reports == 1
-    assert len(outputs) == len(list(state.quarantine_path.iterdir())) == 2
+    assert len(calls) == len(list(state.quarantine_path.iterdir())) == 2
     assert outbox.oldest(skip={item.report_id}) is None
 
 

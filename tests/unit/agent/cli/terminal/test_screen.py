@@ -52,8 +52,8 @@ def test_two_parts_stand_below_each_other_where_there_is_no_room_beside() -> Non
     for width, lines in ((80, ["2 problems  " + "word " * 11 + "word"]), (50, 3)):
         out = io.StringIO()
         Screen(out, width).beside(("2 problems", "bad"), ("word " * 11 + "word", "quiet"))
-        views = out.getvalue().splitlines()
-        assert views == lines if isinstance(lines, list) else len(views) == lines
+        rendered = out.getvalue().splitlines()
+        assert rendered == lines if isinstance(lines, list) else len(rendered) == lines
 
 
 @given(st.text(max_size=200), st.integers(40, 100))

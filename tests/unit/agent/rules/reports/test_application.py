@@ -72,9 +72,9 @@ def test_payload_contains_the_facts_unchanged() -> None:
     ],
 )
 def test_a_value_is_written_within_the_contract(value: Any, written: Any) -> None:
-    match = replace(CLEAN, fields=(facts.Field("k", "s", "available", value),))
+    facts_with_field = replace(CLEAN, fields=(facts.Field("k", "s", "available", value),))
 
-    field = application_report(match, (), CONTEXT).snapshot.fields[0]
+    field = application_report(facts_with_field, (), CONTEXT).snapshot.fields[0]
 
     assert field.value == written
     assert type(field.value) is type(written)

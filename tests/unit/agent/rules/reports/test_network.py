@@ -145,13 +145,13 @@ def test_printers_that_were_not_requested_are_null() -> None:
 
 
 def test_too_many_lines_end_in_their_number() -> None:
-    match = replace(
+    collected = replace(
         CLEAN,
         failures=tuple(facts.Failure("step", str(n)) for n in range(200)),
         limitations=tuple(f"line {n}" for n in range(200)),
     )
 
-    payload = network_report(match, JOB, CONTEXT)
+    payload = network_report(collected, JOB, CONTEXT)
 
     assert len(payload.failures) == len(payload.limitations) == 128
     assert payload.failures[-1].reason == "73 more failures are not listed"
@@ -188,9 +188,9 @@ def test_how_complete_a_report_is(collected: facts.NetworkFacts, judged: str) ->
 
 
 def test_source_state_is_in_discovery_and_in_the_network_map() -> None:
-    value = replace(CLEAN, mdns_source=UNABLE, scan_source=facts.SourceState("failed"))
+    collected = replace(CLEAN, mdns_source=UNABLE, scan_source=facts.SourceState("failed"))
 
-    payload = network_report(value, JOB, CONTEXT)
+    payload = network_report(collected, JOB, CONTEXT)
 
     assert payload.discovery is not None
     assert payload.network_map is not None

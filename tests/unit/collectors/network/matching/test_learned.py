@@ -115,8 +115,8 @@ def test_replacement_of_the_printer_of_two_queues_is_learned_for_both():
         return correlate(scanned=[host], services=[service], scanned_networks=LAN)
 
     known = with_learned([KITCHEN, named], match([KITCHEN, named], venue(KITCHEN_MAC)).learned)
-    value = match(known, venue(STRANGER_MAC)).strangers
-    assert [(each.id, each.mac_address) for each in value] == [
+    strangers = match(known, venue(STRANGER_MAC)).strangers
+    assert [(each.id, each.mac_address) for each in strangers] == [
         (KITCHEN.id, STRANGER_MAC),
         (named.id, STRANGER_MAC),
     ]

@@ -99,8 +99,8 @@ def test_what_is_wanted_is_kept_to_the_last() -> None:
 def test_the_wanted_name_opens_no_door_for_more() -> None:
     records = link(limit=200, wanted=Wanted(frozenset({"kitchen"})))
     records.add(HONEST, [r for n in range(150) for r in a_service(f"Queue {n}", HONEST)])
-    outputs = [PointerRecord(f"_t{n}._tcp.local", f"kitchen._t{n}._tcp.local") for n in range(500)]
-    records.add(LIAR, outputs)
+    pointers = [PointerRecord(f"_t{n}._tcp.local", f"kitchen._t{n}._tcp.local") for n in range(500)]
+    records.add(LIAR, pointers)
     kept = [each.announcer for each in listed(records)]
     assert len(kept) == 200
     assert kept.count(HONEST) >= 99

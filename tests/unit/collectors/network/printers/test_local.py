@@ -60,9 +60,9 @@ def test_device_id_is_read_from_sysfs(tmp_path: Path):
 
 def test_a_hostile_usb_name_is_cleaned(tmp_path: Path):
     usb_device(tmp_path, "1-3", manufacturer="\x1b[2J", product="P\x00\x07\u202e" * 500)
-    (match,) = read_usb_printers(tmp_path) or ()
-    assert match.maker == "[2J"
-    assert set(match.model) == {"P", " "}
+    (printer,) = read_usb_printers(tmp_path) or ()
+    assert printer.maker == "[2J"
+    assert set(printer.model) == {"P", " "}
 
 
 def test_missing_sysfs_leaves_usb_queues_unchanged(tmp_path: Path):

@@ -67,8 +67,8 @@ def test_a_standard_tcp_port():
 
 
 def test_an_lpr_port_goes_to_515_and_its_queue():
-    (match,) = read(SpoolerPrinter("Bar", "bar")).printers
-    assert (match.host, match.port, match.queue) == ("BRN001BA9123456", 515, "lp")
+    (printer,) = read(SpoolerPrinter("Bar", "bar")).printers
+    assert (printer.host, printer.port, printer.queue) == ("BRN001BA9123456", 515, "lp")
 
 
 def test_wsd_ports_are_known_by_uuid_and_last_address():
@@ -78,8 +78,8 @@ def test_wsd_ports_are_known_by_uuid_and_last_address():
 
 
 def test_a_port_named_after_its_address_without_a_key():
-    (value,) = read(SpoolerPrinter("X", "192.168.1.77")).printers
-    assert value.address == "192.168.1.77:9100"
+    (printer,) = read(SpoolerPrinter("X", "192.168.1.77")).printers
+    assert printer.address == "192.168.1.77:9100"
 
 
 def test_local_ports():

@@ -81,16 +81,16 @@ async def test_asks_a_printer_for_its_attributes():
 async def test_asks_every_announced_queue_and_no_strange_path():
     async with device(http(PRINTER)) as (port, question):
         queues = ("printers/bar", "x\r\nHost: evil", "printers/till")
-        match = await evidence_of(ask_ipp(OpenPort(port.address, port.port, queues=queues)))
-    assert len(match) == 2
+        evidence = await evidence_of(ask_ipp(OpenPort(port.address, port.port, queues=queues)))
+    assert len(evidence) == 2
     paths = [request.split(b" ")[1] for request in question]
     assert paths == [b"/printers/bar", b"/printers/till"]
 
 
 async def test_tries_the_usual_queues_until_one_answers():
     async with device(http(message(status=0x0406)), http(PRINTER)) as (port, requests):
-        (value,) = await evidence_of(ask_ipp(port))
-    assert value.uuid == UUID
+        (evidence,) = await evidence_of(ask_ipp(port))
+    assert evidence.uuid == UUID
     assert [request.split(b" ")[1] for request in requests] == [b"/ipp/print", b"/ipp/printer"]
 
 

@@ -72,14 +72,14 @@ def test_a_network_of_the_shared_range_is_scanned_only_if_it_is_configured() -> 
 
 
 def test_max_hosts_keeps_the_nearest_and_reports_the_number() -> None:
-    match = select(local("10.20.30.40/8"), max_hosts=300, first=("10.20.99.1",))
-    assert len(match.targets) == 300
-    assert addresses(match)[:2] == ["10.20.30.40", "10.20.99.1"]
-    nearest = [a for a in addresses(match) if a.startswith("10.20.30.")]
+    targets = select(local("10.20.30.40/8"), max_hosts=300, first=("10.20.99.1",))
+    assert len(targets.targets) == 300
+    assert addresses(targets)[:2] == ["10.20.30.40", "10.20.99.1"]
+    nearest = [a for a in addresses(targets) if a.startswith("10.20.30.")]
     assert len(nearest) == 256
-    assert match.truncated
-    assert match.networks == ()
-    assert match.limitations == ("300 of about 16777214 addresses were tried: max_hosts is 300",)
+    assert targets.truncated
+    assert targets.networks == ()
+    assert targets.limitations == ("300 of about 16777214 addresses were tried: max_hosts is 300",)
 
 
 def test_max_hosts_of_exactly_the_subnet_is_no_cut() -> None:
@@ -88,8 +88,8 @@ def test_max_hosts_of_exactly_the_subnet_is_no_cut() -> None:
 
 
 def test_excluded_addresses_are_left_out_but_the_own_ones() -> None:
-    value = select(local("192.168.1.20/28"), exclude=("192.168.1.17", "192.168.1.24/29"))
-    assert addresses(value) == [
+    targets = select(local("192.168.1.20/28"), exclude=("192.168.1.17", "192.168.1.24/29"))
+    assert addresses(targets) == [
         "192.168.1.20",
         "192.168.1.18",
         "192.168.1.19",
@@ -98,7 +98,7 @@ def test_excluded_addresses_are_left_out_but_the_own_ones() -> None:
         "192.168.1.23",
     ]
     # One excluded address hides no other: a silent printer there was scanned for.
-    assert value.networks == ("192.168.1.16/32", "192.168.1.18/31", "192.168.1.20/30")
+    assert targets.networks == ("192.168.1.16/32", "192.168.1.18/31", "192.168.1.20/30")
 
 
 def test_two_addresses_in_one_subnet_cover_it_once() -> None:

@@ -68,8 +68,8 @@ async def test_another_site_decides_nothing_and_signs_nobody_in(
     reply = await visitor.post(f"{BASE}/authorize", decided, origin, **headers)
     assert reply.status_code == 403
     assert "location" not in reply.headers
-    outputs = {"email": "ada@example.com", "password": "correct horse battery"}
-    reply = await visitor.post(f"{BASE}/sign-in", fields | outputs, origin, **headers)
+    credentials = {"email": "ada@example.com", "password": "correct horse battery"}
+    reply = await visitor.post(f"{BASE}/sign-in", fields | credentials, origin, **headers)
     assert reply.status_code == 403
     assert "set-cookie" not in reply.headers
 

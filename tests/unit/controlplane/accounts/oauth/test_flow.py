@@ -194,8 +194,8 @@ async def test_a_user_lists_and_revokes_grants(service: RunningService) -> None:
     assert await reads(service, tokens["access_token"]) is None
     assert (await program.refresh(tokens["refresh_token"])).status_code == 400
     assert (await _profile(visitor, "grants")).json()["grants"] == []
-    outputs = [line for line in service.database.read(_audited) if line[0] == "ada@example.com"]
-    assert [each[1:] for each in outputs] == [
+    entries = [line for line in service.database.read(_audited) if line[0] == "ada@example.com"]
+    assert [each[1:] for each in entries] == [
         ("session", "session.sign_in", "", "127.0.0.1"),
         ("session", "grant.create", "Agent", "127.0.0.1"),
         ("session", "grant.end", "Agent", "127.0.0.1"),

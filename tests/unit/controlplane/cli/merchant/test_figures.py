@@ -91,9 +91,9 @@ def test_several_locations_and_all_of_them(
 
 
 def test_json_is_the_summary(client: OperationsClient, capsys: pytest.CaptureFixture[str]) -> None:
-    (match,) = json.loads(run_command(capsys, "--location", "loc-0001", *DAYS, "--json"))
+    (row,) = json.loads(run_command(capsys, "--location", "loc-0001", *DAYS, "--json"))
     expected = client.financial_summary(validate(QUERY, FiguresQuery))
-    assert match["current"]["currencies"][0]["figures"]["grossCents"] == (
+    assert row["current"]["currencies"][0]["figures"]["grossCents"] == (
         expected.current.currencies[0].figures.gross_cents
     )
 

@@ -63,10 +63,10 @@ def test_the_table_of_sales_lists_the_newest_and_their_sum(
 def test_who_waits_sees_how_many_there_are_so_far(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    views: list[str] = []
-    monkeypatch.setattr(Progress, "show", lambda _, text: views.append(text))
+    messages: list[str] = []
+    monkeypatch.setattr(Progress, "show", lambda _, text: messages.append(text))
     assert len(records(capsys, "sales", "--limit", "45")) == 45
-    assert views == ["20 sales fetched", "40 sales fetched"]
+    assert messages == ["20 sales fetched", "40 sales fetched"]
 
 
 def test_sales_of_some_days_in_another_order(capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,8 +62,8 @@ async def test_running_may_be_the_first_word(service: RunningService) -> None:
     device = await service.device().enrolled()
     request = await device.create_request()
     await device.acknowledge(request, "running")
-    (view,) = (await device.detail())["requests"]
-    assert view["receivedAt"] == view["startedAt"] is not None
+    (listed,) = (await device.detail())["requests"]
+    assert listed["receivedAt"] == listed["startedAt"] is not None
 
 
 @pytest.mark.parametrize("status", ["received", "running"])

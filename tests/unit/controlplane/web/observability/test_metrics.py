@@ -85,10 +85,10 @@ async def test_what_the_service_did_is_counted(service: RunningService) -> None:
 async def test_refusals_are_counted_by_code(service: RunningService) -> None:
     await service.post(routes.CURRENT, api_key="none")
     await service.post(routes.REPORT_DETAIL, b"{}")
-    match = await samples(service.core)
-    assert value(match, "refusals_total", code="unauthenticated") == 1
-    assert value(match, "refusals_total", code="validation_error") == 1
-    assert value(match, "requests_total", operation="remoteControl.current", status="4xx") == 1
+    metrics = await samples(service.core)
+    assert value(metrics, "refusals_total", code="unauthenticated") == 1
+    assert value(metrics, "refusals_total", code="validation_error") == 1
+    assert value(metrics, "requests_total", operation="remoteControl.current", status="4xx") == 1
 
 
 async def test_what_strangers_choose_is_one_series(service: RunningService) -> None:
@@ -135,9 +135,9 @@ async def test_a_stream_is_no_slow_call(service: RunningService) -> None:
         "accept": "text/event-stream",
     }
     stream = asyncio.create_task(service.http.post(routes.ON_COMMANDS, json={}, headers=headers))
-    outputs = {"kind": "network", "way": "stream"}
+    labels = {"kind": "network", "way": "stream"}
     async with asyncio.timeout(10):
-        while value(await samples(service.core), "commands_told_total", **outputs) == 0:
+        while value(await samples(service.core), "commands_told_total", **labels) == 0:
             assert not stream.done()
     assert value(await samples(service.core), "streams_open", kind="commands") == 1
     service.core.close_feeds()
