@@ -36,7 +36,7 @@ STATE: Final = Path("/var/lib/venue-agent")
 MORE_CONFIG: Final = "[heartbeat]\ninterval_seconds = 1\n[network]\nmax_duration_seconds = 5\n"
 COLUMNS: Final = 80
 SHORT_WATCHDOG: Final = "[Service]\nWatchdogSec=3\n"
-WITHIN_S: Final = 120
+WITHIN_S: Final = 600
 # The package manager's and the system's own records, which a purge does not concern.
 OWN_RECORDS: Final = (
     "/var/lib/dpkg", "/var/log", "/var/cache", "/var/lib/systemd/deb-systemd-helper-",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 LOCATION = "loc-proof"
-START_WITHIN_S = 120.0
+START_WITHIN_S = 600.0
 POLL_EVERY_S = 0.1
 
 Json = dict[str, Any]

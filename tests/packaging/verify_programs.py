@@ -58,7 +58,7 @@ CRASHES: Final = re.compile(
     r"|unexpected \w+Error|Failed to execute script"
 )
 """What no output of a packaged program may have, whatever its exit code."""
-WITHIN_S: Final = 120
+WITHIN_S: Final = 600
 POLL_S: Final = 0.05
 OUTPUT_CHARACTERS: Final = 2000
 

@@ -33,7 +33,7 @@ BACKUPS: Final = Path("/var/backups")
 ELSEWHERE: Final = Path("/opt/venue-control")
 WATCHDOG_S: Final = 5
 SHORT_WATCHDOG: Final = f"[Service]\nWatchdogSec={WATCHDOG_S}\nTimeoutAbortSec=2\n"
-WITHIN_S: Final = 120
+WITHIN_S: Final = 600
 POSTGRESQL: Final = "/var/lib/postgresql", "/etc/postgresql", "/var/log/postgresql", "/run/"
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-STOP_WITHIN_S = 60
+STOP_WITHIN_S = 300
 
 
 def free_port() -> int:

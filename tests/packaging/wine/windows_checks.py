@@ -24,7 +24,7 @@ EXECUTABLE: Final = rf"{PROGRAMS}\venue-agent\venue-agent.exe"
 KEY_FILE: Final = r"C:\key.txt"
 SERVICE_KEY: Final = r"HKLM\System\CurrentControlSet\Services\venue-agent"
 EVENT_KEY: Final = r"HKLM\System\CurrentControlSet\Services\EventLog\Application\venue-agent"
-WITHIN_S: Final = 300.0
+WITHIN_S: Final = 900.0
 """Time-out of every wait. A loaded machine starts a Windows program in half a minute."""
 # A report that reaches its deadline makes the agent unhealthy, hence long deadlines.
 MORE_CONFIG: Final = """\

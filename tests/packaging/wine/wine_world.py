@@ -49,7 +49,7 @@ __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T size)
 """
 """bcryptprimitives.dll, which Rust's standard library asks for randomness and Wine 8 lacks."""
 PROGRAM_DATA: Final = r"C:\ProgramData"
-RUN_WITHIN_S: Final = 300.0
+RUN_WITHIN_S: Final = 900.0
 
 
 def prepare() -> None:
