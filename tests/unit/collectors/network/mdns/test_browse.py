@@ -5,13 +5,14 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import pytest
 
 from collectors.contract import Facts, Interface, InterfaceAddress, NetworkJob
 from collectors.network.host.rtnetlink import LinkNeighbour
+from collectors.network.mdns import session
 from collectors.network.mdns.browse import INTERFACES_MAX, SERVICE_TYPES, browse
 from collectors.network.mdns.session import QuerySchedule
 from collectors.network.mdns.sockets import LinkSockets, open_link
@@ -186,6 +187,86 @@ def test_lost_answers_are_queried_again():
         )
     assert [each.instance for each in findings.services] == ["Kitchen"]
     assert len([question for question in responder.questions if IPP in question]) > 2
+
+
+def test_missing_records_are_queried_again_after_a_loss():
+    """Their answers may be among the lost packets."""
+    LosingLink.rounds = 0
+    (pointer, *_) = service_records("Ghost", "_ipp._tcp", 631, "h", "127.0.0.9")
+
+    def open_losing(interface: Interface) -> LinkSockets:
+        link = to_responder(responder)(interface)
+        return LosingLink(
+            link.name, 1, link.networks, sockets=link.sockets, destinations=link.destinations
+        )
+
+    with Responder({IPP: [response(pointer)]}) as responder:
+        browse(
+            [LAN],
+            NetworkJob(max_services=10),
+            time.monotonic() + 60,
+            FakeRun(),
+            open_link=open_losing,
+            schedule=QUICK,
+        )
+    asking = [q for q in responder.questions if b"\x05Ghost\x04_ipp\x04_tcp\x05local\0\0!" in q]
+    assert len(asking) > len(QUICK.resolve_after_s)
+
+
+def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
+    """A busy machine may not run this process for longer than it waits for news."""
+    packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
+
+    class SendingRun(FakeRun):
+        def progress(self, step: str, done: int, total: int | None = None) -> None:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as late:
+                late.sendto(packet, link.sockets[0].getsockname())
+
+    with Responder({}) as responder:
+        link = to_responder(responder)(LAN)
+        findings = browse(
+            [LAN],
+            NetworkJob(max_services=10),
+            time.monotonic() + 60,
+            SendingRun(),
+            open_link=lambda _: link,
+            schedule=replace(QUICK, second_round_s=0.0, settle_s=0.0),
+        )
+    assert [each.instance for each in findings.services] == ["Kitchen"]
+
+
+def test_each_missing_record_has_its_time_to_be_answered(monkeypatch: pytest.MonkeyPatch):
+    """Also one whose first question had to wait for the questions before it."""
+    monkeypatch.setattr(session, "RESOLVE_PER_TURN", 1)
+    times: dict[bytes, list[float]] = {}
+    pointers = [
+        service_records(f"P{n}", "_ipp._tcp", 631, f"h{n}", "127.0.0.9")[0] for n in range(6)
+    ]
+
+    class TimedLink(LinkSockets):
+        def send(self, packet: bytes) -> None:
+            if packet.endswith(b"\x05local\0\0!\0\1"):  # one question, for an SRV record
+                times.setdefault(packet, []).append(time.monotonic())
+            super().send(packet)
+
+    def open_timed(interface: Interface) -> LinkSockets:
+        link = to_responder(responder)(interface)
+        return TimedLink(
+            link.name, 1, link.networks, sockets=link.sockets, destinations=link.destinations
+        )
+
+    with Responder({IPP: [response(*pointers)]}) as responder:
+        browse(
+            [LAN],
+            NetworkJob(max_services=10),
+            time.monotonic() + 60,
+            FakeRun(),
+            open_link=open_timed,
+            schedule=replace(QUICK, resolve_interval_s=0.05, resolve_after_s=(0.0, 0.4)),
+        )
+    assert len(times) == len(pointers)
+    for first_s, second_s in times.values():
+        assert second_s - first_s >= 0.2  # less than 0.4: on a busy machine the first may be late
 
 
 def test_overloaded_link_is_queried_host_by_host():
