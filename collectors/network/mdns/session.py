@@ -47,8 +47,8 @@ class QuerySchedule:
 
     After ``settle_s`` without new records all hosts are assumed to have answered: a responder waits
     at most 0.12 s, or 0.5 s after a truncated question (RFC 6762, sections 6 and 7.2).
-    ``resolve_after_s`` counts from the first question for a missing record. After ``crowded_s`` with
-    more packets than can be read, the hosts must be asked one by one.
+    ``resolve_after_s`` counts from the first question for a missing record. After ``crowded_s``
+    with more packets than can be read, the hosts must be asked one by one.
     """
 
     first_delay_s: tuple[float, float] = (0.02, 0.12)
@@ -217,7 +217,7 @@ class Session:
     def _ask_missing(self, now: float) -> None:
         """Ask for missing records that are due. While any are left, the link is not settled."""
         for watch in self._watches:
-            due, is_pending = _due_questions(watch, now, self._schedule.resolve_after_s)
+            due, is_pending = due_questions(watch, now, self._schedule.resolve_after_s)
             watch.send(question_packets(due))
             if due or is_pending:
                 self._last_news_s = now
@@ -247,7 +247,7 @@ def _receive(watch: Watch, key: selectors.SelectorKey) -> None:
             watch.records.put(source, packet)
 
 
-def _due_questions(
+def due_questions(
     watch: Watch, now: float, after_s: Sequence[float]
 ) -> tuple[list[Question], bool]:
     """Return the questions to send now, and whether any must be sent again later."""

@@ -12,10 +12,12 @@ import pytest
 
 from collectors.contract import Facts, Interface, InterfaceAddress, NetworkJob
 from collectors.network.host.rtnetlink import LinkNeighbour
-from collectors.network.mdns import session
+from collectors.network.mdns.announcers import LinkRecords
 from collectors.network.mdns.browse import INTERFACES_MAX, SERVICE_TYPES, browse
-from collectors.network.mdns.session import QuerySchedule
+from collectors.network.mdns.records import Quota
+from collectors.network.mdns.session import RESOLVE_PER_TURN, QuerySchedule, Watch, due_questions
 from collectors.network.mdns.sockets import LinkSockets, open_link
+from collectors.network.mdns.wire import PointerRecord
 from collectors.network.observations import MdnsFindings, Wanted
 from tests.unit.collectors.network.mdns.mdns_answers import (
     PTR,
@@ -235,38 +237,15 @@ def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
     assert [each.instance for each in findings.services] == ["Kitchen"]
 
 
-def test_each_missing_record_has_its_time_to_be_answered(monkeypatch: pytest.MonkeyPatch):
+def test_each_missing_record_has_its_time_to_be_answered():
     """Also one whose first question had to wait for the questions before it."""
-    monkeypatch.setattr(session, "RESOLVE_PER_TURN", 1)
-    times: dict[bytes, list[float]] = {}
-    pointers = [
-        service_records(f"P{n}", "_ipp._tcp", 631, f"h{n}", "127.0.0.9")[0] for n in range(6)
-    ]
-
-    class TimedLink(LinkSockets):
-        def send(self, packet: bytes) -> None:
-            if packet.endswith(b"\x05local\0\0!\0\1"):  # one question, for an SRV record
-                times.setdefault(packet, []).append(time.monotonic())
-            super().send(packet)
-
-    def open_timed(interface: Interface) -> LinkSockets:
-        link = to_responder(responder)(interface)
-        return TimedLink(
-            link.name, 1, link.networks, sockets=link.sockets, destinations=link.destinations
-        )
-
-    with Responder({IPP: [response(*pointers)]}) as responder:
-        browse(
-            [LAN],
-            NetworkJob(max_services=10),
-            time.monotonic() + 60,
-            FakeRun(),
-            open_link=open_timed,
-            schedule=replace(QUICK, resolve_interval_s=0.05, resolve_after_s=(0.0, 0.4)),
-        )
-    assert len(times) == len(pointers)
-    for first_s, second_s in times.values():
-        assert second_s - first_s >= 0.2  # less than 0.4: on a busy machine the first may be late
+    records = LinkRecords("eth0", Quota(1000))
+    names = (f"P{n}._ipp._tcp.local" for n in range(RESOLVE_PER_TURN))
+    records.add("10.0.0.9", [PointerRecord("_ipp._tcp.local", each) for each in names])
+    watch = Watch(LinkSockets("eth0", 1), records)
+    asked = [len(due_questions(watch, now, (0.0, 1.0))[0]) for now in (0.0, 0.9, 1.0, 1.1, 1.9)]
+    # An SRV and a TXT record of each: half of them are asked for at 0.0, half at 0.9.
+    assert asked == [RESOLVE_PER_TURN, RESOLVE_PER_TURN, RESOLVE_PER_TURN, 0, RESOLVE_PER_TURN]
 
 
 def test_overloaded_link_is_queried_host_by_host():
