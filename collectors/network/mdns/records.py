@@ -30,6 +30,7 @@ WANTED_PER_ANNOUNCER_MAX = 64
 _DOMAIN = ".local"
 _INSTANCES_FACTOR = 4
 _RECORD_BYTES = 400  # the objects and table entries of a record, beside its text
+_DROPPED_BYTES = 100  # a hash in a set
 
 Value = TypeVar("Value")
 
@@ -144,8 +145,10 @@ class RecordBook:
             return False
         if not self._has_room(label):
             self._pay(-_cost(key, label))
-            if len(self.dropped) < self._records_max:
-                self.dropped.add(hash(key))
+            mark = hash(key)
+            is_counted = mark in self.dropped or len(self.dropped) >= self._records_max
+            if not is_counted and self._pay(_DROPPED_BYTES):
+                self.dropped.add(mark)
             return False
         self.instances[key] = Instance(label, service_type)
         return True

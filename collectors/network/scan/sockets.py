@@ -130,7 +130,7 @@ class SocketNetwork:
             self._selector.register(opened, selectors.EVENT_WRITE, (address, port))
             return True
         self._ended.append(_contact(opened, address, port, number))
-        opened.close()
+        _reset(opened)
         return True
 
     def take(self, address: str, port: int) -> socket.socket | None:

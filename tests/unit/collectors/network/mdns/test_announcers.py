@@ -195,6 +195,18 @@ def test_records_take_no_more_memory_than_is_fair() -> None:
     assert RECORDS_MAX_BYTES // 3 < kept <= RECORDS_MAX_BYTES // 2 + 10_000
 
 
+def test_services_that_are_left_out_take_no_more_memory_than_is_fair() -> None:
+    records = link(limit=500)
+    for source in range(200):
+        names = (f"Lie {source}-{n}._ipp._tcp.local" for n in range(1500))
+        lies = [PointerRecord("_ipp._tcp.local", each) for each in names]
+        records.identify([LinkNeighbour(2, f"10.1.0.{source}", MAC, "stale")])
+        records.add(f"10.1.0.{source}", lies)
+    counted = sum(len(book.dropped) for book in records.books)
+    assert 0 < counted <= RECORDS_MAX_BYTES // 2 // 100
+    assert records.add(HONEST, a_service("Kitchen", HONEST))
+
+
 def test_types_and_questions_are_shared() -> None:
     records = link(limit=20_000)
     records.add(LIAR, [PointerRecord(ENUMERATION, f"_t{n}._tcp.local") for n in range(400)])
