@@ -9,7 +9,7 @@ from collectors.network.matching.devices import By, Device, sure_macs
 from collectors.network.matching.models import is_other_model
 from collectors.network.matching.reasons import listed
 from collectors.network.matching.symptoms import Status, Symptoms
-from collectors.network.observations import KnownPrinter, PortObservation, QueueState
+from collectors.network.observations import Evidence, KnownPrinter, PortObservation
 from collectors.shared.addresses import PRINT_PORTS
 
 _QUEUES_OF_A_SERVER = ("printers/", "classes/")
@@ -185,7 +185,7 @@ def with_own_state(symptoms: Symptoms, seen: PortObservation | None, device: Dev
     of_uuid = (each for each in states if printer.uuid and each.uuid == printer.uuid)
     ports = (*((seen,) if seen is not None else ()), *device.observations)
     of_port = (port for port in ports if _speaks_for(port, printer))
-    own = next(chain[QueueState | PortObservation](of_queue, of_uuid, of_port), None)
+    own = next(chain[Evidence | PortObservation](of_queue, of_uuid, of_port), None)
     if own is None:
         return symptoms
     return replace(symptoms, own_reasons=own.state_reasons, is_stopped=own.state == "stopped")
