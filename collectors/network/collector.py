@@ -140,7 +140,7 @@ class _Collection:
         self._contact_printers(discoveries)
         snmp = in_background(self._ask_snmp)
         self._retry_print_ports(discoveries)
-        discoveries.complete()
+        discoveries.is_complete = True
         facts.macs = self._neighbours()
         self._store_answers(questions, snmp)
 
