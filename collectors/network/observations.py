@@ -11,6 +11,7 @@ from typing import Literal
 
 from collectors.contract import Failure, HostSource, LearnedPrinter, Printer, SourceState, Transport
 from collectors.network.scan.scan import PortState, ScannedHost
+from collectors.shared.addresses import is_mdns_name
 
 # ---------------------------------------------------------------------------- mDNS
 
@@ -163,8 +164,7 @@ class KnownPrinter:
 
 def is_called_by_mdns(printer: KnownPrinter) -> bool:
     """Return whether each job must find the printer by a multicast question."""
-    host = (printer.host or "").lower().rstrip(".")
-    return bool(printer.dns_sd_name) or host.endswith(".local")
+    return bool(printer.dns_sd_name) or is_mdns_name(printer.host or "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,11 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def is_mdns_name(host: str) -> bool:
+    """Return whether a host name is resolved by multicast DNS (RFC 6762, section 3)."""
+    return host.lower().rstrip(".").endswith(".local")
+
+
 def is_private(address: str) -> bool:
     """True for an IPv4 address in a private range, or IPv6 unique local or link-local."""
     try:

@@ -13,7 +13,7 @@ from collectors.network.matching.identity import (
     mac_in_uuid,
     mac_tail_in_hostname,
 )
-from collectors.network.matching.models import is_same_model, is_same_plain_model, plain_model
+from collectors.network.matching.models import is_same_plain_model, plain_model
 from collectors.network.observations import KnownPrinter, Observations, PortObservation
 from collectors.shared.addresses import PRINT_PORTS, RAW_PRINT_PORTS, numeric_order
 
@@ -38,6 +38,22 @@ class Device:
     @property
     def address(self) -> str:
         return self.addresses[0]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return tuple(model for each in self.observations for model in each.models)
+
+    @property
+    def uuids(self) -> tuple[str, ...]:
+        return tuple(uuid for each in self.observations for uuid in each.uuids)
+
+    @property
+    def serials(self) -> tuple[str, ...]:
+        return tuple(serial for each in self.observations for serial in each.serials)
+
+    @property
+    def print_ports(self) -> tuple[PortObservation, ...]:
+        return tuple(each for each in self.observations if each.port in PRINT_PORTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +98,7 @@ class DeviceIndex:
         self._devices = tuple(devices)
         self._models: dict[str, list[Device]] = defaultdict(list)
         for device in devices:
-            for model in {plain_model(m) for each in device.observations for m in each.models}:
+            for model in set(map(plain_model, device.models)):
                 self._models[model].append(device)
         self._stores: dict[By, dict[str, list[Device]]] = {}
         for by, keys in _DEVICE_KEYS:
@@ -111,8 +127,8 @@ class DeviceIndex:
     def printers(self) -> Iterator[Device]:
         """Yield the devices that are surely printers, by what answers or is announced."""
         for device in self._devices:
-            printing = [each for each in device.observations if each.port in PRINT_PORTS]
-            if any(e.models or (e.port in RAW_PRINT_PORTS and e.contact) for e in printing):
+            ports = device.print_ports
+            if any(e.models or (e.port in RAW_PRINT_PORTS and e.contact) for e in ports):
                 yield device
 
     def of_model(self, model: str | None) -> Iterator[Device]:
@@ -142,11 +158,6 @@ def evidence_of(printer: KnownPrinter, by: By) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_PRINTER_KEYS[by](printer)))
 
 
-def has_model(device: Device, model: str | None) -> bool:
-    """Return whether any port of a device gives this model."""
-    return any(is_same_model(model, m) for each in device.observations for m in each.models)
-
-
 def sure_macs(printer: KnownPrinter) -> Iterator[str]:
     """Yield the MAC that a printer is set up with, or that its host's name or address is made of;
     of some names only the last three bytes are known."""
@@ -161,8 +172,7 @@ _NOT_IN_QUEUE_NAMES = re.compile(r"[^a-z0-9]+")
 
 def _device_macs(device: Device) -> Iterator[str]:
     yield from device.mac_addresses
-    for each in device.observations:
-        yield from (_IN_UUID + mac for uuid in each.uuids if (mac := mac_in_uuid(uuid)))
+    yield from (_IN_UUID + mac for uuid in device.uuids if (mac := mac_in_uuid(uuid)))
     for name in device.hostnames:
         if mac := mac_in_hostname(name):
             yield mac
@@ -202,9 +212,9 @@ def _learned(
 
 
 _DEVICE_KEYS: tuple[tuple[By, Callable[[Device], Iterable[str]]], ...] = (
-    ("UUID", lambda device: (u for each in device.observations for u in each.uuids)),
+    ("UUID", lambda device: device.uuids),
     ("MAC", _device_macs),
-    ("serial number", lambda device: (s for each in device.observations for s in each.serials)),
+    ("serial number", lambda device: device.serials),
     ("DNS-SD name", instance_names),
     ("address", lambda device: device.addresses),
     ("host name", lambda device: _names(device.hostnames)),

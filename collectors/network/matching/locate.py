@@ -11,10 +11,10 @@ from collectors.network.matching.devices import (
     DeviceIndex,
     Match,
     evidence_of,
-    has_model,
     instance_names,
 )
 from collectors.network.matching.identity import mac_in_uuid
+from collectors.network.matching.models import is_same_model
 from collectors.network.matching.verdicts import difference, is_surely
 from collectors.network.observations import KnownPrinter
 
@@ -111,7 +111,7 @@ def _settle(printer: KnownPrinter, match: Match) -> Device | None:
     )
     likeness: tuple[Callable[[Device], bool], ...] = (
         lambda device: any(each.contact == "open" for each in device.observations),
-        lambda device: has_model(device, printer.make_model),
+        lambda device: any(is_same_model(printer.make_model, each) for each in device.models),
     )
     # That it answers or is of the model makes no device the one that left its address.
     for fits in identity if printer.addresses else (*identity, *likeness):

@@ -168,8 +168,7 @@ class _Matcher:
             symptoms = replace(symptoms, open_instead=verdicts.open_instead(device, port))
         if other:
             return self._verdict_of_other(symptoms, device)
-        models = tuple(model for each in device.observations for model in each.models)
-        symptoms = verdicts.with_own_state(replace(symptoms, models=models), seen, device)
+        symptoms = verdicts.with_own_state(replace(symptoms, models=device.models), seen, device)
         if verdicts.is_queue_missing(printer, seen):
             reason = f"{join_host_port(address, port)} answers"
             symptoms = replace(symptoms, status="unreachable", seen=reason, is_queue_missing=True)
