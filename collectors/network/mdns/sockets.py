@@ -45,9 +45,8 @@ _MEMINFO_DROPS = 8  # linux/sock_diag.h: SK_MEMINFO_DROPS
 class LinkSockets:
     """The sockets of one interface and the networks its neighbours live in.
 
-    ``problems`` describe what could not be opened. ``is_direct``: port 5353 was taken. ``refusal``
-    is the last error of sending, which matters only until ``has_sent``.
-    ``destinations`` are by address family.
+    ``problems`` describe what could not be opened. ``refusal`` is the last error of sending, which
+    matters only until ``has_sent``. ``destinations`` are by address family.
     """
 
     name: str
@@ -55,7 +54,6 @@ class LinkSockets:
     networks: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...] = ()
     sockets: list[socket.socket] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    is_direct: bool = False
     has_sent: bool = False
     destinations: Mapping[int, tuple[str, int]] = field(default_factory=lambda: DESTINATIONS)
     refusal: str | None = None
@@ -145,7 +143,6 @@ def _open(link: LinkSockets, port: int, opener: Callable[[int], socket.socket]) 
         if error.errno not in (errno.EADDRINUSE, errno.EACCES):
             link.problems.append(f"mDNS is not possible on {link.name}: {error.strerror}")
             return
-        link.is_direct = True
         link.problems.append(
             f"another program uses UDP port {port} exclusively, so on {link.name} only services"
             " that answer directly were found"

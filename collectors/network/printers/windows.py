@@ -114,15 +114,14 @@ def _with_network_port(
 ) -> KnownPrinter | None:
     port = find_print_port(registry, port_name)
     if port is not None:
-        host = port.host
         return replace(
             printer,
-            host=host,
+            host=port.host,
             port=port.port,
             queue=port.queue,
             uuid=port.uuid,
             is_on_wsd_port=port.is_wsd,
-            address=join_host_port(host, port.port) if host else None,
+            address=join_host_port(port.host, port.port) if port.host else None,
         )
     if _URL.match(port_name):
         return _internet_printer(printer, port_name)
@@ -137,8 +136,7 @@ def _internet_printer(printer: KnownPrinter, url: str) -> KnownPrinter:
     device = parse_device_uri(url)
     if device.host is None:
         return replace(printer, address=None)
-    host = f"[{device.host}]" if ":" in device.host else device.host
-    address = f"{host}:{device.port}"
+    address = join_host_port(device.host, device.port)
     return replace(printer, host=device.host, port=device.port, queue=device.queue, address=address)
 
 

@@ -79,8 +79,6 @@ class SocketNetwork:
     """The real network. Raises OSError at construction where ARP events are wanted and denied."""
 
     def __init__(self, *, watch_neighbours: bool) -> None:
-        self.datagrams = 0
-        self.connections = 0
         self._events = NeighbourEvents() if watch_neighbours else None
         self._selector = selectors.DefaultSelector()
         self._sockets: dict[tuple[str, int], list[socket.socket]] = {}
@@ -109,7 +107,6 @@ class SocketNetwork:
                 # One socket holds some hundred waiting datagrams; the next has room of its own.
                 if error.errno in _NO_RESOURCE:
                     continue
-            self.datagrams += 1
             return True
         return False
 
@@ -118,7 +115,6 @@ class SocketNetwork:
             opened = _stream_socket(address)
         except OSError:
             return False
-        self.connections += 1
         opened.setblocking(False)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NONE)
         try:
