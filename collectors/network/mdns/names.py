@@ -115,8 +115,7 @@ class _Names:
                 for name in due
                 if link.is_neighbour((self._answers.wanted[name], 0, 0, link.index))
             )
-            for packet in question_packets(questions):
-                link.send(packet)
+            link.send(question_packets(questions))
         return bool(due)
 
 

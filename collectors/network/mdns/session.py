@@ -85,10 +85,6 @@ class Watch:
         """Whether records were left out or packets were lost."""
         return self.records.is_overloaded or self.losses > 0 or self.link.lost() > self.lost
 
-    def send(self, packets: Iterable[bytes]) -> None:
-        for packet in packets:
-            self.link.send(packet)
-
 
 class Session:
     """Asks for ``types`` (``_ipp._tcp``) and those that the enumeration adds to them."""
@@ -171,7 +167,7 @@ class Session:
                 queried = {*watch.queried_types, *self._types}
                 new = [each for each in watch.records.types if each not in queried]
                 watch.queried_types.update(new)
-                watch.send(question_packets(map(type_question, new)))
+                watch.link.send(question_packets(map(type_question, new)))
             if time.monotonic() >= ends_s:
                 return
 
@@ -194,7 +190,7 @@ class Session:
             # Where a host floods the link, a known answer may be one that it made up. No known
             # answers are sent then, so that the owners of the names answer as well.
             known = {} if records.is_overloaded else known_instances(records)
-            watch.send(self._round_packets(known, types))
+            watch.link.send(self._round_packets(known, types))
 
     def _round_packets(
         self, instances: Mapping[str, list[tuple[str, ...]]], types: Sequence[str]
@@ -218,7 +214,7 @@ class Session:
         """Ask for missing records that are due. While any are left, the link is not settled."""
         for watch in self._watches:
             due, is_pending = due_questions(watch, now, self._schedule.resolve_after_s)
-            watch.send(question_packets(due))
+            watch.link.send(question_packets(due))
             if due or is_pending:
                 self._last_news_s = now
 

@@ -9,7 +9,7 @@ import ipaddress
 import socket
 import struct
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -59,10 +59,11 @@ class LinkSockets:
     refusal: str | None = None
     _addresses: dict[tuple[str | int, ...], str] = field(default_factory=dict)
 
-    def send(self, packet: bytes) -> None:
-        """Multicast a packet over each family; ``has_sent`` once any took one."""
-        taken = [self._send(each, packet) for each in self.sockets]
-        self.has_sent = self.has_sent or any(taken)
+    def send(self, packets: Iterable[bytes]) -> None:
+        """Multicast packets over each family; ``has_sent`` once any took one."""
+        for packet in packets:
+            taken = [self._send(each, packet) for each in self.sockets]
+            self.has_sent = self.has_sent or any(taken)
 
     def receive(self, from_socket: socket.socket) -> tuple[str, bytes] | None:
         """Return the source and the bytes of the next waiting packet; None if there is none.
