@@ -72,8 +72,8 @@ def announced_addresses(service: MdnsService) -> tuple[str, ...]:
 def _without_borrowed_uuids(
     services: Sequence[MdnsService], evidence: Sequence[Evidence], own: frozenset[str]
 ) -> tuple[MdnsService, ...]:
-    """Leave out what others announce of an address where the UUID in it is that of a device that
-    gives it itself: no evidence of what is there."""
+    """Leave out announcements by others whose UUID a device gives itself: they are no evidence of
+    what is at the announced address."""
     given = {each.uuid for each in evidence if each.address not in own}
     given |= {_uuid(s) for s in services if not s.is_hearsay and not own.issuperset(s.addresses)}
     given.discard(None)
@@ -110,7 +110,7 @@ class _Join:
             for address in announced_addresses(service):
                 self._services_of[address].append(service)
             if service.type == "_device-info._tcp" and not service.is_hearsay:
-                # It is of the whole device, and most that announce it give it no port.
+                # It describes the whole device, and mostly has no port.
                 model = txt_model(service)
                 addresses = service.addresses or (service.announcer,)
                 self._models |= dict.fromkeys(addresses, model) if model else {}

@@ -8,7 +8,7 @@ Item = TypeVar("Item")
 
 
 class Pool:
-    """An amount of which each holder may hold as much as is left, and no more.
+    """An amount of which each holder may take as much as it leaves for others.
 
     One greedy holder ends at a half, two at a third each. A newcomer always finds as much free as
     the greediest holds. (Switches call it dynamic thresholds: Choudhury and Hahne, "Dynamic

@@ -1,4 +1,4 @@
-"""Observations grouped into devices, and devices found again by what is known of a printer."""
+"""Groups observations into devices, and finds the device of a printer by evidence."""
 
 import ipaddress
 import re
@@ -23,7 +23,7 @@ IDENTITIES: tuple[By, ...] = ("UUID", "MAC", "serial number")
 """Evidence that goes with a device wherever it moves."""
 
 NAMES: tuple[By, ...] = ("DNS-SD name", "name")
-"""What any device may be called."""
+"""Weak evidence: any device may have any name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class DeviceIndex:
             self._stores[by] = store
 
     def find(self, printer: KnownPrinter, skip: Collection[By] = ()) -> Match | None:
-        """Return the devices the first kind of evidence that fits any points to."""
+        """Return the devices that the strongest evidence points to, of the kinds not in ``skip``."""
         for by in BY:
             if by in skip:
                 continue
@@ -120,7 +120,7 @@ class DeviceIndex:
         return None
 
     def evidence(self, printer: KnownPrinter, by: By, device: Device) -> set[str]:
-        """Return what of one kind of evidence a printer and a device have in common."""
+        """Return the values of one kind of evidence that a printer and a device share."""
         store = self._stores[by]
         return {key for key in evidence_of(printer, by) if device in store.get(key, ())}
 
@@ -132,7 +132,7 @@ class DeviceIndex:
                 yield device
 
     def of_model(self, model: str | None) -> Iterator[Device]:
-        """Yield the devices that give this model, each as often as it gives a name for it."""
+        """Yield the devices of this model. One with several names for it is yielded repeatedly."""
         wanted = plain_model(model)
         for known, devices in self._models.items():
             if is_same_plain_model(wanted, known):
@@ -154,7 +154,7 @@ def service_names(name: str) -> tuple[str, ...]:
 
 
 def evidence_of(printer: KnownPrinter, by: By) -> tuple[str, ...]:
-    """Return what is known of a printer of one kind of evidence, as it is compared."""
+    """Return a printer's values of one kind of evidence, in the form that is compared."""
     return tuple(dict.fromkeys(_PRINTER_KEYS[by](printer)))
 
 
@@ -204,8 +204,10 @@ def _names(hostnames: Iterable[str]) -> Iterator[str]:
 def _learned(
     printer: KnownPrinter, mark: Literal["mac_address", "uuid", "serial"]
 ) -> tuple[str, ...]:
-    """Return what was learned of a printer that is set up by its address: one that is set up by a
-    name is printed to under this name, wherever the device is that had it."""
+    """Return what was learned of a printer that is set up by its address.
+
+    A printer that is set up by a name is printed to by this name, whichever device has it now.
+    """
     learned = printer.learned if printer.addresses else None
     value: str | None = getattr(learned, mark, None)
     return (value,) if value else ()
@@ -245,16 +247,16 @@ class _Marks:
 
 
 def _first_addresses(marks: dict[str, _Marks]) -> dict[str, str]:
-    """Map an IPv4 address to the first one with its host name and a UUID of its."""
+    """Map each IPv4 address to the first one that has the same host name and a same UUID."""
     heads: dict[tuple[str, str], str] = {}
-    results: dict[str, str] = {}
+    first: dict[str, str] = {}
     for address, own in marks.items():
         if not _is_ipv6(address):
             keys = [(name.lower(), uuid) for name in own.hostnames for uuid in own.uuids]
-            results[address] = next((heads[key] for key in keys if key in heads), address)
+            first[address] = next((heads[key] for key in keys if key in heads), address)
             for key in keys:
-                heads.setdefault(key, results[address])
-    return results
+                heads.setdefault(key, first[address])
+    return first
 
 
 def _owners(marks: dict[str, _Marks]) -> dict[str, str]:
@@ -268,7 +270,7 @@ def _owners(marks: dict[str, _Marks]) -> dict[str, str]:
     for address, own in marks.items():
         if _is_ipv6(address):
             candidates = (by_mark.get(mark, []) for mark in _mark_keys(own))
-            only = next((match[0] for match in candidates if len(match) == 1), None)
+            only = next((each[0] for each in candidates if len(each) == 1), None)
             if only is not None:
                 owners[address] = only
     return owners

@@ -17,8 +17,8 @@ _QUEUES_OF_A_SERVER = ("printers/", "classes/")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How one printer was judged; ``marked`` are the endpoints that are this printer, ``taken_by``
-    is another device than it was that takes connections at its address."""
+    """How one printer was judged. ``marked`` are the endpoints that are this printer, ``taken_by``
+    is a different device that accepts connections at its address."""
 
     status: Status
     reason: str
@@ -113,8 +113,8 @@ def difference(
 def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None:
     """Describe how a device differs from the printer when it last answered; None if it does not.
 
-    On Wi-Fi a printer has another MAC than on a cable; but makers give one UUID or serial number to
-    many devices, so that two things that are the same outweigh another MAC, and one does not.
+    On Wi-Fi a printer has a different MAC than on a cable. Makers give one UUID or serial number to
+    many devices. So two equal identities outweigh a different MAC, and one does not.
     """
     if learned is None or is_surely(learned, device):
         return None

@@ -1,11 +1,11 @@
-"""How fast the sweep sends: security rules fire on bursts. Pure: ``now`` is given, in seconds."""
+"""How fast the sweep sends, since bursts trigger security alarms. Pure: ``now`` is in seconds."""
 
 from dataclasses import dataclass
 
 DATAGRAMS_PER_S = 2000.0
 CONNECTIONS_PER_S = 3000.0
 _BURST = 32.0
-_ROUNDING = 1e-6  # else a token short by a rounding error is waited for in vain
+_ROUNDING = 1e-6  # so that a rounding error does not cost a token
 
 
 @dataclass(slots=True)

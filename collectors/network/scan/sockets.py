@@ -61,16 +61,16 @@ class ScanNetwork(Protocol):
     def known_neighbours(self) -> Sequence[LinkNeighbour]: ...
 
     def prime(self, address: str) -> bool:
-        """Make the kernel resolve an address; False when it takes no more just now."""
+        """Make the kernel resolve an address. Returns False if it takes no more at the moment."""
 
     def connect(self, address: str, port: int) -> bool:
         """Start a connection. Returns False if no socket is available."""
 
     def take(self, address: str, port: int) -> socket.socket | None:
-        """Give away a connection that was found open, before it is dropped; None for none."""
+        """Hand over an open connection, so that it is not dropped; None if there is none."""
 
     def drop(self, address: str, port: int) -> None:
-        """Close all connections to a port, those found open, too."""
+        """Reset all connections to a port, also open ones."""
 
     def wait(self, timeout_s: float) -> Happened: ...
 

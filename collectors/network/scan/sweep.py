@@ -21,8 +21,8 @@ from collectors.network.scan.targets import Target
 from collectors.shared.addresses import IPP_PORT, PRINT_PORTS
 
 PRINT_PORTS_WAIT_S = 0.3
-"""How long after all else print ports that did not answer are waited for, to be tried again: a host
-that lost an ARP request is found after a second, and its print ports are tried one by one."""
+"""How much longer the sweep lasts for second tries at print ports. A host that lost an ARP request
+is found after a second, and its print ports are tried one by one."""
 _TICK_S = 0.05
 
 
@@ -131,7 +131,7 @@ class Sweep:
         return self._window.done_count(now) + self._direct_total - len(self._direct)
 
     def _pause_s(self, now: float) -> float:
-        """Return how long nothing can be done but wait for the network."""
+        """Return how long to wait for the network: nothing else is due before."""
         timestamps = [now + _TICK_S]
         settles_at = self._window.settles_at()
         if settles_at is None and self._window.next_to_ask(1):
@@ -205,7 +205,7 @@ class Sweep:
             self._resting.append((now + pause_s, host))
 
     def _leave_what_waits(self, now: float) -> None:
-        """Wait for print ports alone only a little, once everybody had the time to answer."""
+        """Give up print ports that wait, soon after all hosts have had the time to answer."""
         if not self._has_window or not self._window.is_settled(now):
             return
         self._settled_s = min(now, self._settled_s)
