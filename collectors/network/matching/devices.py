@@ -109,7 +109,7 @@ class DeviceIndex:
             self._stores[by] = store
 
     def find(self, printer: KnownPrinter, skip: Collection[By] = ()) -> Match | None:
-        """Return the devices that the strongest evidence points to, of the kinds not in ``skip``."""
+        """Return the devices to which the strongest evidence points; ``skip`` is left out."""
         for by in BY:
             if by in skip:
                 continue

@@ -243,9 +243,9 @@ def test_each_missing_record_has_its_time_to_be_answered():
     names = (f"P{n}._ipp._tcp.local" for n in range(RESOLVE_PER_TURN))
     records.add("10.0.0.9", [PointerRecord("_ipp._tcp.local", each) for each in names])
     watch = Watch(LinkSockets("eth0", 1), records)
-    asked = [len(due_questions(watch, now, (0.0, 1.0))[0]) for now in (0.0, 0.9, 1.0, 1.1, 1.9)]
-    # An SRV and a TXT record of each: half of them are asked for at 0.0, half at 0.9.
-    assert asked == [RESOLVE_PER_TURN, RESOLVE_PER_TURN, RESOLVE_PER_TURN, 0, RESOLVE_PER_TURN]
+    sent = [len(due_questions(watch, now, (0.0, 1.0))[0]) for now in (0.0, 0.9, 1.0, 1.1, 1.9)]
+    # An SRV and a TXT record of each: half of the questions are sent at 0.0, half at 0.9.
+    assert sent == [RESOLVE_PER_TURN, RESOLVE_PER_TURN, RESOLVE_PER_TURN, 0, RESOLVE_PER_TURN]
 
 
 def test_overloaded_link_is_queried_host_by_host():
