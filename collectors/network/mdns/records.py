@@ -48,8 +48,8 @@ class Quota:
         self.services = services
         self.wanted = wanted
         self.memory = Pool(RECORDS_MAX_BYTES)
-        self.instances = {False: Pool(_INSTANCES_FACTOR * services)}
-        self.instances[True] = Pool(_INSTANCES_FACTOR * services)  # IPv6
+        # Of IPv4 and of IPv6.
+        self.instances = {is_v6: Pool(_INSTANCES_FACTOR * services) for is_v6 in (False, True)}
 
     @property
     def is_exceeded(self) -> bool:

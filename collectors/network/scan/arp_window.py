@@ -71,14 +71,14 @@ class ArpWindow:
 
     def __init__(self, targets: Sequence[Target], room: TableRoom = ROOM_UNKNOWN) -> None:
         self._pending = deque(targets)
-        self._known = {target.address: target for target in targets}
+        self._total = len(targets)
         self._sent: dict[str, float] = {}  # in order of sending, so the oldest comes first
-        self._unanswered: dict[str, Target] = dict(self._known)
+        self._unanswered: dict[str, Target] = {each.address: each for each in targets}
         self._room = room
 
     def next_to_ask(self, room: int) -> tuple[Target, ...]:
         """Return up to ``room`` addresses for which a slot is free."""
-        resolved = len(self._known) - len(self._unanswered)
+        resolved = self._total - len(self._unanswered)
         count = max(0, min(room, self._room.left(len(self._sent), resolved), len(self._pending)))
         return tuple(self._pending[index] for index in range(count))
 
@@ -116,7 +116,7 @@ class ArpWindow:
     def done_count(self, now: float) -> int:
         """Return how many addresses are resolved, failed or past their settle time."""
         waiting = sum(1 for then in self._sent.values() if now < then + SETTLE_S)
-        return len(self._known) - len(self._pending) - waiting
+        return self._total - len(self._pending) - waiting
 
     @property
     def unanswered(self) -> tuple[Target, ...]:

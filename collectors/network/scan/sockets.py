@@ -173,11 +173,7 @@ class SocketNetwork:
             self._opened[address, port] = held
         else:
             _reset(held)
-        siblings = self._sockets.get((address, port), [])
-        if held in siblings:
-            siblings.remove(held)
-        if not siblings:
-            self._sockets.pop((address, port), None)
+        self._sockets[address, port].remove(held)
         return contact
 
 
