@@ -154,11 +154,11 @@ class RecordBook:
         return True
 
     def _has_room(self, label: str) -> bool:
-        if self.is_wanted(label) and len(self.instances) < WANTED_PER_ANNOUNCER_MAX:
-            return True  # only memory bounds these
-        is_taken = self._instance_pool.take(self.announcer, 1)
-        self._pooled += is_taken
-        return is_taken
+        if self._instance_pool.take(self.announcer, 1):
+            self._pooled += 1
+            return True
+        # Only memory bounds these.
+        return self.is_wanted(label) and len(self.instances) < WANTED_PER_ANNOUNCER_MAX
 
     def _add_address(self, name: str, record: AddressRecord) -> bool:
         addresses = self.hosts.get(name, {})

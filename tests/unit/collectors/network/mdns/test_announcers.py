@@ -106,6 +106,16 @@ def test_the_wanted_name_opens_no_door_for_more() -> None:
     assert kept.count(HONEST) >= 99
 
 
+def test_many_that_announce_a_wanted_name_overload_the_link() -> None:
+    """Else its hosts would not be asked one by one who has the name."""
+    records = link(limit=100, wanted=Wanted(frozenset({"kitchen"})))
+    names = [f"_t{n}._tcp.local" for n in range(60)]
+    lies = [PointerRecord(each, f"kitchen.{each}") for each in names]
+    for n in range(10):
+        records.add(f"10.0.1.{n}", lies)
+    assert records.is_overloaded
+
+
 def test_addresses_of_one_mac_are_one_announcer() -> None:
     records = link(limit=12)
     for n in range(12):
