@@ -113,11 +113,11 @@ class World:
     ) -> ScanFindings:
         self.scanned.append(tuple(targets))
         wanted = {target.address for target in targets}
-        results = tuple(host for host in self.hosts if host.address in wanted)
-        for host in results:
+        hosts = tuple(host for host in self.hosts if host.address in wanted)
+        for host in hosts:
             for port in host.open_ports:
                 discoveries.add_port(host.address, port, 0.0)
-        return ScanFindings(results)
+        return ScanFindings(hosts)
 
     def browse(
         self,

@@ -52,26 +52,26 @@ def test_interfaces_have_addresses_and_macs(dumps: dict[str, list[Message]]) -> 
 
 
 def test_default_routes_are_ordered_by_metric(dumps: dict[str, list[Message]]) -> None:
-    match = interfaces(dumps)
-    assert match["eth0"].interface.gateways == (
+    by_name = interfaces(dumps)
+    assert by_name["eth0"].interface.gateways == (
         "192.168.1.254",  # metric 50
         "192.168.1.1",  # 100
         "192.168.1.3",  # 300, one hop of a multipath route
         "fe80::1",  # 1024
     )
-    assert match["eth0"].metric == 50
-    assert match["tun0"].interface.gateways == ("10.8.0.1",)
-    assert list(match) == ["eth0", "tun0", "lo"]
+    assert by_name["eth0"].metric == 50
+    assert by_name["tun0"].interface.gateways == ("10.8.0.1",)
+    assert list(by_name) == ["eth0", "tun0", "lo"]
 
 
 def test_link_types_are_read(dumps: dict[str, list[Message]]) -> None:
-    value = interfaces(dumps)
-    assert value["eth0"].has_arp
-    assert value["tun0"].is_point_to_point
-    assert not value["tun0"].has_arp
-    assert value["lo"].is_loopback
+    by_name = interfaces(dumps)
+    assert by_name["eth0"].has_arp
+    assert by_name["tun0"].is_point_to_point
+    assert not by_name["tun0"].has_arp
+    assert by_name["lo"].is_loopback
     # The peer's address of a point-to-point link is not ours.
-    assert [a.address for a in value["tun0"].interface.addresses] == ["10.8.0.2"]
+    assert [a.address for a in by_name["tun0"].interface.addresses] == ["10.8.0.2"]
 
 
 def test_neighbours_have_a_mac_only_while_it_holds(dumps: dict[str, list[Message]]) -> None:

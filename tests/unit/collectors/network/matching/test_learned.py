@@ -115,8 +115,8 @@ def test_replacement_of_the_printer_of_two_queues_is_learned_for_both():
         return correlate(scanned=[host], services=[service], scanned_networks=LAN)
 
     known = with_learned([KITCHEN, named], match([KITCHEN, named], venue(KITCHEN_MAC)).learned)
-    value = match(known, venue(STRANGER_MAC)).strangers
-    assert [(each.id, each.mac_address) for each in value] == [
+    strangers = match(known, venue(STRANGER_MAC)).strangers
+    assert [(each.id, each.mac_address) for each in strangers] == [
         (KITCHEN.id, STRANGER_MAC),
         (named.id, STRANGER_MAC),
     ]
@@ -150,9 +150,9 @@ UUID = "d4d1e202-baff-3fff-46ff-3ab6db000001"
 
 
 def test_where_no_mac_is_seen_serial_number_and_uuid_do():
-    output = answer("192.168.1.50", "X3B7001", UUID)
-    first = seen(("192.168.1.50", None), evidence=(output,))
-    moved = replace(output, address="192.168.1.77")
+    device = answer("192.168.1.50", "X3B7001", UUID)
+    first = seen(("192.168.1.50", None), evidence=(device,))
+    moved = replace(device, address="192.168.1.77")
     (kitchen,) = second(first, seen(("192.168.1.77", None), evidence=(moved,)), KITCHEN)
     assert "Moved to 192.168.1.77:9100 (same UUID)" in (kitchen.reason or "")
 

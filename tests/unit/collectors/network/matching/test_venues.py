@@ -23,13 +23,13 @@ _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
 def test_nothing_is_reachable_or_moved_that_is_another_thing(venue: Venue):
     printers = match(venue.known(), venue.observed()).printers
     for queue, message in zip(venue.queues, printers, strict=True):
-        output = _visible_device(venue, message)
-        if output is None:
+        visible = _visible_device(venue, message)
+        if visible is None:
             assert message.status != "reachable"
             continue
         truth = venue.current(queue)
-        if output.number != truth.number:
-            assert venue.is_beyond_knowledge(queue, output), (message.reason, queue, truth)
+        if visible.number != truth.number:
+            assert venue.is_beyond_knowledge(queue, visible), (message.reason, queue, truth)
 
 
 @settings(max_examples=examples(VENUES))

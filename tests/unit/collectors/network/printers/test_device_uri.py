@@ -194,8 +194,8 @@ def test_the_queue_of_any_backend_is_listed(scheme: str, rest: str):
 
 def test_transports():
     uris = ("usb://A/B", "bluetooth://001BA9123456", "serial:/dev/ttyS0", "socket://h", "dnssd://x")
-    results = [parse_device_uri(uri).transport for uri in uris]
-    assert results == ["usb", "ble", "serial", "network", "network"]
+    transports = [parse_device_uri(uri).transport for uri in uris]
+    assert transports == ["usb", "ble", "serial", "network", "network"]
 
 
 schemes = st.sampled_from(
@@ -228,5 +228,5 @@ def test_a_password_is_no_address(uri: str, address: tuple[str, int, str | None]
 @given(st.text(max_size=20))
 def test_password_is_not_kept(password: str) -> None:
     for scheme in ("ipp", "socket", "smb", "dnssd", "usb", "foo"):
-        output = repr(parse_device_uri(f"{scheme}://anna:q7Zk{password}@kitchen/q"))
-        assert "q7Zk" not in output
+        text = repr(parse_device_uri(f"{scheme}://anna:q7Zk{password}@kitchen/q"))
+        assert "q7Zk" not in text

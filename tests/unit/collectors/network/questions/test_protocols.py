@@ -81,8 +81,8 @@ async def test_asks_a_printer_for_its_attributes():
 async def test_asks_every_announced_queue_and_no_strange_path():
     async with device(http(PRINTER)) as (port, question):
         queues = ("printers/bar", "x\r\nHost: evil", "printers/till")
-        match = await evidence_of(ask_ipp(OpenPort(port.address, port.port, Queues(queues))))
-    assert len(match) == 2
+        evidence = await evidence_of(ask_ipp(OpenPort(port.address, port.port, Queues(queues))))
+    assert len(evidence) == 2
     paths = [request.split(b" ")[1] for request in question]
     assert paths == [b"/printers/bar", b"/printers/till"]
 
@@ -193,8 +193,8 @@ def test_names_with_a_language_and_none_of_a_collections_members():
 
 
 def test_a_printer_called_after_its_path_has_no_name():
-    messages = (item(0x42, "printer-name", b"ipp/print"),)
-    evidence = parse_attributes("10.0.0.9", 631, message(b"\x04", *messages))
+    items = (item(0x42, "printer-name", b"ipp/print"),)
+    evidence = parse_attributes("10.0.0.9", 631, message(b"\x04", *items))
     assert evidence == Evidence("10.0.0.9", 631)
 
 
@@ -369,7 +369,7 @@ def _own_certificate(directory: Path) -> ssl.SSLContext:
     return context
 
 
-def test_a_host_s_own_word_for_its_name_counts_more_than_others():
+def test_the_name_that_a_host_gives_itself_is_preferred():
     reverse = "9.0.0.127.in-addr.arpa"
 
     def naming(label: str) -> bytes:

@@ -108,11 +108,11 @@ def test_silent_host_is_not_queried_again(monkeypatch: pytest.MonkeyPatch):
         return ()
 
     run = FakeRun()
-    match = enrich(
+    enrichment = enrich(
         discoveries_of([("10.0.0.9", port) for port in ALLOWED]), (), soon(), run, ask=silent
     )
     assert requests == list(ALLOWED)[:PORTS_AT_ONCE]
-    assert match.evidence == match.limitations == match.failures == ()
+    assert enrichment.evidence == enrichment.limitations == enrichment.failures == ()
     assert run.steps[-1] == ("enrichment", 6, 6)
 
 
@@ -122,8 +122,8 @@ def test_ports_not_queried_before_the_deadline_are_counted():
         return ()
 
     ports = discoveries_of([(f"10.0.0.{number}", 80) for number in range(10)])
-    value = enrich(ports, (), time.monotonic() + 0.1, FakeRun(), ask=slow)
-    assert value.limitations == ("10 ports were not asked what they are: the time was up",)
+    enrichment = enrich(ports, (), time.monotonic() + 0.1, FakeRun(), ask=slow)
+    assert enrichment.limitations == ("10 ports were not asked what they are: the time was up",)
 
 
 def test_a_cancelled_run_ends_at_once():

@@ -175,12 +175,12 @@ def test_snmpd_is_read(tmp_path: Path):
     with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as running:
         try:
             give_up_s = time.monotonic() + 60
-            outputs = ()
-            while not outputs and time.monotonic() < give_up_s and running.poll() is None:
-                outputs = ask_snmp([TARGET], "venue", give_up_s, FakeRun(), port=port)
+            answers = ()
+            while not answers and time.monotonic() < give_up_s and running.poll() is None:
+                answers = ask_snmp([TARGET], "venue", give_up_s, FakeRun(), port=port)
             assert ask_snmp([TARGET], "wrong", time.monotonic() + 0.3, FakeRun(), port=port) == ()
         finally:
             running.terminate()
-    (printer,) = outputs
+    (printer,) = answers
     assert printer.state_reasons == ("media-empty", "door-open")
     assert (printer.state, printer.serial) == ("processing", "VBF123456")
