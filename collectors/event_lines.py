@@ -25,6 +25,7 @@ from collectors.contract import (
     Result,
     Service,
 )
+from collectors.network.fair_share import in_turns
 
 _LIMITATIONS_BYTES: Final = 16 * 1024  # for the limitations that describe the cut
 _LINES_KEPT: Final = 16
@@ -86,16 +87,12 @@ def _cut_network(facts: NetworkFacts, most_bytes: int) -> NetworkFacts:
 
 def _in_turns(facts: NetworkFacts) -> list[Service | Endpoint]:
     """Return every device's first service and endpoint, then every device's second, and so on."""
-    counts: Counter[tuple[str, type]] = Counter()
-    ranked: list[tuple[int, Service | Endpoint]] = []
-    owned: list[tuple[str, Service | Endpoint]] = [
-        (_device(host), service) for host in facts.hosts for service in host.services
+    owned: list[tuple[tuple[str, type], Service | Endpoint]] = [
+        ((_device(host), Service), service) for host in facts.hosts for service in host.services
     ]
-    owned += ((_device(e), e) for e in facts.endpoints if not e.matched_printer_ids)
-    for device, item in owned:
-        ranked.append((counts[device, type(item)], item))
-        counts[device, type(item)] += 1
-    return [item for _, item in sorted(ranked, key=lambda each: each[0])]
+    endpoints = (each for each in facts.endpoints if not each.matched_printer_ids)
+    owned += (((_device(each), Endpoint), each) for each in endpoints)
+    return in_turns(owned)
 
 
 def _with_few_lines(facts: NetworkFacts) -> NetworkFacts:

@@ -115,7 +115,7 @@ def restrict_this_thread(rules: Iterable[Rule]) -> None:
 
 
 def forbid_new_privileges() -> None:
-    """Have no program that is run from now on gain rights by its file (prctl(2))."""
+    """Keep programs that are started from now on from gaining rights by their file (prctl(2))."""
     libc = ctypes.CDLL(None, use_errno=True)
     zero = ctypes.c_ulong(0)
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero) != 0:

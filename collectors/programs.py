@@ -22,8 +22,8 @@ INHERITED: Final = frozenset(
         "PROGRAMDATA", "PROGRAMFILES", "USERPROFILE",
     }
 )  # fmt: skip
-"""What a process that is started here takes of its caller's environment. Not what leads a loader
-or an interpreter elsewhere, and no address of a bus: one of the kind ``unixexec:`` is a program."""
+"""The variables that a process started here inherits. Variables that change what a loader or an
+interpreter loads are left out, and so are bus addresses: those with ``unixexec:`` run a program."""
 
 _PATH_MAX = 32_768
 

@@ -6,7 +6,7 @@ before it reads untrusted bytes and before it has a second thread: it can open o
 here, and so can the programs that it runs. Not named are above all the
 state directory, the API key (also in /run/credentials), the configuration, homes and disks.
 
-Landlock does not refuse looking (stat), following links, or connecting to sockets.
+Landlock does not refuse stat, following links, or connecting to sockets.
 """
 
 import ctypes
@@ -27,8 +27,8 @@ PROGRAMS: Final = (
 """Programs of the system, their libraries and data: the same on every machine, no secrets."""
 
 KERNEL: Final = ("/proc", "/sys")
-"""The kernel's view. What a process keeps to itself (its environment, memory, files) needs the
-right to trace it, which a confined process has over none but its own."""
+"""The kernel's view. The environment, memory and files of a process can be read only with the right
+to trace it, which a confined process has only for its own processes."""
 
 SETTINGS: Final = (
     # the system, its place and its name
@@ -85,7 +85,7 @@ def drop_capabilities() -> None:
     """Drop the capabilities of root (capset(2)), also for all child processes.
 
     Else a confined root could still load a module into the kernel or read the machine's memory.
-    A service's filter of system calls may refuse it, whose processes have none to give up.
+    If a service's filter of system calls refuses it, the process has no capabilities anyway.
     """
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     none = (ctypes.c_uint32 * 6)()

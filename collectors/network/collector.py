@@ -140,7 +140,7 @@ class _Collection:
         self._contact_printers(discoveries)
         snmp = in_background(self._ask_snmp)
         self._retry_print_ports(discoveries)
-        discoveries.complete()
+        discoveries.is_complete = True
         facts.macs = self._neighbours()
         self._store_answers(questions, snmp)
 
@@ -181,7 +181,8 @@ class _Collection:
         )
         collected.limitations += limitations
         if targets:
-            findings = self._connect_to(targets, discoveries, lambda _: ScanFindings())
+            connect = partial(self._run_scan, targets, (), discoveries)
+            findings = self._guarded("scan", connect, lambda _: ScanFindings())
             collected.scan = merge(collected.scan, findings, targets)
 
     def _retry_print_ports(self, discoveries: Discoveries) -> None:
@@ -196,21 +197,10 @@ class _Collection:
             if self._run.cancelled:
                 break
             before = {host.address: host for host in collected.scan.hosts}
-            findings = self._connect_to(targets, discoveries, _failed_scan, tries=1)
+            connect = partial(self._run_scan, targets, (), discoveries, tries=1)
+            findings = self._guarded("scan", connect, _failed_scan)
             collected.scan = merge(collected.scan, findings)
             collected.add_attempt(targets, before, findings)
-
-    def _connect_to(
-        self,
-        targets: Sequence[Target],
-        discoveries: Discoveries,
-        otherwise: Callable[[str], ScanFindings],
-        tries: int = TRIES,
-    ) -> ScanFindings:
-        """Connect to the ports that the targets name."""
-        return self._guarded(
-            "scan", lambda: self._run_scan(targets, (), discoveries, tries), otherwise
-        )
 
     # ------------------------------------------------------------------ in threads
 

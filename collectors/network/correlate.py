@@ -6,6 +6,7 @@ Printer matching, the list of endpoints and the list of hosts all read this one 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import Literal
 
 from collectors.contract import HostSource
 from collectors.network.host.local_network import LocalNetwork
@@ -18,7 +19,6 @@ from collectors.network.observations import (
     MdnsService,
     Observations,
     PortObservation,
-    QueueState,
 )
 from collectors.network.questions.server_header import parse_product
 from collectors.network.scan.scan import PortState, ScannedHost
@@ -72,8 +72,8 @@ def announced_addresses(service: MdnsService) -> tuple[str, ...]:
 def _without_borrowed_uuids(
     services: Sequence[MdnsService], evidence: Sequence[Evidence], own: frozenset[str]
 ) -> tuple[MdnsService, ...]:
-    """Leave out what others announce of an address where the UUID in it is that of a device that
-    gives it itself: no evidence of what is there."""
+    """Leave out announcements by others whose UUID a device gives itself: they are no evidence of
+    what is at the announced address."""
     given = {each.uuid for each in evidence if each.address not in own}
     given |= {_uuid(s) for s in services if not s.is_hearsay and not own.issuperset(s.addresses)}
     given.discard(None)
@@ -110,7 +110,7 @@ class _Join:
             for address in announced_addresses(service):
                 self._services_of[address].append(service)
             if service.type == "_device-info._tcp" and not service.is_hearsay:
-                # It is of the whole device, and most that announce it give it no port.
+                # It describes the whole device, and mostly has no port.
                 model = txt_model(service)
                 addresses = service.addresses or (service.announcer,)
                 self._models |= dict.fromkeys(addresses, model) if model else {}
@@ -179,8 +179,8 @@ class _Join:
         txts = [(service.type, dict(service.txt)) for service in services]
         instances = [service.instance for service in services]
         uuids = _distinct(*map(_uuid, services), *(each.uuid for each in answers))
-        printer_answers = (each for each in answers if not each.server)
-        queues = (*map(_announced_state, services), *map(_answered_state, printer_answers))
+        announced = (_announced_state(address, port, service) for service in services)
+        queues = (*announced, *(each for each in answers if not each.server))
         states = [each for each in queues if each.state is not None or each.state_reasons]
         if len(uuids) > 1 or (not uuids and len({each.queue for each in queues}) > 1):
             states = []  # several printers behind one port
@@ -216,18 +216,13 @@ def _names(answer: Evidence) -> tuple[str | None, ...]:
     return answer.name, answer.title, answer.realm, model, parse_product(answer.server)
 
 
-def _announced_state(service: MdnsService) -> QueueState:
+def _announced_state(address: str, port: int, service: MdnsService) -> Evidence:
     """Read ``printer-state``, which CUPS announces of the queues that it shares."""
     txt = dict(service.txt) if service.type in PRINT_SERVICES and not service.is_hearsay else {}
     is_stopped = txt.get("printer-state") == _TXT_STOPPED
     queue = txt.get("rp", "").strip("/")
-    return QueueState(queue, _uuid(service), "stopped" if is_stopped else None)
-
-
-def _answered_state(evidence: Evidence) -> QueueState:
-    return QueueState(
-        evidence.queue, evidence.uuid, evidence.state, evidence.state_reasons, evidence.is_missing
-    )
+    state: Literal["stopped"] | None = "stopped" if is_stopped else None
+    return Evidence(address, port, _uuid(service), state=state, queue=queue)
 
 
 def _distinct(*texts: str | None) -> tuple[str, ...]:

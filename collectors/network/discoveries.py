@@ -9,19 +9,29 @@ from collectors.shared.addresses import IPP_PORT
 
 
 @dataclass(frozen=True, slots=True)
+class Queues:
+    """The resource paths of a port, such as ``ipp/print``: those announced for it (``rp`` in TXT),
+    and those that this machine prints to."""
+
+    announced: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+
+
+NO_QUEUES = Queues()
+
+
+@dataclass(frozen=True, slots=True)
 class OpenPort:
     """An open port. Only ports of the allow-list are asked.
 
-    ``queues`` are the resource paths announced for it (``rp`` in TXT), such as ``ipp/print``,
-    ``own_queues`` those that this machine prints to. ``contacted_s`` is when the scan was
-    connected to it (monotonic); ``connection`` is that connection where it is still open, for the
-    first question. It belongs to the caller that takes the port.
+    ``contacted_s`` is when the scan was connected to it (monotonic). ``connection`` is that
+    connection, if it is still open: the first question is asked over it. It belongs to the caller
+    that takes the port.
     """
 
     address: str
     port: int
-    queues: tuple[str, ...] = ()
-    own_queues: tuple[str, ...] = ()
+    queues: Queues = NO_QUEUES
     contacted_s: float = 0.0
     connection: socket.socket | None = None
 
@@ -30,30 +40,23 @@ class OpenPort:
             self.connection.close()
 
 
-@dataclass(frozen=True, slots=True)
-class Queues:
-    """The queues of a port: those announced for it, and those that this machine prints to."""
-
-    announced: tuple[str, ...] = ()
-    own: tuple[str, ...] = ()
-
-
 @dataclass
 class Discoveries:
     """Hosts and open ports in the order found, each once. Thread-safe.
 
     IPP ports wait until it is known which queues they have. This machine (``own`` addresses) is
-    not asked for its name, nor its spooler for its queues: they are read as what they are.
+    not asked for its name, nor its spooler for its queues: both are read directly.
+    ``is_complete`` is set when nothing more will be found.
     """
 
     own: Collection[str] = ()
+    is_complete: bool = False
     _hosts: dict[str, None] = field(default_factory=dict)
     _seen: set[tuple[str, int]] = field(default_factory=set)
     _ports: list[OpenPort] = field(default_factory=list)
     _waiting: list[OpenPort] = field(default_factory=list)
     _queues: Mapping[tuple[str, int], Queues] | None = None
     _is_asking: bool = False
-    _is_complete: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add_host(self, address: str) -> None:
@@ -105,15 +108,6 @@ class Discoveries:
         with self._lock:
             return self._is_asking and self._queues is not None
 
-    def complete(self) -> None:
-        """Nothing more will be found."""
-        with self._lock:
-            self._is_complete = True
-
-    @property
-    def is_complete(self) -> bool:
-        return self._is_complete
-
     def hosts(self) -> tuple[str, ...]:
         with self._lock:
             return tuple(self._hosts)
@@ -122,10 +116,9 @@ class Discoveries:
         """Return the ports that are new since the last time."""
         with self._lock:
             taken, self._ports = self._ports, []
-        results = ((each, (self._queues or {}).get((each.address, each.port))) for each in taken)
+            known = self._queues or {}
         return tuple(
-            replace(each, queues=known.announced, own_queues=known.own) if known else each
-            for each, known in results
+            replace(each, queues=known.get((each.address, each.port), NO_QUEUES)) for each in taken
         )
 
     def take_waiting(self) -> tuple[OpenPort, ...]:

@@ -8,7 +8,7 @@ Item = TypeVar("Item")
 
 
 class Pool:
-    """An amount of which each holder may hold as much as is left, and no more.
+    """An amount of which each holder may take as much as it leaves for others.
 
     One greedy holder ends at a half, two at a third each. A newcomer always finds as much free as
     the greediest holds. (Switches call it dynamic thresholds: Choudhury and Hahne, "Dynamic
@@ -56,6 +56,7 @@ class FairQueue:
         self._packets: dict[str, deque[tuple[str, bytes]]] = {}
         self._bytes: Counter[str] = Counter()
         self._count = 0
+        self._total_bytes = 0
 
     def __len__(self) -> int:
         return self._count
@@ -68,7 +69,8 @@ class FairQueue:
         self._packets.setdefault(owner, deque()).append((source, packet))
         self._bytes[owner] += len(packet)
         self._count += 1
-        if self._count <= self._packets_max and self._bytes.total() <= self._bytes_max:
+        self._total_bytes += len(packet)
+        if self._count <= self._packets_max and self._total_bytes <= self._bytes_max:
             return None
         most = max(self._packets, key=lambda each: self._bytes[each])
         return self._removed(most, self._packets[most].pop())[0]
@@ -85,6 +87,7 @@ class FairQueue:
 
     def _removed(self, owner: str, packet: tuple[str, bytes]) -> tuple[str, bytes]:
         self._count -= 1
+        self._total_bytes -= len(packet[1])
         self._bytes[owner] -= len(packet[1])
         if not self._packets[owner]:
             del self._packets[owner], self._bytes[owner]

@@ -11,6 +11,7 @@ from typing import Literal
 
 from collectors.contract import Failure, HostSource, LearnedPrinter, Printer, SourceState, Transport
 from collectors.network.scan.scan import PortState, ScannedHost
+from collectors.shared.addresses import is_mdns_name
 
 # ---------------------------------------------------------------------------- mDNS
 
@@ -163,8 +164,7 @@ class KnownPrinter:
 
 def is_called_by_mdns(printer: KnownPrinter) -> bool:
     """Return whether each job must find the printer by a multicast question."""
-    host = (printer.host or "").lower().rstrip(".")
-    return bool(printer.dns_sd_name) or host.endswith(".local")
+    return bool(printer.dns_sd_name) or is_mdns_name(printer.host or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,25 +190,14 @@ class PrinterMatches:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueState:
-    """What is known of one queue of a port: announced, or as it answered when it was asked."""
-
-    queue: str | None
-    uuid: str | None = None
-    state: Literal["idle", "processing", "stopped"] | None = None
-    state_reasons: tuple[str, ...] = ()
-    is_missing: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class PortObservation:
     """An open or announced port of an address, with all the evidence of what it is.
 
     ``contact`` is None when the port was only announced and never tried. ``hostnames`` are the
     names of its address, ``labels`` what the port is called: by DNS-SD, by itself, by its page.
     ``models`` start with its own answers, ``answered_uuids`` are those of ``uuids`` in its answers.
-    ``is_announced``: by mDNS. ``queue_states`` end with answers;
-    ``state`` is that of a port with one printer.
+    ``is_announced``: by mDNS. ``queue_states`` are what was announced of its queues, then what they
+    answered; ``state`` is that of a port with one printer.
     """
 
     address: str
@@ -225,7 +214,7 @@ class PortObservation:
     is_announced: bool = False
     state: Literal["idle", "processing", "stopped"] | None = None
     state_reasons: tuple[str, ...] = ()
-    queue_states: tuple[QueueState, ...] = ()
+    queue_states: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,8 @@ _PORT_MAX = 65535
 
 
 def split_host_port(text: str) -> tuple[str | None, int | None]:
-    """Split ``host:port``, ``host``, ``[v6]:port`` or a bare IPv6 address; None for what is not
-    there or is no port."""
+    """Split ``host:port``, ``host``, ``[v6]:port`` or a bare IPv6 address; None for a part
+    that is missing or invalid."""
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")
         return host or None, _port(rest.removeprefix(":"))
@@ -66,6 +66,11 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def is_mdns_name(host: str) -> bool:
+    """Return whether a host name is resolved by multicast DNS (RFC 6762, section 3)."""
+    return host.lower().rstrip(".").endswith(".local")
 
 
 def is_private(address: str) -> bool:
@@ -102,14 +107,14 @@ def is_beyond(address: str, networks: Sequence[Network]) -> bool:
 
 
 def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Return the networks and single addresses among ``texts``, whatever else is left out."""
-    results: list[Network] = []
+    """Return the networks and single addresses among ``texts``, and leave out everything else."""
+    networks: list[Network] = []
     for text in texts:
         try:
-            results.append(ipaddress.ip_network(text, strict=False))
+            networks.append(ipaddress.ip_network(text, strict=False))
         except ValueError:
             continue
-    return tuple(results)
+    return tuple(networks)
 
 
 def _port(text: str) -> int | None:

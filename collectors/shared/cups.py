@@ -45,8 +45,9 @@ def ask_cups(
 ) -> ipp.Response:
     """Send an encoded request to the first server that answers it, and return the reply.
 
-    ``deadline_s`` is a moment of ``time.monotonic()``. That a thing was not found is a reply:
-    so CUPS says that it has no queue. Raises NotRunning, or the OSError of the last server.
+    ``deadline_s`` is a moment of ``time.monotonic()``. A "not found" status is a
+    reply as well: CUPS sends it if it has no queue. Raises NotRunning, or the OSError of the last
+    server.
     """
     failure: OSError | None = None
     is_socket_there = False

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import h11
 
 if TYPE_CHECKING:
-    import asyncio  # not for those who ask without it: 4 MiB
+    import asyncio  # only for types: it takes 4 MiB of memory
 
 HEAD_MAX_BYTES = 32 * 1024
 _READ_BYTES = 16 * 1024
-_PIECE_BYTES = 1024  # what h11 sees of a chunk's or a trailer's line: its patterns are quadratic
+_PIECE_BYTES = 1024  # given to h11 at once: its patterns take quadratic time
 _HEAD_END = re.compile(rb"\n\r?\n")
-_FIELD = re.compile(  # a token (RFC 9110, section 5.6.2), and no framing that frames nothing
+_FIELD = re.compile(  # a token (RFC 9110, section 5.6.2), without invalid framing fields
     rb"(?!content-length: (?!\d{1,15}$)|transfer-encoding: (?!chunked$))[\w!#$%&'*+.^`|~-]+: ",
     re.IGNORECASE,
 )
@@ -82,7 +82,8 @@ async def exchange(
 def exchange_blocking(
     connection: socket.socket, request: HttpRequest, body_max: int, require_s: Callable[[], float]
 ) -> HttpReply:
-    """Do the same over a socket. ``require_s`` gives the seconds left or raises TimeoutError."""
+    """Do as `exchange`, over a socket. ``require_s`` returns the seconds left or raises
+    TimeoutError."""
     pending = HttpExchange(request, body_max)
     connection.settimeout(require_s())
     connection.sendall(pending.request)
@@ -94,7 +95,7 @@ def exchange_blocking(
 
 
 class HttpExchange:
-    """The bytes of a request, and what has come of its reply. Who has the connection moves them."""
+    """The bytes of a request, and the part of its reply so far. It does no input or output."""
 
     def __init__(self, request: HttpRequest, body_max: int) -> None:
         self._left = HEAD_MAX_BYTES + body_max
@@ -109,10 +110,10 @@ class HttpExchange:
         self.request = b"".join(self._connection.send(event) for event in events)
 
     def receive(self, data: bytes) -> HttpReply | None:
-        """Take the next bytes, none at the end; return the reply once there is no more of it.
+        """Take the next bytes, none at the end. Returns the reply once it is over.
 
-        Of a reply that ends too early or goes wrong later on, what has come counts.
-        Raises HttpError when it cannot become a reply.
+        If a reply ends too early or becomes invalid, the part before counts.
+        Raises HttpError if the bytes are not a reply.
         """
         self._left -= len(data)
         self._unread += data
@@ -163,7 +164,7 @@ class HttpExchange:
 
 
 def _tidy(head: bytes) -> bytes:
-    """Leave out the lines for which h11 refuses a reply as a whole; devices do send such.
+    """Leave out the lines of a head for which h11 would refuse the reply: devices send such lines.
 
     Blanks are joined, because its patterns take seconds for 32 KiB of them.
     """

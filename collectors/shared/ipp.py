@@ -33,7 +33,7 @@ _END = 0x03
 _LAST_DELIMITER = 0x0F
 _INTEGER_TAGS = frozenset({0x21, 0x23})  # integer, enum
 _BOOLEAN = 0x22
-_BEGIN_COLLECTION, _END_COLLECTION, _MEMBER_NAME = 0x34, 0x37, 0x4A
+_BEGIN_COLLECTION, _END_COLLECTION = 0x34, 0x37
 _WITH_LANGUAGE = frozenset({0x35, 0x36})
 _FIRST_TEXT_TAG, _LAST_TEXT_TAG = 0x40, 0x5F
 _OUT_OF_BAND = range(0x10, 0x20)
@@ -57,16 +57,7 @@ class Attribute:
     values: "tuple[Value, ...]"
 
 
-@dataclass(frozen=True, slots=True)
-class Collection:
-    """A value that has members of its own (RFC 8010, section 3.1.6)."""
-
-    members: tuple[Attribute, ...]
-
-
-Value = int | bool | str | bytes | Collection
-_Open = list[tuple[str, list[Value]]]
-"""Names and values of a group or collection whose end has not come."""
+Value = int | bool | str | bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,47 +156,34 @@ def _sized(data: bytes) -> bytes:
 
 
 def _read_groups(data: bytes) -> Iterator[Group]:
-    tag = 0
-    levels: list[_Open] = [[]]  # the group's attributes, then the members of open collections
+    """Yield the groups. Collections (RFC 8010, section 3.1.6) are skipped: nothing reads them."""
+    tag = depth = 0
+    attributes: list[tuple[str, list[Value]]] = []
     for item, name, raw in _read_items(data):
         if item <= _LAST_DELIMITER:
-            if len(levels) > 1:
+            if depth:
                 raise IppError("a collection has no end")
             if tag:
-                yield Group(tag, _closed(levels[0]))
-            tag, levels = item, [[]]
-        elif not tag:
+                yield Group(tag, tuple(Attribute(each, tuple(v)) for each, v in attributes))
+            tag, attributes = item, []
+            continue
+        if not tag:
             raise IppError("a value stands outside any group")
-        else:
-            _read_item(levels, item, name, raw)
+        if name and not depth:
+            attributes.append((name, []))
+        is_value = depth == 0 and item not in (_BEGIN_COLLECTION, _END_COLLECTION)
+        depth = _depth_after(item, depth)
+        if is_value and attributes and (value := _read_value(item, raw)) is not None:
+            attributes[-1][1].append(value)
 
 
-def _read_item(levels: list[_Open], tag: int, name: str, raw: bytes) -> None:
-    """Add an item to the innermost of ``levels``: a value belongs to the last name before it."""
-    if tag == _END_COLLECTION:
-        if len(levels) == 1:
-            raise IppError("a collection ends that did not begin")
-        members = _closed(levels.pop())
-        levels[-1][-1][1].append(Collection(members))
-        return
-    is_member = len(levels) > 1
-    if is_member and tag == _MEMBER_NAME:
-        levels[-1].append((decode(raw), []))
-        return
-    if name and not is_member:
-        levels[-1].append((name, []))
-    if not levels[-1]:
-        return  # a value without a name
-    if tag == _BEGIN_COLLECTION:
-        if len(levels) > COLLECTIONS_DEEP_MAX:
-            raise IppError("collections are nested too deeply")
-        levels.append([])
-    elif (value := _read_value(tag, raw)) is not None:
-        levels[-1][-1][1].append(value)
-
-
-def _closed(attributes: _Open) -> tuple[Attribute, ...]:
-    return tuple(Attribute(name, tuple(values)) for name, values in attributes)
+def _depth_after(tag: int, depth: int) -> int:
+    """Return how many collections are open after an item."""
+    if tag == _END_COLLECTION and depth == 0:
+        raise IppError("a collection ends that did not begin")
+    if tag == _BEGIN_COLLECTION and depth == COLLECTIONS_DEEP_MAX:
+        raise IppError("collections are nested too deeply")
+    return depth + (tag == _BEGIN_COLLECTION) - (tag == _END_COLLECTION)
 
 
 def _read_items(data: bytes) -> Iterator[tuple[int, str, bytes]]:

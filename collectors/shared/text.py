@@ -16,7 +16,7 @@ def clean_text(raw: str, limit: int = TEXT_MAX) -> str:
     Runs of white space become one blank. This must agree with ``agent.wire.controls``, which a
     collector must not import; a test holds the two together.
     """
-    # Cut before the walk, so that megabytes cost nothing; four for one leaves room for what goes.
+    # Cut first, so that megabytes cost nothing. Four times the limit leaves room for blanks.
     text = raw[: limit * 4]
     if not text.isprintable():
         text = "".join(c if c.isprintable() or c == _JOINER else " " for c in text)
@@ -24,7 +24,7 @@ def clean_text(raw: str, limit: int = TEXT_MAX) -> str:
 
 
 def decode(data: bytes) -> str:
-    """Read bytes of unknown origin as UTF-8; what is not becomes U+FFFD. Not cleaned."""
+    """Read bytes of unknown origin as UTF-8. Invalid bytes become U+FFFD. Does not clean."""
     return data.decode("utf-8", "replace")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from collectors.contract import InterfaceAddress, Unavailable
@@ -20,7 +21,7 @@ def read_interfaces() -> LocalNetwork:
     except OSError as error:
         unread = Unavailable(gateway=f"the routing table cannot be read: {error.strerror}")
         return LocalNetwork(assemble(links, addresses, ()), unread)
-    return LocalNetwork(assemble(links, addresses, [each for result in routes for each in result]))
+    return LocalNetwork(assemble(links, addresses, tuple(chain.from_iterable(routes))))
 
 
 def assemble(

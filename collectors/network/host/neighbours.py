@@ -4,6 +4,7 @@ Linux: rtnetlink, and /proc/net/arp where a sandbox denies netlink. macOS: ``arp
 ``ndp -an``. Windows: GetIpNetTable2. Reading it sends nothing to the network.
 """
 
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -18,8 +19,9 @@ from collectors.shared.text import decode
 _COMMAND_TIMEOUT_S = 2.0
 _ARP_FLAG_COMPLETE = 0x2  # linux/if_arp.h: ATF_COM
 _MAC_GROUPS = 6
-_PROC_COLUMNS = 6
-_NDP_COLUMNS = 3
+_PROC_ARP_LINE = re.compile(r"\s*(\S+)\s+\S+\s+0x([0-9a-fA-F]+)\s+(\S+)\s+\S+\s+\S")
+_ARP_LINE = re.compile(r"[^(]*\(([^)]*)\) at (\S*)")
+_NDP_LINE = re.compile(r"\s*([^\s%]+)\S*\s+(\S+)\s+\S")
 
 
 def read_neighbour_table(platform: str = sys.platform) -> tuple[LinkNeighbour, ...]:
@@ -35,14 +37,11 @@ def read_neighbour_table(platform: str = sys.platform) -> tuple[LinkNeighbour, .
 
 def parse_proc_arp(text: str) -> tuple[LinkNeighbour, ...]:
     """Parse /proc/net/arp (``proc(5)``): address, hardware type, flags, MAC, mask, device."""
-    neighbours: list[LinkNeighbour] = []
-    for line in text.splitlines()[1:]:
-        columns = line.split()
-        if len(columns) < _PROC_COLUMNS or not columns[2].startswith("0x"):
-            continue
-        is_complete = _hexadecimal(columns[2]) & _ARP_FLAG_COMPLETE
-        neighbours += _entry(columns[0], columns[3] if is_complete else "")
-    return tuple(neighbours)
+    return tuple(
+        entry
+        for match in _matches(_PROC_ARP_LINE, text)
+        for entry in _entry(match[1], match[3] if int(match[2], 16) & _ARP_FLAG_COMPLETE else "")
+    )
 
 
 def parse_arp(text: str) -> tuple[LinkNeighbour, ...]:
@@ -50,23 +49,18 @@ def parse_arp(text: str) -> tuple[LinkNeighbour, ...]:
 
     Its MACs drop leading zeros; ``(incomplete)`` stands for none.
     """
-    matches: list[LinkNeighbour] = []
-    for line in text.splitlines():
-        _, opened, rest = line.partition("(")
-        address, closed, rest = rest.partition(") at ")
-        if opened and closed:
-            matches += _entry(address, rest.split(" ", 1)[0])
-    return tuple(matches)
+    matches = _matches(_ARP_LINE, text)
+    return tuple(entry for match in matches for entry in _entry(match[1], match[2]))
 
 
 def parse_ndp(text: str) -> tuple[LinkNeighbour, ...]:
     """Parse ``ndp -an`` of macOS: neighbour, link-layer address, interface, expire, state."""
-    values: list[LinkNeighbour] = []
-    for line in text.splitlines()[1:]:
-        columns = line.split()
-        if len(columns) >= _NDP_COLUMNS:
-            values += _entry(columns[0].split("%")[0], columns[1])
-    return tuple(values)
+    matches = _matches(_NDP_LINE, text)
+    return tuple(entry for match in matches for entry in _entry(match[1], match[2]))
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    return filter(None, map(pattern.match, text.splitlines()))
 
 
 def _entry(address: str, mac_text: str) -> Iterator[LinkNeighbour]:
@@ -78,13 +72,6 @@ def _entry(address: str, mac_text: str) -> Iterator[LinkNeighbour]:
     padded = ":".join(group.zfill(2) for group in groups) if len(groups) == _MAC_GROUPS else ""
     mac_address = normal_mac(padded)
     yield LinkNeighbour(0, text, mac_address, "stale" if mac_address else "resolving")
-
-
-def _hexadecimal(text: str) -> int:
-    try:
-        return int(text, 16)
-    except ValueError:
-        return 0
 
 
 def _read_linux() -> tuple[LinkNeighbour, ...]:

@@ -26,19 +26,19 @@ def read_dump(
     message_type: int, parse: Callable[[bytes], T | None], family: int = 0
 ) -> tuple[T, ...]:
     """Return the parsed objects of a whole dump (RTM_GETLINK, _GETADDR, _GETROUTE, ...)."""
-    results: list[T | None] = []
+    objects: list[T | None] = []
     with _open() as opened:
         opened.settimeout(_ANSWER_TIMEOUT_S)
         opened.send(rtnetlink.dump_request(message_type, family))
         while True:
             for message in rtnetlink.parse_messages(opened.recv(_DATAGRAM_MAX)):
                 if message.type == rtnetlink.NLMSG_DONE:
-                    return tuple(each for each in results if each is not None)
+                    return tuple(each for each in objects if each is not None)
                 if message.type == rtnetlink.NLMSG_ERROR:
                     number = rtnetlink.error_number(message)
                     raise OSError(number, os.strerror(number))
                 if message.type == message_type + rtnetlink.NEW_FROM_GET:
-                    results.append(parse(message.body))
+                    objects.append(parse(message.body))
 
 
 def read_neighbours(family: int = rtnetlink.AF_INET) -> tuple[LinkNeighbour, ...]:

@@ -1,4 +1,4 @@
-"""Observations grouped into devices, and devices found again by what is known of a printer."""
+"""Groups observations into devices, and finds the device of a printer by evidence."""
 
 import ipaddress
 import re
@@ -13,7 +13,7 @@ from collectors.network.matching.identity import (
     mac_in_uuid,
     mac_tail_in_hostname,
 )
-from collectors.network.matching.models import is_same_model, is_same_plain_model, plain_model
+from collectors.network.matching.models import is_same_plain_model, plain_model
 from collectors.network.observations import KnownPrinter, Observations, PortObservation
 from collectors.shared.addresses import PRINT_PORTS, RAW_PRINT_PORTS, numeric_order
 
@@ -23,7 +23,7 @@ IDENTITIES: tuple[By, ...] = ("UUID", "MAC", "serial number")
 """Evidence that goes with a device wherever it moves."""
 
 NAMES: tuple[By, ...] = ("DNS-SD name", "name")
-"""What any device may be called."""
+"""Weak evidence: any device may have any name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,22 @@ class Device:
     @property
     def address(self) -> str:
         return self.addresses[0]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return tuple(model for each in self.observations for model in each.models)
+
+    @property
+    def uuids(self) -> tuple[str, ...]:
+        return tuple(uuid for each in self.observations for uuid in each.uuids)
+
+    @property
+    def serials(self) -> tuple[str, ...]:
+        return tuple(serial for each in self.observations for serial in each.serials)
+
+    @property
+    def print_ports(self) -> tuple[PortObservation, ...]:
+        return tuple(each for each in self.observations if each.port in PRINT_PORTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +98,7 @@ class DeviceIndex:
         self._devices = tuple(devices)
         self._models: dict[str, list[Device]] = defaultdict(list)
         for device in devices:
-            for model in {plain_model(m) for each in device.observations for m in each.models}:
+            for model in set(map(plain_model, device.models)):
                 self._models[model].append(device)
         self._stores: dict[By, dict[str, list[Device]]] = {}
         for by, keys in _DEVICE_KEYS:
@@ -93,7 +109,7 @@ class DeviceIndex:
             self._stores[by] = store
 
     def find(self, printer: KnownPrinter, skip: Collection[By] = ()) -> Match | None:
-        """Return the devices the first kind of evidence that fits any points to."""
+        """Return the devices to which the strongest evidence points; ``skip`` is left out."""
         for by in BY:
             if by in skip:
                 continue
@@ -104,19 +120,19 @@ class DeviceIndex:
         return None
 
     def evidence(self, printer: KnownPrinter, by: By, device: Device) -> set[str]:
-        """Return what of one kind of evidence a printer and a device have in common."""
+        """Return the values of one kind of evidence that a printer and a device share."""
         store = self._stores[by]
         return {key for key in evidence_of(printer, by) if device in store.get(key, ())}
 
     def printers(self) -> Iterator[Device]:
         """Yield the devices that are surely printers, by what answers or is announced."""
         for device in self._devices:
-            printing = [each for each in device.observations if each.port in PRINT_PORTS]
-            if any(e.models or (e.port in RAW_PRINT_PORTS and e.contact) for e in printing):
+            ports = device.print_ports
+            if any(e.models or (e.port in RAW_PRINT_PORTS and e.contact) for e in ports):
                 yield device
 
     def of_model(self, model: str | None) -> Iterator[Device]:
-        """Yield the devices that give this model, each as often as it gives a name for it."""
+        """Yield the devices of this model. One with several names for it is yielded repeatedly."""
         wanted = plain_model(model)
         for known, devices in self._models.items():
             if is_same_plain_model(wanted, known):
@@ -138,13 +154,8 @@ def service_names(name: str) -> tuple[str, ...]:
 
 
 def evidence_of(printer: KnownPrinter, by: By) -> tuple[str, ...]:
-    """Return what is known of a printer of one kind of evidence, as it is compared."""
+    """Return a printer's values of one kind of evidence, in the form that is compared."""
     return tuple(dict.fromkeys(_PRINTER_KEYS[by](printer)))
-
-
-def has_model(device: Device, model: str | None) -> bool:
-    """Return whether any port of a device gives this model."""
-    return any(is_same_model(model, m) for each in device.observations for m in each.models)
 
 
 def sure_macs(printer: KnownPrinter) -> Iterator[str]:
@@ -161,8 +172,7 @@ _NOT_IN_QUEUE_NAMES = re.compile(r"[^a-z0-9]+")
 
 def _device_macs(device: Device) -> Iterator[str]:
     yield from device.mac_addresses
-    for each in device.observations:
-        yield from (_IN_UUID + mac for uuid in each.uuids if (mac := mac_in_uuid(uuid)))
+    yield from (_IN_UUID + mac for uuid in device.uuids if (mac := mac_in_uuid(uuid)))
     for name in device.hostnames:
         if mac := mac_in_hostname(name):
             yield mac
@@ -194,17 +204,19 @@ def _names(hostnames: Iterable[str]) -> Iterator[str]:
 def _learned(
     printer: KnownPrinter, mark: Literal["mac_address", "uuid", "serial"]
 ) -> tuple[str, ...]:
-    """Return what was learned of a printer that is set up by its address: one that is set up by a
-    name is printed to under this name, wherever the device is that had it."""
+    """Return what was learned of a printer that is set up by its address.
+
+    A printer that is set up by a name is printed to by this name, whichever device has it now.
+    """
     learned = printer.learned if printer.addresses else None
     value: str | None = getattr(learned, mark, None)
     return (value,) if value else ()
 
 
 _DEVICE_KEYS: tuple[tuple[By, Callable[[Device], Iterable[str]]], ...] = (
-    ("UUID", lambda device: (u for each in device.observations for u in each.uuids)),
+    ("UUID", lambda device: device.uuids),
     ("MAC", _device_macs),
-    ("serial number", lambda device: (s for each in device.observations for s in each.serials)),
+    ("serial number", lambda device: device.serials),
     ("DNS-SD name", instance_names),
     ("address", lambda device: device.addresses),
     ("host name", lambda device: _names(device.hostnames)),
@@ -235,16 +247,16 @@ class _Marks:
 
 
 def _first_addresses(marks: dict[str, _Marks]) -> dict[str, str]:
-    """Map an IPv4 address to the first one with its host name and a UUID of its."""
+    """Map each IPv4 address to the first one that has the same host name and a same UUID."""
     heads: dict[tuple[str, str], str] = {}
-    results: dict[str, str] = {}
+    first: dict[str, str] = {}
     for address, own in marks.items():
         if not _is_ipv6(address):
             keys = [(name.lower(), uuid) for name in own.hostnames for uuid in own.uuids]
-            results[address] = next((heads[key] for key in keys if key in heads), address)
+            first[address] = next((heads[key] for key in keys if key in heads), address)
             for key in keys:
-                heads.setdefault(key, results[address])
-    return results
+                heads.setdefault(key, first[address])
+    return first
 
 
 def _owners(marks: dict[str, _Marks]) -> dict[str, str]:
@@ -258,7 +270,7 @@ def _owners(marks: dict[str, _Marks]) -> dict[str, str]:
     for address, own in marks.items():
         if _is_ipv6(address):
             candidates = (by_mark.get(mark, []) for mark in _mark_keys(own))
-            only = next((match[0] for match in candidates if len(match) == 1), None)
+            only = next((each[0] for each in candidates if len(each) == 1), None)
             if only is not None:
                 owners[address] = only
     return owners

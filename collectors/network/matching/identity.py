@@ -1,4 +1,4 @@
-"""By what a device is known again: UUIDs, MACs, and MACs hidden in other names."""
+"""The identities of devices: UUIDs, serial numbers, MACs, and MACs that are part of other names."""
 
 import ipaddress
 import re
@@ -11,7 +11,7 @@ _NAMED_TAIL = re.compile(r"^(?:NPI|HP|EPSON|RNP|ET|KM|KMBT|BRN|BRW|CANON)[_-]?([
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PLACEHOLDERS = frozenset({"none", "na", "null", "unknown", "default", "serial", "notprovided"})
 _COUNTED_UP = ("0123456789abcdef", "1234567890abcdef")
-_REAL_DIGITS = 3  # different ones: what has fewer was filled in
+_REAL_DIGITS = 3  # a UUID with fewer different digits is a placeholder
 _EUI64_MARK = b"\xff\xfe"  # RFC 4291, appendix A
 _LOCAL_BIT = 0x02
 
@@ -25,8 +25,8 @@ def normal_uuid(text: str | None) -> str | None:
 
 
 def real_serial(text: str | None) -> str | None:
-    """Return a serial number; None for what firmware gives that was never given one
-    (``00000000``, ``000001``, ``0.00``, ``123456789``, ``XXXXXX``)."""
+    """Return a serial number; None for a placeholder of the firmware (``00000000``, ``000001``,
+    ``0.00``, ``123456789``, ``XXXXXX``)."""
     plain = "".join(c for c in (text or "").lower() if c.isalnum())
     is_counted = len(plain) > 1 and any(plain in each for each in _COUNTED_UP)
     if len({*plain.lstrip("0")}) < 2 or is_counted or plain in _PLACEHOLDERS:
@@ -35,8 +35,8 @@ def real_serial(text: str | None) -> str | None:
 
 
 def normal_mac(text: str | None) -> str | None:
-    """Return ``aa:bb:cc:dd:ee:ff`` for a MAC written with colons, dashes or bare; else None, for
-    one of a single digit (``00:00:00:00:00:00``) too."""
+    """Return ``aa:bb:cc:dd:ee:ff`` for a MAC written with colons, dashes or neither; None for
+    anything else, and for one that repeats a single digit (``00:00:00:00:00:00``)."""
     given = (text or "").strip()
     if not (_MAC.fullmatch(given) or _BARE_MAC.fullmatch(given)):
         return None
@@ -49,8 +49,8 @@ def normal_mac(text: str | None) -> str | None:
 def mac_in_uuid(uuid: str | None) -> str | None:
     """Return the last 12 digits of a UUID as a MAC.
 
-    Brother, Epson, HP and others put it there. In other UUIDs they are chance, so that the result
-    means something only when it equals a MAC that was seen.
+    Brother, Epson, HP and others put it there. Other UUIDs have random digits there, so compare the
+    result with a MAC that was observed.
     """
     return normal_mac(uuid[-12:]) if uuid else None
 

@@ -31,20 +31,18 @@ def learn(
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
     for printer, device, address in matches:
-        ports = device.observations
-        models = (model for each in ports for model in each.models)
-        instances = (name for each in ports for name in each.instances)
+        instances = (name for each in device.observations for name in each.instances)
         yield LearnedPrinter(
             id=printer.id,
             setup=_setup(printer),
             seen_at=now,
             address=address,
             mac_address=_only(device, devices, lambda each: each.mac_addresses),
-            uuid=_only(device, devices, _uuids),
-            serial=_only(device, devices, _serials),
+            uuid=_only(device, devices, lambda each: each.uuids),
+            serial=_only(device, devices, lambda each: each.serials),
             dns_sd_name=_first(instances),
             hostname=_first(device.hostnames),
-            model=_first(models),
+            model=_first(device.models),
         )
 
 
@@ -59,14 +57,6 @@ def _only(device: Device, devices: Sequence[Device], marks: Marks) -> str | None
     if len(own) != 1 or any(own & set(marks(each)) for each in devices if each is not device):
         return None
     return own.pop()[:TEXT_KEPT]
-
-
-def _uuids(device: Device) -> Iterator[str]:
-    return (uuid for each in device.observations for uuid in each.uuids)
-
-
-def _serials(device: Device) -> Iterator[str]:
-    return (serial for each in device.observations for serial in each.serials)
 
 
 def _first(texts: Iterable[str]) -> str | None:

@@ -11,10 +11,10 @@ from collectors.network.matching.devices import (
     DeviceIndex,
     Match,
     evidence_of,
-    has_model,
     instance_names,
 )
 from collectors.network.matching.identity import mac_in_uuid
+from collectors.network.matching.models import is_same_model
 from collectors.network.matching.verdicts import difference, is_surely
 from collectors.network.observations import KnownPrinter
 
@@ -72,7 +72,7 @@ def _without_shared(
     at: Located | None,
     all_of_them: Sequence[tuple[KnownPrinter, Located | None]],
 ) -> Located | None:
-    """Locate again without evidence that another printer, at another address, has as well."""
+    """Locate a printer again, without the evidence that it shares with one at another address."""
     skip: tuple[By, ...] = ()
     while at is not None and at.device is not None and at.left is not None:
         own = index.evidence(printer, at.by, at.device)
@@ -87,7 +87,7 @@ def _without_shared(
 
 
 def _by_mac(printer: KnownPrinter, at: Located | None) -> Located | None:
-    """Name the MAC, where a printer that moved has the one that was learned: it is the surest."""
+    """Give the MAC as evidence if a printer that moved has the learned one: it is the strongest."""
     mac = printer.learned.mac_address if printer.learned else None
     if at is None or at.left is None or at.device is None or mac not in at.device.mac_addresses:
         return at
@@ -111,9 +111,9 @@ def _settle(printer: KnownPrinter, match: Match) -> Device | None:
     )
     likeness: tuple[Callable[[Device], bool], ...] = (
         lambda device: any(each.contact == "open" for each in device.observations),
-        lambda device: has_model(device, printer.make_model),
+        lambda device: any(is_same_model(printer.make_model, each) for each in device.models),
     )
-    # That it answers or is of the model makes no device the one that left its address.
+    # A device that left its address is not recognised by its model or because it answers.
     for fits in identity if printer.addresses else (*identity, *likeness):
         if len(devices) > 1:
             devices = tuple(each for each in devices if fits(each)) or devices

@@ -21,14 +21,14 @@ def find_machine_symptoms(
 ) -> MachineSymptoms:
     """Return what is wrong; ``unicast_only`` are interfaces without multicast answers."""
     ways, shared = _shared(local)
-    isolated = next(_isolated(local, known, observed), None)
+    isolated = next(_isolated(local, known, observed), ("", ""))
     lost = next(_lost_gateways(local), ("", ""))
     return MachineSymptoms(
         link_local=_link_local(local),
         ways=ways,
         shared_network=shared,
-        isolated_on=isolated[0] if isolated else "",
-        isolated_network=isolated[1] if isolated else "",
+        isolated_on=isolated[0],
+        isolated_network=isolated[1],
         unicast_only=tuple(unicast_only),
         lost_gateway=lost[0],
         lost_on=lost[1],

@@ -49,7 +49,7 @@ def match(
     for printer, _, verdict in judged:
         for key in verdict.marked:
             ids.setdefault(key, {})[printer.id] = None
-    # Learned is what printers are that answer where they are set up or, by MAC, elsewhere.
+    # Learn from printers that answer at their address or, with the same MAC, at another one.
     answering = (
         (printer, verdict.device, verdict.endpoint[0])
         for printer, at, verdict in judged
@@ -59,7 +59,7 @@ def match(
     strangers = ((p, v.taken_by, v.taken_by.address) for p, _, v in judged if v.taken_by)
     return PrinterMatches(
         printers=tuple(_printer(printer, verdict, hints) for printer, _, verdict in judged),
-        printer_ids={key: tuple(result) for key, result in ids.items()},
+        printer_ids={key: tuple(of_key) for key, of_key in ids.items()},
         learned=tuple(learn(answering, matcher.index.devices)),
         strangers=tuple(learn(strangers, matcher.index.devices)),
     )
@@ -168,8 +168,7 @@ class _Matcher:
             symptoms = replace(symptoms, open_instead=verdicts.open_instead(device, port))
         if other:
             return self._verdict_of_other(symptoms, device)
-        models = tuple(model for each in device.observations for model in each.models)
-        symptoms = verdicts.with_own_state(replace(symptoms, models=models), seen, device)
+        symptoms = verdicts.with_own_state(replace(symptoms, models=device.models), seen, device)
         if verdicts.is_queue_missing(printer, seen):
             reason = f"{join_host_port(address, port)} answers"
             symptoms = replace(symptoms, status="unreachable", seen=reason, is_queue_missing=True)

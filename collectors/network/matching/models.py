@@ -66,9 +66,11 @@ def plain_model(model: str | None) -> str:
 
 
 def is_other_model(one: str | None, other: str | None) -> bool:
-    """Return whether two names are surely those of different models: of other makers, or of numbers
-    that no family has in common (``TSP100`` is the family of ``TSP143``). What has no number may
-    be a driver for many."""
+    """Return whether two names are surely those of different models.
+
+    They have different makers, or numbers of different families (``TSP100`` is the family of
+    ``TSP143``). A name without a number may be that of a driver for many models.
+    """
     plain = (plain_model(one), plain_model(other))
     if is_same_plain_model(*plain) or not all(re.search(r"\d", each) for each in plain):
         return False

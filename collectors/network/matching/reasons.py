@@ -1,5 +1,6 @@
 """The sentences of a report about printers: what was found, and what to do about it."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 STATE_WORDS = {  # RFC 8011, section 5.4.12, and PWG 5100.9
@@ -36,14 +37,14 @@ STATE_WORDS = {  # RFC 8011, section 5.4.12, and PWG 5100.9
     "hold-new-jobs": "holds new jobs",
     "other": "another problem, see its panel",
 }
-_SEVERITIES = ("-error", "-warning", "-report")
+_SEVERITY = re.compile(r"-(?:error|warning|report)\Z")
 _LISTED_MAX = 4
 _REASONS_MAX = 8
 
 
 def state_words(reasons: Iterable[str]) -> tuple[str, ...]:
     """Put printer-state-reasons into words; those without any stay as they are."""
-    plain = (_without_severity(reason) for reason in reasons)
+    plain = (_SEVERITY.sub("", reason) for reason in reasons)
     words = (STATE_WORDS.get(each, each.replace("-", " ")) for each in plain)
     return tuple(dict.fromkeys(words))[:_REASONS_MAX]
 
@@ -67,10 +68,3 @@ def sentence(*parts: str | None) -> str:
         else:
             text += f"; {part}"
     return text
-
-
-def _without_severity(reason: str) -> str:
-    for severity in _SEVERITIES:
-        if reason.endswith(severity):
-            return reason.removesuffix(severity)
-    return reason

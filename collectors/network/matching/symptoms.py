@@ -87,7 +87,7 @@ class Symptoms:
 
     @property
     def complaints(self) -> tuple[str, ...]:
-        """Descriptions of the device's problems. A paused queue is none."""
+        """Descriptions of the device's problems. A paused queue is not one of them."""
         words = state_words((*self.own_reasons, *self.printer.state_reasons))
         return () if set(words) <= {"paused"} and self.printer.stopped else words
 
@@ -106,7 +106,7 @@ class Symptoms:
 
     @property
     def may_discard(self) -> bool:
-        """Whether all that was seen is a connection that some of its kind take for nothing."""
+        """Whether only an open raw port was observed, on a model that may discard what it gets."""
         is_raw = self.status == "reachable" and self.port in RAW_PRINT_PORTS
         return is_raw and any(
             map(_DISCARDING.search, (*self.models, self.printer.make_model or ""))
@@ -114,7 +114,7 @@ class Symptoms:
 
     @property
     def replaced_on(self) -> str:
-        """Return the day since which another device than before is taken for the printer."""
+        """The day on which a different device was accepted as the printer."""
         since = self.printer.learned.replaced_at if self.printer.learned else None
         return (since or "")[:10] if self.status == "reachable" else ""
 

@@ -9,16 +9,16 @@ from collectors.network.matching.devices import By, Device, sure_macs
 from collectors.network.matching.models import is_other_model
 from collectors.network.matching.reasons import listed
 from collectors.network.matching.symptoms import Status, Symptoms
-from collectors.network.observations import KnownPrinter, PortObservation, QueueState
-from collectors.shared.addresses import PRINT_PORTS
+from collectors.network.observations import Evidence, KnownPrinter, PortObservation
+from collectors.shared.addresses import PRINT_PORTS, is_mdns_name
 
 _QUEUES_OF_A_SERVER = ("printers/", "classes/")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How one printer was judged; ``marked`` are the endpoints that are this printer, ``taken_by``
-    is another device than it was that takes connections at its address."""
+    """How one printer was judged. ``marked`` are the endpoints that are this printer, ``taken_by``
+    is a different device that accepts connections at its address."""
 
     status: Status
     reason: str
@@ -69,7 +69,7 @@ def see_missing(printer: KnownPrinter) -> Symptoms:
         return Symptoms(printer, status, seen, in_vain="other")
     if printer.host:
         seen = f"no address was found for the name {printer.host}"
-        is_announced = printer.host.lower().rstrip(".").endswith(".local")
+        is_announced = is_mdns_name(printer.host)
         return Symptoms(printer, status, seen, in_vain="other" if is_announced else "host name")
     if printer.mac_address or printer.uuid:
         what = f"MAC {printer.mac_address}" if printer.mac_address else f"UUID {printer.uuid}"
@@ -85,7 +85,7 @@ def difference(
     to all devices of a firmware."""
     if by == "MAC":
         return None
-    printing = [each for each in device.observations if each.port in PRINT_PORTS]
+    printing = device.print_ports
     answers = [seen] if seen is not None and seen.uuids else printing
     models = [model for each in printing for model in each.models]
     differences = (
@@ -113,8 +113,8 @@ def difference(
 def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None:
     """Describe how a device differs from the printer when it last answered; None if it does not.
 
-    On Wi-Fi a printer has another MAC than on a cable; but makers give one UUID or serial number to
-    many devices, so that two things that are the same outweigh another MAC, and one does not.
+    On Wi-Fi a printer has a different MAC than on a cable. Makers give one UUID or serial number to
+    many devices. So two equal identities outweigh a different MAC, and one does not.
     """
     if learned is None or is_surely(learned, device):
         return None
@@ -138,18 +138,16 @@ def is_surely(learned: LearnedPrinter | None, device: Device) -> bool:
 def _marks(
     learned: LearnedPrinter, device: Device
 ) -> tuple[tuple[By, str | None, Sequence[str]], ...]:
-    ports = device.observations
     return (
         ("MAC", learned.mac_address, device.mac_addresses),
-        ("serial number", learned.serial, [serial for each in ports for serial in each.serials]),
-        ("UUID", learned.uuid, [uuid for each in ports for uuid in each.uuids]),
+        ("serial number", learned.serial, device.serials),
+        ("UUID", learned.uuid, device.uuids),
     )
 
 
 def _name_of(device: Device) -> str | None:
-    models = (model for each in device.observations for model in each.models)
     labels = (label for each in device.observations for label in each.labels)
-    return next(iter((*models, *labels, *device.hostnames)), None)
+    return next(iter((*device.models, *labels, *device.hostnames)), None)
 
 
 def _has_other_mac(printer: KnownPrinter, device: Device) -> bool:
@@ -166,9 +164,7 @@ def _is_foreign(own: str | None, given: Iterable[str]) -> bool:
 
 def what_is_there(device: Device) -> str | None:
     """Name a device that shows no port for printing, so that it may have taken the address."""
-    if any(each.port in PRINT_PORTS for each in device.observations):
-        return None
-    return _name_of(device)
+    return None if device.print_ports else _name_of(device)
 
 
 def is_queue_missing(printer: KnownPrinter, seen: PortObservation | None) -> bool:
@@ -185,7 +181,7 @@ def with_own_state(symptoms: Symptoms, seen: PortObservation | None, device: Dev
     of_uuid = (each for each in states if printer.uuid and each.uuid == printer.uuid)
     ports = (*((seen,) if seen is not None else ()), *device.observations)
     of_port = (port for port in ports if _speaks_for(port, printer))
-    own = next(chain[QueueState | PortObservation](of_queue, of_uuid, of_port), None)
+    own = next(chain[Evidence | PortObservation](of_queue, of_uuid, of_port), None)
     if own is None:
         return symptoms
     return replace(symptoms, own_reasons=own.state_reasons, is_stopped=own.state == "stopped")

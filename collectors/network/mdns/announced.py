@@ -6,7 +6,7 @@ Any host on a link may announce anything. The rules:
   are ignored, and so are those of a port that its owner announces.
 - The services of one device are bounded, so that they never displace those of another. Devices are
   identified by their MACs. A host that forges MACs as well is limited by the common bounds.
-- Announcements that identify this machine's printers are kept to the last.
+- Announcements that identify this machine's printers are cut last.
 """
 
 import ipaddress
@@ -27,7 +27,7 @@ SERVICES_PER_HOST_MAX = 64
 SERVICES_PER_ANNOUNCER_MAX = 256
 """A print server announces three services for each of its queues."""
 HOSTS_PER_ANNOUNCER_MAX = 64
-"""Addresses that are not its own: a router may pass on the services of another network."""
+"""Addresses at which one announcer is listed: a router may relay the services of a network."""
 LISTED_MAX = 4096
 """Services at addresses, of all announcers together."""
 ANNOUNCERS_NAMED_MAX = 8
@@ -131,7 +131,7 @@ def announced(services: Sequence[MdnsService], who: LinkLayer, wanted: Wanted) -
 def _believed(
     services: Sequence[MdnsService], who: LinkLayer
 ) -> tuple[list[MdnsService], Counter[str]]:
-    """Return the services without false addresses, and how many had some, by announcing address.
+    """Return the services without false addresses, and how many had any, by announcing address.
 
     An address is false if its own device announces the service, or another one on that port.
     """
@@ -177,8 +177,10 @@ def _key(service: MdnsService) -> tuple[str, str]:
 def _elsewhere(
     others: Sequence[str], addresses: Sequence[str], networks: Sequence[Network]
 ) -> set[str]:
-    """Return the addresses in networks that are not ours, of a service that is in one as well:
-    those of a host's containers and tunnels, which cannot be reached from here."""
+    """Return the IPv4 addresses outside of our networks, if a service has one inside as well.
+
+    They belong to a host's containers and tunnels, and cannot be reached from here.
+    """
 
     def is_here(address: str) -> bool:
         parsed = ipaddress.ip_address(address)
@@ -190,7 +192,7 @@ def _elsewhere(
 
 
 class _Listing:
-    """Who is listed where; what is wanted comes first, hearsay last, everybody in turn."""
+    """Chooses the addresses of each service: wanted first, hearsay last, announcers in turn."""
 
     def __init__(self, services: Sequence[MdnsService], who: LinkLayer, wanted: Wanted) -> None:
         self._services = services

@@ -1,10 +1,9 @@
 """The records of one interface, kept apart by the address that sent them.
 
 No announcer can change or remove the records of another, whatever names its packets have: a record
-counts for the address that sent it, and so do goodbyes and cache flushes.
-Records are joined only when services are listed (services.py).
+counts only for the address that sent it. Records are joined when services are listed (services.py).
 
-The neighbour table tells which addresses are one device: they are one announcer, called by its MAC.
+The neighbour table shows which addresses are one device. They are one announcer, named by its MAC.
 All addresses for which nobody answers ARP are one announcer together, since made-up addresses are
 among them.
 """

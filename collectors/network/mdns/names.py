@@ -40,7 +40,7 @@ def ask_names(
     The name that a host gives itself is preferred to names that others give it. A host that does
     not answer is asked once more, a second later (RFC 6762, section 5.2), unless the scan has ended
     by then: the last host found gets ``LAST_WAIT_S`` to answer. Ends at
-    ``deadline_s`` at the latest. Never raises for what network or machine do.
+    ``deadline_s`` at the latest. Never raises for errors of the network or machine.
     """
     opened = [link for link in (open_link(each) for each in interfaces) if link is not None]
     links = [link for link in opened if link.sockets]
@@ -81,8 +81,8 @@ class _Names:
                     _drain(key, self._answers)
 
     def host_names(self) -> tuple[HostName, ...]:
-        results = ((a, self._answers.name(reverse)) for reverse, a in self._answers.wanted.items())
-        return tuple(HostName(address, name) for address, name in results if name)
+        names = ((a, self._answers.name(reverse)) for reverse, a in self._answers.wanted.items())
+        return tuple(HostName(address, name) for address, name in names if name)
 
     def _want(self, addresses: Sequence[str]) -> None:
         for address in addresses[self._taken : ADDRESSES_MAX]:
@@ -115,8 +115,7 @@ class _Names:
                 for name in due
                 if link.is_neighbour((self._answers.wanted[name], 0, 0, link.index))
             )
-            for packet in question_packets(questions):
-                link.send(packet)
+            link.send(question_packets(questions))
         return bool(due)
 
 
@@ -148,14 +147,14 @@ class NameAnswers:
 
     @property
     def read(self) -> int:
-        """How many packets were understood."""
+        """The number of packets that were parsed."""
         return self._read.total()
 
     def name(self, reverse: str) -> str | None:
         return self.names.get(reverse) or self._hearsay.get(reverse)
 
     def add(self, source: str, packet: bytes) -> None:
-        """Take a packet in, but none from beyond the link. A flood is read to its bound only."""
+        """Read a packet, unless it is from another link or its host has sent too many."""
         if not source or _REVERSE_DOMAIN not in packet.lower():
             return
         own = self._reverse.get(source)

@@ -30,6 +30,7 @@ WANTED_PER_ANNOUNCER_MAX = 64
 _DOMAIN = ".local"
 _INSTANCES_FACTOR = 4
 _RECORD_BYTES = 400  # the objects and table entries of a record, beside its text
+_DROPPED_BYTES = 100  # a hash in a set
 
 Value = TypeVar("Value")
 
@@ -47,8 +48,8 @@ class Quota:
         self.services = services
         self.wanted = wanted
         self.memory = Pool(RECORDS_MAX_BYTES)
-        self.instances = {False: Pool(_INSTANCES_FACTOR * services)}
-        self.instances[True] = Pool(_INSTANCES_FACTOR * services)  # IPv6
+        # Of IPv4 and of IPv6.
+        self.instances = {is_v6: Pool(_INSTANCES_FACTOR * services) for is_v6 in (False, True)}
 
     @property
     def is_exceeded(self) -> bool:
@@ -144,18 +145,20 @@ class RecordBook:
             return False
         if not self._has_room(label):
             self._pay(-_cost(key, label))
-            if len(self.dropped) < self._records_max:
-                self.dropped.add(hash(key))
+            mark = hash(key)
+            is_counted = mark in self.dropped or len(self.dropped) >= self._records_max
+            if not is_counted and self._pay(_DROPPED_BYTES):
+                self.dropped.add(mark)
             return False
         self.instances[key] = Instance(label, service_type)
         return True
 
     def _has_room(self, label: str) -> bool:
-        if self.is_wanted(label) and len(self.instances) < WANTED_PER_ANNOUNCER_MAX:
-            return True  # only memory bounds these
-        is_taken = self._instance_pool.take(self.announcer, 1)
-        self._pooled += is_taken
-        return is_taken
+        if self._instance_pool.take(self.announcer, 1):
+            self._pooled += 1
+            return True
+        # Only memory bounds these.
+        return self.is_wanted(label) and len(self.instances) < WANTED_PER_ANNOUNCER_MAX
 
     def _add_address(self, name: str, record: AddressRecord) -> bool:
         addresses = self.hosts.get(name, {})

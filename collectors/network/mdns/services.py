@@ -66,11 +66,11 @@ class _Lookup:
 
 def known_instances(link: LinkRecords) -> dict[str, list[tuple[str, ...]]]:
     """Return the names, in labels, of the instances of each type (``_ipp._tcp``)."""
-    results: dict[str, list[tuple[str, ...]]] = {}
+    instances: dict[str, list[tuple[str, ...]]] = {}
     for key, book in _best_books(link).items():
         instance = book.instances[key]
-        results.setdefault(instance.type, []).append(instance.labels)
-    return results
+        instances.setdefault(instance.type, []).append(instance.labels)
+    return instances
 
 
 def missing(link: LinkRecords) -> dict[Question, str]:

@@ -47,8 +47,8 @@ class QuerySchedule:
 
     After ``settle_s`` without new records all hosts are assumed to have answered: a responder waits
     at most 0.12 s, or 0.5 s after a truncated question (RFC 6762, sections 6 and 7.2).
-    ``resolve_after_s`` counts from the moment a record was first missing. After ``crowded_s`` with
-    more packets than can be read, the hosts must be asked one by one.
+    ``resolve_after_s`` counts from the first question for a missing record. After ``crowded_s``
+    with more packets than can be read, the hosts must be asked one by one.
     """
 
     first_delay_s: tuple[float, float] = (0.02, 0.12)
@@ -64,7 +64,7 @@ class QuerySchedule:
 class Watch:
     """One interface: its sockets, its records, and the questions that were sent.
 
-    ``tries`` has for each missing record when it was first missing and how often it was asked for.
+    ``tries`` has for each missing record when it was first asked for, and how often since.
     ``seen`` are hashes of the packets so far, ``lost`` is the kernel's count of dropped packets at
     the last round, ``losses`` the number of rounds in which it grew. ``has_received`` is set by any
     packet from another address than our ``own``.
@@ -84,10 +84,6 @@ class Watch:
     def is_crowded(self) -> bool:
         """Whether records were left out or packets were lost."""
         return self.records.is_overloaded or self.losses > 0 or self.link.lost() > self.lost
-
-    def send(self, packets: Iterable[bytes]) -> None:
-        for packet in packets:
-            self.link.send(packet)
 
 
 class Session:
@@ -137,18 +133,24 @@ class Session:
             if now >= next_resolve_s:
                 self._ask_missing(now)
                 next_resolve_s = now + schedule.resolve_interval_s
-            if self._is_settled(now):
-                return "settled"
-            if now >= crowded_s and any(watch.is_crowded for watch in self._watches):
-                return "crowded"
             until = min(deadline_s, next_round_s, next_resolve_s, now + _TURN_S)
-            has_unread = any(watch.records.has_unread for watch in self._watches)
-            for key, _ in selector.select(0.0 if has_unread else max(0.0, until - now)):
+            if self._is_settled(now) or self._has_unread:
+                until = now
+            for key, _ in selector.select(max(0.0, until - now)):
                 _receive(key.data, key)
             for watch in self._watches:
                 self._parse(watch)
             self._report(run)
+            # Checked after receiving: on a busy machine, packets may have waited in the kernel.
+            if self._is_settled(now) and not self._has_unread:
+                return "settled"
+            if now >= crowded_s and any(watch.is_crowded for watch in self._watches):
+                return "crowded"
         return "cancelled"
+
+    @property
+    def _has_unread(self) -> bool:
+        return any(watch.records.has_unread for watch in self._watches)
 
     def _is_settled(self, now: float) -> bool:
         """Return whether all hosts have answered. Lost packets must be asked for again."""
@@ -165,7 +167,7 @@ class Session:
                 queried = {*watch.queried_types, *self._types}
                 new = [each for each in watch.records.types if each not in queried]
                 watch.queried_types.update(new)
-                watch.send(question_packets(map(type_question, new)))
+                watch.link.send(question_packets(map(type_question, new)))
             if time.monotonic() >= ends_s:
                 return
 
@@ -178,7 +180,9 @@ class Session:
                     watch.records.identify(table)
         for watch in self._watches:
             lost = watch.link.lost()
-            watch.losses += lost > watch.lost
+            if lost > watch.lost:
+                watch.losses += 1
+                watch.tries.clear()  # the answers may have been lost as well
             watch.lost, records = lost, watch.records
             records.next_round()
             types = tuple(dict.fromkeys((*self._types, *records.types)))
@@ -186,7 +190,7 @@ class Session:
             # Where a host floods the link, a known answer may be one that it made up. No known
             # answers are sent then, so that the owners of the names answer as well.
             known = {} if records.is_overloaded else known_instances(records)
-            watch.send(self._round_packets(known, types))
+            watch.link.send(self._round_packets(known, types))
 
     def _round_packets(
         self, instances: Mapping[str, list[tuple[str, ...]]], types: Sequence[str]
@@ -209,8 +213,8 @@ class Session:
     def _ask_missing(self, now: float) -> None:
         """Ask for missing records that are due. While any are left, the link is not settled."""
         for watch in self._watches:
-            due, is_pending = _due_questions(watch, now, self._schedule.resolve_after_s)
-            watch.send(question_packets(due))
+            due, is_pending = due_questions(watch, now, self._schedule.resolve_after_s)
+            watch.link.send(question_packets(due))
             if due or is_pending:
                 self._last_news_s = now
 
@@ -239,14 +243,14 @@ def _receive(watch: Watch, key: selectors.SelectorKey) -> None:
             watch.records.put(source, packet)
 
 
-def _due_questions(
+def due_questions(
     watch: Watch, now: float, after_s: Sequence[float]
 ) -> tuple[list[Question], bool]:
     """Return the questions to send now, and whether any must be sent again later."""
     due: list[Question] = []
     is_pending = False
     for question, announcer in missing(watch.records).items():
-        first_s, count = watch.tries.setdefault(question, (now, 0))
+        first_s, count = watch.tries.get(question, (now, 0))
         if count >= len(after_s):
             continue
         if first_s + after_s[count] <= now and len(due) < RESOLVE_PER_TURN:

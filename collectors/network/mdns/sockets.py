@@ -9,7 +9,7 @@ import ipaddress
 import socket
 import struct
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,9 +45,8 @@ _MEMINFO_DROPS = 8  # linux/sock_diag.h: SK_MEMINFO_DROPS
 class LinkSockets:
     """The sockets of one interface and the networks its neighbours live in.
 
-    ``problems`` describe what could not be opened. ``is_direct``: port 5353 was taken. ``refusal``
-    is the last error of sending, which matters only until ``has_sent``.
-    ``destinations`` are by address family.
+    ``problems`` describe what could not be opened. ``refusal`` is the last error of sending, which
+    matters only until ``has_sent``. ``destinations`` are by address family.
     """
 
     name: str
@@ -55,16 +54,16 @@ class LinkSockets:
     networks: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...] = ()
     sockets: list[socket.socket] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    is_direct: bool = False
     has_sent: bool = False
     destinations: Mapping[int, tuple[str, int]] = field(default_factory=lambda: DESTINATIONS)
     refusal: str | None = None
     _addresses: dict[tuple[str | int, ...], str] = field(default_factory=dict)
 
-    def send(self, packet: bytes) -> None:
-        """Multicast a packet over each family; ``has_sent`` once any took one."""
-        taken = [self._send(each, packet) for each in self.sockets]
-        self.has_sent = self.has_sent or any(taken)
+    def send(self, packets: Iterable[bytes]) -> None:
+        """Multicast packets over each family; ``has_sent`` once any took one."""
+        for packet in packets:
+            taken = [self._send(each, packet) for each in self.sockets]
+            self.has_sent = self.has_sent or any(taken)
 
     def receive(self, from_socket: socket.socket) -> tuple[str, bytes] | None:
         """Return the source and the bytes of the next waiting packet; None if there is none.
@@ -145,7 +144,6 @@ def _open(link: LinkSockets, port: int, opener: Callable[[int], socket.socket]) 
         if error.errno not in (errno.EADDRINUSE, errno.EACCES):
             link.problems.append(f"mDNS is not possible on {link.name}: {error.strerror}")
             return
-        link.is_direct = True
         link.problems.append(
             f"another program uses UDP port {port} exclusively, so on {link.name} only services"
             " that answer directly were found"

@@ -16,5 +16,9 @@ def model_of(device_id: dict[str, str]) -> str | None:
     """Return maker and model, the maker once; None without any."""
     maker = device_id.get("MFG") or device_id.get("MANUFACTURER") or ""
     model = device_id.get("MDL") or device_id.get("MODEL") or ""
-    is_whole = model.lower().startswith(maker.lower())
-    return (model if is_whole else f"{maker} {model}").strip() or None
+    return join_model(maker, model) or None
+
+
+def join_model(maker: str, model: str) -> str:
+    """Return ``maker model``, or the model alone if it starts with the maker."""
+    return model if model.lower().startswith(maker.lower()) else f"{maker} {model}".strip()

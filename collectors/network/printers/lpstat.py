@@ -32,9 +32,9 @@ def parse_lpstat(text: str) -> dict[str, str]:
     On a Mac CUPS uses the language of its settings, not the locale. ``NAME/instance``
     is the same queue with other options.
     """
-    results = (_LINE.fullmatch(line.strip()) for line in text.splitlines())
+    matches = (_LINE.fullmatch(line.strip()) for line in text.splitlines())
     uris: dict[str, str] = {}
-    for each in filter(None, results):
+    for each in filter(None, matches):
         name = (each[1] or each[2] or each[3]).partition("/")[0]
         uris.setdefault(name, _as_uri(each[4].strip()))
     return uris

@@ -8,6 +8,7 @@ from concurrent.futures import wait
 from dataclasses import replace
 
 from collectors.network.observations import KnownPrinter
+from collectors.shared.addresses import is_mdns_name
 from collectors.shared.background import in_background
 
 NAMES_MAX = 512
@@ -36,7 +37,7 @@ def resolve_hosts(
     """
     names = tuple(
         dict.fromkeys(
-            e.host for e in printers if e.host and not e.addresses and not _is_mdns(e.host)
+            e.host for e in printers if e.host and not e.addresses and not is_mdns_name(e.host)
         )
     )[:NAMES_MAX]
     resolved = _look_up(names, deadline_s, resolve or _system_resolve)
@@ -76,7 +77,3 @@ def _literal(host: str | None) -> str | None:
         return str(ipaddress.ip_address((host or "").partition("%")[0]))
     except ValueError:
         return None
-
-
-def _is_mdns(host: str) -> bool:
-    return host.lower().rstrip(".").endswith(".local")

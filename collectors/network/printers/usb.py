@@ -5,7 +5,7 @@ from itertools import islice
 from pathlib import Path
 
 from collectors.network.matching.identity import real_serial
-from collectors.network.printers.device_id import SERIAL_KEYS, model_of, parse_device_id
+from collectors.network.printers.device_id import SERIAL_KEYS, join_model, model_of, parse_device_id
 from collectors.shared.sysfs import read_line
 
 DEVICES_MAX = 256
@@ -32,8 +32,7 @@ class UsbPrinter:
 
     @property
     def make_model(self) -> str:
-        is_repeated = self.model.lower().startswith(self.maker.lower())
-        return self.model if is_repeated else f"{self.maker} {self.model}".strip()
+        return join_model(self.maker, self.model)
 
     @property
     def models(self) -> tuple[str, ...]:

@@ -64,10 +64,10 @@ def read_windows_printers(
         why = error.strerror or error
         reason = f"the print spooler does not answer ({why}): start the service Print Spooler"
         return KnownPrinters(failures=(Failure(STEP, reason),))
-    results = (_printer(each, registry) for each in listed[:PRINTERS_MAX])
+    printers = (_printer(each, registry) for each in listed[:PRINTERS_MAX])
     left_out = len(listed) - PRINTERS_MAX
     return KnownPrinters(
-        printers=tuple(each for each in results if each is not None),
+        printers=tuple(each for each in printers if each is not None),
         limitations=(f"{left_out} printers of the spooler were left out",) if left_out > 0 else (),
     )
 
@@ -97,9 +97,9 @@ def _with_place(printer: KnownPrinter, port_name: str, registry: Registry) -> Kn
         return replace(printer, transport="usb", address=clean_text(port_name))
     if _EPSON.match(port_name):
         return replace(printer, transport="serial", address=clean_text(port_name))
-    if result := _SERIAL.match(port_name):
+    if serial := _SERIAL.match(port_name):
         is_com = port_name.upper().startswith("COM")
-        path = f"COM{result[1]}" if is_com else clean_text(port_name)
+        path = f"COM{serial[1]}" if is_com else clean_text(port_name)
         present = _has_serial_port(registry, path) if is_com else None
         return replace(printer, transport="serial", address=path, present=present)
     if port_name.startswith("\\\\"):
@@ -114,15 +114,14 @@ def _with_network_port(
 ) -> KnownPrinter | None:
     port = find_print_port(registry, port_name)
     if port is not None:
-        host = port.host
         return replace(
             printer,
-            host=host,
+            host=port.host,
             port=port.port,
             queue=port.queue,
             uuid=port.uuid,
             is_on_wsd_port=port.is_wsd,
-            address=join_host_port(host, port.port) if host else None,
+            address=join_host_port(port.host, port.port) if port.host else None,
         )
     if _URL.match(port_name):
         return _internet_printer(printer, port_name)
@@ -137,8 +136,7 @@ def _internet_printer(printer: KnownPrinter, url: str) -> KnownPrinter:
     device = parse_device_uri(url)
     if device.host is None:
         return replace(printer, address=None)
-    host = f"[{device.host}]" if ":" in device.host else device.host
-    address = f"{host}:{device.port}"
+    address = join_host_port(device.host, device.port)
     return replace(printer, host=device.host, port=device.port, queue=device.queue, address=address)
 
 
@@ -158,7 +156,7 @@ def _has_serial_port(registry: Registry, path: str) -> bool | None:
 
 
 def _reasons(listed: SpoolerPrinter) -> tuple[str, ...]:
-    matches = [word for bit, word in _STATUS_REASONS if listed.status & bit]
+    reasons = [word for bit, word in _STATUS_REASONS if listed.status & bit]
     if listed.attributes & _WORK_OFFLINE:
-        matches.append("offline-report")
-    return tuple(dict.fromkeys(matches))
+        reasons.append("offline-report")
+    return tuple(dict.fromkeys(reasons))

@@ -20,7 +20,6 @@ class SpoolerPrinter:
     name: str
     port_name: str
     driver_name: str = ""
-    server_name: str = ""
     status: int = 0
     attributes: int = 0
 
@@ -88,7 +87,6 @@ def read_printer_info(
             name=item.printer_name or "",
             port_name=item.port_name or "",
             driver_name=item.driver_name or "",
-            server_name=item.server_name or "",
             status=item.status,
             attributes=item.attributes,
         )

@@ -12,7 +12,7 @@ from collectors.shared.addresses import PRINT_PORTS
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 AGAIN_S = 0.35
-"""After which a SYN is taken for lost: the kernel would send it again only after a second."""
+"""A SYN without an answer after this time is sent again: the kernel would wait a second."""
 
 
 @asynccontextmanager

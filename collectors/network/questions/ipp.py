@@ -40,10 +40,11 @@ _PATH_CHARACTERS = "/:@+,;=&!$'()*~"
 async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
     """Ask the queues that this machine prints to and those announced; where none of them answers,
     the usual ones until one does. The caller bounds the time."""
-    own = [quote(queue, _PATH_CHARACTERS) for queue in open_port.own_queues]
-    announced = [queue for queue in open_port.queues if _SAFE_PATH.fullmatch(queue)]
+    queues = open_port.queues
+    own = [quote(queue, _PATH_CHARACTERS) for queue in queues.own]
+    announced = [queue for queue in queues.announced if _SAFE_PATH.fullmatch(queue)]
     certain = list(dict.fromkeys((*own, *announced)))[:QUEUES_MAX]
-    names = dict(zip(own, open_port.own_queues, strict=True))
+    names = dict(zip(own, queues.own, strict=True))
     answers: list[Evidence] = []
     spooler: str | None = None
     is_tls = False

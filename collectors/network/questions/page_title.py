@@ -2,7 +2,7 @@
 Pure.
 
 Embedded servers declare their charset in the header, in the page or nowhere, and often wrongly;
-what strictly is UTF-8 is never anything else. A title that names an error, a redirection or
+bytes that are valid UTF-8 are never anything else. A title that names an error, a redirection or
 nothing at all is ignored: it would be shown as the name of a device.
 """
 
@@ -27,7 +27,7 @@ _CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 _REALM = re.compile(r"\brealm\s*=\s*(?:\"([^\"]{0,512})\"|'([^']{0,512})'|([^\s,;]{1,512}))", re.I)
 
 _WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "iso8859-1": "cp1252"}
-"""What is sent under these names is what browsers take them for (WHATWG Encoding, 4.2)."""
+"""Browsers read the first charset as the second, wider one (WHATWG Encoding, 4.2)."""
 
 _STATUS = re.compile(r"(?:HTTP\S* )?(?:error:? )?([345]\d\d)\b[\s:,-]*(.*)", re.IGNORECASE)
 _PHRASES = tuple(status.phrase.lower() for status in HTTPStatus if status >= 300)

@@ -10,7 +10,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal
 
@@ -70,18 +69,11 @@ def enrich(
     return Enrichment(tuple(asker.evidence), hostnames, tuple(asker.failures), limitations)
 
 
-@dataclass(slots=True)
-class _Host:
-    """``is_silent`` after a question timed out."""
-
-    ports_at_once: asyncio.Semaphore = field(
-        default_factory=lambda: asyncio.Semaphore(PORTS_AT_ONCE)
-    )
-    is_silent: bool = False
-
-
 class _Asker:
-    """Asks many hosts at once, each at few ports; counts what the deadline left unasked."""
+    """Asks many hosts at once, each at few ports; counts what the deadline left unasked.
+
+    ``_silent`` are the hosts at which a question timed out.
+    """
 
     def __init__(self, deadline_s: float, run: Run, ask: Ask) -> None:
         self.too_many = 0
@@ -93,7 +85,10 @@ class _Asker:
         self._ask = ask
         self._done = 0
         self._accepted: Counter[Question] = Counter()
-        self._hosts: defaultdict[str, _Host] = defaultdict(_Host)
+        self._ports_at_once: defaultdict[str, asyncio.Semaphore] = defaultdict(
+            lambda: asyncio.Semaphore(PORTS_AT_ONCE)
+        )
+        self._silent: set[str] = set()
         self._at_once = asyncio.Semaphore(QUESTIONS_AT_ONCE)
         self._pending: set[asyncio.Task[None]] = set()
 
@@ -126,7 +121,7 @@ class _Asker:
 
     def _begin(self, ports: Iterable[OpenPort]) -> None:
         for each in self._accept(ports):
-            task = asyncio.create_task(self._ask_port(each, self._hosts[each.address]))
+            task = asyncio.create_task(self._ask_port(each))
             self._pending.add(task)
             task.add_done_callback(partial(self._end, each))
 
@@ -148,21 +143,21 @@ class _Asker:
             accepted.append(each)
         return accepted
 
-    async def _ask_port(self, open_port: OpenPort, host: _Host) -> None:
+    async def _ask_port(self, open_port: OpenPort) -> None:
         """Ask one port. After a timeout a host is asked for no further page."""
-        question = ALLOWED[open_port.port]
+        question, host = ALLOWED[open_port.port], open_port.address
         is_connected = open_port.connection is not None
         pause_s = open_port.contacted_s + PRINTER_PAUSE_S - time.monotonic()
         if open_port.port in PRINT_PORTS and not is_connected and pause_s > 0:
             await asyncio.sleep(pause_s)
         # A printer that holds a slot for us does not wait behind its own pages.
-        async with nullcontext() if is_connected else host.ports_at_once, self._at_once:
-            if question == "ipp" or not host.is_silent:
+        async with nullcontext() if is_connected else self._ports_at_once[host], self._at_once:
+            if question == "ipp" or host not in self._silent:
                 try:
                     async with asyncio.timeout(QUESTION_TIME_S[question]):
                         self.evidence.extend(await self._ask(open_port, question))
                 except TimeoutError:
-                    host.is_silent = True
+                    self._silent.add(host)
                 except Exception as error:  # noqa: BLE001 - the boundary of one question
                     self._fail(open_port, error)
             self._done += 1

@@ -55,7 +55,7 @@ _V2C = api.PROTOCOL_MODULES[api.SNMP_VERSION_2C]
 def ask_snmp(
     targets: Sequence[SnmpTarget], community: str, deadline_s: float, run: Run, *, port: int = PORT
 ) -> tuple[Evidence, ...]:
-    """Ask each target once, all at the same time. Never raises for what network or hosts do."""
+    """Ask each target once, all at the same time. Never raises for errors of network or hosts."""
     answers: list[Evidence] = []
     with ExitStack() as opened, selectors.DefaultSelector() as selector:
         for target in targets:
@@ -79,7 +79,7 @@ def ask_snmp(
 
 
 def encode_question(community: str, number: int) -> bytes:
-    """Return the GET of SNMP v2c, in which what a printer lacks costs only itself."""
+    """Return the GET of SNMP v2c: a value that a printer lacks does not fail the others."""
     question, message = _V2C.GetRequestPDU(), _V2C.Message()
     _V2C.apiPDU.set_defaults(question)
     _V2C.apiPDU.set_request_id(question, number)

@@ -3,7 +3,7 @@
 An absent host holds an entry of the kernel's neighbour table for about 3 s (three requests, one a
 second), and nothing can take it away meanwhile. The table is one for the whole machine, its
 containers included, and one that is full makes hosts vanish and hurts the machine's own traffic.
-So no more than a share of it is asked for at once.
+So the scan resolves only a share of it at once.
 
 Of the table's three bounds (arp(7)) only gc_thresh3, 1024 by default, refuses an entry. Above
 gc_thresh2, by default 512, a new entry makes the kernel search, at most every 5 s, for entries to
@@ -29,15 +29,14 @@ UNRESOLVED_MOST = 640
 UNRESOLVED_LEAST = 16
 """Addresses asked for at once in a table that is nearly full: a scan must come to its end."""
 UNRESOLVED_SHARE = 0.6
-"""Of the table: so much is filled by addresses asked for and what cannot be dropped for them."""
+"""The share of the table for unresolved addresses and for entries that cannot be dropped."""
 FILLED_SHARE = 0.85
-"""Of the table: so much is filled by that and the hosts found, which are kept for half a minute."""
+"""The share of the table for those and for hosts that were found, which stay half a minute."""
 SETTLE_S = 2.25
-"""How long an answer is waited for: the kernel's third and last request goes out after 2 s."""
+"""How long to wait for an answer: the kernel sends its third and last request after 2 s."""
 SLOT_S = 5.0
-"""After which a slot is free even if the kernel did not report the failure. A busy machine does so
-some tenths of a second after the three it takes, holding the entry until then: a slot taken as free
-sooner is one too many."""
+"""After this time a slot is free even if the kernel did not report the failure. The kernel needs
+three seconds, and some tenths more on a busy machine. It keeps the entry until then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +49,8 @@ class TableRoom:
 
     @classmethod
     def in_table(cls, entries_max: int, occupied: int) -> Self:
-        """Return the room in a table of ``entries_max``, of which ``occupied`` are lasting ones of
-        other users of the table."""
+        """Return the room in a table of ``entries_max``, of which others permanently use
+        ``occupied``."""
         unresolved = int(entries_max * UNRESOLVED_SHARE) - occupied
         return cls(
             unresolved=max(UNRESOLVED_LEAST, min(UNRESOLVED_MOST, unresolved)),
@@ -59,7 +58,7 @@ class TableRoom:
         )
 
     def left(self, unresolved: int, resolved: int) -> int:
-        """Return how many more may be asked for beside so many ``unresolved`` and ``resolved``."""
+        """Return how many more may be resolved, in addition to ``unresolved`` and ``resolved``."""
         allowed = max(UNRESOLVED_LEAST, self.entries - resolved)
         return max(0, min(self.unresolved, allowed) - unresolved)
 
@@ -68,18 +67,18 @@ ROOM_UNKNOWN = TableRoom()
 
 
 class ArpWindow:
-    """Hands out addresses to ask for and takes back those that answered or failed."""
+    """Returns the addresses to resolve next, and records which of them answered or failed."""
 
     def __init__(self, targets: Sequence[Target], room: TableRoom = ROOM_UNKNOWN) -> None:
         self._pending = deque(targets)
-        self._known = {target.address: target for target in targets}
+        self._total = len(targets)
         self._sent: dict[str, float] = {}  # in order of sending, so the oldest comes first
-        self._unanswered: dict[str, Target] = dict(self._known)
+        self._unanswered: dict[str, Target] = {each.address: each for each in targets}
         self._room = room
 
     def next_to_ask(self, room: int) -> tuple[Target, ...]:
         """Return up to ``room`` addresses for which a slot is free."""
-        resolved = len(self._known) - len(self._unanswered)
+        resolved = self._total - len(self._unanswered)
         count = max(0, min(room, self._room.left(len(self._sent), resolved), len(self._pending)))
         return tuple(self._pending[index] for index in range(count))
 
@@ -117,7 +116,7 @@ class ArpWindow:
     def done_count(self, now: float) -> int:
         """Return how many addresses are resolved, failed or past their settle time."""
         waiting = sum(1 for then in self._sent.values() if now < then + SETTLE_S)
-        return len(self._known) - len(self._pending) - waiting
+        return self._total - len(self._pending) - waiting
 
     @property
     def unanswered(self) -> tuple[Target, ...]:

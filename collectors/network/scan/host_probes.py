@@ -24,10 +24,10 @@ _SILENT_PORTS = 3
 _UNREACHABLE_PORTS = 3
 _RETRIED_PORTS_MAX = 4
 PRINT_GAP_S = 1.0
-"""Between two connections to one print port: where one till is served at a time, a second one just
-after the first is what it refuses or lets wait."""
+"""Between two connections to one print port. A printer that serves one till at a time may refuse a
+second connection just after the first."""
 LAST_RETRY_AFTER_S = 1.0
-"""What keeps a network from delivering a packet keeps it from delivering the next one, too."""
+"""A later retry is worth more: what lost one packet is likely to lose the next one, too."""
 
 ConnectOutcome = Literal["open", "refused", "unreachable"]
 
@@ -54,9 +54,9 @@ class HostProbes:
     """The state of all ports of one host.
 
     ``abandon_when_silent`` leaves a host after ``_SILENT_PORTS`` unanswered ports: for addresses
-    that may have no host (proxy ARP, routed). With one of ``tries`` no port is tried again.
-    With ``ipp_last`` IPP is first tried after all tries of the other print ports: it is asked over
-    the scan's connection.
+    that may have no host (proxy ARP, routed). With ``tries`` of 1 no port is tried again.
+    With ``ipp_last`` IPP is tried after the other print ports, since its question is sent over the
+    scan's connection.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class HostProbes:
         self._next_print_s: dict[int, float] = {}
         self._tries_max = tries
         self._ordinary = deque(port for port in ports if port not in PRINT_PORTS)
-        # IPP first: it may be asked what it is, and by another connection only some time after.
+        # IPP first: its question needs another connection, which must wait a second.
         self._printing = deque(port for port in PRINT_PORTS if port in ports)
         self._flying: dict[int, _Probe] = {}
         self._unreachable = 0
@@ -128,9 +128,9 @@ class HostProbes:
         return [self._time_out(probe, now) for probe in due]
 
     def answered(self, port: int, outcome: ConnectOutcome, now: float) -> bool:
-        """Take the outcome of a port; False when the port is not waited for (any more).
+        """Record the outcome of a port. Returns False if the port is not being tried (any more).
 
-        The port's sockets are to be closed.
+        The caller closes the port's sockets.
         """
         probe = self._flying.pop(port, None)
         if probe is None:
@@ -159,8 +159,8 @@ class HostProbes:
         return self._rounds == 1 and bool(worth) and has_time and self._retry(again)
 
     def last_retry_in_s(self, settles_in_s: float | None) -> float | None:
-        """Return when silent ports of a host that answers get their last try; None: there are
-        none, or they had it."""
+        """Return after how many seconds the silent ports of an answering host get their last try;
+        None if there are none, or they had it."""
         if self._rounds > 2 or not self._worth_a_last_retry():
             return None
         latest_s = LAST_RETRY_AFTER_S if settles_in_s is None else settles_in_s - self._retry_s()
@@ -179,8 +179,8 @@ class HostProbes:
         return True
 
     def _worth_a_last_retry(self) -> tuple[int, ...]:
-        """Print ports of a host with IPP are not: it may just be asked for its attributes, and a
-        printer is given one connection at a time."""
+        """Return the silent ports to try for the last time. Print ports of a host with IPP are left
+        out: a question may be using the one connection that a printer gets."""
         left_out = PRINT_PORTS if IPP_PORT in self.open else ()
         return tuple(p for p in self.silent if p not in left_out) if self.has_answered else ()
 
@@ -190,7 +190,7 @@ class HostProbes:
 
     @property
     def _is_mute(self) -> bool:
-        """A host that drops everything: waiting long for its other ports brings nothing."""
+        """Whether the host drops everything, so that a long wait for its other ports is useless."""
         return not self.has_answered and len(self.silent) >= _SILENT_PORTS
 
     def _wait_s(self) -> float:
@@ -202,7 +202,7 @@ class HostProbes:
         return min(WAIT_S, max(WAIT_MIN_S, wait_s))
 
     def _next_printing(self) -> Sequence[int]:
-        """The print ports of which the next is tried."""
+        """Return the print ports that may be tried next."""
         others = [port for port in self._printing if port != IPP_PORT]
         waits = self._ipp_last and IPP_PORT not in self._tries
         return others if waits and others else self._printing
@@ -211,7 +211,7 @@ class HostProbes:
         return any(port in PRINT_PORTS for port in self._flying)
 
     def _held_for_printing(self) -> int:
-        """The slot that stays free for the next print port."""
+        """Return 1 if a slot must stay free for the next print port."""
         return 1 if self._printing and not self._prints() else 0
 
     def _start(self, port: int, now: float) -> Step:
@@ -248,11 +248,10 @@ class HostProbes:
         return Step(probe.port, "drop")
 
     def leave_second_tries_at_print_ports(self, latest_s: float) -> bool:
-        """Do without them where nothing else is left to do; True if there were any. They have to
-        wait a second, and the scan should not.
+        """Give up second tries if nothing else is left to do. Returns whether there were any.
 
-        Where the host answers, a silent print port is rather a packet that was lost: there those
-        that may begin until ``latest_s`` are waited for."""
+        A second try waits a second, for which the scan should not last longer. But if the host
+        answers, a packet was probably lost: tries that may begin until ``latest_s`` stay."""
         if self._flying or self._ordinary or not all(map(self._tries.get, self._next_printing())):
             return False
         latest_s = latest_s if self.has_answered else -math.inf

@@ -1,11 +1,11 @@
-"""How fast the sweep sends: security rules fire on bursts. Pure: ``now`` is given, in seconds."""
+"""How fast the sweep sends, since bursts trigger security alarms. Pure: ``now`` is in seconds."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 DATAGRAMS_PER_S = 2000.0
 CONNECTIONS_PER_S = 3000.0
 _BURST = 32.0
-_ROUNDING = 1e-6  # else a token short by a rounding error is waited for in vain
+_ROUNDING = 1e-6  # so that a rounding error does not cost a token
 
 
 @dataclass(slots=True)
@@ -27,9 +27,3 @@ class Pace:
 
     def next_s(self) -> float:
         return max(0.0, 1.0 - self.tokens) / self.rate_per_s
-
-
-@dataclass(slots=True)
-class Paces:
-    datagrams: Pace = field(default_factory=lambda: Pace(DATAGRAMS_PER_S))
-    connections: Pace = field(default_factory=lambda: Pace(CONNECTIONS_PER_S))

@@ -70,15 +70,15 @@ def snmp_targets(
 
     Their answers stand for the port that is printed to, or for another open print port."""
     opened = {host.address: host.open_ports for host in hosts if host.address not in own}
-    results: dict[str, SnmpTarget] = {}
+    targets: dict[str, SnmpTarget] = {}
     for printer in known:
         for address in printer.addresses if printer.transport == "network" else ():
             ports = opened.get(address, ())
             port = next((p for p in (printer.port, *PRINT_PORTS) if p in ports), None)
             if port is not None:
                 queue = printer.queue if port == printer.port else None
-                results.setdefault(address, SnmpTarget(address, port, queue))
-    return tuple(islice(results.values(), PRINTERS_MAX))
+                targets.setdefault(address, SnmpTarget(address, port, queue))
+    return tuple(islice(targets.values(), PRINTERS_MAX))
 
 
 def _untried(

@@ -14,9 +14,8 @@ def is_multicast_mac(mac_address: str) -> bool:
 class MacCensus:
     """Counts the addresses of each MAC as they appear."""
 
-    def __init__(self, limit: int = PROXY_ADDRESSES) -> None:
+    def __init__(self) -> None:
         self._addresses: defaultdict[str, set[str]] = defaultdict(set)
-        self._limit = limit
 
     def add(self, mac_address: str, address: str) -> bool:
         """Count an address; True when its MAC answers for too many to be a host."""
@@ -24,7 +23,7 @@ class MacCensus:
         return self.is_proxy(mac_address)
 
     def is_proxy(self, mac_address: str) -> bool:
-        return len(self._addresses.get(mac_address, ())) > self._limit
+        return len(self._addresses.get(mac_address, ())) > PROXY_ADDRESSES
 
     def addresses(self, mac_address: str) -> frozenset[str]:
         return frozenset(self._addresses.get(mac_address, ()))
@@ -32,4 +31,4 @@ class MacCensus:
     @property
     def proxies(self) -> dict[str, int]:
         """The MACs that answer for too many, with the number of addresses."""
-        return {mac: len(a) for mac, a in self._addresses.items() if len(a) > self._limit}
+        return {mac: len(a) for mac, a in self._addresses.items() if len(a) > PROXY_ADDRESSES}

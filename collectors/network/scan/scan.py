@@ -66,8 +66,6 @@ class ScanFindings:
     state: SourceState = field(default_factory=lambda: SourceState("succeeded"))
     limitations: tuple[str, ...] = ()
     unanswered: tuple[Target, ...] = ()
-    datagrams: int = 0
-    connections: int = 0
 
 
 def scan(
@@ -102,12 +100,7 @@ def scan(
             report=lambda done, all_: run.progress("scan", done, all_),
         )
     findings = findings_of(result, len(targets))
-    return replace(
-        findings,
-        limitations=(*limitation, *findings.limitations),
-        datagrams=network.datagrams,
-        connections=network.connections,
-    )
+    return replace(findings, limitations=(*limitation, *findings.limitations))
 
 
 def merge(first: ScanFindings, second: ScanFindings, tried: Sequence[Target] = ()) -> ScanFindings:
@@ -131,8 +124,6 @@ def merge(first: ScanFindings, second: ScanFindings, tried: Sequence[Target] = (
         hosts=tuple(hosts.values()),
         unanswered=tuple(t for t in first.unanswered if t.address not in hosts),
         limitations=tuple(dict.fromkeys((*first.limitations, *second.limitations))),
-        datagrams=first.datagrams + second.datagrams,
-        connections=first.connections + second.connections,
     )
 
 

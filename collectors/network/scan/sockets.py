@@ -61,16 +61,16 @@ class ScanNetwork(Protocol):
     def known_neighbours(self) -> Sequence[LinkNeighbour]: ...
 
     def prime(self, address: str) -> bool:
-        """Make the kernel resolve an address; False when it takes no more just now."""
+        """Make the kernel resolve an address. Returns False if it takes no more at the moment."""
 
     def connect(self, address: str, port: int) -> bool:
         """Start a connection. Returns False if no socket is available."""
 
     def take(self, address: str, port: int) -> socket.socket | None:
-        """Give away a connection that was found open, before it is dropped; None for none."""
+        """Hand over an open connection, so that it is not dropped; None if there is none."""
 
     def drop(self, address: str, port: int) -> None:
-        """Close all connections to a port, those found open, too."""
+        """Reset all connections to a port, also open ones."""
 
     def wait(self, timeout_s: float) -> Happened: ...
 
@@ -79,8 +79,6 @@ class SocketNetwork:
     """The real network. Raises OSError at construction where ARP events are wanted and denied."""
 
     def __init__(self, *, watch_neighbours: bool) -> None:
-        self.datagrams = 0
-        self.connections = 0
         self._events = NeighbourEvents() if watch_neighbours else None
         self._selector = selectors.DefaultSelector()
         self._sockets: dict[tuple[str, int], list[socket.socket]] = {}
@@ -109,7 +107,6 @@ class SocketNetwork:
                 # One socket holds some hundred waiting datagrams; the next has room of its own.
                 if error.errno in _NO_RESOURCE:
                     continue
-            self.datagrams += 1
             return True
         return False
 
@@ -118,7 +115,6 @@ class SocketNetwork:
             opened = _stream_socket(address)
         except OSError:
             return False
-        self.connections += 1
         opened.setblocking(False)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NONE)
         try:
@@ -130,7 +126,7 @@ class SocketNetwork:
             self._selector.register(opened, selectors.EVENT_WRITE, (address, port))
             return True
         self._ended.append(_contact(opened, address, port, number))
-        opened.close()
+        _reset(opened)
         return True
 
     def take(self, address: str, port: int) -> socket.socket | None:
@@ -177,11 +173,7 @@ class SocketNetwork:
             self._opened[address, port] = held
         else:
             _reset(held)
-        siblings = self._sockets.get((address, port), [])
-        if held in siblings:
-            siblings.remove(held)
-        if not siblings:
-            self._sockets.pop((address, port), None)
+        self._sockets[address, port].remove(held)
         return contact
 
 

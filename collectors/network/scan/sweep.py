@@ -14,15 +14,15 @@ from collectors.network.discoveries import Discoveries
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.arp_window import ROOM_UNKNOWN, ArpWindow, TableRoom
 from collectors.network.scan.host_probes import IN_FLIGHT_MAX, TRIES, HostProbes, Step
-from collectors.network.scan.pace import Paces
+from collectors.network.scan.pace import CONNECTIONS_PER_S, DATAGRAMS_PER_S, Pace
 from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, ConnectResult, ScanNetwork
 from collectors.network.scan.targets import Target
 from collectors.shared.addresses import IPP_PORT, PRINT_PORTS
 
 PRINT_PORTS_WAIT_S = 0.3
-"""How long after all else print ports that did not answer are waited for, to be tried again: a host
-that lost an ARP request is found after a second, and its print ports are tried one by one."""
+"""How much longer the sweep lasts for second tries at print ports. A host that lost an ARP request
+is found after a second, and its print ports are tried one by one."""
 _TICK_S = 0.05
 
 
@@ -84,7 +84,8 @@ class Sweep:
         self._resting: list[tuple[float, SweptHost]] = []
         """Hosts with silent ports, and when they are tried for the last time."""
         self._census = MacCensus()
-        self._paces = Paces()
+        self._datagram_pace = Pace(DATAGRAMS_PER_S)
+        self._connection_pace = Pace(CONNECTIONS_PER_S)
         self._sockets = 0
         self._settled_s = math.inf
 
@@ -130,11 +131,11 @@ class Sweep:
         return self._window.done_count(now) + self._direct_total - len(self._direct)
 
     def _pause_s(self, now: float) -> float:
-        """Return how long nothing can be done but wait for the network."""
+        """Return how long to wait for the network: nothing else is due before."""
         timestamps = [now + _TICK_S]
         settles_at = self._window.settles_at()
         if settles_at is None and self._window.next_to_ask(1):
-            timestamps.append(now + self._paces.datagrams.next_s())
+            timestamps.append(now + self._datagram_pace.next_s())
         elif settles_at is not None and settles_at > now:
             timestamps.append(settles_at)
         for host in self._active:
@@ -142,21 +143,21 @@ class Sweep:
             if (due := host.probes.next_due) is not None and due > now:
                 timestamps.append(due)
         if self._waits_for_pace:
-            timestamps.append(now + self._paces.connections.next_s())
+            timestamps.append(now + self._connection_pace.next_s())
         return max(0.0, min(timestamps) - now)
 
     @property
     def _waits_for_pace(self) -> bool:
-        return self._paces.connections.tokens < 1 and self._sockets < self._sockets_max
+        return self._connection_pace.tokens < 1 and self._sockets < self._sockets_max
 
     # ------------------------------------------------------------------ acting
 
     def _ask(self, now: float) -> None:
         self._window.expire(now)
-        for target in self._window.next_to_ask(self._paces.datagrams.room(now)):
+        for target in self._window.next_to_ask(self._datagram_pace.room(now)):
             if not self._network.prime(target.address):
                 return
-            self._paces.datagrams.spend(1)
+            self._datagram_pace.spend(1)
             self._window.mark_sent(now)
 
     def _connect(self, now: float) -> None:
@@ -164,7 +165,7 @@ class Sweep:
             self._begin(self._direct.popleft())
         self._sockets = sum(host.probes.sockets for host in self._active)
         for _ in range(len(self._active)):
-            room = min(self._paces.connections.room(now), self._sockets_max - self._sockets)
+            room = min(self._connection_pace.room(now), self._sockets_max - self._sockets)
             if room < 1:
                 return
             host = self._active[0]
@@ -187,7 +188,7 @@ class Sweep:
         if step.action in ("replace", "drop"):
             self._network.drop(address, step.port)
         if step.action != "drop":
-            self._paces.connections.spend(1)
+            self._connection_pace.spend(1)
             self._sockets += 1
             # Without a socket the try counts as silent: the next one finds it.
             self._network.connect(address, step.port)
@@ -204,7 +205,7 @@ class Sweep:
             self._resting.append((now + pause_s, host))
 
     def _leave_what_waits(self, now: float) -> None:
-        """Wait for print ports alone only a little, once everybody had the time to answer."""
+        """Give up print ports that wait, soon after all hosts have had the time to answer."""
         if not self._has_window or not self._window.is_settled(now):
             return
         self._settled_s = min(now, self._settled_s)

@@ -23,9 +23,9 @@ def test_neither_the_path_nor_the_current_directory_is_searched(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{tmp_path}:.")
     assert find_program("planted") is None
-    result = find_program("sh")
-    assert result is not None
-    assert Path(result).parent in map(Path, programs.POSIX_DIRECTORIES)
+    path = find_program("sh")
+    assert path is not None
+    assert Path(path).parent in map(Path, programs.POSIX_DIRECTORIES)
 
 
 def test_the_first_directory_wins_and_only_programs_count(
@@ -57,10 +57,10 @@ def test_windows_directory_is_read_from_the_system(
     monkeypatch.setenv("SYSTEMROOT", "/planted")
     monkeypatch.setattr("sys.platform", "win32")
     monkeypatch.setattr(programs, "windows_system_directory", lambda: str(system))
-    program = find_program("w32tm")
+    path = find_program("w32tm")
     directories = programs.system_directories()
     monkeypatch.undo()
-    assert program == str(system / "w32tm.exe")
+    assert path == str(system / "w32tm.exe")
     assert directories == (str(system), f"{system}\\WindowsPowerShell\\v1.0")
 
 

@@ -19,7 +19,7 @@ from collectors.contract import (
     SourceState,
 )
 from collectors.network.collector import collect_network
-from collectors.network.discoveries import Discoveries, OpenPort
+from collectors.network.discoveries import Discoveries, OpenPort, Queues
 from collectors.network.host.local_network import LocalInterface, LocalNetwork
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.observations import (
@@ -113,11 +113,11 @@ class World:
     ) -> ScanFindings:
         self.scanned.append(tuple(targets))
         wanted = {target.address for target in targets}
-        results = tuple(host for host in self.hosts if host.address in wanted)
-        for host in results:
+        hosts = tuple(host for host in self.hosts if host.address in wanted)
+        for host in hosts:
             for port in host.open_ports:
                 discoveries.add_port(host.address, port, 0.0)
-        return ScanFindings(results)
+        return ScanFindings(hosts)
 
     def browse(
         self,
@@ -395,7 +395,9 @@ def test_announced_and_configured_queues_are_queried() -> None:
         "Kitchen", "_ipp._tcp", "k.local", ("10.0.0.9",), 631, (("rp", "ipp/print"),)
     )
     collect(world, browse=lambda *_, **__: MdnsFindings((announced,), SourceState("succeeded")))
-    assert world.queried_ports == [OpenPort("10.0.0.9", 631, ("ipp/print",), ("printers/bar",))]
+    assert world.queried_ports == [
+        OpenPort("10.0.0.9", 631, Queues(("ipp/print",), ("printers/bar",)))
+    ]
 
 
 def test_ports_are_queried_during_the_scan() -> None:

@@ -1,5 +1,5 @@
 from collectors.network.correlate import announced_addresses, correlate
-from collectors.network.matching.devices import is_same_model, plain_model
+from collectors.network.matching.models import is_same_model, plain_model
 from collectors.network.matching.reasons import listed, state_words
 from collectors.network.mdns.description import txt_model
 from collectors.network.observations import (

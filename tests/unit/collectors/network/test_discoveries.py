@@ -19,7 +19,7 @@ def test_ipp_ports_wait_for_their_queues() -> None:
     discoveries.add_port("10.0.0.9", 631, 1.0)
     assert discoveries.take_ports() == ()
     discoveries.set_queues({("10.0.0.9", 631): Queues(("ipp/print",), ("printers/bar",))})
-    request = OpenPort("10.0.0.9", 631, ("ipp/print",), ("printers/bar",), 1.0)
+    request = OpenPort("10.0.0.9", 631, Queues(("ipp/print",), ("printers/bar",)), 1.0)
     assert discoveries.take_ports() == (request,)
     discoveries.add_port("10.0.0.10", 631, 2.0)
     assert discoveries.take_ports() == (OpenPort("10.0.0.10", 631, contacted_s=2.0),)

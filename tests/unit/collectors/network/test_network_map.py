@@ -259,8 +259,8 @@ def test_what_the_whole_device_is_stands_at_its_ports_without_a_model() -> None:
     for whole in (info, replace(info, addresses=(), hostname="")):
         (endpoint,) = assemble_endpoints(correlate(services=(shell, whole)))
         assert (endpoint.port, endpoint.model) == (22, "Macmini9,1")
-    output = replace(info, is_hearsay=True)
-    assert [e.model for e in assemble_endpoints(correlate(services=(shell, output)))] == [None]
+    hearsay = replace(info, is_hearsay=True)
+    assert [e.model for e in assemble_endpoints(correlate(services=(shell, hearsay)))] == [None]
 
 
 def test_shared_queue_is_labelled_and_compared_without_the_label() -> None:

@@ -223,9 +223,9 @@ SEEN_ONLY = {"port-closed": "refuses connections on port", "unplugged": "no USB 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.code)
 def test_cause_is_reported_and_absent_after_its_fix(cause: Cause):
     ill, fixed = (each.reason() for each in ROWS[cause.code])
-    output = _sentence_matcher(cause)
-    assert output(ill), ill
-    assert not output(fixed), fixed
+    matcher = _sentence_matcher(cause)
+    assert matcher(ill), ill
+    assert not matcher(fixed), fixed
 
 
 def test_every_row_has_its_scene_and_a_code_of_its_own():

@@ -150,9 +150,9 @@ UUID = "d4d1e202-baff-3fff-46ff-3ab6db000001"
 
 
 def test_where_no_mac_is_seen_serial_number_and_uuid_do():
-    output = answer("192.168.1.50", "X3B7001", UUID)
-    first = seen(("192.168.1.50", None), evidence=(output,))
-    moved = replace(output, address="192.168.1.77")
+    device = answer("192.168.1.50", "X3B7001", UUID)
+    first = seen(("192.168.1.50", None), evidence=(device,))
+    moved = replace(device, address="192.168.1.77")
     (kitchen,) = second(first, seen(("192.168.1.77", None), evidence=(moved,)), KITCHEN)
     assert "Moved to 192.168.1.77:9100 (same UUID)" in (kitchen.reason or "")
 

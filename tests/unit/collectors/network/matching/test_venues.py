@@ -23,13 +23,13 @@ _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
 def test_nothing_is_reachable_or_moved_that_is_another_thing(venue: Venue):
     printers = match(venue.known(), venue.observed()).printers
     for queue, message in zip(venue.queues, printers, strict=True):
-        device = _visible_device(venue, message)
-        if device is None:
+        visible = _visible_device(venue, message)
+        if visible is None:
             assert message.status != "reachable"
             continue
         truth = venue.current(queue)
-        if device.number != truth.number:
-            assert venue.is_beyond_knowledge(queue, device), (message.reason, queue, truth)
+        if visible.number != truth.number:
+            assert venue.is_beyond_knowledge(queue, visible), (message.reason, queue, truth)
 
 
 @settings(max_examples=examples(VENUES))
@@ -45,13 +45,13 @@ def test_learned_identity_separates_otherwise_equal_devices(venue: Venue):
     known = list(with_learned(known, tuple(learned.values())))
     printers = match(known, venue.observed()).printers
     for queue, report in zip(venue.queues, printers, strict=True):
-        device = _visible_device(venue, report)
+        view = _visible_device(venue, report)
         truth = venue.current(queue)
-        if device is None or device.number == truth.number:
+        if view is None or view.number == truth.number:
             continue
-        assert venue.is_beyond_knowledge(queue, device), (report.reason, queue, truth)
+        assert venue.is_beyond_knowledge(queue, view), (report.reason, queue, truth)
         is_learned = report.id in learned and learned[report.id].mac_address is not None
-        assert not (is_learned and venue.could_be_known(queue, device)), (report.reason, queue)
+        assert not (is_learned and venue.could_be_known(queue, view)), (report.reason, queue)
 
 
 @settings(max_examples=examples(200))
@@ -100,10 +100,10 @@ def test_nobody_is_pointed_at_what_another_queue_holds(venue: Venue, remembers: 
     for queue, matched in zip(venue.queues, printers, strict=True):
         for address in _ADDRESS.findall(_without_denials(matched.reason or "")):
             if address in held and address != queue.address:
-                device = venue.at(address)
-                assert device is not None
+                visible = venue.at(address)
+                assert visible is not None
                 is_its_own = held[address] == queue.device.number
-                assert is_its_own or venue.is_beyond_knowledge(queue, device), (
+                assert is_its_own or venue.is_beyond_knowledge(queue, visible), (
                     matched.reason,
                     queue,
                 )

@@ -179,8 +179,8 @@ def _is_twin(one: Device, other: Device) -> bool:
 
     They look like one device that has another MAC on Wi-Fi.
     """
-    identities = (other.reported_uuid, other.reported_serial)
-    return (one.reported_uuid, one.reported_serial) == identities and None not in identities
+    reported = (other.reported_uuid, other.reported_serial)
+    return (one.reported_uuid, one.reported_serial) == reported and None not in reported
 
 
 def _scanned(device: Device) -> ScannedHost:

@@ -48,10 +48,10 @@ def select(
 
 
 def test_own_announcements_of_devices_are_unchanged() -> None:
-    output = select(KITCHEN, service("Bar", OTHER, OTHER))
-    assert output.services == (KITCHEN, service("Bar", OTHER, OTHER))
-    assert (output.limitations, output.is_cut) == ((), False)
-    assert output.announcers[HONEST] == "02:00:00:00:00:09"
+    listed = select(KITCHEN, service("Bar", OTHER, OTHER))
+    assert listed.services == (KITCHEN, service("Bar", OTHER, OTHER))
+    assert (listed.limitations, listed.is_cut) == ((), False)
+    assert listed.announcers[HONEST] == "02:00:00:00:00:09"
 
 
 @pytest.mark.parametrize(

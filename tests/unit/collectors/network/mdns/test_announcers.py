@@ -64,14 +64,14 @@ def test_many_addresses_for_the_name_of_another_host_take_no_room_of_its_own() -
     assert services_of(records) == {("Kitchen", (HONEST,), HONEST)}
 
 
-def test_a_service_whose_pointer_was_held_back_is_known_by_its_place() -> None:
+def test_a_service_without_a_pointer_is_known_by_its_srv_record() -> None:
     records = link()
     records.add(LIAR, [PointerRecord("_ipp._tcp.local", "A. b._ipp._tcp.local")])
     records.add(HONEST, a_service("A. b", HONEST)[1:])
     assert services_of(records) == {("A. b", (HONEST,), HONEST)}
 
 
-def test_where_there_is_no_room_whoever_has_most_gives_up_one() -> None:
+def test_a_full_list_is_shared_between_announcers() -> None:
     records = link(limit=10)
     for n in range(50):
         records.add(LIAR, a_service(f"Lie {n}", LIAR))
@@ -82,7 +82,7 @@ def test_where_there_is_no_room_whoever_has_most_gives_up_one() -> None:
     assert {f"Printer {n}" for n in range(4)} <= set(names)
 
 
-def test_what_is_wanted_is_kept_to_the_last() -> None:
+def test_wanted_services_are_cut_last() -> None:
     records = link(limit=10, wanted=Wanted(frozenset({"kitchen"}), frozenset({"10.0.9.9"})))
     records.add(LIAR, a_service("Kitchen", LIAR))
     for n in range(10):
@@ -90,20 +90,30 @@ def test_what_is_wanted_is_kept_to_the_last() -> None:
     records.add(HONEST, a_service("Kitchen", HONEST))
     records.add("10.0.9.9", a_service("Bar", "10.0.9.9"))
     records.add("10.0.0.8", a_service("Unknown", "10.0.0.8"))
-    output = services_of(records)
-    assert len(output) == 10
-    assert {("Kitchen", (HONEST,), HONEST), ("Bar", ("10.0.9.9",), "10.0.9.9")} <= output
-    assert not any(name == "Unknown" for name, *_ in output)
+    services = services_of(records)
+    assert len(services) == 10
+    assert {("Kitchen", (HONEST,), HONEST), ("Bar", ("10.0.9.9",), "10.0.9.9")} <= services
+    assert not any(name == "Unknown" for name, *_ in services)
 
 
-def test_the_wanted_name_opens_no_door_for_more() -> None:
+def test_an_announcer_of_a_wanted_name_gets_no_more_than_its_share() -> None:
     records = link(limit=200, wanted=Wanted(frozenset({"kitchen"})))
     records.add(HONEST, [r for n in range(150) for r in a_service(f"Queue {n}", HONEST)])
-    pointers = [PointerRecord(f"_t{n}._tcp.local", f"kitchen._t{n}._tcp.local") for n in range(500)]
-    records.add(LIAR, pointers)
+    lies = [PointerRecord(f"_t{n}._tcp.local", f"kitchen._t{n}._tcp.local") for n in range(500)]
+    records.add(LIAR, lies)
     kept = [each.announcer for each in listed(records)]
     assert len(kept) == 200
     assert kept.count(HONEST) >= 99
+
+
+def test_many_that_announce_a_wanted_name_overload_the_link() -> None:
+    """Else its hosts would not be asked one by one who has the name."""
+    records = link(limit=100, wanted=Wanted(frozenset({"kitchen"})))
+    names = [f"_t{n}._tcp.local" for n in range(60)]
+    lies = [PointerRecord(each, f"kitchen.{each}") for each in names]
+    for n in range(10):
+        records.add(f"10.0.1.{n}", lies)
+    assert records.is_overloaded
 
 
 def test_addresses_of_one_mac_are_one_announcer() -> None:
@@ -116,7 +126,7 @@ def test_addresses_of_one_mac_are_one_announcer() -> None:
     assert records.describe(MAC) == f"10.0.1.0 (MAC {MAC})"
 
 
-def test_addresses_that_nobody_answers_for_are_one_announcer() -> None:
+def test_addresses_without_an_arp_answer_are_one_announcer() -> None:
     records = link(limit=12)
     records.identify([LinkNeighbour(2, f"10.0.1.{n}", None, "failed") for n in range(12)])
     for n in range(12):
@@ -195,6 +205,18 @@ def test_records_take_no_more_memory_than_is_fair() -> None:
     assert RECORDS_MAX_BYTES // 3 < kept <= RECORDS_MAX_BYTES // 2 + 10_000
 
 
+def test_services_that_are_left_out_take_no_more_memory_than_is_fair() -> None:
+    records = link(limit=500)
+    for source in range(200):
+        names = (f"Lie {source}-{n}._ipp._tcp.local" for n in range(1500))
+        lies = [PointerRecord("_ipp._tcp.local", each) for each in names]
+        records.identify([LinkNeighbour(2, f"10.1.0.{source}", MAC, "stale")])
+        records.add(f"10.1.0.{source}", lies)
+    counted = sum(len(book.dropped) for book in records.books)
+    assert 0 < counted <= RECORDS_MAX_BYTES // 2 // 100
+    assert records.add(HONEST, a_service("Kitchen", HONEST))
+
+
 def test_types_and_questions_are_shared() -> None:
     records = link(limit=20_000)
     records.add(LIAR, [PointerRecord(ENUMERATION, f"_t{n}._tcp.local") for n in range(400)])
@@ -223,7 +245,7 @@ def test_direct_answers_replace_earlier_records_of_an_address() -> None:
     assert lacking(records, LIAR) == []
 
 
-def test_what_is_proved_finds_room_among_addresses_that_are_made_up() -> None:
+def test_direct_answers_are_stored_beside_many_forged_addresses() -> None:
     records = link(limit=SOURCES_MAX)
     for n in range(SOURCES_MAX):
         records.add(f"fe80::{n:x}", a_service(f"Six {n}", f"fe80::{n:x}"))
@@ -233,8 +255,8 @@ def test_what_is_proved_finds_room_among_addresses_that_are_made_up() -> None:
 
 def test_direct_queries_per_host_are_bounded() -> None:
     records = link(limit=1000)
-    messages = (PointerRecord("_ipp._tcp.local", f"P{n}._ipp._tcp.local") for n in range(500))
-    records.add_proved(HONEST, messages)
+    pointers = (PointerRecord("_ipp._tcp.local", f"P{n}._ipp._tcp.local") for n in range(500))
+    records.add_proved(HONEST, pointers)
     assert len(lacking(records, HONEST)) == LACKING_MAX
 
 
@@ -246,14 +268,14 @@ def twins(*records_by_source: tuple[str, tuple[str, ...]]) -> Iterator[tuple[str
     return ((each.announcer, each.addresses) for each in listed(records))
 
 
-def test_a_device_that_speaks_both_families_is_one() -> None:
+def test_services_of_one_device_over_ipv4_and_ipv6_are_joined() -> None:
     both = (HONEST, "fe80::9")
     assert list(twins((HONEST, both), ("fe80::9", ("fe80::9",)))) == [(HONEST, both)]
     assert list(twins((HONEST, (HONEST,)), ("fe80::9", both))) == [(HONEST, both)]
     assert list(twins((HONEST, (HONEST,)), ("fe80::9", ("fe80::9",)))) == [(HONEST, both)]
 
 
-def test_a_stranger_with_the_same_claim_is_not_joined() -> None:
-    reports = list(twins((HONEST, (HONEST,)), (LIAR, (LIAR, HONEST)), ("fe80::66", ("fe80::66",))))
-    assert (HONEST, (HONEST,)) in reports
-    assert len(reports) == 3
+def test_the_same_service_of_another_device_is_not_joined() -> None:
+    services = list(twins((HONEST, (HONEST,)), (LIAR, (LIAR, HONEST)), ("fe80::66", ("fe80::66",))))
+    assert (HONEST, (HONEST,)) in services
+    assert len(services) == 3

@@ -5,16 +5,19 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import pytest
 
 from collectors.contract import Facts, Interface, InterfaceAddress, NetworkJob
 from collectors.network.host.rtnetlink import LinkNeighbour
+from collectors.network.mdns.announcers import LinkRecords
 from collectors.network.mdns.browse import INTERFACES_MAX, SERVICE_TYPES, browse
-from collectors.network.mdns.session import QuerySchedule
+from collectors.network.mdns.records import Quota
+from collectors.network.mdns.session import RESOLVE_PER_TURN, QuerySchedule, Watch, due_questions
 from collectors.network.mdns.sockets import LinkSockets, open_link
+from collectors.network.mdns.wire import PointerRecord
 from collectors.network.observations import MdnsFindings, Wanted
 from tests.unit.collectors.network.mdns.mdns_answers import (
     PTR,
@@ -188,6 +191,63 @@ def test_lost_answers_are_queried_again():
     assert len([question for question in responder.questions if IPP in question]) > 2
 
 
+def test_missing_records_are_queried_again_after_a_loss():
+    """Their answers may be among the lost packets."""
+    LosingLink.rounds = 0
+    (pointer, *_) = service_records("Ghost", "_ipp._tcp", 631, "h", "127.0.0.9")
+
+    def open_losing(interface: Interface) -> LinkSockets:
+        link = to_responder(responder)(interface)
+        return LosingLink(
+            link.name, 1, link.networks, sockets=link.sockets, destinations=link.destinations
+        )
+
+    with Responder({IPP: [response(pointer)]}) as responder:
+        browse(
+            [LAN],
+            NetworkJob(max_services=10),
+            time.monotonic() + 60,
+            FakeRun(),
+            open_link=open_losing,
+            schedule=QUICK,
+        )
+    asking = [q for q in responder.questions if b"\x05Ghost\x04_ipp\x04_tcp\x05local\0\0!" in q]
+    assert len(asking) > len(QUICK.resolve_after_s)
+
+
+def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
+    """A busy machine may not run this process for longer than it waits for news."""
+    packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
+
+    class SendingRun(FakeRun):
+        def progress(self, step: str, done: int, total: int | None = None) -> None:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as late:
+                late.sendto(packet, link.sockets[0].getsockname())
+
+    with Responder({}) as responder:
+        link = to_responder(responder)(LAN)
+        findings = browse(
+            [LAN],
+            NetworkJob(max_services=10),
+            time.monotonic() + 60,
+            SendingRun(),
+            open_link=lambda _: link,
+            schedule=replace(QUICK, second_round_s=0.0, settle_s=0.0),
+        )
+    assert [each.instance for each in findings.services] == ["Kitchen"]
+
+
+def test_each_missing_record_has_its_time_to_be_answered():
+    """Also one whose first question had to wait for the questions before it."""
+    records = LinkRecords("eth0", Quota(1000))
+    names = (f"P{n}._ipp._tcp.local" for n in range(RESOLVE_PER_TURN))
+    records.add("10.0.0.9", [PointerRecord("_ipp._tcp.local", each) for each in names])
+    watch = Watch(LinkSockets("eth0", 1), records)
+    sent = [len(due_questions(watch, now, (0.0, 1.0))[0]) for now in (0.0, 0.9, 1.0, 1.1, 1.9)]
+    # An SRV and a TXT record of each: half of the questions are sent at 0.0, half at 0.9.
+    assert sent == [RESOLVE_PER_TURN, RESOLVE_PER_TURN, RESOLVE_PER_TURN, 0, RESOLVE_PER_TURN]
+
+
 def test_overloaded_link_is_queried_host_by_host():
     flood = [service(f"P{n}", "_ipp._tcp", 631, "h", "127.0.0.9") for n in range(40)]
     requests: list[int] = []
@@ -336,8 +396,8 @@ def test_taken_port_is_reported_and_replaced():
         link = open_link(Interface("lo", two), port)
         assert link is not None
         try:
-            assert link.is_direct
-            assert f"another program uses UDP port {port}" in link.problems[0]
+            (problem,) = link.problems
+            assert f"another program uses UDP port {port}" in problem
             assert [each.getsockname()[1] != port for each in link.sockets] == [True]
         finally:
             link.close()

@@ -81,15 +81,15 @@ def test_missing_records_are_queried_once_more() -> None:
 def test_an_answer_with_another_number_is_nobodys() -> None:
     with Host(response(*KITCHEN), number=b"\0\0") as host:
         # One in 65,536 numbers is that one.
-        answered, match = browse_hosts(host)
-    assert (answered, match) == (0, [])
+        answered, findings = browse_hosts(host)
+    assert (answered, findings) == (0, [])
 
 
 def test_a_flood_of_answers_is_read_to_its_bound() -> None:
     flood = [service(f"P{n}", "_ipp._tcp", 631, "h", HOST) for n in range(4 * ANSWERS_MAX)]
     with Host(*flood) as host:
-        _, value = browse_hosts(host)
-    assert 0 < len(value) <= ANSWERS_MAX
+        _, findings = browse_hosts(host)
+    assert 0 < len(findings) <= ANSWERS_MAX
 
 
 def test_a_cancelled_run_asks_nobody() -> None:

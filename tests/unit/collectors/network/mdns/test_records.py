@@ -54,7 +54,7 @@ def test_puts_records_together_whatever_their_order_and_case():
     assert service.txt == (("ty", "X 42"), ("rp", "a"))
 
 
-def test_nothing_new_is_no_news():
+def test_known_records_are_not_new():
     book = a_book()
     records = [PointerRecord("_ipp._tcp.local", FULL), ServiceRecord(FULL, "h.local", 631)]
     assert book.receive(records)

@@ -40,7 +40,6 @@ UUID = "e3248000-80ce-11db-8000-001ba9123456"
                 "dns-sd",
                 uuid=UUID,
                 dns_sd_name="Kitchen 4.2 (bar)",
-                dns_sd_type="_ipp._tcp",
             ),
         ),
         (
@@ -49,7 +48,6 @@ UUID = "e3248000-80ce-11db-8000-001ba9123456"
                 "ipps",
                 "dns-sd",
                 dns_sd_name="Brother HL",
-                dns_sd_type="_ipps._tcp",
                 queue="ipp/print",
             ),
         ),
@@ -64,7 +62,6 @@ UUID = "e3248000-80ce-11db-8000-001ba9123456"
                 "ippusb",
                 "usb",
                 dns_sd_name="Brother HL",
-                dns_sd_type="_ipp._tcp",
                 model="Brother HL",
             ),
         ),
@@ -197,8 +194,8 @@ def test_the_queue_of_any_backend_is_listed(scheme: str, rest: str):
 
 def test_transports():
     uris = ("usb://A/B", "bluetooth://001BA9123456", "serial:/dev/ttyS0", "socket://h", "dnssd://x")
-    results = [parse_device_uri(uri).transport for uri in uris]
-    assert results == ["usb", "ble", "serial", "network", "network"]
+    transports = [parse_device_uri(uri).transport for uri in uris]
+    assert transports == ["usb", "ble", "serial", "network", "network"]
 
 
 schemes = st.sampled_from(
@@ -231,5 +228,5 @@ def test_a_password_is_no_address(uri: str, address: tuple[str, int, str | None]
 @given(st.text(max_size=20))
 def test_password_is_not_kept(password: str) -> None:
     for scheme in ("ipp", "socket", "smb", "dnssd", "usb", "foo"):
-        output = repr(parse_device_uri(f"{scheme}://anna:q7Zk{password}@kitchen/q"))
-        assert "q7Zk" not in output
+        text = repr(parse_device_uri(f"{scheme}://anna:q7Zk{password}@kitchen/q"))
+        assert "q7Zk" not in text

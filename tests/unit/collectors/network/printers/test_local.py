@@ -130,11 +130,11 @@ def test_whether_a_serial_port_is_there(tmp_path: Path):
         configured_printer(ConfiguredPrinter("b", "B", "serial", "/dev/ttyS9")),
         configured_printer(ConfiguredPrinter("c", "C", "serial", "COM3")),
     ]
-    results = [SerialPrinter("/dev/ttyS0", "Known"), SerialPrinter("/dev/ttyUSB0", "New", "S1")]
-    output = with_serial(entries, results, lambda path: is_port_present(path, tmp_path))
-    assert [each.present for each in output] == [True, False, None, True]
-    assert output[1].presence_reason == "serial port /dev/ttyS9 does not exist"
-    assert (output[3].id, output[3].serial) == ("serial:/dev/ttyUSB0", "S1")
+    plugged = [SerialPrinter("/dev/ttyS0", "Known"), SerialPrinter("/dev/ttyUSB0", "New", "S1")]
+    printers = with_serial(entries, plugged, lambda path: is_port_present(path, tmp_path))
+    assert [each.present for each in printers] == [True, False, None, True]
+    assert printers[1].presence_reason == "serial port /dev/ttyS9 does not exist"
+    assert (printers[3].id, printers[3].serial) == ("serial:/dev/ttyUSB0", "S1")
 
 
 def test_configured_addresses_in_every_writing():

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.contract import Interface, InterfaceAddress
-from collectors.network.discoveries import Discoveries, OpenPort
+from collectors.network.discoveries import Discoveries, OpenPort, Queues
 from collectors.network.mdns.names import READ_PER_HOST_MAX, NameAnswers, ask_names
 from collectors.network.mdns.sockets import LinkSockets
 from collectors.network.observations import Evidence, HostName
@@ -81,7 +81,7 @@ async def test_asks_a_printer_for_its_attributes():
 async def test_asks_every_announced_queue_and_no_strange_path():
     async with device(http(PRINTER)) as (port, question):
         queues = ("printers/bar", "x\r\nHost: evil", "printers/till")
-        evidence = await evidence_of(ask_ipp(OpenPort(port.address, port.port, queues=queues)))
+        evidence = await evidence_of(ask_ipp(OpenPort(port.address, port.port, Queues(queues))))
     assert len(evidence) == 2
     paths = [request.split(b" ")[1] for request in question]
     assert paths == [b"/printers/bar", b"/printers/till"]
@@ -89,15 +89,15 @@ async def test_asks_every_announced_queue_and_no_strange_path():
 
 async def test_tries_the_usual_queues_until_one_answers():
     async with device(http(message(status=0x0406)), http(PRINTER)) as (port, requests):
-        (evidence,) = await evidence_of(ask_ipp(port))
-    assert evidence.uuid == UUID
+        (value,) = await evidence_of(ask_ipp(port))
+    assert value.uuid == UUID
     assert [request.split(b" ")[1] for request in requests] == [b"/ipp/print", b"/ipp/printer"]
 
 
 @pytest.mark.parametrize("reply", [http(message(status=0x0406)), http(b"", status="404 Not Found")])
 async def test_configured_queue_is_queried_first_and_reported_missing(reply: bytes):
     async with device(reply, http(PRINTER)) as (port, requests):
-        own = OpenPort(port.address, port.port, ("printers/bar",), ("printers/Bar Küche",))
+        own = OpenPort(port.address, port.port, Queues(("printers/bar",), ("printers/Bar Küche",)))
         missing, bar = await evidence_of(ask_ipp(own))
     assert (missing.queue, missing.is_missing) == ("printers/Bar Küche", True)
     assert (bar.queue, bar.is_missing, bar.uuid) == ("printers/bar", False, UUID)
@@ -108,7 +108,7 @@ async def test_configured_queue_is_queried_first_and_reported_missing(reply: byt
 async def test_device_is_queried_at_the_usual_path_if_the_configured_queue_is_missing():
     async with device(http(message(status=0x0406)), http(PRINTER)) as (port, _):
         missing, evidence = await evidence_of(
-            ask_ipp(OpenPort(port.address, port.port, (), ("GONE",)))
+            ask_ipp(OpenPort(port.address, port.port, Queues((), ("GONE",))))
         )
     assert (missing.is_missing, evidence.queue) == (True, "ipp/print")
 
@@ -193,8 +193,8 @@ def test_names_with_a_language_and_none_of_a_collections_members():
 
 
 def test_a_printer_called_after_its_path_has_no_name():
-    messages = (item(0x42, "printer-name", b"ipp/print"),)
-    evidence = parse_attributes("10.0.0.9", 631, message(b"\x04", *messages))
+    items = (item(0x42, "printer-name", b"ipp/print"),)
+    evidence = parse_attributes("10.0.0.9", 631, message(b"\x04", *items))
     assert evidence == Evidence("10.0.0.9", 631)
 
 
@@ -319,7 +319,7 @@ def test_host_name_is_queried_as_soon_as_a_host_is_discovered():
         )
         assert responder.query_received.acquire(timeout=60)
         assert not wait([asking], timeout=0.2).done
-        discoveries.complete()
+        discoveries.is_complete = True
         assert wait([asking], timeout=60).done
         assert asking.result() == (HostName("127.0.0.9", "till.local"),)
 
@@ -328,7 +328,7 @@ def discoveries_of(*addresses: str) -> Discoveries:
     discoveries = Discoveries()
     for address in addresses:
         discoveries.add_host(address)
-    discoveries.complete()
+    discoveries.is_complete = True
     return discoveries
 
 
@@ -369,7 +369,7 @@ def _own_certificate(directory: Path) -> ssl.SSLContext:
     return context
 
 
-def test_a_host_s_own_word_for_its_name_counts_more_than_others():
+def test_the_name_that_a_host_gives_itself_is_preferred():
     reverse = "9.0.0.127.in-addr.arpa"
 
     def naming(label: str) -> bytes:

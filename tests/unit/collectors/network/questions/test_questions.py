@@ -51,7 +51,7 @@ class FakeHosts:
 
     async def ask(self, port: OpenPort, question: Question) -> tuple[Evidence, ...]:
         self.queries.append((port.address, port.port, question))
-        self.queues += [port.queues, port.own_queues]
+        self.queues += [port.queues.announced, port.queues.own]
         self.query_received.release()
         self.at_once[port.address] = self.at_once.get(port.address, 0) + 1
         self.most_at_once = max(self.most_at_once, self.at_once[port.address])
@@ -70,7 +70,7 @@ def discoveries_of(ports: Sequence[tuple[str, int]], contacted_s: float = 0.0) -
     for address, port in ports:
         discoveries.add_port(address, port, contacted_s)
     discoveries.set_queues({})
-    discoveries.complete()
+    discoveries.is_complete = True
     return discoveries
 
 
@@ -108,11 +108,11 @@ def test_silent_host_is_not_queried_again(monkeypatch: pytest.MonkeyPatch):
         return ()
 
     run = FakeRun()
-    answers = enrich(
+    enrichment = enrich(
         discoveries_of([("10.0.0.9", port) for port in ALLOWED]), (), soon(), run, ask=silent
     )
     assert requests == list(ALLOWED)[:PORTS_AT_ONCE]
-    assert answers.evidence == answers.limitations == answers.failures == ()
+    assert enrichment.evidence == enrichment.limitations == enrichment.failures == ()
     assert run.steps[-1] == ("enrichment", 6, 6)
 
 
@@ -122,8 +122,8 @@ def test_ports_not_queried_before_the_deadline_are_counted():
         return ()
 
     ports = discoveries_of([(f"10.0.0.{number}", 80) for number in range(10)])
-    answers = enrich(ports, (), time.monotonic() + 0.1, FakeRun(), ask=slow)
-    assert answers.limitations == ("10 ports were not asked what they are: the time was up",)
+    enrichment = enrich(ports, (), time.monotonic() + 0.1, FakeRun(), ask=slow)
+    assert enrichment.limitations == ("10 ports were not asked what they are: the time was up",)
 
 
 def test_a_cancelled_run_ends_at_once():
@@ -160,7 +160,7 @@ def test_failed_queries_are_bounded_and_others_continue():
 def test_without_an_interface_no_name_is_queried():
     discoveries = Discoveries()
     discoveries.add_host("127.0.0.9")
-    discoveries.complete()
+    discoveries.is_complete = True
     enrichment = enrich(discoveries, (), soon(), FakeRun())
     assert enrichment.hostnames == ()
 
@@ -172,7 +172,7 @@ def test_port_is_queried_as_soon_as_it_is_discovered():
     for number in range(1, 4):
         discoveries.add_port(f"10.0.0.{number}", 80, 0.0)
         assert hosts.query_received.acquire(timeout=60)
-    discoveries.complete()
+    discoveries.is_complete = True
     assert wait([asking], timeout=60).done
     assert len(asking.result().evidence) == 3
 
@@ -185,7 +185,7 @@ def test_printer_is_queried_once_its_queues_are_known():
     discoveries.add_port("10.0.0.9", 80, 0.0)
     assert hosts.query_received.acquire(timeout=60)
     discoveries.set_queues({("10.0.0.9", 631): Queues(("ipp/print",), ("printers/bar",))})
-    discoveries.complete()
+    discoveries.is_complete = True
     assert wait([asking], timeout=60).done
     assert [port for _, port, _ in hosts.queries] == [80, 631]
     assert hosts.queues == [(), (), ("ipp/print",), ("printers/bar",)]
@@ -228,7 +228,7 @@ def test_silent_page_does_not_block_the_printer_query(monkeypatch: pytest.Monkey
     assert not wait([asking], timeout=0.2).done
     discoveries.set_queues({})
     discoveries.add_port("10.0.0.9", 8080, 0.0)
-    discoveries.complete()
+    discoveries.is_complete = True
     assert wait([asking], timeout=60).done
     asking.result()
     assert queries == [80, 631]
@@ -266,7 +266,7 @@ def test_printer_is_queried_at_once_over_the_connection_of_the_scan(
     with socket.socket() as connection:
         discoveries.add_port("10.0.0.9", 631, time.monotonic() + 1000, connection)
         assert is_queried.wait(60)
-        discoveries.complete()
+        discoveries.is_complete = True
         assert wait([asking], timeout=60).done
         asking.result()
         assert request == [(80, None), (8080, None), (631, connection)]

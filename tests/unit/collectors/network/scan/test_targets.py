@@ -46,14 +46,14 @@ def addresses(selection: TargetSelection) -> list[str]:
 
 
 def test_the_own_private_subnet_without_its_edges() -> None:
-    result = select(local("192.168.1.20/24"))
-    assert len(result.targets) == 254
-    assert addresses(result)[0] == "192.168.1.20"
-    assert result.targets[0].way == "local"
-    assert {t.way for t in result.targets[1:]} == {"arp"}
-    assert not {"192.168.1.0", "192.168.1.255"} & set(addresses(result))
-    assert result.networks == ("192.168.1.0/24",)
-    assert not result.truncated
+    selection = select(local("192.168.1.20/24"))
+    assert len(selection.targets) == 254
+    assert addresses(selection)[0] == "192.168.1.20"
+    assert selection.targets[0].way == "local"
+    assert {t.way for t in selection.targets[1:]} == {"arp"}
+    assert not {"192.168.1.0", "192.168.1.255"} & set(addresses(selection))
+    assert selection.networks == ("192.168.1.0/24",)
+    assert not selection.truncated
 
 
 def test_public_networks_are_never_scanned() -> None:
@@ -72,14 +72,16 @@ def test_a_network_of_the_shared_range_is_scanned_only_if_it_is_configured() -> 
 
 
 def test_max_hosts_keeps_the_nearest_and_reports_the_number() -> None:
-    targets = select(local("10.20.30.40/8"), max_hosts=300, first=("10.20.99.1",))
-    assert len(targets.targets) == 300
-    assert addresses(targets)[:2] == ["10.20.30.40", "10.20.99.1"]
-    nearest = [a for a in addresses(targets) if a.startswith("10.20.30.")]
+    selection = select(local("10.20.30.40/8"), max_hosts=300, first=("10.20.99.1",))
+    assert len(selection.targets) == 300
+    assert addresses(selection)[:2] == ["10.20.30.40", "10.20.99.1"]
+    nearest = [a for a in addresses(selection) if a.startswith("10.20.30.")]
     assert len(nearest) == 256
-    assert targets.truncated
-    assert targets.networks == ()
-    assert targets.limitations == ("300 of about 16777214 addresses were tried: max_hosts is 300",)
+    assert selection.truncated
+    assert selection.networks == ()
+    assert selection.limitations == (
+        "300 of about 16777214 addresses were tried: max_hosts is 300",
+    )
 
 
 def test_max_hosts_of_exactly_the_subnet_is_no_cut() -> None:
@@ -88,8 +90,8 @@ def test_max_hosts_of_exactly_the_subnet_is_no_cut() -> None:
 
 
 def test_excluded_addresses_are_left_out_but_the_own_ones() -> None:
-    targets = select(local("192.168.1.20/28"), exclude=("192.168.1.17", "192.168.1.24/29"))
-    assert addresses(targets) == [
+    selection = select(local("192.168.1.20/28"), exclude=("192.168.1.17", "192.168.1.24/29"))
+    assert addresses(selection) == [
         "192.168.1.20",
         "192.168.1.18",
         "192.168.1.19",
@@ -98,7 +100,7 @@ def test_excluded_addresses_are_left_out_but_the_own_ones() -> None:
         "192.168.1.23",
     ]
     # One excluded address hides no other: a silent printer there was scanned for.
-    assert targets.networks == ("192.168.1.16/32", "192.168.1.18/31", "192.168.1.20/30")
+    assert selection.networks == ("192.168.1.16/32", "192.168.1.18/31", "192.168.1.20/30")
 
 
 def test_two_addresses_in_one_subnet_cover_it_once() -> None:
