@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select, text
+from sqlalchemy import event, func, select, text
+from sqlalchemy.orm import Session
 
 from controlplane.cli.main import main
 from controlplane.merchant.rebuild import rebuild
-from controlplane.sandbox.contents import CONTENTS, ROLLUPS, clear
+from controlplane.sandbox.catalog import ROWS_MAX, Catalog, find_catalog, make_catalog
+from controlplane.sandbox.contents import CONTENTS, clear
 from controlplane.sandbox.continuing import (
     NoSandboxError,
     continue_sales,
@@ -23,6 +25,7 @@ from controlplane.sandbox.loading import OccupiedError, load
 from controlplane.sandbox.ndjson import FormatError, export, load_lines
 from controlplane.sandbox.plan import ORGANIZATION, Plan
 from controlplane.storage.database import Database
+from controlplane.storage.merchant.rollup_tables import ROLLUPS
 from controlplane.storage.merchant.sales_tables import Sale
 
 NOW = datetime(2026, 11, 20, 12, 34, 56, tzinfo=UTC)
@@ -108,6 +111,26 @@ def test_another_seed_makes_another(database: Database) -> None:
     other.write(lambda session: load(session, Plan(days=3, goods=5, until=NOW.date()), NOW))
     assert lines(database)[-1] != lines(other)[-1]
     other.close()
+
+
+def test_a_large_catalog_is_written_and_found_in_batches(database: Database) -> None:
+    """Memory does not grow with the rows: the session never has those of all goods at once."""
+    plan = Plan(locations=1, days=1, sales_per_day=1, goods=900, until=NOW.date())
+    sizes: list[int] = []
+
+    def note_size(session: Session, *_: Any) -> None:
+        sizes.append(len(session.new) + len(session.identity_map))
+
+    def write(session: Session) -> Catalog:
+        event.listen(session, "before_flush", note_size)
+        return make_catalog(session, plan)
+
+    catalog = database.write(write)
+    assert count(database, "SELECT COUNT(*) FROM goods") == plan.goods
+    assert len(sizes) > 3
+    assert max(sizes) < ROWS_MAX + 20
+    assert len(catalog.offers) == count(database, "SELECT COUNT(*) FROM good_variations")
+    assert database.read(lambda session: find_catalog(session, plan)) == catalog
 
 
 def test_a_second_load_is_refused(loaded: Database) -> None:
