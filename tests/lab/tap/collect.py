@@ -19,7 +19,7 @@ from tests.bench.contestants import peak_rss_kib
 from tests.lab.namespaces import namespace_prefix
 from tests.lab.tap.counters import LanCounters, counters_from_json, counters_to_json
 from tests.lab.tap.lan import read_counters
-from tests.lab.tap.plan import LanPlan, save_plan
+from tests.lab.tap.plan import LabPlan, save_plan
 from tests.paths import ROOT
 
 TIME_LIMIT_S = 600.0
@@ -42,7 +42,7 @@ class LabResult:
 
 
 def collect_in_lan(
-    plan: LanPlan,
+    plan: LabPlan,
     job: dict[str, Any],
     directory: Path,
     *,

@@ -17,11 +17,11 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from controlplane.demo.lan.counters import LanCounters
-from controlplane.demo.lan.lan import FRAME_MAX, TapLan, play_for_a_while
+from controlplane.demo.lan.lan import FRAME_MAX
 from controlplane.demo.lan.tap import DEVICE, open_tap
 from tests.lab.harm import Harm
-from tests.lab.tap.counters import counters_from_json, counters_to_json
+from tests.lab.tap.counted_lan import CountedLan
+from tests.lab.tap.counters import LanCounters, counters_from_json, counters_to_json
 from tests.lab.tap.plan import load_plan
 
 CONTROL_VARIABLE = "TAP_LAN_CONTROL"
@@ -75,8 +75,7 @@ def start_liar(plan_path: Path, packets: int, tap_fd: int) -> subprocess.Popen[b
 
 
 def play(
-    lan: TapLan,
-    tap_fd: int,
+    lan: CountedLan,
     control: socket.socket,
     child: subprocess.Popen[bytes],
     liar: subprocess.Popen[bytes] | None = None,
@@ -87,12 +86,12 @@ def play(
             liar.stdin.write(b"\n")
             liar.stdin.close()
             liar.stdin = None
-        if play_for_a_while(lan, tap_fd, control.fileno()):
+        if lan.run_once(control.fileno()):
             _answer_control(lan, control)
     return child.returncode
 
 
-def _answer_control(lan: TapLan, control: socket.socket) -> None:
+def _answer_control(lan: CountedLan, control: socket.socket) -> None:
     question, asker = control.recvfrom(FRAME_MAX)
     if question == b"reset":
         lan.reset()
@@ -113,11 +112,11 @@ def main() -> int:
         liar = start_liar(Path(sys.argv[1]), plan.lies, tap_fd) if plan.lies else None
         try:
             harm = Harm(plan.excluded)
-            lan = TapLan(plan, tap_fd, harm.count)
+            lan = CountedLan(plan, tap_fd, harm)
             with subprocess.Popen(sys.argv[2:], env=environment) as child:
                 with suppress(PermissionError):  # before the collectors (tests/lab/conftest.py)
                     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(2))
-                code = play(lan, tap_fd, control, child, liar)
+                code = play(lan, control, child, liar)
             if harm.counts:
                 sys.stderr.write(f"the LAN got what nobody may send: {harm}\n")
             return HARMED if harm.counts else code
