@@ -1,10 +1,10 @@
-"""The 34 browser fields of the contract, made from what the page answered."""
+"""The 34 browser fields of the contract, made from the page's answer."""
 
-import json
 import math
 from collections.abc import Mapping
 from typing import Final
 
+from collectors.application.foreign_json import load_object
 from collectors.application.kiosk.expression import BROWSER, Value
 from collectors.application.source import Fields, absent, failed, unsupported
 from collectors.contract import Field, FieldStatus
@@ -33,12 +33,7 @@ def parse_values(text: str, values: Mapping[str, Value] = BROWSER) -> Fields:
 
     Raises ValueError if it is no JSON object. A malformed value costs only its own key.
     """
-    try:
-        answers = json.loads(text)
-    except RecursionError:
-        raise ValueError("the page's answer is nested too deeply") from None
-    if not isinstance(answers, dict):
-        raise ValueError("the page's answer is not an object")
+    answers = load_object(text, "the page")
     is_secure = answers.get("browser.secureContext") != {"value": False}
     return tuple(
         _field(key, value.source, answers.get(key), is_secure=is_secure)
@@ -73,7 +68,7 @@ def _value(key: str, source: str, value: object) -> Field:
         return Field(key, source, "available", value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return Field(key, source, "available", tuple(map(_bounded, value[:LIST_MAX])))
-    return failed(key, source, "the page answers a value of no known kind")
+    return failed(key, source, "the page returned a value of an unknown type")
 
 
 def _bounded(text: str) -> str:

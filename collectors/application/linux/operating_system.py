@@ -33,23 +33,15 @@ def parse_assignments(text: str) -> dict[str, str]:
 @source("system", OS_RELEASE, "os.name", "os.version", "os.build", "os.kernel", "os.architecture")
 def read_system(_: Deadline, root: Path) -> Fields:
     release = _release(root)
+    version = release.get("VERSION") or release.get("VERSION_ID")
     build = release.get("BUILD_ID") or release.get("IMAGE_VERSION")
+    build = build or read_line(root / "etc/debian_version")
+    no_version = "a rolling distribution has no version"
+    no_build = "this distribution numbers no builds"
     return (
         either("os.name", OS_RELEASE, release.get("NAME"), "the system does not name itself"),
-        either(
-            "os.version",
-            OS_RELEASE,
-            release.get("VERSION") or release.get("VERSION_ID"),
-            "a rolling distribution has no version",
-            "not-applicable",
-        ),
-        either(
-            "os.build",
-            OS_RELEASE,
-            build or read_line(root / "etc/debian_version"),
-            "this distribution numbers no builds",
-            "not-applicable",
-        ),
+        either("os.version", OS_RELEASE, version, no_version, "not-applicable"),
+        either("os.build", OS_RELEASE, build, no_build, "not-applicable"),
         available("os.kernel", "uname", f"{platform.system()} {platform.release()}"),
         available("os.architecture", "uname", platform.machine()),
     )
@@ -111,13 +103,13 @@ def time_zone(root: Path) -> str | None:
 
 
 def locale_name(root: Path) -> str | None:
-    for name in ("etc/locale.conf", "etc/default/locale"):
+    for path in ("etc/locale.conf", "etc/default/locale"):
         try:
-            settings = parse_assignments(read_text(root / name))
+            settings = parse_assignments(read_text(root / path))
         except OSError:
             continue
-        if settings.get("LC_ALL") or settings.get("LANG"):
-            return settings.get("LC_ALL") or settings.get("LANG")
+        if name := settings.get("LC_ALL") or settings.get("LANG"):
+            return name
     return os.environ.get("LC_ALL") or os.environ.get("LANG")
 
 

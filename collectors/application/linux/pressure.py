@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Fields, available, source, unsupported
+from collectors.application.source import Fields, either, source
 from collectors.contract import Field
 from collectors.shared.sysfs import read_text
 
@@ -36,7 +36,5 @@ def _stalled(key: str, path: Path) -> Field:
     try:
         share = parse_pressure(read_text(path))
     except OSError:
-        return unsupported(key, source, "this kernel does not account for pressure")
-    if share is None:
-        return unsupported(key, source, "this kernel does not account for pressure")
-    return available(key, source, share)
+        share = None
+    return either(key, source, share, "this kernel does not account for pressure")

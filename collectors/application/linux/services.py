@@ -93,18 +93,13 @@ def unit_fields(
     keys: tuple[str, ...], name: str, state: UnitState, properties: Properties
 ) -> tuple[Field, ...]:
     name_key, state_key, start_key, since_key, restarts_key = keys
-    restarts = properties.get("NRestarts")
+    restarts, started_at = properties.get("NRestarts"), properties.get("ActiveEnterTimestamp")
+    since, not_started = format_timestamp(started_at), "it has not run since the machine started"
     return (
         available(name_key, SOURCE, name.removesuffix(".service")),
         available(state_key, SOURCE, f"{state.active} ({state.sub})"),
         either(start_key, SOURCE, _text(properties, "UnitFileState"), "systemd does not report it"),
-        either(
-            since_key,
-            SOURCE,
-            format_timestamp(properties.get("ActiveEnterTimestamp")),
-            "it has not run since the machine started",
-            "not-applicable",
-        ),
+        either(since_key, SOURCE, since, not_started, "not-applicable"),
         available(restarts_key, SOURCE, restarts)
         if isinstance(restarts, int)
         else not_applicable(restarts_key, SOURCE, "systemd counts no restarts of this unit"),

@@ -60,7 +60,7 @@ def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
     addresses = psutil.net_if_addrs()
     counters = psutil.net_io_counters(pernic=True)
     names = tuple(sorted(stats))[:INTERFACES_MAX]
-    cut = sum(max(0, len(result) - ADDRESSES_MAX - 1) for result in addresses.values())
+    cut = sum(max(0, len(listed) - ADDRESSES_MAX - 1) for listed in addresses.values())
     known = links(names, deadline)
     entries = tuple(
         InterfaceFields(
@@ -85,17 +85,14 @@ def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
 
 
 def _state(name: str, stats: "psutil._ntp.snicstats", known: Links) -> tuple[Field, ...]:
+    untold = "the driver does not report it"
+    # Drivers report 0 and 65535 for an unknown speed.
+    speed = stats.speed if 0 < stats.speed < 2**31 and stats.speed != 65535 else None
     return (
         either("interface.type", "system", known.types.get(name), "the system does not report it"),
         available("interface.up", SOURCE, stats.isup),
-        # drivers report 0 and 65535 for an unknown speed
-        either(
-            "interface.speedMegabitsPerSecond",
-            SOURCE,
-            stats.speed if 0 < stats.speed < 2**31 and stats.speed != 65535 else None,
-            "the driver does not report it",
-        ),
-        either("interface.mtu", SOURCE, stats.mtu or None, "the driver does not report it"),
+        either("interface.speedMegabitsPerSecond", SOURCE, speed, untold),
+        either("interface.mtu", SOURCE, stats.mtu or None, untold),
     )
 
 
@@ -103,6 +100,7 @@ def address_fields(addresses: "list[psutil._ntp.snicaddr]") -> tuple[Field, ...]
     """The MAC address and the IP addresses with their prefix lengths."""
     macs = [entry.address for entry in addresses if entry.family == psutil.AF_LINK]
     mac = macs[0].lower().replace("-", ":") if macs else None
+    known_mac = None if mac == "00:00:00:00:00:00" else mac
     texts = [
         text
         for entry in addresses
@@ -110,13 +108,7 @@ def address_fields(addresses: "list[psutil._ntp.snicaddr]") -> tuple[Field, ...]
         and (text := with_prefix(entry.address, entry.netmask)) is not None
     ]
     return (
-        either(
-            "interface.macAddress",
-            SOURCE,
-            None if mac in {None, "00:00:00:00:00:00"} else mac,
-            "it has none",
-            "not-applicable",
-        ),
+        either("interface.macAddress", SOURCE, known_mac, "it has none", "not-applicable"),
         available("interface.addresses", SOURCE, tuple(texts[:ADDRESSES_MAX])),
     )
 

@@ -21,20 +21,15 @@ ReadServers = Callable[[Deadline], tuple[str, ...]]
 
 @source("resolver", "resolv.conf", "network.dnsServers", "network.proxy")
 def read_resolver(deadline: Deadline, servers: ReadServers, origin: str = "resolv.conf") -> Fields:
+    addresses, reason = servers(deadline) or None, "no name server is set"
     return (
-        either(
-            "network.dnsServers",
-            origin,
-            servers(deadline) or None,
-            "no name server is set",
-            "not-applicable",
-        ),
+        either("network.dnsServers", origin, addresses, reason, "not-applicable"),
         proxy_field(getproxies()),
     )
 
 
 def proxy_field(proxies: dict[str, str]) -> Field:
-    """The proxy for the web, as ``host:port``: what it may hold of a name and password stays."""
+    """Return the proxy for the web as ``host:port``, without the user's name and password."""
     proxy = next((proxies[s] for s in ("https", "http", "all") if proxies.get(s)), "")
     reason = "no proxy is set"
     return either(
@@ -43,9 +38,9 @@ def proxy_field(proxies: dict[str, str]) -> Field:
 
 
 def host_and_port(url: str) -> str | None:
-    """``host:port`` of a proxy's address, with or without a scheme; None when it has no host."""
+    """Return ``host:port`` of a proxy's address with or without a scheme; None without a host."""
     try:
-        # A proxy's URL has no path in which an `@` could stand: all before the last one goes.
+        # A proxy's URL has no path, so the text before the last `@` is the name and the password.
         address = url.rpartition("@")[2]
         parts = urlsplit(address if "://" in address else f"http://{address}")
         host, port = parts.hostname, parts.port
