@@ -98,18 +98,7 @@ class _CatalogBuilder:
         self._dated = {**self._own, "created_at": plan.began, "updated_at": plan.began}
         self._drafts: list[tuple[LineSnapshot, int, int]] = []
         self._rows: list[Base] = []
-        self._units = [
-            self._add(
-                UnitOfMeasure(
-                    id=plan.id_of("uom", symbol),
-                    name=name,
-                    symbol=symbol,
-                    exponent=exponent,
-                    **self._own,
-                )
-            )
-            for name, symbol, exponent in UNITS
-        ]
+        self._units = [self._unit(*each) for each in UNITS]
         self._fees = [self._fee(name, name, "vat", percentage) for name, percentage in VAT]
         self._fee("municipality", "Municipality fee", "municipality", MUNICIPALITY_MILLI)
         self._categories = [
@@ -145,15 +134,13 @@ class _CatalogBuilder:
         self._rows.append(row)
         return row
 
+    def _unit(self, name: str, symbol: str, exponent: int) -> UnitOfMeasure:
+        columns = {"name": name, "symbol": symbol, "exponent": exponent}
+        return self._add(UnitOfMeasure(id=self._plan.id_of("uom", symbol), **columns, **self._own))
+
     def _fee(self, subject: str, name: str, kind: str, percentage_milli: int | None) -> FeeItem:
-        fee = FeeItem(
-            id=self._plan.id_of("fee", subject),
-            name=name,
-            kind=kind,
-            percentage_milli=percentage_milli,
-            **self._own,
-        )
-        return self._add(fee)
+        columns = {"name": name, "kind": kind, "percentage_milli": percentage_milli}
+        return self._add(FeeItem(id=self._plan.id_of("fee", subject), **columns, **self._own))
 
     def _good(self, number: int) -> None:
         plan = self._plan

@@ -34,13 +34,7 @@ _ACTIVITIES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
-    code: int
-    stdout: str = ""
-    stderr: str = ""
-
-
+Output = subprocess.CompletedProcess[str]
 Run = Callable[..., Output]
 """Runs a command line and waits for its end."""
 
@@ -112,7 +106,7 @@ class SystemdService:
     def start(self) -> None:
         self._require_installed()
         output = self._run("systemctl", "start", UNIT)
-        if output.code != 0:
+        if output.returncode != 0:
             raise CommandError(
                 f"the service does not start: {self._last_error() or output.stderr.strip()}",
                 f"Check its options in {self.options} and its log: journalctl -u {UNIT} -n 50",
@@ -183,7 +177,7 @@ class SystemdService:
 
     def _account(self) -> str | None:
         output = self._run("getent", "passwd", USER)
-        return output.stdout if output.code == 0 else None
+        return output.stdout if output.returncode == 0 else None
 
     def _last_error(self) -> str:
         output = self._run(
@@ -195,9 +189,9 @@ class SystemdService:
 
     def _checked(self, *words: str) -> Output:
         output = self._run(*words)
-        if output.code != 0:
+        if output.returncode != 0:
             complaint = (output.stderr or output.stdout).strip().splitlines()
-            reason = complaint[-1] if complaint else f"exit code {output.code}"
+            reason = complaint[-1] if complaint else f"exit code {output.returncode}"
             raise CommandError(f"{' '.join(words)}: {reason}")
         return output
 
@@ -232,7 +226,7 @@ def _run_here(*words: str) -> Output:
     if program is None:
         raise CommandError(f"{words[0]} is not installed")
     try:
-        done = subprocess.run(
+        return subprocess.run(
             (program, *words[1:]),
             capture_output=True,
             encoding="utf-8",
@@ -245,7 +239,6 @@ def _run_here(*words: str) -> Output:
         )
     except subprocess.TimeoutExpired:
         raise CommandError(f"{words[0]} did not end within {COMMAND_WITHIN_S} s") from None
-    return Output(done.returncode, done.stdout, done.stderr)
 
 
 def _first_line() -> str:

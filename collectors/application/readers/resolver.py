@@ -1,7 +1,8 @@
 """Which name servers and which proxy this machine uses."""
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -52,7 +53,7 @@ def host_and_port(url: str) -> str | None:
 
 
 def servers_of(root: Path, _: Deadline) -> tuple[str, ...]:
-    """The name servers of resolv.conf(5), and those behind systemd-resolved's local stub."""
+    """Return the name servers of resolv.conf(5), or those that systemd-resolved's stub uses."""
     servers = parse_resolv_conf(_read(root / "etc/resolv.conf"))
     if servers and all(is_loopback(server) for server in servers):
         return parse_resolv_conf(_read(root / _STUB_TARGET)) or servers
@@ -60,19 +61,17 @@ def servers_of(root: Path, _: Deadline) -> tuple[str, ...]:
 
 
 def parse_resolv_conf(text: str) -> tuple[str, ...]:
-    servers = []
-    for line in text.splitlines():
-        words = line.split()
-        if len(words) >= 2 and words[0] == "nameserver":
-            servers += _address(words[1])
-    return tuple(dict.fromkeys(servers))[:SERVERS_MAX]
+    lines = (line.split() for line in text.splitlines())
+    return name_servers(words[1] for words in lines if words[:1] == ["nameserver"] and words[1:])
 
 
-def _address(text: str) -> list[str]:
-    try:
-        return [str(ipaddress.ip_address(text.partition("%")[0]))]
-    except ValueError:
-        return []
+def name_servers(written: Iterable[str]) -> tuple[str, ...]:
+    """Return each address once, without a zone, at most `SERVERS_MAX`. Others are left out."""
+    servers: dict[str, None] = {}
+    for text in written:
+        with suppress(ValueError):
+            servers[str(ipaddress.ip_address(text.partition("%")[0]))] = None
+    return tuple(servers)[:SERVERS_MAX]
 
 
 def _read(path: Path) -> str:

@@ -132,15 +132,16 @@ def udp(
 
 
 def echo_reply(packet: Ipv4) -> bytes:
-    body = b"\0\0\0\0" + packet.body[4:]
-    total = checksum(body)
-    body = body[:2] + total.to_bytes(2, "big") + body[4:]
-    return ipv4(packet.destination, packet.source, ICMP, body)
+    return _icmp_reply(packet, b"\0\0\0\0" + packet.body[4:])
 
 
 def port_unreachable(packet: Ipv4) -> bytes:
     quoted = ipv4(packet.source, packet.destination, packet.protocol, packet.body)[:28]
-    body = b"\x03\x03\0\0\0\0\0\0" + quoted
+    return _icmp_reply(packet, b"\x03\x03\0\0\0\0\0\0" + quoted)
+
+
+def _icmp_reply(packet: Ipv4, body: bytes) -> bytes:
+    """Return the reply to a packet. The checksum in ``body`` is 0."""
     body = body[:2] + checksum(body).to_bytes(2, "big") + body[4:]
     return ipv4(packet.destination, packet.source, ICMP, body)
 
