@@ -77,8 +77,10 @@ def _why_missing(outcome: Outcome | None) -> tuple[FieldStatus, str]:
 
 
 def _failures(sources: Sequence[Source[[]]], outcomes: Outcomes) -> tuple[Failure, ...]:
-    """Return one failure for each source that failed in whole or in part. A refusal is no
-    failure."""
+    """Return a failure for each source that failed in whole or in part.
+
+    A source that the system refused or that does not apply here did not fail.
+    """
     return tuple(
         Failure(source.name, reason)
         for source in sources

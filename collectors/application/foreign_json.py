@@ -37,7 +37,7 @@ def text(entry: Object, *names: str) -> str | None:
 
 
 def number(entry: Object, name: str) -> int | None:
-    """A whole number, also one written as text."""
+    """Return a whole number, which may be written as a string."""
     value = entry.get(name)
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
         value = float(value)

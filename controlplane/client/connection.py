@@ -84,5 +84,5 @@ def read_key(path: str | None, environment: Mapping[str, str], source: KeySource
         )
     if not key.isascii() or not key.isprintable() or " " in key:
         article = "an" if source.what[0] in "AEIOU" else "a"
-        raise UsageError(f"what is in {place} is not {article} {source.what}")
+        raise UsageError(f"the content of {place} is not {article} {source.what}")
     return key

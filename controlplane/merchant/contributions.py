@@ -1,4 +1,4 @@
-"""What one sale or refund adds to each rollup. Pure.
+"""The sums that a sale or a refund adds to each rollup. Pure.
 
 `controlplane.merchant.rebuild` computes the same in SQL over all rows. A test and
 `venue-control sandbox rebuild` compare the two.

@@ -25,7 +25,7 @@ from controlplane.sandbox.locations import Method, Venue
 from controlplane.sandbox.plan import Plan, id_at
 
 HOURS: Final = (1, 1, 1, 1, 0, 0, 1, 4, 8, 9, 8, 9, 14, 15, 10, 7, 6, 7, 9, 10, 9, 6, 3, 2, 1)
-"""How busy each hour of a day is, from its start. Only days of 25 hours have the last one."""
+"""Share of the sales in each hour of a day. Only days of 25 hours have the last one."""
 BUSY_UNTIL: Final = tuple(accumulate(HOURS))
 WEEKDAYS: Final = (90, 85, 90, 100, 125, 130, 80)
 FOREIGN: Final = {"AED": "EUR", "EUR": "AED"}

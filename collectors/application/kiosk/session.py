@@ -75,7 +75,7 @@ class PageSession:
             self.has_crashed |= json.loads(data).get("method") == "Inspector.targetCrashed"
 
     def _message(self) -> bytes:
-        """The next whole text message."""
+        """Return the next complete text message."""
         parts: list[bytes] = []
         while True:
             while not self._frames:
@@ -97,7 +97,7 @@ class PageSession:
         if not data or self._protocol.close_expected():
             raise ConnectionResetError("the browser closed the connection")
         if self._received > RECEIVED_MAX_BYTES:
-            raise ValueError("the browser sent more than its answers can need")
+            raise ValueError("the browser sent more than its answers require")
         self._protocol.receive_data(data)
         self._flush()
         if self._protocol.parser_exc is not None:

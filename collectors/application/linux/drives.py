@@ -63,7 +63,7 @@ def read_drives(
 
 
 def drives_with_a_verdict(root: Path) -> tuple[str, ...]:
-    """The names of the drives that smartctl can ask."""
+    """Return the names of the drives that smartctl can query."""
     return tuple(p.name for p in _drives(root)[:DRIVES_MAX] if p.name.startswith(_SMART_PREFIXES))
 
 
@@ -72,7 +72,7 @@ def _drives(root: Path) -> list[Path]:
 
 
 def parse_udisks(objects: Objects) -> Health:
-    """SMART's verdict on each drive that has one, by the name of its block device."""
+    """Return SMART's verdicts by the name of the block device."""
     verdicts = {}
     for interfaces in objects.values():
         block = interfaces.get(f"{_UDISKS}.Block", {})
@@ -160,7 +160,7 @@ def _health(
 
 
 def _ask_health(key: str, name: str, ask_drive: smart.AskDrive, deadline: Deadline) -> Field:
-    """Ask the drive itself, without UDisks2. Virtual drives and memory cards have no verdict."""
+    """Query the drive without UDisks2. Virtual drives and memory cards have no verdict."""
     if not name.startswith(_SMART_PREFIXES):
         return absent(key, smart.SOURCE, "unsupported", "the drive has no SMART verdict")
     try:

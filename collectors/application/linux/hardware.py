@@ -42,7 +42,7 @@ _ARM_PARTS: Final = {
 }  # fmt: skip
 """MIDR_EL1 of ARM's technical reference manuals: implementer and part number."""
 _ZONE_CHIPS: Final = {"x86_pkg_temp": "coretemp"}
-"""Zones that read the same sensor as a chip of another name."""
+"""Thermal zones whose sensor belongs to a chip with a different name."""
 _SENSORS_MAX: Final = 64
 _PLAUSIBLE_CELSIUS: Final = (-40.0, 150.0)
 
@@ -86,7 +86,7 @@ def read_processor(_: Deadline, root: Path) -> Fields:
 
 
 def parse_cpu_model(cpuinfo: str) -> str | None:
-    """Return the processor's name; on ARM, that of its part. ``Model`` there is the board."""
+    """Return the processor's name. On ARM it is that of its part, and ``Model`` is the board."""
     cpu_info: dict[str, str] = {}
     for line in cpuinfo.splitlines()[:4000]:
         name, _, value = line.partition(":")
@@ -102,7 +102,7 @@ def parse_cpu_model(cpuinfo: str) -> str | None:
 
 @source("temperatures", HWMON, "hardware.temperatureCelsius", "hardware.temperatures")
 def read_temperatures(_: Deadline, root: Path) -> Fields:
-    """Every sensor of the kernel once. Most thermal zones are in hwmon too."""
+    """Every sensor of the kernel once. Most thermal zones are also chips of hwmon."""
     chips = _hwmon(root)
     hwmon_chips = {name.partition(" ")[0] for name, _ in chips}
     readings = (*chips, *_thermal_zones(root, hwmon_chips))[:_SENSORS_MAX]

@@ -1,4 +1,4 @@
-"""Which Linux this is, since when it runs, and whether it waits for a restart."""
+"""The Linux distribution, the time of the last start, and whether a restart is pending."""
 
 import os
 import platform
@@ -62,7 +62,7 @@ def read_boot(_: Deadline, root: Path) -> Fields:
 
 
 def boot_reason(root: Path) -> Field:
-    """Why the machine started, from what outlives a restart: pstore, the watchdog, the firmware."""
+    """Return why the machine started, from pstore and the watchdog, which survive a restart."""
     key = "os.lastBootReason"
     if any(entry.name.startswith("dmesg-") for entry in children(root / "sys/fs/pstore")):
         return available(key, "pstore", "kernel-crash")
@@ -75,7 +75,7 @@ def boot_reason(root: Path) -> Field:
 
 
 def pending_reboot(root: Path) -> Field:
-    """Whether an update waits for a restart, where the distribution marks it in a file."""
+    """Return whether an update requires a restart. Some distributions mark it with a file."""
     key = "os.pendingReboot"
     if (root / "run/reboot-required").exists():
         return available(key, "/run/reboot-required", True)
@@ -94,7 +94,7 @@ def read_place(_: Deadline, root: Path) -> Fields:
 
 
 def time_zone(root: Path) -> str | None:
-    """The IANA name of the machine's zone, from where /etc/localtime leads (localtime(5))."""
+    """Return the IANA name of the time zone, from the link /etc/localtime (localtime(5))."""
     try:
         target = str((root / "etc/localtime").readlink())
     except OSError:

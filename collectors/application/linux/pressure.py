@@ -21,7 +21,7 @@ _SOME = re.compile(r"^some .*\bavg60=(\d{1,3}(?:\.\d{1,4})?)\b", re.MULTILINE)
 
 
 def parse_pressure(text: str) -> float | None:
-    """The share (0 to 1) of the last minute in which some task stalled."""
+    """Return the share (0 to 1) of the last minute in which some task was stalled."""
     match = _SOME.search(text)
     return None if match is None else min(1.0, round(float(match[1]) / 100, 4))
 

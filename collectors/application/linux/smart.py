@@ -52,7 +52,10 @@ def _command(device: str) -> tuple[str, ...]:
 
 
 def parse_health(data: bytes) -> str:
-    """Raises Unreadable for a drive without a verdict, ValueError for a malformed answer."""
+    """Return ``good`` or ``failing``.
+
+    Raises Unreadable for a drive without a verdict, ValueError for a malformed answer.
+    """
     answer = load_object(data, SOURCE)
     for status in objects(answer.get("smart_status")):
         passed = flag(status, "passed")
@@ -62,18 +65,18 @@ def parse_health(data: bytes) -> str:
 
 
 def _why(answer: Object) -> Unreadable:
-    """Why there is no verdict, by the messages and the exit status of smartctl(8)."""
-    output = " ".join(_messages(answer))
-    if _DENIED.search(output):
-        reason = "the system does not let this account ask the drive"
+    """Return why there is no verdict, from the messages and the exit status of smartctl(8)."""
+    messages = " ".join(_messages(answer))
+    if _DENIED.search(messages):
+        reason = "the system does not permit this account to query the drive"
         return Unreadable("permission-denied", reason)
-    if _AT_REST.search(output):
+    if _AT_REST.search(messages):
         return Unreadable("not-applicable", "the drive is at rest and was not woken")
-    if "Unknown USB bridge" in output:
+    if "Unknown USB bridge" in messages:
         reason = "the drive cannot be opened: smartctl does not know its USB bridge"
         return Unreadable("unsupported", reason)
     statuses = (number(run, "exit_status") for run in objects(answer.get("smartctl")))
-    if any((status or 0) & _NOT_OPENED for status in statuses) or "open device" in output:
+    if any((status or 0) & _NOT_OPENED for status in statuses) or "open device" in messages:
         return Unreadable("collection-failed", "the drive cannot be opened")
     return Unreadable("unsupported", "the drive has no SMART verdict")
 

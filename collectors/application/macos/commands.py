@@ -21,7 +21,7 @@ _TYPES: Final = (
 
 
 def ask(*arguments: str, deadline: Deadline) -> str:
-    """The output of a program as text. Raises ValueError when it fails."""
+    """Return the output of a program as text. Raises ValueError if it fails."""
     output = run_command(arguments, deadline.at)
     if output.exit_code != 0:
         raise ValueError(f"{arguments[0]} ended with {output.exit_code}")
@@ -29,7 +29,7 @@ def ask(*arguments: str, deadline: Deadline) -> str:
 
 
 def parse_sw_vers(text: str) -> dict[str, str]:
-    """``ProductName: macOS`` lines as a mapping (sw_vers(1))."""
+    """Return the values of lines such as ``ProductName: macOS`` by name (sw_vers(1))."""
     pairs = (line.partition(":") for line in text.splitlines()[:16])
     return {name.strip(): value.strip() for name, colon, value in pairs if colon}
 
@@ -40,7 +40,7 @@ def parse_name_servers(text: str) -> tuple[str, ...]:
 
 
 def parse_hardware_ports(text: str) -> dict[str, str]:
-    """The type of each interface in `networksetup -listallhardwareports`."""
+    """Return the type of each interface in `networksetup -listallhardwareports`."""
     return {device: _type(port) for port, device in _PORT.findall(text)}
 
 

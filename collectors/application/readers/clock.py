@@ -44,7 +44,7 @@ class Timex(ctypes.Structure):
 
 
 def adjtimex(call: str = ADJTIMEX) -> tuple[int, Timex]:
-    """Ask the kernel. Returns the clock's state and its figures; raises OSError."""
+    """Return the kernel's state of the clock and its figures. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     figures = Timex()
     state = getattr(libc, call)(ctypes.byref(figures))

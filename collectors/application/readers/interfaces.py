@@ -41,7 +41,7 @@ class Wireless:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What a platform adds: each interface's type, and the Wi-Fi of those that have it."""
+    """The facts that depend on the platform: the type of each interface, and Wi-Fi."""
 
     types: Mapping[str, str]
     wireless: Mapping[str, Wireless]
@@ -97,7 +97,7 @@ def _state(name: str, stats: "psutil._ntp.snicstats", known: Links) -> tuple[Fie
 
 
 def address_fields(addresses: "list[psutil._ntp.snicaddr]") -> tuple[Field, ...]:
-    """The MAC address and the IP addresses with their prefix lengths."""
+    """Return the MAC address, and the IP addresses with their prefix lengths."""
     macs = [entry.address for entry in addresses if entry.family == psutil.AF_LINK]
     mac = macs[0].lower().replace("-", ":") if macs else None
     known_mac = None if mac == "00:00:00:00:00:00" else mac
@@ -114,7 +114,7 @@ def address_fields(addresses: "list[psutil._ntp.snicaddr]") -> tuple[Field, ...]
 
 
 def with_prefix(address: str, netmask: str | None) -> str | None:
-    """``192.0.2.1`` and ``255.255.255.0`` as ``192.0.2.1/24``; without a mask, the address."""
+    """Return ``192.0.2.1/24`` for ``192.0.2.1`` and ``255.255.255.0``."""
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])
         if netmask is None:

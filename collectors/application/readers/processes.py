@@ -83,7 +83,7 @@ def read_processes(
 
 
 def program_name(name: str) -> str:
-    """The form in which names are compared: without case and without ``.exe``."""
+    """Return a name in the form for comparisons: in lower case, without ``.exe``."""
     return name.casefold().removesuffix(".exe")
 
 
@@ -93,7 +93,7 @@ def program_fields(
     after: Iterable[Sample],
     restarts: Callable[[int], Restarts],
 ) -> tuple[Field, ...]:
-    """The fields of one program from two readings of the process table."""
+    """Return the fields of a program from two readings of the process table."""
     running = sorted(
         (sample for sample in after if program_name(sample.name) == program_name(name)),
         key=lambda sample: sample.created,

@@ -107,7 +107,7 @@ def read_power(_: Deadline) -> Fields:
 
 @cache
 def _memory() -> "psutil._ntp.svmem":
-    """Read the memory once for the whole snapshot. A process takes only one."""
+    """Read the memory once. A process takes only one snapshot."""
     return psutil.virtual_memory()
 
 

@@ -65,7 +65,7 @@ def read_service(deadline: Deadline, url: str) -> Reading:
         return _nothing("no service is configured")
     # The agent never uses a proxy for a service on this machine.
     if getproxies().get(scheme) and not proxy_bypass(host) and not is_loopback(host):
-        return _nothing("the service is reached through a proxy, which was not asked")
+        return _nothing("the service is reached through a proxy, which was not tested")
     try:
         return Reading(_reached(host, port or _PORTS[scheme], scheme, deadline))
     except OSError as error:
@@ -108,7 +108,7 @@ def timed(action: Callable[[], T]) -> tuple[T, float]:
 
 
 def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
-    """Look the name up in a thread that can be abandoned: the resolver has no timeout."""
+    """Resolve the name in a thread that can be abandoned, because the resolver has no timeout."""
     lookup = in_background(
         lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM), "resolver"
     )

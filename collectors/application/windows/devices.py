@@ -108,7 +108,7 @@ def read_devices(deadline: Deadline) -> Reading:
 
 
 def _usb_device(kind: str, number: int, whole: Object, parts: Sequence[Object]) -> UsbDevice:
-    """The ``number``-th device of a kind (``04b8-0e15``), with its interfaces."""
+    """Return device ``number`` of a kind (``04b8-0e15``), with its interfaces."""
     vendor_id, product_id = (int(part, 16) for part in kind.split("-"))
     mark = text(whole, "Mark")
     suffix = mark or (str(number) if number > 1 else None)

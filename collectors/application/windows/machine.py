@@ -53,7 +53,7 @@ def read_interfaces(deadline: Deadline) -> Reading:
 
 
 def parse_link_types(sections: Sections) -> dict[str, str]:
-    """The type of each adapter by its name."""
+    """Return the type of each adapter by its name."""
     types = {}
     for row in section(sections, "adapters").rows:
         name, medium = text(row, "Name"), (text(row, "Medium") or "").lower()
@@ -71,19 +71,19 @@ def _read_links(_names: tuple[str, ...], deadline: Deadline) -> Links:
 
 @field_group("os.name", "os.version", "os.build", "os.kernel", "os.architecture")
 def _system(sections: Sections) -> tuple[Field, ...]:
-    answer = section(sections, "os").first
+    row = section(sections, "os").first
     extra = sections.get("build", Section()).first
     release = " ".join(
-        part for part in (text(answer, "Version"), text(extra, "DisplayVersion")) if part
+        part for part in (text(row, "Version"), text(extra, "DisplayVersion")) if part
     )
     patch = number(extra, "UBR")
-    build = text(answer, "BuildNumber")
+    build = text(row, "BuildNumber")
     return (
-        either("os.name", SOURCE, text(answer, "Caption"), _UNTOLD),
+        either("os.name", SOURCE, text(row, "Caption"), _UNTOLD),
         either("os.version", SOURCE, release, _UNTOLD),
         either("os.build", SOURCE, f"{build}.{patch}" if build and patch else build, _UNTOLD),
         available("os.kernel", "platform", f"{platform.system()} {platform.version()}"),
-        either("os.architecture", SOURCE, text(answer, "OSArchitecture"), _UNTOLD),
+        either("os.architecture", SOURCE, text(row, "OSArchitecture"), _UNTOLD),
     )
 
 
@@ -111,21 +111,21 @@ def _reboot(sections: Sections) -> tuple[Field, ...]:
 
 @field_group("os.timeZone", "os.locale")
 def _place(sections: Sections) -> tuple[Field, ...]:
-    answer = section(sections, "place").first
+    row = section(sections, "place").first
     return (
-        either("os.timeZone", "Get-TimeZone", text(answer, "TimeZone"), _UNTOLD),
-        either("os.locale", "Get-WinSystemLocale", text(answer, "Locale"), _UNTOLD),
+        either("os.timeZone", "Get-TimeZone", text(row, "TimeZone"), _UNTOLD),
+        either("os.locale", "Get-WinSystemLocale", text(row, "Locale"), _UNTOLD),
     )
 
 
 @field_group("hardware.maker", "hardware.model", "hardware.formFactor", "hardware.firmware")
 def _machine(sections: Sections) -> tuple[Field, ...]:
-    answer = section(sections, "computer").first
+    row = section(sections, "computer").first
     firmware = sections.get("firmware", Section()).first
-    form = _FORMS.get(number(answer, "PCSystemType") or 0)
+    form = _FORMS.get(number(row, "PCSystemType") or 0)
     return (
-        either("hardware.maker", SOURCE, text(answer, "Manufacturer"), _UNTOLD),
-        either("hardware.model", SOURCE, text(answer, "Model"), _UNTOLD),
+        either("hardware.maker", SOURCE, text(row, "Manufacturer"), _UNTOLD),
+        either("hardware.model", SOURCE, text(row, "Model"), _UNTOLD),
         either("hardware.formFactor", SOURCE, form, _UNTOLD),
         either("hardware.firmware", SOURCE, text(firmware, "SMBIOSBIOSVersion"), _UNTOLD),
     )
@@ -144,7 +144,7 @@ def _processor(sections: Sections) -> tuple[Field, ...]:
 
 
 def _sum(answer: Section, name: str) -> int | None:
-    """The sum over all rows; None if no row has it."""
+    """Return the sum over all rows, None if no row has the value."""
     return sum(number(row, name) or 0 for row in answer.rows) or None
 
 

@@ -1,4 +1,4 @@
-"""Whether Windows' clock is kept in step: `w32tm /query /status /verbose`.
+"""Whether the clock of Windows is synchronised, from `w32tm /query /status /verbose`.
 
 Its labels are in the language of the system, so lines are recognised by their position and form.
 The first line has the leap indicator (3: not synchronised; RFC 5905, figure 9). The third value in
