@@ -50,13 +50,9 @@ def _field(key: str, source: str, entry: object, *, is_secure: bool) -> Field:
         return absent(key, source, status, reason)
     value = entry.get("value")
     if value is None:
-        return unsupported(key, source, _not_offered(source, is_secure=is_secure))
+        here = "on this system" if is_secure else "to a page that is not secure (https)"
+        return unsupported(key, source, f"the browser does not offer {source} {here}")
     return _value(key, source, value)
-
-
-def _not_offered(source: str, *, is_secure: bool) -> str:
-    here = "on this system" if is_secure else "to a page that is not secure (https)"
-    return f"the browser does not offer {source} {here}"
 
 
 def _value(key: str, source: str, value: object) -> Field:

@@ -1,6 +1,8 @@
 """The USB devices in sysfs (Documentation/ABI/testing/sysfs-bus-usb of the Linux kernel)."""
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -55,16 +57,12 @@ def parse_usage_page(descriptor: bytes) -> int | None:
     return None
 
 
-def _usage_pages(interface: Path) -> list[int]:
-    pages = []
+def _usage_pages(interface: Path) -> Iterator[int]:
     for file in sorted(interface.glob("*:*:*.*/report_descriptor"))[:8]:
-        try:
+        with suppress(OSError):
             page = parse_usage_page(read_bytes(file, _DESCRIPTOR_MAX))
-        except OSError:
-            continue
-        if page is not None:
-            pages.append(page)
-    return pages
+            if page is not None:
+                yield page
 
 
 def _driver(interface: Path) -> str | None:

@@ -50,12 +50,8 @@ class Links:
 ReadLinks = Callable[[tuple[str, ...], Deadline], Links]
 
 
-def no_links(_names: tuple[str, ...], _deadline: Deadline) -> Links:
-    return Links({}, {})
-
-
 @source("interfaces", SOURCE, "network.interfaceCount")
-def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
+def read_interfaces(deadline: Deadline, links: ReadLinks) -> Reading:
     stats = psutil.net_if_stats()
     addresses = psutil.net_if_addrs()
     counters = psutil.net_io_counters(pernic=True)
