@@ -54,7 +54,7 @@ Table = Callable[[frozenset[str]], Sequence[Sample]]
 CountRestarts = Callable[[int, Deadline], Restarts]
 
 
-def nobody_counts(_pid: int, _deadline: Deadline) -> Restarts:
+def no_restarts(_pid: int, _deadline: Deadline) -> Restarts:
     return Restarts()
 
 
@@ -62,7 +62,7 @@ def nobody_counts(_pid: int, _deadline: Deadline) -> Restarts:
 def read_processes(
     deadline: Deadline,
     watched: Sequence[str],
-    count_restarts: CountRestarts = nobody_counts,
+    count_restarts: CountRestarts = no_restarts,
     *,
     table: Table | None = None,
     wait: Callable[[float], None] = time.sleep,

@@ -30,7 +30,7 @@ _TLS_ALERT = b"\x15\x03\x01\x00\x02\x02\x28"  # fatal, handshake_failure (RFC 84
 class TapLan:
     """Answers frames after the delay of the host they are for.
 
-    The tests extend it: they count what it receives, and simulate more kinds of networks.
+    The tests extend it with counters, proxy ARP and filtered multicast.
     """
 
     def __init__(self, plan: LanPlan, tap_fd: int) -> None:
@@ -168,7 +168,7 @@ class TapLan:
         self._send(host, frames.ethernet(frame.source, mac, frames.ETHERTYPE_IPV4, packet), now)
 
     def _send(self, host: LanHost, frame: bytes, now: float) -> None:
-        """Queue a frame with the host's delay, unless it is lost on one of the two ways."""
+        """Queue a frame with the host's delay, unless the request or the frame is lost."""
         if self._rng.random() < host.loss or self._rng.random() < host.loss:
             return
         delay_s = (host.latency_ms + self._rng.uniform(0, host.jitter_ms)) / 1000
@@ -177,7 +177,7 @@ class TapLan:
 
 
 def _reply_of(host: LanHost, port: int, question: bytes) -> bytes:
-    """Return a host's reply to the first bytes on a port. It is empty on a mute port."""
+    """Return a host's reply to the first bytes on a port, b"" on a mute port."""
     if port in host.mute_ports:
         return b""
     if port == _IPP_PORT and host.ipp:

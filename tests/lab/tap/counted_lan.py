@@ -16,7 +16,7 @@ _END_OPTION, _NO_OPERATION, _TIMESTAMP_OPTION = 0, 1, 8
 
 
 class CountedLan(TapLan):
-    """Counts what its hosts receive. ``harm`` counts what nobody may send."""
+    """Counts what its hosts receive. ``harm`` counts forbidden traffic."""
 
     def __init__(self, plan: LabPlan, tap_fd: int, harm: Harm) -> None:
         super().__init__(plan, tap_fd)
