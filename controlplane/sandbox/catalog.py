@@ -82,8 +82,9 @@ def find_catalog(session: Session, plan: Plan) -> Catalog:
             LineSnapshot.organization_id == plan.organization_id,
             LineSnapshot.content_hash.in_(snapshots),
         )
-        for content_hash, position in session.execute(query):
-            snapshots[content_hash].position = position
+        positions = {row.content_hash: row.position for row in session.execute(query)}
+        for content_hash, snapshot in snapshots.items():
+            snapshot.position = positions[content_hash]
 
     return _CatalogBuilder(plan, set_positions).build()
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,9 @@ def test_a_large_catalog_is_written_and_read_in_batches(database: Database) -> N
     assert max(sizes) < ROWS_MAX + 20
     assert len(catalog.offers) == count(database, "SELECT COUNT(*) FROM good_variations")
     assert database.read(lambda session: find_catalog(session, plan)) == catalog
+    unknown = replace(plan, seed=9)
+    with pytest.raises(KeyError):  # never an article without a position
+        database.read(lambda session: find_catalog(session, unknown))
 
 
 def test_a_second_load_is_refused(loaded: Database) -> None:
