@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import signal
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -50,10 +51,7 @@ class Server(uvicorn.Server):
         if self.started:
             self._on_listening()
         if (sentinel := parent_sentinel()) is not None:
-            asyncio.get_running_loop().add_reader(sentinel, self._stop)
-
-    def _stop(self) -> None:
-        self.should_exit = True
+            asyncio.get_running_loop().add_reader(sentinel, self.handle_exit, signal.SIGTERM, None)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._core.close_feeds()

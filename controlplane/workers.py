@@ -1,4 +1,4 @@
-"""Several processes that serve one listening socket, for a machine with several processors.
+"""Several processes that serve the same socket, for a machine with several processors.
 
 Each is a complete service. They share the database, which notifies them of each other's requests. A
 worker that dies is started again. All workers end with this process.

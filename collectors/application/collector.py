@@ -14,13 +14,13 @@ from collectors.application.source import Reading, Source, all_absent, status_of
 from collectors.contract import ApplicationFacts, ApplicationJob, Failure, FieldStatus, Run
 
 RESERVE_S = 0.3
-"""Kept of the job's time for putting the facts together and writing them."""
+"""The part of the job's time that is kept for assembling and writing the facts."""
 
 
 def application_collector(job: ApplicationJob) -> Callable[[Run], ApplicationFacts]:
-    """Return what takes the snapshot of this machine within ``job.max_duration_s``.
+    """Return the function that takes the snapshot of this machine within ``job.max_duration_s``.
 
-    To be called before the process confines itself, what it returns after.
+    Call this function before the process confines itself, and the returned one after that.
     """
     sources = sources_before_confinement(sys.platform, job)
     return partial(snapshot, sources, job.max_duration_s)
@@ -32,8 +32,22 @@ def snapshot(sources: Sequence[Source[[]]], max_duration_s: float, run: Run) -> 
     started = time.monotonic()
 
     def facts(outcomes: Outcomes, *, cancelled: bool = False) -> ApplicationFacts:
-        duration_ms = round((time.monotonic() - started) * 1000, 1)
-        return assemble(sources, outcomes, started_at, duration_ms, cancelled=cancelled)
+        """Put the readings together in the order of the sources. No key is missing."""
+        readings = [(source, _reading(source, outcomes.get(source.name))) for source in sources]
+        return ApplicationFacts(
+            started_at=started_at,
+            duration_ms=round((time.monotonic() - started) * 1000, 1),
+            fields=tuple(f for source, r in readings if not source.in_browser for f in r.fields),
+            interfaces=tuple(entry for _, reading in readings for entry in reading.interfaces),
+            peripherals=tuple(entry for _, reading in readings for entry in reading.peripherals),
+            browser_fields=tuple(
+                f for source, r in readings if source.in_browser for f in r.fields
+            ),
+            failures=_failures(sources, outcomes),
+            limitations=tuple(text for _, reading in readings for text in reading.limitations),
+            truncated=any(reading.truncated for _, reading in readings),
+            cancelled=cancelled,
+        )
 
     def report(outcomes: Outcomes) -> None:
         run.progress("sources", len(outcomes), len(sources))
@@ -44,32 +58,8 @@ def snapshot(sources: Sequence[Source[[]]], max_duration_s: float, run: Run) -> 
     return facts(outcomes, cancelled=run.cancelled)
 
 
-def assemble(
-    sources: Sequence[Source[[]]],
-    outcomes: Outcomes,
-    started_at: str,
-    duration_ms: float,
-    *,
-    cancelled: bool = False,
-) -> ApplicationFacts:
-    """Put readings together in the order of ``sources``; every key owed is in the result."""
-    readings = [(source, _reading(source, outcomes.get(source.name))) for source in sources]
-    return ApplicationFacts(
-        started_at=started_at,
-        duration_ms=duration_ms,
-        fields=tuple(f for source, r in readings if not source.in_browser for f in r.fields),
-        interfaces=tuple(entry for _, reading in readings for entry in reading.interfaces),
-        peripherals=tuple(entry for _, reading in readings for entry in reading.peripherals),
-        browser_fields=tuple(f for source, r in readings if source.in_browser for f in r.fields),
-        failures=_failures(sources, outcomes),
-        limitations=tuple(text for _, reading in readings for text in reading.limitations),
-        truncated=any(reading.truncated for _, reading in readings),
-        cancelled=cancelled,
-    )
-
-
 def _reading(source: Source[[]], outcome: Outcome | None) -> Reading:
-    """What was read, and an absence for each of the source's keys that is not in it."""
+    """Return the reading with an absent field for each key of the source that it lacks."""
     reading = outcome if isinstance(outcome, Reading) else Reading()
     status, reason = _why_missing(outcome)
     present = {field.key for field in reading.fields}
@@ -87,8 +77,10 @@ def _why_missing(outcome: Outcome | None) -> tuple[FieldStatus, str]:
 
 
 def _failures(sources: Sequence[Source[[]]], outcomes: Outcomes) -> tuple[Failure, ...]:
-    """Return one failure for each source that failed in whole or in part. A refusal is no
-    failure."""
+    """Return a failure for each source that failed in whole or in part.
+
+    A source that the system refused or that does not apply here did not fail.
+    """
     return tuple(
         Failure(source.name, reason)
         for source in sources

@@ -1,4 +1,4 @@
-"""The moment at which a source must have returned."""
+"""The time until which a source must return."""
 
 import time
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ class Deadline:
         return cls(time.monotonic() + seconds)
 
     def remaining_s(self) -> float:
-        """Seconds left, never negative."""
+        """Return the seconds left, never less than 0."""
         return max(0.0, self.at - time.monotonic())
 
     def sooner(self, seconds: float) -> "Deadline":
-        """The earlier of this deadline and ``seconds`` from now."""
+        """Return the earlier of this deadline and ``seconds`` from now."""
         return Deadline(min(self.at, time.monotonic() + seconds))
 
     def require_s(self) -> float:
-        """Seconds left. Raises TimeoutError when there are none."""
+        """Return the seconds left. Raises TimeoutError if there are none."""
         left = self.remaining_s()
         if left <= 0:
             raise TimeoutError("no answer within the time for it")

@@ -1,4 +1,4 @@
-"""JSON of other programs: any shape may come, and only the expected one is read."""
+"""JSON of other programs. It may have any shape, and only the expected parts are read."""
 
 import json
 import re
@@ -10,25 +10,25 @@ _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,6})?")
 Object = dict[str, Any]
 
 
-def load_object(data: bytes, program: str) -> Object:
+def load_object(data: bytes | str, program: str) -> Object:
     """Read a JSON object. Raises ValueError for anything else, without quoting it."""
     try:
         loaded = json.loads(data)
     except (ValueError, RecursionError):
-        raise ValueError(f"{program} wrote something that is no JSON") from None
+        raise ValueError(f"{program} did not write JSON") from None
     if not isinstance(loaded, dict):
-        raise ValueError(f"{program} wrote JSON of another shape")
+        raise ValueError(f"{program} did not write a JSON object")
     return loaded
 
 
 def objects(value: object) -> Iterator[Object]:
-    """The objects of a list, or the one object a lone entry was unrolled to."""
+    """Yield the objects of a list, or a single object that some programs write instead."""
     entries = value if isinstance(value, list) else [value]
     return (entry for entry in entries if isinstance(entry, dict))
 
 
 def text(entry: Object, *names: str) -> str | None:
-    """The first of ``names`` that is a string with something in it."""
+    """Return the value of the first of ``names`` that is a string and not blank."""
     for name in names:
         value = entry.get(name)
         if isinstance(value, str) and value.strip():
@@ -37,7 +37,7 @@ def text(entry: Object, *names: str) -> str | None:
 
 
 def number(entry: Object, name: str) -> int | None:
-    """A whole number, also one written as text."""
+    """Return a whole number, which may be written as a string."""
     value = entry.get(name)
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
         value = float(value)
@@ -52,6 +52,6 @@ def flag(entry: Object, name: str) -> bool | None:
 
 
 def hexadecimal(written: str | None) -> int | None:
-    """``0x04b8  (Seiko Epson Corp.)`` as 1208; None when it begins with no such number."""
+    """Return 1208 for ``0x04b8  (Seiko Epson Corp.)``, None if it begins with no such number."""
     match = re.match(r"\s*0x([0-9a-fA-F]{1,8})\b", written or "")
     return int(match[1], 16) if match else None

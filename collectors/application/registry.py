@@ -1,4 +1,4 @@
-"""The sources of each platform, and so the keys that every snapshot has."""
+"""The sources of each platform. They define the keys of a snapshot."""
 
 from functools import partial
 from pathlib import Path
@@ -49,7 +49,7 @@ def sources_for(
 ) -> Sources:
     """Return the sources of ``platform`` (as sys.platform), in the order of their facts.
 
-    A key that only readers of other platforms own is in its snapshot as unsupported.
+    Keys that only other platforms have are unsupported in its snapshot.
     """
     linux = linux_sources(job, ask_drive=ask_drive)
     others = {"darwin": macos_sources(job), "win32": windows_sources(job)}
@@ -62,7 +62,7 @@ def sources_for(
 
 
 def sources_before_confinement(platform: str, job: ApplicationJob) -> Sources:
-    """Return the sources. Programs that need rights which the process gives up have started."""
+    """Return the sources, and start the programs that need rights which the process gives up."""
     if platform != "linux":
         return sources_for(platform, job)
     return sources_for(platform, job, smart.start_checks(drives.drives_with_a_verdict(Path("/"))))

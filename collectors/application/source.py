@@ -14,13 +14,13 @@ P = ParamSpec("P")
 Fields = tuple[Field, ...]
 
 LIST_MAX = 256
-"""Items kept of any list from outside."""
+"""Items of a list that are kept."""
 
 REASON_MAX = 500
 
 
 class Unreadable(Exception):
-    """A source cannot be read here. ``status`` is one of the four for a missing value."""
+    """A source cannot be read here. ``status`` is not ``available``."""
 
     def __init__(self, status: FieldStatus, reason: str) -> None:
         super().__init__(reason)
@@ -53,12 +53,14 @@ def left_out(total: int, most: int, items: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Source(Generic[P]):
-    """``keys`` are in every snapshot, whatever happens. ``read`` may add more of the same group.
+    """A source of facts.
 
-    ``origin`` is the source that the fields name if nothing could be read. ``read`` returns fields,
-    or a `Reading` if there is more, and may raise anything: the runner turns the error into fields
-    with a reason. Its arguments beside the deadline are bound in the platform's registry, which
-    gives a ``Source[[]]``.
+    Args:
+        origin: The source that the fields name if nothing could be read.
+        keys: They are in every snapshot, also if the source fails.
+        read: Returns fields, or a `Reading` if there is more, also with further keys. It may raise
+            any exception, which becomes the reason of the missing fields. The platform's registry
+            binds all arguments but the deadline, and so creates a ``Source[[]]``.
     """
 
     name: str
@@ -130,7 +132,7 @@ def either(
     reason: str,
     status: FieldStatus = "unsupported",
 ) -> Field:
-    """Return ``value`` as a fact; if it is None or "", an absence with status and reason."""
+    """Return ``value`` as a fact, or an absent field if it is None or ""."""
     if value is None or value == "":
         return absent(key, source, status, reason)
     return available(key, source, value)

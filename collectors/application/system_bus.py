@@ -1,16 +1,16 @@
-"""The D-Bus system bus, asked through systemd's `busctl` (busctl(1)).
+"""The D-Bus system bus, queried with systemd's `busctl` (busctl(1)).
 
-A program of its own can be ended when the bus or a service on it never answers. Nothing is
-started by asking, and nothing but reading methods is called.
+A separate program can be ended if the bus or a service on it never replies. Queries start no
+service, and call only methods that read.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from collectors.application.deadline import Deadline
+from collectors.application.foreign_json import load_object
 from collectors.application.source import Unreadable
 from collectors.shared.run_command import run_command
 from collectors.shared.text import clean_text, decode
@@ -41,7 +41,7 @@ Objects = dict[str, dict[str, Properties]]
 
 
 def managed_objects(service: str, path: str, deadline: Deadline) -> Objects:
-    """Everything a service manages (org.freedesktop.DBus.ObjectManager)."""
+    """Return all objects of a service (org.freedesktop.DBus.ObjectManager)."""
     method = ("org.freedesktop.DBus.ObjectManager", "GetManagedObjects")
     return parse_objects(_call(deadline, service, path, *method))
 
@@ -95,7 +95,7 @@ def parse_properties(data: bytes) -> Properties:
 
 
 def refusal(exit_code: int, error: bytes) -> Unreadable:
-    """What busctl's complaint means."""
+    """Return the exception for an error message of busctl."""
     error_text = clean_text(decode(error), 200)
     if "connect to bus: no such file" in error_text.lower():
         return Unreadable("unsupported", "this machine has no system bus")
@@ -123,11 +123,7 @@ def _call(deadline: Deadline, *arguments: str) -> bytes:
 
 def _argument(data: bytes) -> Any:
     """Return the only argument of a reply; None if it has none."""
-    try:
-        reply = json.loads(data)
-    except RecursionError:
-        raise ValueError("the reply is nested too deeply") from None
-    arguments = reply.get("data") if isinstance(reply, dict) else None
+    arguments = load_object(data, "busctl").get("data")
     if not isinstance(arguments, list):
         raise ValueError("busctl wrote a reply of another shape")
     return arguments[0] if arguments else None

@@ -52,7 +52,16 @@ def connect(
 
 def address(base_url: str | None, environment: Mapping[str, str]) -> str:
     """Return the address of the service, ending in ``/``. Raises UsageError if it is not safe."""
-    return _checked_url(base_url or environment.get(URL_VARIABLE) or DEFAULT_URL)
+    url = base_url or environment.get(URL_VARIABLE) or DEFAULT_URL
+    if not is_web_url(url):
+        raise UsageError(f"{url!r} is not the address of a service: https://host")
+    parts = urlsplit(url)
+    if parts.scheme == "http" and not is_loopback_url(url):
+        raise UsageError(
+            f"refusing http to {parts.hostname}: the API key would be sent unencrypted",
+            "Use https, or http only for loopback.",
+        )
+    return url.rstrip("/") + "/"
 
 
 def read_key(path: str | None, environment: Mapping[str, str], source: KeySource = API_KEY) -> str:
@@ -75,17 +84,5 @@ def read_key(path: str | None, environment: Mapping[str, str], source: KeySource
         )
     if not key.isascii() or not key.isprintable() or " " in key:
         article = "an" if source.what[0] in "AEIOU" else "a"
-        raise UsageError(f"what is in {place} is not {article} {source.what}")
+        raise UsageError(f"the content of {place} is not {article} {source.what}")
     return key
-
-
-def _checked_url(url: str) -> str:
-    if not is_web_url(url):
-        raise UsageError(f"{url!r} is not the address of a service: https://host")
-    parts = urlsplit(url)
-    if parts.scheme == "http" and not is_loopback_url(url):
-        raise UsageError(
-            f"refusing http to {parts.hostname}: the API key would be sent unencrypted",
-            "Use https, or http only for loopback.",
-        )
-    return url.rstrip("/") + "/"

@@ -18,7 +18,7 @@ from agent.wire.addresses import is_loopback_url
 from agent.wire.base import Model
 from agent.wire.codec import encode
 from controlplane.client.calls import HEADERS, Reply, ServiceCalls
-from controlplane.client.connection import RETAIL_KEY, address, read_key
+from controlplane.client.connection import RETAIL_KEY, TIMEOUT_S, address, read_key
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import UnauthenticatedError
 from controlplane.client.waiting import Patience
@@ -46,7 +46,6 @@ from controlplane.retail.models import (
     UomPage,
 )
 
-TIMEOUT_S: Final = 20
 RENEWED_BEFORE_S: Final = 60
 """Seconds before its expiry at which a token is renewed, so that it does not expire on the way."""
 
@@ -192,7 +191,8 @@ class RetailClient(ServiceCalls):
         if self._tokens is not None and self._monotonic() < self._renew_at_s:
             return self._tokens.access_token
         requested_at_s = self._monotonic()
-        self._tokens = self._renewed() or self._exchanged()
+        exchange = TokenRequest(api_key=self._api_key)
+        self._tokens = self._renewed() or self._issue(routes.TOKENS, exchange)
         self._renew_at_s = requested_at_s + self._tokens.expires_in - RENEWED_BEFORE_S
         return self._tokens.access_token
 
@@ -206,9 +206,6 @@ class RetailClient(ServiceCalls):
             return self._issue(routes.REFRESH, body)
         except CommandError:
             return None
-
-    def _exchanged(self) -> Tokens:
-        return self._issue(routes.TOKENS, TokenRequest(api_key=self._api_key))
 
     def _issue(self, path: str, body: Model) -> Tokens:
         return self.call("POST", path, Tokens, is_repeatable=False, content=encode(body))

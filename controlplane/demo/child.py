@@ -2,8 +2,8 @@
 
     python -m controlplane.demo.child MODULE [ARGUMENT ...]
 
-The parent holds the other end of standard input and never writes. The program stops when it is
-closed. The kernel closes it if the parent is killed.
+The parent has the other end of standard input, and never writes to it. The program stops when the
+parent closes it. The kernel closes it if the parent is killed.
 """
 
 import os
@@ -14,7 +14,7 @@ import threading
 from typing import Final
 
 STOP_WITHIN_S: Final = 12.0
-"""Longer than the agent needs for a clean stop. Then the program is ended."""
+"""Longer than a clean stop of the agent. After it, the program is ended."""
 
 
 def _end_with_the_parent() -> None:

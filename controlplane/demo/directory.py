@@ -1,4 +1,4 @@
-"""The directory with all files of a demo. Only one demo at a time uses it."""
+"""The directory with all files of a demo. Only one demo can use it at a time."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from controlplane.client.errors import CommandError
 
 LOCK: Final = "demo.lock"
 ENDS_WITHIN_S: Final = 5.0
-"""The processes of a demo that was killed end by themselves, and hold the lock until then."""
+"""The processes of a killed demo end by themselves within this time. They hold the lock."""
 
 _POLL_S: Final = 0.1
 
@@ -33,7 +33,7 @@ def claim_directory(home: Path) -> Iterator[int]:
         lock = home / LOCK
         if not lock.exists() and any(home.iterdir()):
             raise CommandError(
-                f"{home} has files that are not of a demo, and they would be deleted",
+                f"{home} has files that do not belong to a demo. They would be deleted",
                 "Use --dir with a new or an empty directory.",
             )
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)

@@ -62,7 +62,7 @@ def set_up_environment(processes: Processes, *, is_real: bool) -> Environment:
 
 
 def why_no_lan() -> str | None:
-    """Return why a LAN cannot be simulated here. A child process tries it."""
+    """Return why a LAN cannot be simulated here, None if it can. A child process tries it."""
     if sys.platform != "linux":
         return f"{sys.platform} has no network namespaces"
     reader, writer = os.pipe()
@@ -103,7 +103,7 @@ def _unshare(flags: int) -> None:
 
 
 def _start_spooler(processes: Processes, queues: str) -> dict[str, str]:
-    """Return the variables with which the agent finds it. On Windows, the agent has no CUPS."""
+    """Return the variables by which the agent finds it: none on Windows, which has no CUPS."""
     if sys.platform == "win32":
         return {}
     with bind("127.0.0.1", 0) as listener:

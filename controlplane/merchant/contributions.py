@@ -1,17 +1,17 @@
-"""What one sale or refund adds to each rollup. Pure.
+"""The sums that a sale or a refund adds to each rollup. Pure.
 
 `controlplane.merchant.rebuild` computes the same in SQL over all rows. A test and
 `venue-control sandbox rebuild` compare the two.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from controlplane.figures.local_time import HOURS
 from controlplane.figures.money import milli
 from controlplane.figures.sums import DaySums, HourSums, ItemSums, Sums, UnitSums, plus
-from controlplane.merchant.sales import LineRow, SaleMoney, SoldArticle
+from controlplane.merchant.sales import LineRow, NewRefund, NewSale, SaleMoney
 from controlplane.storage.merchant.rollup_tables import (
     ROLLUPS,
     DayRollup,
@@ -76,34 +76,11 @@ class Contributions:
             yield rollup, [(*key, *sums[key]) for key in sorted(sums)]
 
 
-@dataclass(frozen=True, slots=True)
-class SaleFacts:
-    """The facts about a completed sale that rollups need. ``lines`` None means that it has none."""
-
-    money: SaleMoney
-    municipality_fee: int
-    tip: int
-    lines: Sequence[LineRow] | None
-
-
-@dataclass(frozen=True, slots=True)
-class RefundFacts:
-    """The facts about a refund. ``lines`` contain snapshot, quantity in thousandths, and amount."""
-
-    goods: int
-    fee: int
-    tip: int
-    tax: int | None
-    has_components: bool
-    lines: Sequence[tuple[int, int, int]]
-
-
 def of_sale(
-    rollup_key: RollupKey, sale: SaleFacts, articles: Mapping[int, SoldArticle]
+    rollup_key: RollupKey, sale: NewSale, money: SaleMoney, rows: Sequence[LineRow]
 ) -> Contributions:
-    """Return what a completed sale adds. ``articles`` are by snapshot."""
-    contributions, money = Contributions(), sale.money
-    discount = money.gross - money.total
+    """Return what a completed sale adds. ``rows`` are those of its lines."""
+    contributions, discount = Contributions(), money.gross - money.total
     contributions.add(HourRollup, rollup_key.hour_key, HourSums(money.gross, discount, 1))
     is_missing = sale.lines is None
     sums = DaySums(
@@ -119,17 +96,15 @@ def of_sale(
         missing_amount=money.total if is_missing else 0,
     )
     contributions.add(DayRollup, rollup_key.day_key, sums)
-    if sale.lines is None:
-        contributions.add_item(
-            rollup_key, NO_SNAPSHOT, ItemSums(gross=money.gross, discount=discount)
-        )
-    for line in sale.lines or ():
-        article = articles[line.snapshot]
-        quantity = milli(line.quantity, article.exponent)
-        unit_key = (*rollup_key.location_day, rollup_key.payment_type, article.unit or NO_UNIT)
+    if is_missing:
+        whole = ItemSums(gross=money.gross, discount=discount)
+        contributions.add_item(rollup_key, NO_SNAPSHOT, whole)
+    for line, row in zip(sale.lines or (), rows, strict=True):
+        quantity = milli(line.quantity, line.article.exponent)
+        unit_key = (*rollup_key.location_day, rollup_key.payment_type, line.article.unit or NO_UNIT)
         contributions.add(UnitRollup, unit_key, UnitSums(quantity, 1))
-        item = ItemSums(quantity, 1, line.gross, line.discount + line.share)
-        contributions.add_item(rollup_key, line.snapshot, item)
+        item = ItemSums(quantity, 1, row.gross, row.discount + row.share)
+        contributions.add_item(rollup_key, row.snapshot, item)
     return contributions
 
 
@@ -141,8 +116,20 @@ def of_unresolved(rollup_key: RollupKey, amount: int) -> Contributions:
     return contributions
 
 
-def of_refund(sold: RollupKey, given_back: RollupKey | None, refund: RefundFacts) -> Contributions:
-    """Return what a refund adds. ``given_back`` None means that its date is unknown."""
+def of_refund(
+    sold: RollupKey,
+    given_back: RollupKey | None,
+    refund: NewRefund,
+    tax: int | None,
+    lines: Sequence[tuple[int, int, int]],
+) -> Contributions:
+    """Return what a refund adds.
+
+    Args:
+        given_back: None means that the date of the refund is unknown.
+        tax: None means that it is unknown.
+        lines: snapshot, quantity in thousandths, and amount.
+    """
     contributions = Contributions()
     contributions.add(HourRollup, sold.hour_key, HourSums(undone=refund.goods))
     contributions.add(DayRollup, sold.day_key, DaySums(undone=refund.goods))
@@ -158,13 +145,12 @@ def of_refund(sold: RollupKey, given_back: RollupKey | None, refund: RefundFacts
         refund_count=1,
         refunded_fee=refund.fee,
         refunded_tip=refund.tip,
-        refund_tax=refund.tax or 0,
-        refund_unknown_tax=int(refund.tax is None),
+        refund_tax=tax or 0,
+        refund_unknown_tax=int(tax is None),
         refund_unknown_components=int(not refund.has_components),
     )
     contributions.add(DayRollup, given_back.day_key, sums)
-    for snapshot, quantity, amount in refund.lines or ((NO_SNAPSHOT, 0, refund.goods),):
-        contributions.add_item(
-            given_back, snapshot, ItemSums(refunded_milli=quantity, refund=amount)
-        )
+    for snapshot, quantity, amount in lines or ((NO_SNAPSHOT, 0, refund.goods),):
+        item = ItemSums(refunded_milli=quantity, refund=amount)
+        contributions.add_item(given_back, snapshot, item)
     return contributions

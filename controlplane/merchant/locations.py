@@ -1,6 +1,7 @@
 """Names of organizations and locations, and the time zone of a location.
 
-`Location` is the only place of a name and a zone, for devices and sales. Both change only here.
+The table `Location` has the name and the zone for both devices and sales. Only this module changes
+them.
 """
 
 from datetime import datetime, timedelta

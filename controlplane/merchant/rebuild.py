@@ -33,7 +33,7 @@ MONEY_BACK: Final = "r.goods + r.fee + r.tip"
 class Fact:
     """What rows of ``source`` add to a rollup: SQL expressions by column.
 
-    Columns that ``sums`` does not contain get 0. Rows of one location are found by ``s.location``.
+    Columns that ``sums`` does not contain get 0. ``s.location`` selects the rows of one location.
     """
 
     source: str

@@ -1,4 +1,4 @@
-"""Rows of sales and refunds: values in the order of the columns, without the position."""
+"""Rows of sales and refunds: their values in the order of the columns, without the position."""
 
 import json
 from collections.abc import Sequence

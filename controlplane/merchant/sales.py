@@ -220,10 +220,6 @@ def refund_tax(
     """
     if not refund.has_components or sum(line.amount for line in refund.lines) != refund.goods:
         return None
-    total = 0
-    for line in refund.lines:
-        tax = tax_of(articles[sale_lines[line.line].snapshot], line.amount)
-        if tax is None:
-            return None
-        total += tax
-    return total
+    taxes = [tax_of(articles[sale_lines[line.line].snapshot], line.amount) for line in refund.lines]
+    known = [tax for tax in taxes if tax is not None]
+    return sum(known) if len(known) == len(taxes) else None

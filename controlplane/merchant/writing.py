@@ -3,7 +3,6 @@
 Functions raise SaleError for inconsistent input.
 """
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +12,7 @@ from sqlalchemy.orm import Session
 from controlplane.figures.local_time import clock_of, hour_of
 from controlplane.figures.money import milli
 from controlplane.merchant import contributions
-from controlplane.merchant.contributions import Contributions, RefundFacts, RollupKey, SaleFacts
+from controlplane.merchant.contributions import Contributions, RollupKey
 from controlplane.merchant.rows import (
     line_table_rows,
     payment_rows,
@@ -58,9 +57,7 @@ def add_sale(session: Session, sale: NewSale, now: datetime) -> int:
     if sale.status != COMPLETED:
         add_up(session, contributions.of_unresolved(rollup_key, money.total))
         return position
-    facts = SaleFacts(money, sale.municipality_fee, sale.tip, None if sale.lines is None else lines)
-    articles = {line.article.snapshot: line.article for line in sale.lines or ()}
-    add_up(session, contributions.of_sale(rollup_key, facts, articles))
+    add_up(session, contributions.of_sale(rollup_key, sale, money, lines))
     return position
 
 
@@ -80,22 +77,18 @@ def add_refund(session: Session, refund: NewRefund, now: datetime) -> int:
     position = insert_row(session, Refund, refund_row(refund, sale, tax, hour, now))
     insert_rows(session, RefundLine, refund_line_rows(position, refund))
     session.execute(update(Sale).where(Sale.position == sale.position).values(updated_at=now))
-    facts = RefundFacts(
-        refund.goods,
-        refund.fee,
-        refund.tip,
-        tax,
-        refund.has_components,
-        [_given_back(lines[line.line], line.quantity, line.amount, articles)
-         for line in refund.lines],
-    )  # fmt: skip
+    snapshots = [lines[line.line].snapshot for line in refund.lines]
+    items = [
+        (snapshot, milli(line.quantity, articles[snapshot].exponent), line.amount)
+        for snapshot, line in zip(snapshots, refund.lines, strict=True)
+    ]
     sold = RollupKey(
         sale.location, sale.local_hour, sale.currency, sale.payment_type, sale.payment_method
     )
     given_back = None if hour is None else RollupKey(
         sale.location, hour, sale.currency, refund.payment.type, refund.payment.method
     )  # fmt: skip
-    add_up(session, contributions.of_refund(sold, given_back, facts))
+    add_up(session, contributions.of_refund(sold, given_back, refund, tax, items))
     return position
 
 
@@ -107,13 +100,17 @@ def add_up(session: Session, sums: Contributions) -> None:
 def articles_of(session: Session, snapshots: set[int]) -> dict[int, SoldArticle]:
     """Return the articles of these snapshots."""
     rows = session.scalars(select(LineSnapshot).where(LineSnapshot.position.in_(snapshots)))
-    return {
-        row.position: SoldArticle(
-            row.position, row.uom_symbol, row.exponent, row.percentage_milli,
-            has_known_tax=row.fee_item_id is not None,
-        )
-        for row in rows
-    }  # fmt: skip
+    return {row.position: article_of(row) for row in rows}
+
+
+def article_of(snapshot: LineSnapshot) -> SoldArticle:
+    return SoldArticle(
+        snapshot.position,
+        snapshot.uom_symbol,
+        snapshot.exponent,
+        snapshot.percentage_milli,
+        has_known_tax=snapshot.fee_item_id is not None,
+    )
 
 
 def _hour(session: Session, location: int, timestamp: datetime) -> int:
@@ -125,14 +122,9 @@ def _hour(session: Session, location: int, timestamp: datetime) -> int:
 
 
 def _lines_of(session: Session, sale: int) -> dict[int, LineRow]:
-    rows = session.scalars(select(SaleLine).where(SaleLine.sale == sale))
-    return {
-        row.number: LineRow(
-            row.number, row.snapshot, row.quantity, row.unit_price, row.gross, row.discount,
-            row.share, row.total, row.tax,
-        )
-        for row in rows
-    }  # fmt: skip
+    columns = (getattr(SaleLine, name) for name in LineRow._fields)
+    rows = session.execute(select(*columns).where(SaleLine.sale == sale))
+    return {row.number: LineRow(*row) for row in rows}
 
 
 def _refuse_more_than_paid(session: Session, sale: Sale, refund: NewRefund) -> None:
@@ -144,9 +136,3 @@ def _refuse_more_than_paid(session: Session, sale: Sale, refund: NewRefund) -> N
     amount = int(before) + refund.goods + refund.fee + refund.tip
     if amount > sale.total + sale.municipality_fee + sale.tip:
         raise SaleError("the refunds are higher than the payments")
-
-
-def _given_back(
-    line: LineRow, quantity: int, amount: int, articles: Mapping[int, SoldArticle]
-) -> tuple[int, int, int]:
-    return line.snapshot, milli(quantity, articles[line.snapshot].exponent), amount

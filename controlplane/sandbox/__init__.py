@@ -1,1 +1,1 @@
-"""A merchant that was made up, by seed, with every awkward case that figures must survive."""
+"""A generated merchant, the same for the same seed, with every unusual case for figures."""

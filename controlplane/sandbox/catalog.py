@@ -1,12 +1,12 @@
 """The sandbox's catalog: units, fees, categories, goods, and the articles that lines of sales show.
 
 The plan determines every row. The rows of a stored catalog are therefore generated again, and only
-the positions of its articles are read.
+the positions of its articles are read. Rows are written or read in batches, and then released.
 """
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from uuid import UUID
@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.figures.money import milli
 from controlplane.merchant.sales import SoldArticle
+from controlplane.merchant.writing import article_of
 from controlplane.sandbox.plan import Plan
 from controlplane.storage.merchant.catalog_tables import (
     CatalogExternalId,
@@ -38,6 +39,8 @@ DISHES: Final = ("Espresso", "Karak", "Croissant", "Fattoush", "Kofta", "Lemonad
 SIZES: Final = ("Small", "Large")
 CURRENCY: Final = "AED"
 CENT_STEP: Final = 25
+ROWS_MAX: Final = 1_000
+"""Number of rows after which a batch ends. The rows of a good are in one batch."""
 Row = TypeVar("Row", bound=Base)
 
 
@@ -60,41 +63,43 @@ class Catalog:
 
 def make_catalog(session: Session, plan: Plan) -> Catalog:
     """Write the catalog and return it."""
-    session.add_all(_CatalogBuilder(plan).rows)
-    session.flush()
-    return find_catalog(session, plan)
+
+    def write(rows: list[Base]) -> None:
+        session.add_all(rows)
+        session.flush()
+        for row in rows:
+            session.expunge(row)
+
+    return _CatalogBuilder(plan, write).build()
 
 
 def find_catalog(session: Session, plan: Plan) -> Catalog:
     """Return the catalog that `make_catalog` wrote."""
-    query = select(LineSnapshot.content_hash, LineSnapshot.position).where(
-        LineSnapshot.organization_id == plan.organization_id
-    )
-    positions = {row.content_hash: row.position for row in session.execute(query)}
-    return _CatalogBuilder(plan).catalog(positions)
+
+    def set_positions(rows: list[Base]) -> None:
+        snapshots = {row.content_hash: row for row in rows if isinstance(row, LineSnapshot)}
+        query = select(LineSnapshot.content_hash, LineSnapshot.position).where(
+            LineSnapshot.organization_id == plan.organization_id,
+            LineSnapshot.content_hash.in_(snapshots),
+        )
+        positions = {row.content_hash: row.position for row in session.execute(query)}
+        for content_hash, snapshot in snapshots.items():
+            snapshot.position = positions[content_hash]
+
+    return _CatalogBuilder(plan, set_positions).build()
 
 
 class _CatalogBuilder:
-    """Generates the rows of a catalog, without a database."""
+    """Generates the rows of a catalog. ``store`` gives the snapshots of a batch their positions."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, store: Callable[[list[Base]], None]) -> None:
         self._plan = plan
+        self._store = store
         self._own = {"organization_id": plan.organization_id}
         self._dated = {**self._own, "created_at": plan.began, "updated_at": plan.began}
-        self._offers: list[tuple[LineSnapshot, int, int]] = []
-        self.rows: list[Base] = []
-        self._units = [
-            self._add(
-                UnitOfMeasure(
-                    id=plan.id_of("uom", symbol),
-                    name=name,
-                    symbol=symbol,
-                    exponent=exponent,
-                    **self._own,
-                )
-            )
-            for name, symbol, exponent in UNITS
-        ]
+        self._drafts: list[tuple[LineSnapshot, int, int]] = []
+        self._rows: list[Base] = []
+        self._units = [self._unit(*each) for each in UNITS]
         self._fees = [self._fee(name, name, "vat", percentage) for name, percentage in VAT]
         self._fee("municipality", "Municipality fee", "municipality", MUNICIPALITY_MILLI)
         self._categories = [
@@ -103,46 +108,40 @@ class _CatalogBuilder:
             ).id
             for name in CATEGORIES
         ]
-        for number in range(plan.goods):
+
+    def build(self) -> Catalog:
+        offers: list[Offer] = []
+        for number in range(self._plan.goods):
             self._good(number)
+            if len(self._rows) >= ROWS_MAX:
+                offers += self._end_batch()
+        offers += self._end_batch()
         piece, fee = self._units[0], self._fees[0]
-        self._irregular = (
+        self._drafts = [
             (self._snapshot("Something else", "manual_input", piece, fee), 1500, 1),
             (self._snapshot("Imported article", "manual_input", piece, None), 900, 1),
             (self._snapshot("Open amount", "custom_amount", None, fee), 2000, 1),
-        )
+        ]
+        return Catalog(tuple(offers), tuple(self._end_batch()))
 
-    def catalog(self, positions: dict[str, int]) -> Catalog:
-        """Return what is for sale. ``positions`` are those of snapshots, by their hash."""
-
-        def offer(snapshot: LineSnapshot, price: int, weight: int) -> Offer:
-            article = SoldArticle(
-                positions[snapshot.content_hash],
-                snapshot.uom_symbol,
-                snapshot.exponent,
-                snapshot.percentage_milli,
-                has_known_tax=snapshot.fee_item_id is not None,
-            )
-            return Offer(article, price, weight)
-
-        offers, irregular = (
-            tuple(offer(*each) for each in drafts) for drafts in (self._offers, self._irregular)
-        )
-        return Catalog(offers, irregular)
+    def _end_batch(self) -> list[Offer]:
+        """Store the rows, and return the offers of their snapshots."""
+        self._store(self._rows)
+        offers = [Offer(article_of(row), price, weight) for row, price, weight in self._drafts]
+        self._rows, self._drafts = [], []
+        return offers
 
     def _add(self, row: Row) -> Row:
-        self.rows.append(row)
+        self._rows.append(row)
         return row
 
+    def _unit(self, name: str, symbol: str, exponent: int) -> UnitOfMeasure:
+        columns = {"name": name, "symbol": symbol, "exponent": exponent}
+        return self._add(UnitOfMeasure(id=self._plan.id_of("uom", symbol), **columns, **self._own))
+
     def _fee(self, subject: str, name: str, kind: str, percentage_milli: int | None) -> FeeItem:
-        fee = FeeItem(
-            id=self._plan.id_of("fee", subject),
-            name=name,
-            kind=kind,
-            percentage_milli=percentage_milli,
-            **self._own,
-        )
-        return self._add(fee)
+        columns = {"name": name, "kind": kind, "percentage_milli": percentage_milli}
+        return self._add(FeeItem(id=self._plan.id_of("fee", subject), **columns, **self._own))
 
     def _good(self, number: int) -> None:
         plan = self._plan
@@ -176,18 +175,12 @@ class _CatalogBuilder:
         for at, size in enumerate(SIZES if unit.exponent == 0 and number % 4 == 0 else (None,)):
             variation_id, own_price = plan.id_of("variation", number, at), price * (at + 2) // 2
             codes = [("sku", f"SKU-{number:05}-{at}"), ("ean_13", _ean13(rng))]
-            self._variation(
-                codes,
-                id=variation_id,
-                good_id=good_id,
-                number=at + 1,
-                name=size,
-                price=own_price,
-            )
+            columns = {"number": at + 1, "name": size, "price": own_price}
+            self._variation(codes, id=variation_id, good_id=good_id, **columns)
             full_name = f"{name}, {size}" if size else name
             ids = (good_id, variation_id, category)
             snapshot = self._snapshot(full_name, "catalog", unit, fee, ids=ids, codes=codes)
-            self._offers.append((snapshot, own_price, rng.randrange(1, 20)))
+            self._drafts.append((snapshot, own_price, rng.randrange(1, 20)))
 
     def _variation(self, codes: Sequence[tuple[str, str]], **columns: Any) -> None:
         row = self._add(GoodVariation(status="active", currency=CURRENCY, **columns))

@@ -9,16 +9,8 @@ from sqlalchemy.orm import Session
 
 from controlplane.storage.merchant import catalog_tables as catalog
 from controlplane.storage.merchant import merchant_tables as merchant
-from controlplane.storage.merchant import rollup_tables as rollups
 from controlplane.storage.merchant import sales_tables as sales
-
-ROLLUPS: Final = (
-    rollups.HourRollup,
-    rollups.DayRollup,
-    rollups.UnitRollup,
-    rollups.ItemDayRollup,
-    rollups.ItemSpanRollup,
-)
+from controlplane.storage.merchant.rollup_tables import ROLLUPS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,13 +19,13 @@ class Content:
 
     Args:
         references: Columns with positions of another table.
-        owner: A table with an organization, this table's column that refers to it, and the column
-            that is referred to. None if this table has an organization itself.
+        owner: The table that these rows belong to, this table's column that refers to it, and the
+            column that is referred to. None if this table has an organization itself.
     """
 
     table: Any
     references: dict[str, Any] = field(default_factory=dict)
-    owner: tuple[Any, str, str] | None = None
+    owner: "tuple[Content, str, str] | None" = None
 
     @property
     def name(self) -> str:
@@ -41,20 +33,34 @@ class Content:
 
     def belongs(self, organization_id: str) -> ColumnElement[bool]:
         columns: Any = self.table
-        if self.table is catalog.GoodCode:
-            goods = select(catalog.Good.id).where(catalog.Good.organization_id == organization_id)
-            within = select(catalog.GoodVariation.id).where(
-                catalog.GoodVariation.good_id.in_(goods)
-            )
-            return catalog.GoodCode.variation_id.in_(within)
         if self.owner is None:
             own = columns.id if self.table is merchant.Organization else columns.organization_id
             return cast(ColumnElement[bool], own == organization_id)
         owner, here, there = self.owner
-        rows = select(getattr(owner, there)).where(owner.organization_id == organization_id)
+        rows = select(getattr(owner.table, there)).where(owner.belongs(organization_id))
         return cast(ColumnElement[bool], getattr(columns, here).in_(rows))
 
 
+_GOODS: Final = Content(catalog.Good)
+_VARIATIONS: Final = Content(catalog.GoodVariation, owner=(_GOODS, "good_id", "id"))
+_SALES: Final = Content(
+    sales.Sale,
+    {
+        "location": merchant.Location,
+        "point_of_sale": merchant.PointOfSale,
+        "employee": merchant.Employee,
+        "payment_method": merchant.PaymentMethod,
+    },
+)
+_REFUNDS: Final = Content(
+    sales.Refund,
+    {
+        "sale": sales.Sale,
+        "location": merchant.Location,
+        "employee": merchant.Employee,
+        "payment_method": merchant.PaymentMethod,
+    },
+)
 CONTENTS: Final = (
     Content(merchant.Organization),
     Content(merchant.Location),
@@ -64,40 +70,24 @@ CONTENTS: Final = (
     Content(merchant.UnitOfMeasure),
     Content(merchant.FeeItem),
     Content(catalog.Category),
-    Content(catalog.Good),
-    Content(catalog.GoodVariation, owner=(catalog.Good, "good_id", "id")),
-    Content(catalog.GoodCode),
+    _GOODS,
+    _VARIATIONS,
+    Content(catalog.GoodCode, owner=(_VARIATIONS, "variation_id", "id")),
     Content(catalog.CatalogExternalId),
     Content(catalog.LineSnapshot),
-    Content(
-        sales.Sale,
-        {
-            "location": merchant.Location,
-            "point_of_sale": merchant.PointOfSale,
-            "employee": merchant.Employee,
-            "payment_method": merchant.PaymentMethod,
-        },
-    ),
+    _SALES,
     Content(
         sales.SaleLine,
         {"sale": sales.Sale, "snapshot": catalog.LineSnapshot},
-        (sales.Sale, "sale", "position"),
+        (_SALES, "sale", "position"),
     ),
     Content(
         sales.SalePayment,
         {"sale": sales.Sale, "method": merchant.PaymentMethod},
-        (sales.Sale, "sale", "position"),
+        (_SALES, "sale", "position"),
     ),
-    Content(
-        sales.Refund,
-        {
-            "sale": sales.Sale,
-            "location": merchant.Location,
-            "employee": merchant.Employee,
-            "payment_method": merchant.PaymentMethod,
-        },
-    ),
-    Content(sales.RefundLine, {"refund": sales.Refund}, (sales.Refund, "refund", "position")),
+    _REFUNDS,
+    Content(sales.RefundLine, {"refund": sales.Refund}, (_REFUNDS, "refund", "position")),
 )
 
 

@@ -19,7 +19,7 @@ from controlplane.storage.merchant.merchant_tables import Organization
 from controlplane.storage.merchant.sales_tables import Refund, Sale
 
 REFUND_DAYS: Final = 13
-"""A refund is at most twelve days after its sale, which may be in an hour of another local day."""
+"""A refund is at most twelve days after its sale. Local days may differ by one more."""
 
 
 class NoSandboxError(Exception):

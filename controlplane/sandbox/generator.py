@@ -25,7 +25,7 @@ from controlplane.sandbox.locations import Method, Venue
 from controlplane.sandbox.plan import Plan, id_at
 
 HOURS: Final = (1, 1, 1, 1, 0, 0, 1, 4, 8, 9, 8, 9, 14, 15, 10, 7, 6, 7, 9, 10, 9, 6, 3, 2, 1)
-"""How busy each hour of a day is, from its start. Only days of 25 hours have the last one."""
+"""Share of the sales in each hour of a day. Only days of 25 hours have the last one."""
 BUSY_UNTIL: Final = tuple(accumulate(HOURS))
 WEEKDAYS: Final = (90, 85, 90, 100, 125, 130, 80)
 FOREIGN: Final = {"AED": "EUR", "EUR": "AED"}
@@ -96,7 +96,7 @@ class DayGenerator:
         )
         if is_unresolved or total == 0 or rng.random() >= 0.03:
             return Transaction(sale, ())
-        return Transaction(sale, tuple(self._refunds(rng, sale, total)))
+        return Transaction(sale, (self._refund(rng, sale, total),))
 
     def _line(self, rng: random.Random) -> NewLine:
         if rng.random() < 0.01:
@@ -122,7 +122,7 @@ class DayGenerator:
             )
         return (NewPayment(first.position, first.type, due),)
 
-    def _refunds(self, rng: random.Random, sale: NewSale, total: int) -> Iterator[NewRefund]:
+    def _refund(self, rng: random.Random, sale: NewSale, total: int) -> NewRefund:
         later = timedelta(seconds=rng.choice((600, 7_200, 86_400, 5 * 86_400, 12 * 86_400)))
         at = sale.initiated_at + later * rng.random()
         method = rng.choice(self._methods)
@@ -132,15 +132,15 @@ class DayGenerator:
         chance = rng.random()
         is_undated, is_unknown = chance < 0.1, 0.1 <= chance < 0.2
         lines: list[NewRefundLine] = []
-        goods = fee = tip = 0
+        fee = tip = 0
         if is_unknown or sale.lines is None:
             goods = rng.randrange(1, total + 1)
         else:
             lines = _refund_lines(rng, sale)
             goods = sum(line.amount for line in lines)
-            is_all = goods == total
-            fee, tip = (sale.municipality_fee, sale.tip) if is_all else (0, 0)
-        yield NewRefund(
+            if goods == total:
+                fee, tip = sale.municipality_fee, sale.tip
+        return NewRefund(
             id=id_at(at, rng),
             sale=0,
             refunded_at=None if is_undated else at,

@@ -86,7 +86,7 @@ def create_locations(session: Session, plan: Plan) -> tuple[list[Venue], list[Me
 
 
 def load_locations(session: Session, plan: Plan) -> tuple[list[Venue], list[Method]]:
-    """Return what `make_places` wrote."""
+    """Return the venues and payment methods that `create_locations` wrote."""
 
     def of(table: type[Any], order: Any) -> list[Any]:
         query = select(table).where(table.organization_id == plan.organization_id)
@@ -108,16 +108,12 @@ def load_locations(session: Session, plan: Plan) -> tuple[list[Venue], list[Meth
     return venues, [Method(by_name[name].position, kind) for kind, name in METHODS]
 
 
-def location_id(number: int) -> str:
-    return f"loc-{number + 1:04}"
-
-
 def _add_venue(session: Session, plan: Plan, number: int) -> None:
     name, zone, currency = VENUES[number % len(VENUES)]
     turn = number // len(VENUES)
     own: dict[str, Any] = {"organization_id": plan.organization_id, "created_at": plan.began}
     location = Location(
-        id=location_id(number),
+        id=f"loc-{number + 1:04}",
         name=f"{name} {turn + 1}" if turn else name,
         zone=zone,
         currency=currency,

@@ -91,7 +91,7 @@ class _Import:
             waiting.append(self._row(number, following, values))
         self._write(content, waiting)
         if not self._counts.get("organizations"):
-            raise FormatError("the file holds no organization")
+            raise FormatError("the file contains no organization")
         for each in CONTENTS:
             advance_position(self._session.connection(), each.table.__table__)
         rebuild(self._session)

@@ -50,7 +50,7 @@ class Plan:
         return cls(**written | {"until": date.fromisoformat(written["until"])})
 
     def random_for(self, *subject: object) -> random.Random:
-        """Return the random numbers of a subject, which do not depend on those of others."""
+        """Return the random numbers of a subject. They do not depend on other subjects."""
         return random.Random(self._name(subject))  # noqa: S311 - not for secrets
 
     def id_of(self, *subject: object) -> uuid.UUID:
@@ -61,7 +61,7 @@ class Plan:
 
 
 def id_at(created_at: datetime, rng: random.Random) -> uuid.UUID:
-    """Return an id that sorts by its timestamp (RFC 9562, version 7): an index grows at its end."""
+    """Return an id that sorts by its timestamp (RFC 9562, version 7): indexes grow at their end."""
     milliseconds, noise = int(created_at.timestamp() * 1000), rng.getrandbits(74)
     high = milliseconds << 80 | VERSION_7 | (noise >> 62) << 64
     return uuid.UUID(int=high | VARIANT | noise & NOISE_MAX)

@@ -31,8 +31,8 @@ def require_safe_program(program: Path, owner: int) -> None:
             raise CommandError(
                 f"the service cannot reach {path}, which is in a home directory", _FIX
             )
-    if result := next(_writable_by_others(program, owner), None):
-        raise CommandError(f"not installed: other users than root can change {result}", _FIX)
+    if unsafe := next(_writable_by_others(program, owner), None):
+        raise CommandError(f"not installed: other users than root can change {unsafe}", _FIX)
 
 
 def quoted(word: str) -> str:

@@ -34,13 +34,7 @@ _ACTIVITIES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
-    code: int
-    stdout: str = ""
-    stderr: str = ""
-
-
+Output = subprocess.CompletedProcess[str]
 Run = Callable[..., Output]
 """Runs a command line and waits for its end."""
 
@@ -95,7 +89,7 @@ class SystemdService:
             require_safe_program(Path(self._command_line[0]), self._owner)
             sysusers = self._root / _OWN_SYSUSERS
             is_new_user = _write_if_different(sysusers, (RESOURCES / SYSUSERS).read_text())
-            if is_new_user or self._account() is None:
+            if is_new_user or not self._has_account():
                 self._checked("systemd-sysusers", str(sysusers))
             if _write_if_different(self._root / _OWN_UNIT, unit_text(self._command_line)):
                 self._checked("systemctl", "daemon-reload")
@@ -110,9 +104,12 @@ class SystemdService:
         return is_written
 
     def start(self) -> None:
-        self._require_installed()
+        if not self.state().is_installed:
+            raise CommandError(
+                "the service is not installed", "Install it with `venue-control service install`."
+            )
         output = self._run("systemctl", "start", UNIT)
-        if output.code != 0:
+        if output.returncode != 0:
             raise CommandError(
                 f"the service does not start: {self._last_error() or output.stderr.strip()}",
                 f"Check its options in {self.options} and its log: journalctl -u {UNIT} -n 50",
@@ -141,7 +138,7 @@ class SystemdService:
         """Delete state and options after `uninstall`, and the user if there is no package."""
         for directory in (self.state_directory, self.options.parent):
             shutil.rmtree(directory, ignore_errors=True)
-        if not self.is_packaged and self._account() is not None:
+        if not self.is_packaged and self._has_account():
             self._checked("userdel", USER)
 
     def state(self) -> ServiceState:
@@ -169,21 +166,15 @@ class SystemdService:
                 f"{own} hides the unit of the Debian package",
                 "Remove it with `venue-control service uninstall`, then install again.",
             )
-        if own.exists() and not own.read_text().startswith(_first_line()):
+        first_line = (RESOURCES / UNIT).read_text().partition("\n")[0]
+        if own.exists() and not own.read_text().startswith(first_line):
             raise CommandError(
                 f"{own} exists and was not written by this command",
                 "Move it away, then install again.",
             )
 
-    def _require_installed(self) -> None:
-        if not self.state().is_installed:
-            raise CommandError(
-                "the service is not installed", "Install it with `venue-control service install`."
-            )
-
-    def _account(self) -> str | None:
-        output = self._run("getent", "passwd", USER)
-        return output.stdout if output.code == 0 else None
+    def _has_account(self) -> bool:
+        return self._run("getent", "passwd", USER).returncode == 0
 
     def _last_error(self) -> str:
         output = self._run(
@@ -195,9 +186,9 @@ class SystemdService:
 
     def _checked(self, *words: str) -> Output:
         output = self._run(*words)
-        if output.code != 0:
+        if output.returncode != 0:
             complaint = (output.stderr or output.stdout).strip().splitlines()
-            reason = complaint[-1] if complaint else f"exit code {output.code}"
+            reason = complaint[-1] if complaint else f"exit code {output.returncode}"
             raise CommandError(f"{' '.join(words)}: {reason}")
         return output
 
@@ -232,7 +223,7 @@ def _run_here(*words: str) -> Output:
     if program is None:
         raise CommandError(f"{words[0]} is not installed")
     try:
-        done = subprocess.run(
+        return subprocess.run(
             (program, *words[1:]),
             capture_output=True,
             encoding="utf-8",
@@ -245,11 +236,6 @@ def _run_here(*words: str) -> Output:
         )
     except subprocess.TimeoutExpired:
         raise CommandError(f"{words[0]} did not end within {COMMAND_WITHIN_S} s") from None
-    return Output(done.returncode, done.stdout, done.stderr)
-
-
-def _first_line() -> str:
-    return (RESOURCES / UNIT).read_text().partition("\n")[0]
 
 
 def _write_if_different(path: Path, text: str, mode: int = 0o644) -> bool:

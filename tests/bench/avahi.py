@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from tests.bench.contestants import Outcome
-from tests.lab.tap.plan import LanPlan
+from tests.lab.tap.plan import LabPlan
 
 _CONF = """[server]
 use-ipv4=yes
@@ -33,7 +33,7 @@ wait
 """
 
 
-def run_avahi_browse(plan: LanPlan) -> Outcome:
+def run_avahi_browse(plan: LabPlan) -> Outcome:
     """Browse and resolve every type; a host counts when a service of it was resolved."""
     with tempfile.TemporaryDirectory(prefix="bench-avahi-") as directory:
         conf = Path(directory) / "avahi.conf"

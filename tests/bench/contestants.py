@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tests.lab.tap.plan import VENUE_PORTS, LanPlan
+from tests.lab.tap.plan import VENUE_PORTS, LabPlan
 
 _SCAN_STEP = """
 import json, sys, time
@@ -43,7 +43,7 @@ class Outcome:
     rss_mib: float = 0.0
 
 
-def run_scan_step(plan: LanPlan) -> Outcome:
+def run_scan_step(plan: LabPlan) -> Outcome:
     """Time the scan alone, without the start of the interpreter."""
     command = [sys.executable, "-c", _SCAN_STEP, json.dumps(VENUE_PORTS)]
     done = subprocess.run(command, capture_output=True, check=True)
@@ -55,7 +55,7 @@ def run_scan_step(plan: LanPlan) -> Outcome:
     )
 
 
-def run_collector(plan: LanPlan) -> Outcome:
+def run_collector(plan: LabPlan) -> Outcome:
     """Run the child as the agent does, start included; peak memory as the kernel counts it."""
     began = time.monotonic()
     job = json.dumps({"ports": VENUE_PORTS, **_JOB}).encode() + b"\n"
@@ -80,7 +80,7 @@ def run_collector(plan: LanPlan) -> Outcome:
     )
 
 
-def run_nmap(plan: LanPlan, options: tuple[str, ...]) -> Outcome:
+def run_nmap(plan: LabPlan, options: tuple[str, ...]) -> Outcome:
     """Run nmap on the same ports, without names; a host counts when any port of it answered."""
     ports = ",".join(map(str, VENUE_PORTS))
     began = time.monotonic()

@@ -25,7 +25,7 @@ from tests.bench.avahi import run_avahi_browse
 from tests.bench.contestants import Outcome, run_collector, run_nmap, run_scan_step
 from tests.lab.namespaces import namespace_prefix
 from tests.lab.tap.lan import read_counters, reset_counters
-from tests.lab.tap.plan import LanPlan, load_plan, plan_lan, save_plan, with_mute_pages
+from tests.lab.tap.plan import LabPlan, load_plan, plan_lan, save_plan, with_mute_pages
 
 OURS, NMAP = "collect network", "nmap -sS as root"
 NMAP_TIMES = 2.0
@@ -70,7 +70,7 @@ class Row:
     peak_mib: float
 
 
-def contestants(plan: LanPlan, *, every: bool) -> dict[str, Callable[[], Outcome]]:
+def contestants(plan: LabPlan, *, every: bool) -> dict[str, Callable[[], Outcome]]:
     runs: dict[str, Callable[[], Outcome]] = {OURS: partial(run_collector, plan)}
     if shutil.which("nmap") and os.geteuid() == 0:
         runs[NMAP] = partial(run_nmap, plan, ("-sS",))
@@ -83,7 +83,7 @@ def contestants(plan: LanPlan, *, every: bool) -> dict[str, Callable[[], Outcome
     return runs
 
 
-def run_all(plan: LanPlan, lan: Lan, runs: int, *, every: bool) -> list[Row]:
+def run_all(plan: LabPlan, lan: Lan, runs: int, *, every: bool) -> list[Row]:
     """Run all on the LAN this process is in, in turns."""
     others = contestants(plan, every=every)
     ours = others.pop(OURS)
@@ -95,7 +95,7 @@ def run_all(plan: LanPlan, lan: Lan, runs: int, *, every: bool) -> list[Row]:
     return rows
 
 
-def measure(name: str, run: Callable[[], Outcome], plan: LanPlan) -> Row:
+def measure(name: str, run: Callable[[], Outcome], plan: LabPlan) -> Row:
     truth, macs = plan.open_endpoints(), plan.macs()
     subprocess.run(["ip", "neigh", "flush", "all"], check=True, stderr=subprocess.DEVNULL)
     reset_counters()
@@ -115,7 +115,7 @@ def measure(name: str, run: Callable[[], Outcome], plan: LanPlan) -> Row:
     )
 
 
-def missed_goals(key: str, plan: LanPlan, rows: Sequence[Row]) -> list[str]:
+def missed_goals(key: str, plan: LabPlan, rows: Sequence[Row]) -> list[str]:
     """Return a description of each goal that the rows miss."""
     lan = LANS[key]
     ours = [row for row in rows if row.contestant == OURS]
@@ -134,14 +134,14 @@ def missed_goals(key: str, plan: LanPlan, rows: Sequence[Row]) -> list[str]:
     return missed
 
 
-def is_complete(row: Row, plan: LanPlan) -> bool:
+def is_complete(row: Row, plan: LabPlan) -> bool:
     live = len(plan.hosts)
     return (row.hosts, row.macs, row.ports, row.wrong) == (
         live, live, len(plan.open_endpoints()), 0,
     )  # fmt: skip
 
 
-def show(lan: Lan, plan: LanPlan, rows: Sequence[Row]) -> None:
+def show(lan: Lan, plan: LabPlan, rows: Sequence[Row]) -> None:
     live, ports = len(plan.hosts), len(plan.open_endpoints())
     print(
         f"\n{lan.subnet}: {live} live hosts, {ports} open ports, {lan.mute_pages} of them web ports"

@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Iterable
 
 from controlplane.demo.lan import frames
-from controlplane.demo.lan.counters import HARM_PORTS
+from tests.lab.tap.counters import HARM_PORTS
 
 _ETHERTYPE_IPV6 = 0x86DD
 _IPV6_HEADER = 40
+_TCP_OFFSET = 12  # of the byte whose upper half is the header's length in 32-bit words
 
 
 class Harm:
@@ -34,9 +35,9 @@ class Harm:
     def count(self, destination: bytes, protocol: int, body: bytes) -> None:
         if excluded := self._excluded.get(destination):
             self.counts[f"packets to the excluded {excluded}"] += 1
-        if protocol == frames.TCP and len(body) > frames.TCP_OFFSET:
+        if protocol == frames.TCP and len(body) > _TCP_OFFSET:
             port = int.from_bytes(body[2:4], "big")
-            size = len(body) - (body[frames.TCP_OFFSET] >> 4) * 4
+            size = len(body) - (body[_TCP_OFFSET] >> 4) * 4
             if size > 0 and port in HARM_PORTS:
                 self.counts[f"bytes to port {port}"] += size
 

@@ -9,7 +9,7 @@ import pytest
 from tests.lab.namespaces import namespace_prefix
 from tests.lab.peers.lan import PeerLan, peer_lan
 from tests.lab.tap.lan import HARMED
-from tests.lab.tap.plan import LanHost, LanPlan, save_plan
+from tests.lab.tap.plan import LabPlan, LanHost, save_plan
 from tests.paths import ROOT
 
 pytestmark = [pytest.mark.lab]
@@ -37,7 +37,7 @@ def test_a_played_lan_ends_with_what_came(tmp_path: Path, script: str, message: 
         LanHost(address, f"02:76:00:00:00:0{number}", ports)
         for number, address in enumerate(("10.76.0.1", PRINTER, LEFT_ALONE))
     )
-    plan = LanPlan("10.76.0.0/24", "10.76.0.2", "10.76.0.1", hosts, excluded=(LEFT_ALONE,))
+    plan = LabPlan("10.76.0.0/24", "10.76.0.2", "10.76.0.1", hosts, excluded=(LEFT_ALONE,))
     save_plan(plan, tmp_path / "plan.json")
     played = (sys.executable, "-m", "tests.lab.tap.lan", str(tmp_path / "plan.json"))
     done = subprocess.run(

@@ -15,7 +15,7 @@ from agent.wire.payloads.network import NetworkPayload
 from tests import sizes
 from tests.lab.tap.collect import ChildRun, collect_in_lan
 from tests.lab.tap.ipp import lab_printer
-from tests.lab.tap.plan import VENUE_PORTS, LanHost, LanPlan, LanService
+from tests.lab.tap.plan import VENUE_PORTS, LabPlan, LanHost, LanService
 from tests.lab.test_tap_lan import payload_of
 
 pytestmark = [
@@ -64,10 +64,10 @@ JOB: dict[str, Any] = {
 }
 
 
-def lan(lies: int, rate: int = 0) -> LanPlan:
+def lan(lies: int, rate: int = 0) -> LabPlan:
     gateway = LanHost("10.81.0.1", "02:1b:00:00:01:00", (53, 80))
     liar = LanHost(LIAR, LIAR_MAC, (80,), hostname="liar")
-    return LanPlan(
+    return LabPlan(
         "10.81.0.0/24",
         "10.81.0.2",
         gateway.address,

@@ -14,7 +14,7 @@ from agent.rules.learned_printers import still_known, updated
 from agent.wire.codec import validate
 from collectors.contract import NetworkFacts
 from tests.lab.tap.collect import collect_in_lan
-from tests.lab.tap.plan import LanHost, LanPlan
+from tests.lab.tap.plan import LabPlan, LanHost
 
 pytestmark = [pytest.mark.lab, pytest.mark.needs("tap")]
 
@@ -57,7 +57,7 @@ def report(
             for name, address in ADDRESSES.items()
         ],
     }
-    plan = LanPlan(f"{LAN}.0/27", f"{LAN}.2", GATEWAY.address, (GATEWAY, *hosts))
+    plan = LabPlan(f"{LAN}.0/27", f"{LAN}.2", GATEWAY.address, (GATEWAY, *hosts))
     result = collect_in_lan(plan, job, home)
     assert result.counters.harm() == {}
     assert result.counters.most_print_connections <= 1

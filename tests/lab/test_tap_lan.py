@@ -21,8 +21,8 @@ from tests.lab.tap.hostile import HOSTILE_NAMES, hostile_lan
 from tests.lab.tap.ipp import lab_printer
 from tests.lab.tap.plan import (
     VENUE_PORTS,
+    LabPlan,
     LanHost,
-    LanPlan,
     LanService,
     plan_lan,
     with_mute_pages,
@@ -41,7 +41,7 @@ JOB: dict[str, Any] = {
 }
 
 
-def check_truth(plan: LanPlan, run: ChildRun) -> None:
+def check_truth(plan: LabPlan, run: ChildRun) -> None:
     """Every live host with its MAC and every open port, and nobody else."""
     hosts = {h["address"]: h for h in run.facts["hosts"]}
     own = hosts.pop(plan.agent_address)
@@ -229,7 +229,7 @@ def test_thousands_of_services_with_hostile_names(tmp_path: Path) -> None:
     decode(encode(payload), NetworkPayload)
 
 
-def venue_of_makers() -> LanPlan:
+def venue_of_makers() -> LabPlan:
     """A venue as it is met: half of it announces nothing, one telephone hides who made it."""
 
     def host(number: int, mac: str, ports: tuple[int, ...], *announcement: str) -> LanHost:
@@ -250,7 +250,7 @@ def venue_of_makers() -> LanPlan:
         host(91, "78:8a:20:10:00:91", (22, 443)),
         host(99, "d6:10:2a:31:5c:8e", ()),
     )  # fmt: skip
-    return LanPlan("10.77.0.0/25", "10.77.0.20", "10.77.0.1", hosts)
+    return LabPlan("10.77.0.0/25", "10.77.0.20", "10.77.0.1", hosts)
 
 
 def test_nine_of_ten_hosts_of_a_venue_have_a_name_a_model_or_a_maker(tmp_path: Path) -> None:

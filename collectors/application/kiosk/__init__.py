@@ -1,1 +1,1 @@
-"""The venue's running Chromium or Edge, asked over the Chrome DevTools Protocol on loopback."""
+"""The venue's running Chromium or Edge, queried with the Chrome DevTools Protocol on loopback."""

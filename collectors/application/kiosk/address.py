@@ -22,7 +22,7 @@ class DebugAddress:
 
 
 def parse_debug_url(url: str) -> DebugAddress:
-    """Read ``http://127.0.0.1:9222``. Raises ValueError, never quoting ``url``, for all else.
+    """Read ``http://127.0.0.1:9222``. Raises ValueError, without ``url`` in it, for other forms.
 
     `localhost` is 127.0.0.1. A resolver is not asked: it may return another address.
     """
@@ -35,5 +35,5 @@ def parse_debug_url(url: str) -> DebugAddress:
         raise ValueError(_FORM)
     address = "127.0.0.1" if host == "localhost" else host
     if not is_loopback(address):
-        raise ValueError("kiosk_debug_url is not a loopback address, so it was not asked")
+        raise ValueError("kiosk_debug_url is not a loopback address, so it was not used")
     return DebugAddress(address, port)

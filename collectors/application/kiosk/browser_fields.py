@@ -1,10 +1,10 @@
-"""The 34 browser fields of the contract, made from what the page answered."""
+"""The 34 browser fields of the contract, made from the page's answer."""
 
-import json
 import math
 from collections.abc import Mapping
 from typing import Final
 
+from collectors.application.foreign_json import load_object
 from collectors.application.kiosk.expression import BROWSER, Value
 from collectors.application.source import Fields, absent, failed, unsupported
 from collectors.contract import Field, FieldStatus
@@ -33,12 +33,7 @@ def parse_values(text: str, values: Mapping[str, Value] = BROWSER) -> Fields:
 
     Raises ValueError if it is no JSON object. A malformed value costs only its own key.
     """
-    try:
-        answers = json.loads(text)
-    except RecursionError:
-        raise ValueError("the page's answer is nested too deeply") from None
-    if not isinstance(answers, dict):
-        raise ValueError("the page's answer is not an object")
+    answers = load_object(text, "the page")
     is_secure = answers.get("browser.secureContext") != {"value": False}
     return tuple(
         _field(key, value.source, answers.get(key), is_secure=is_secure)
@@ -55,13 +50,9 @@ def _field(key: str, source: str, entry: object, *, is_secure: bool) -> Field:
         return absent(key, source, status, reason)
     value = entry.get("value")
     if value is None:
-        return unsupported(key, source, _not_offered(source, is_secure=is_secure))
+        here = "on this system" if is_secure else "to a page that is not secure (https)"
+        return unsupported(key, source, f"the browser does not offer {source} {here}")
     return _value(key, source, value)
-
-
-def _not_offered(source: str, *, is_secure: bool) -> str:
-    here = "on this system" if is_secure else "to a page that is not secure (https)"
-    return f"the browser does not offer {source} {here}"
 
 
 def _value(key: str, source: str, value: object) -> Field:
@@ -73,7 +64,7 @@ def _value(key: str, source: str, value: object) -> Field:
         return Field(key, source, "available", value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return Field(key, source, "available", tuple(map(_bounded, value[:LIST_MAX])))
-    return failed(key, source, "the page answers a value of no known kind")
+    return failed(key, source, "the page returned a value of an unknown type")
 
 
 def _bounded(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Reads the browser fields from the page the kiosk shows: no prompt, no click, no content."""
+"""Reads the browser fields from the visible page, without prompts, clicks or content."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +18,7 @@ VISIBILITY_TIMEOUT_S: Final = 0.4
 
 
 def read_kiosk(url: str, deadline: Deadline) -> Reading:
-    """The 34 fields. Raises Unreadable with what stood in the way."""
+    """Return the 34 fields. Raises Unreadable with the reason."""
 
     def ask(page: PageSession) -> Reading:
         return Reading(parse_values(evaluate(page, main_frame(page), question(BROWSER))))
@@ -31,7 +31,7 @@ def read_visible_page(
 ) -> Reading:
     """Return what ``ask`` reads from the visible page; without a kiosk, ``keys`` do not apply.
 
-    Raises Unreadable with what stood in the way.
+    Raises Unreadable with the reason.
     """
     if not url:
         return Reading(all_absent(keys, SOURCE, "not-applicable", NO_KIOSK))
@@ -74,7 +74,7 @@ def _rank(address: DebugAddress, page_id: str, deadline: Deadline) -> tuple[bool
 
 
 def evaluate(page: PageSession, frame: Mapping[str, object], expression: str) -> str:
-    """Evaluate in a world of our own in ``frame``; the answer is a JSON text."""
+    """Evaluate an expression in an isolated world of ``frame``. Its value is a JSON text."""
     world = page.command("Page.createIsolatedWorld", frameId=frame["id"], worldName="venue-agent")
     answer = page.command(
         "Runtime.evaluate",
@@ -94,7 +94,7 @@ def evaluate(page: PageSession, frame: Mapping[str, object], expression: str) ->
 
 
 def main_frame(page: PageSession) -> dict[str, object]:
-    """The page's main frame (Page.Frame of the protocol), which has an id."""
+    """Return the page's main frame (Page.Frame of the protocol), which has an id."""
     node = page.command("Page.getFrameTree").get("frameTree")
     frame = node.get("frame") if isinstance(node, dict) else None
     if not isinstance(frame, dict) or not isinstance(frame.get("id"), str):

@@ -1,6 +1,6 @@
-"""The fields on whether the kiosk's page works, made from what became of the question to it.
+"""The fields on whether the kiosk's page works, made from its answer or its failure to answer.
 
-Of the page's address only is kept whether it is the browser's error page, of its content nothing.
+The page's content is not kept, and its address only as whether it is the browser's error page.
 """
 
 from collections.abc import Mapping
@@ -35,13 +35,13 @@ def of_silent_page() -> Reading:
 def of_page(frame: Mapping[str, object], answer: str) -> Reading:
     """``frame`` is the page's main one (Page.Frame). Raises ValueError like `parse_values`."""
     is_error = "unreachableUrl" in frame or str(frame.get("url", "")).startswith("chrome-error:")
-    # An error page has no origin, and so not the permissions of the page that it stands for.
-    untrue = _PERMISSIONS if is_error else ()
+    # An error page has no origin. Its permissions are not those of the page that failed.
+    excluded = _PERMISSIONS if is_error else ()
     known = (
         _flag("kiosk.crashed", False),
         _flag("kiosk.responding", True),
         _flag("kiosk.errorPage", is_error),
-        *(field for field in parse_values(answer, STATE) if field.key not in untrue),
+        *(field for field in parse_values(answer, STATE) if field.key not in excluded),
     )
     return _with_rest(known, "not-applicable", "an error page is shown")
 

@@ -16,16 +16,16 @@ from collectors.application.kiosk.session import PageSession
 from collectors.application.source import Reading
 
 ANSWER_S: Final = 1.2
-"""A page that has not answered by then does not respond."""
+"""Time after which a page without an answer counts as not responding."""
 
 
 def read_page_state(url: str, deadline: Deadline) -> Reading:
-    """The state of the page on the screen. Raises Unreadable when no browser answers."""
+    """Return the state of the page on the screen. Raises Unreadable if no browser answers."""
     return read_visible_page(url, deadline, PAGE_KEYS, partial(_read, deadline))
 
 
 def _read(deadline: Deadline, page: PageSession) -> Reading:
-    # The browser answers this itself, also for a page whose process is busy or gone.
+    # The browser itself answers this, even if the page's process is busy or has ended.
     page.command("Inspector.enable")
     if page.has_crashed:
         return of_crashed_page()

@@ -1,4 +1,4 @@
-"""Which managed policies of the browser rule whether pages may reach local devices."""
+"""The managed policies of browsers on whether pages may reach local devices."""
 
 import importlib
 import json
@@ -13,7 +13,7 @@ from xml.parsers.expat import ExpatError
 from collectors.shared.sysfs import read_bytes
 
 POLICIES: Final = ("LocalNetwork", "LoopbackNetwork")
-"""How the names of these policies begin: …AllowedForUrls, …AccessBlockedForUrls and others."""
+"""Prefixes of their names. They end in AllowedForUrls, AccessBlockedForUrls and others."""
 
 _JSON_FOLDERS: Final = (
     "etc/chromium/policies/managed",
@@ -27,17 +27,17 @@ _FILE_MAX_BYTES: Final = 1024 * 1024
 
 
 def read_policies(root: Path) -> tuple[str, ...]:
-    """The names, never the values, of what is set for any browser of this machine.
+    """Return the names, never the values, of the policies for any browser of this machine.
 
-    Raises OSError, and ValueError for a malformed policy file: the browser ignores it too,
-    so what was meant to be set is not.
+    Raises OSError, and ValueError for a malformed policy file. The browser ignores such a file, so
+    its policies do not apply.
     """
     names = names_in_registry() if sys.platform == "win32" else _names_in_files(root)
     return tuple(sorted({name for name in names if name.startswith(POLICIES)}))
 
 
 def names_in_registry() -> Iterator[str]:
-    """The policies of each browser on Windows: a list is a key of its own, others are values."""
+    """Yield the policies of each browser on Windows. A list is a key, other policies are values."""
     winreg: Any = importlib.import_module("winreg")
     for browser in _REGISTRY_KEYS:
         path = rf"SOFTWARE\Policies\{browser}"
@@ -64,9 +64,9 @@ def _files(root: Path) -> Iterator[Path]:
 def parse_policies(data: bytes, *, is_json: bool) -> dict[object, object]:
     """Read a JSON file of policies, or a property list. Raises ValueError for anything else."""
     try:
-        answer = json.loads(data) if is_json else plistlib.loads(data)
+        policies = json.loads(data) if is_json else plistlib.loads(data)
     except (ValueError, RecursionError, ExpatError, LookupError, TypeError, AttributeError):
-        answer = None  # plistlib itself trips over some broken lists
-    if not isinstance(answer, dict):
+        policies = None  # plistlib raises various exceptions for malformed lists
+    if not isinstance(policies, dict):
         raise ValueError("a policy file of the browser cannot be read")
-    return answer
+    return policies

@@ -1,8 +1,8 @@
 """A session with one page: commands of the Chrome DevTools Protocol over a WebSocket.
 
-The socket is read here, under one deadline; websockets' I/O-free protocol does the framing
-(RFC 6455). Of the browser's events only the page's crash is noted; size and number of messages
-are bounded.
+The socket is read here, with one deadline. The I/O-free protocol of websockets does the framing
+(RFC 6455). The page's crash is the only event that is noted. The size of a message and the size of
+all messages are limited.
 """
 
 import json
@@ -16,6 +16,7 @@ from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri
 
 from collectors.application.deadline import Deadline
+from collectors.application.foreign_json import load_object
 from collectors.application.kiosk.address import DebugAddress
 
 MESSAGE_MAX_BYTES: Final = 1024 * 1024
@@ -74,7 +75,7 @@ class PageSession:
             self.has_crashed |= json.loads(data).get("method") == "Inspector.targetCrashed"
 
     def _message(self) -> bytes:
-        """The next whole text message."""
+        """Return the next complete text message."""
         parts: list[bytes] = []
         while True:
             while not self._frames:
@@ -96,7 +97,7 @@ class PageSession:
         if not data or self._protocol.close_expected():
             raise ConnectionResetError("the browser closed the connection")
         if self._received > RECEIVED_MAX_BYTES:
-            raise ValueError("the browser sent more than its answers can need")
+            raise ValueError("the browser sent more than its answers require")
         self._protocol.receive_data(data)
         self._flush()
         if self._protocol.parser_exc is not None:
@@ -114,12 +115,7 @@ def parse_answer(data: bytes, wanted_id: int) -> dict[str, Any] | None:
 
     Raises ValueError for an error answer and for anything but a protocol message.
     """
-    try:
-        message = json.loads(data)
-    except (ValueError, RecursionError):
-        message = None
-    if not isinstance(message, dict):
-        raise ValueError("the browser sent something that is no DevTools message")
+    message = load_object(data, "the DevTools port")
     if message.get("id") != wanted_id:
         return None
     result, error = message.get("result"), message.get("error")

@@ -1,6 +1,6 @@
-"""Which pages the browser has open: `GET /json/list` of the DevTools port.
+"""The open pages of the browser: `GET /json/list` of the DevTools port.
 
-Of each target only its id is kept: titles and addresses are private.
+Only the id of a target is kept: titles and addresses are private.
 """
 
 import json
@@ -21,7 +21,7 @@ _INNER_PAGES: Final = ("devtools:", "chrome-extension:", "chrome-untrusted:")
 
 
 def read_page_ids(address: DebugAddress, deadline: Deadline) -> tuple[str, ...]:
-    """The ids of the open pages. Raises OSError (TimeoutError past the deadline), ValueError."""
+    """Return the ids of the open pages. Raises OSError or ValueError."""
     return parse_page_ids(_ask(address, deadline))
 
 
@@ -47,7 +47,7 @@ def _is_page(target: object) -> bool:
 
 
 def _ask(address: DebugAddress, deadline: Deadline) -> bytes:
-    """The body of a whole 200 reply. What the peer sent is never quoted."""
+    """Return the body of a complete 200 reply. Errors never quote what the peer sent."""
     request = HttpRequest("GET", address.authority, "/json/list")
     with socket.create_connection(
         (address.host, address.port), timeout=deadline.require_s()
@@ -59,7 +59,7 @@ def _ask(address: DebugAddress, deadline: Deadline) -> bytes:
     if reply.status != 200:
         raise ValueError(f"{PEER} answered with status {reply.status}")
     if len(reply.body) > BODY_MAX_BYTES:
-        raise ValueError(f"{PEER} sent more than its answer can need")
+        raise ValueError(f"{PEER} sent more than its answer requires")
     if not reply.is_whole:
         raise ValueError(f"{PEER} ended its answer early")
     return reply.body

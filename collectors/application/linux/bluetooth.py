@@ -22,7 +22,7 @@ def ask_bluez(deadline: Deadline) -> Objects:
 
 @source("bluetooth", SOURCE, *BLUETOOTH_KEYS)
 def read_bluetooth(deadline: Deadline, ask: Callable[[Deadline], Objects] = ask_bluez) -> Reading:
-    """Raises Unreadable where BlueZ does not run."""
+    """Raises Unreadable if BlueZ does not run."""
     objects = ask(deadline)
     devices = parse_bluez(objects)
     is_on = any(
@@ -34,7 +34,7 @@ def read_bluetooth(deadline: Deadline, ask: Callable[[Deadline], Objects] = ask_
 
 
 def parse_bluez(objects: Objects) -> tuple[BluetoothDevice, ...]:
-    """The paired devices among BlueZ's objects; devices that are only in range are ignored."""
+    """Return the paired devices of BlueZ's objects, without those that are only in range."""
     devices = []
     for interfaces in objects.values():
         device = interfaces.get("org.bluez.Device1")

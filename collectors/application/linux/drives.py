@@ -1,6 +1,6 @@
 """The machine's drives and their health: UDisks2 or smartctl for SMART, sysfs for eMMC wear.
 
-UDisks2 gives any user what only root may read of a drive, so it is asked first. Serial
+UDisks2 gives every user what only root can read from a drive, so it is queried first. Serial
 numbers and WWNs are not read.
 """
 
@@ -63,7 +63,7 @@ def read_drives(
 
 
 def drives_with_a_verdict(root: Path) -> tuple[str, ...]:
-    """The names of the drives that smartctl can ask."""
+    """Return the names of the drives that smartctl can query."""
     return tuple(p.name for p in _drives(root)[:DRIVES_MAX] if p.name.startswith(_SMART_PREFIXES))
 
 
@@ -72,7 +72,7 @@ def _drives(root: Path) -> list[Path]:
 
 
 def parse_udisks(objects: Objects) -> Health:
-    """SMART's verdict on each drive that has one, by the name of its block device."""
+    """Return SMART's verdicts by the name of the block device."""
     verdicts = {}
     for interfaces in objects.values():
         block = interfaces.get(f"{_UDISKS}.Block", {})
@@ -100,9 +100,10 @@ def drive_fields(entry: Path) -> list[Field]:
 
 
 def parse_life_time(text: str) -> float | None:
-    """The worst of eMMC's two wear estimates, in steps of a tenth (JEDEC JESD84-B51, EXT_CSD).
+    """Return the higher of eMMC's two wear estimates (JEDEC JESD84-B51, EXT_CSD).
 
-    0x01 is up to a tenth of the life used, 0x0a the last tenth, 0x0b beyond it.
+    They are in steps of a tenth: 0x01 means that up to a tenth of the life is used, 0x0a that the
+    last tenth is in use, and 0x0b that the life is exceeded.
     """
     if not re.fullmatch(r"0x[0-9a-fA-F]{2}( 0x[0-9a-fA-F]{2})?", text):
         return None
@@ -128,7 +129,7 @@ def _verdict(drive: dict[str, dict[str, Any]]) -> str | None:
 
 
 def _device_name(value: object) -> str | None:
-    """``/dev/sda`` as D-Bus carries it: bytes with a final zero."""
+    """Return ``sda`` for ``/dev/sda`` in the form of D-Bus: a list of bytes with a final zero."""
     if not isinstance(value, list) or not all(isinstance(b, int) for b in value):
         return None
     try:
@@ -142,9 +143,7 @@ def _known_health(ask: Callable[[Deadline], Objects], deadline: Deadline) -> Hea
     """Return the verdicts of UDisks2, or why there are none."""
     try:
         return parse_udisks(ask(deadline.sooner(UDISKS_S)))
-    except Unreadable as error:
-        return error
-    except (OSError, ValueError) as error:
+    except (Unreadable, OSError, ValueError) as error:
         return Unreadable(*status_of(error))
 
 
@@ -161,12 +160,10 @@ def _health(
 
 
 def _ask_health(key: str, name: str, ask_drive: smart.AskDrive, deadline: Deadline) -> Field:
-    """Ask the drive itself, without UDisks2. Virtual drives and memory cards have no verdict."""
+    """Query the drive without UDisks2. Virtual drives and memory cards have no verdict."""
     if not name.startswith(_SMART_PREFIXES):
         return absent(key, smart.SOURCE, "unsupported", "the drive has no SMART verdict")
     try:
         return available(key, smart.SOURCE, ask_drive(name, deadline))
-    except Unreadable as error:
-        return absent(key, smart.SOURCE, error.status, error.reason)
-    except OSError as error:
+    except (Unreadable, OSError, ValueError) as error:
         return absent(key, smart.SOURCE, *status_of(error))

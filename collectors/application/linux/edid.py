@@ -17,31 +17,29 @@ _PRINTABLE = re.compile(rb"[ -~]+")
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """``maker`` is the three-letter PNP id; sizes are 0 for a projector."""
+    """``maker`` is the three-letter PNP id."""
 
     maker: str
     name: str | None
-    width_centimetres: int
-    height_centimetres: int
 
 
 def parse_edid(data: bytes) -> Screen | None:
-    """Read the base block; None when there is none."""
+    """Read the base block. Returns None if it is missing or malformed."""
     if len(data) < _BLOCK or data[:8] != _HEADER:
         return None
     code = int.from_bytes(data[8:10], "big")
     letters = [(code >> shift) & 0x1F for shift in (10, 5, 0)]
     maker = "".join(chr(ord("A") + letter - 1) if 1 <= letter <= 26 else "?" for letter in letters)
     name = _text(data, _PRODUCT_NAME) or _text(data, _TEXT)
-    return Screen(maker, name, data[21], data[22])
+    return Screen(maker, name)
 
 
 def _text(data: bytes, tag: int) -> str | None:
-    """The text of all display descriptors of one kind (3.10.3), most screens having one.
+    """Return the text of all display descriptors of one kind (3.10.3). Most screens have one.
 
-    A text ends at the first byte that is not printable ASCII: a line feed, in makers' panels a
-    revision. A name that fills its descriptor goes on in the next. The last byte of a
-    descriptor's head should be 0, but is a blank in some.
+    A text ends at the first byte that is not printable ASCII: usually a line feed, on some panels a
+    revision number. A name that fills its descriptor continues in the next one. The last byte of a
+    descriptor's head should be 0, but some screens send a blank.
     """
     texts: dict[str, None] = {}
     for offset in _DESCRIPTORS:

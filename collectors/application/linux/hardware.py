@@ -42,7 +42,7 @@ _ARM_PARTS: Final = {
 }  # fmt: skip
 """MIDR_EL1 of ARM's technical reference manuals: implementer and part number."""
 _ZONE_CHIPS: Final = {"x86_pkg_temp": "coretemp"}
-"""Zones that read the same sensor as a chip of another name."""
+"""Thermal zones whose sensor belongs to a chip with a different name."""
 _SENSORS_MAX: Final = 64
 _PLAUSIBLE_CELSIUS: Final = (-40.0, 150.0)
 
@@ -72,32 +72,27 @@ def read_machine(_: Deadline, root: Path) -> Fields:
     "hardware.memoryBytes",
 )
 def read_processor(_: Deadline, root: Path) -> Fields:
+    model, cores = (
+        parse_cpu_model(read_text(root / "proc/cpuinfo")),
+        psutil.cpu_count(logical=False),
+    )
+    untold = "the kernel does not report which cores share a processor"
     return (
-        either(
-            "hardware.cpuModel",
-            "/proc/cpuinfo",
-            parse_cpu_model(read_text(root / "proc/cpuinfo")),
-            "the processor does not name itself",
-        ),
-        either(
-            "hardware.physicalCores",
-            "psutil",
-            psutil.cpu_count(logical=False),
-            "the kernel does not report which cores share a processor",
-        ),
+        either("hardware.cpuModel", "/proc/cpuinfo", model, "the processor does not name itself"),
+        either("hardware.physicalCores", "psutil", cores, untold),
         available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
         memory_fitted(),
     )
 
 
 def parse_cpu_model(cpuinfo: str) -> str | None:
-    """Return the processor's name; on ARM, that of its part. ``Model`` there is the board."""
+    """Return the processor's name. On ARM it is that of its part, and ``Model`` is the board."""
     cpu_info: dict[str, str] = {}
     for line in cpuinfo.splitlines()[:4000]:
         name, _, value = line.partition(":")
         cpu_info.setdefault(name.strip().lower(), value.strip())
     part = (cpu_info.get("cpu implementer", ""), cpu_info.get("cpu part", "").lower())
-    # Where "processor" counts, its value is a number; old kernels for ARM name it there.
+    # "processor" is the number of a core, but the name of the processor on old kernels for ARM.
     names = (
         cpu_info.get(key, "") for key in ("model name", "cpu model", "cpu", "uarch", "processor")
     )
@@ -107,7 +102,7 @@ def parse_cpu_model(cpuinfo: str) -> str | None:
 
 @source("temperatures", HWMON, "hardware.temperatureCelsius", "hardware.temperatures")
 def read_temperatures(_: Deadline, root: Path) -> Fields:
-    """Every sensor the kernel shows, once: most thermal zones are shown by hwmon too."""
+    """Every sensor of the kernel once. Most thermal zones are also chips of hwmon."""
     chips = _hwmon(root)
     hwmon_chips = {name.partition(" ")[0] for name, _ in chips}
     readings = (*chips, *_thermal_zones(root, hwmon_chips))[:_SENSORS_MAX]
@@ -121,24 +116,24 @@ def read_temperatures(_: Deadline, root: Path) -> Fields:
 
 
 def _hwmon(root: Path) -> list[tuple[str, float]]:
-    matches = []
+    readings = []
     for chip in children(root / "sys/class/hwmon"):
         for file in sorted(chip.glob("temp*_input"))[:_SENSORS_MAX]:
             label = read_line(file.with_name(file.name.replace("_input", "_label")))
             name = " ".join(filter(None, (read_line(chip / "name"), label)))
-            matches += _sensor(name or chip.name, read_number(file))
-    return matches
+            readings += _sensor(name or chip.name, read_number(file))
+    return readings
 
 
 def _thermal_zones(root: Path, hwmon_chips: Collection[str]) -> list[tuple[str, float]]:
-    values = []
+    readings = []
     for zone in children(root / "sys/class/thermal"):
         name = read_line(zone / "type") or zone.name
-        # The kernel names the hwmon device of a zone so (drivers/thermal/thermal_hwmon.c).
+        # The kernel's name for the zone in hwmon (drivers/thermal/thermal_hwmon.c).
         chip = _ZONE_CHIPS.get(name) or name.replace("-", "_")
         if zone.name.startswith("thermal_zone") and chip not in hwmon_chips:
-            values += _sensor(name, read_number(zone / "temp"))
-    return values
+            readings += _sensor(name, read_number(zone / "temp"))
+    return readings
 
 
 def _sensor(name: str, millidegrees: int | None) -> list[tuple[str, float]]:

@@ -1,7 +1,7 @@
-"""What kind of link each interface is, and the Wi-Fi it is on.
+"""The type of each interface, and its Wi-Fi network.
 
 The network's name and signal come from the wireless extensions (an ioctl and
-/proc/net/wireless), which need no privilege; where the kernel has none, from NetworkManager.
+/proc/net/wireless), which need no privilege. If the kernel lacks them, NetworkManager has the name.
 """
 
 import re
@@ -38,7 +38,7 @@ def read_links(root: Path, names: tuple[str, ...], deadline: Deadline) -> Links:
 
 
 def link_type(device: Path) -> str:
-    """The type of the interface at /sys/class/net/NAME, in one word."""
+    """Return the type of the interface at /sys/class/net/NAME, as one word."""
     if (device / "wireless").exists() or (device / "phy80211").exists():
         return "wifi"
     number = read_line(device / "type")
@@ -62,30 +62,28 @@ def read_wireless(
     network_manager: ReadNetworkManager | None = None,
 ) -> Mapping[str, Wireless]:
     signals = parse_signals(_proc_wireless(root))
-    results = {name: (ssid or ssid_by_ioctl)(name) for name in names}
-    if any(value is None for value in results.values()):
-        results = {
-            **_names_by_manager(network_manager or ask_network_manager, deadline),
-            **{name: value for name, value in results.items() if value is not None},
-        }
-    return {name: Wireless(results.get(name), signals.get(name)) for name in names}
+    ssids = {name: (ssid or ssid_by_ioctl)(name) for name in names}
+    if None in ssids.values():
+        known = _names_by_manager(network_manager or ask_network_manager, deadline)
+        ssids = {name: value or known.get(name) for name, value in ssids.items()}
+    return {name: Wireless(ssids[name], signals.get(name)) for name in names}
 
 
 def parse_signals(text: str) -> dict[str, int]:
-    """The signal level in dBm of each interface in /proc/net/wireless."""
+    """Return the signal level in dBm of each interface in /proc/net/wireless."""
     return {name: int(level) for name, level in _SIGNAL.findall(text) if int(level) < 0}
 
 
 def parse_network_manager(objects: Objects) -> dict[str, str]:
-    """The SSID each Wi-Fi device is on, from NetworkManager's objects."""
-    matches = {}
+    """Return the SSID of each Wi-Fi device, from NetworkManager's objects."""
+    names = {}
     for interfaces in objects.values():
         device = interfaces.get(f"{_NM}.Device", {}).get("Interface")
         point = interfaces.get(f"{_NM}.Device.Wireless", {}).get("ActiveAccessPoint")
         ssid = objects.get(str(point), {}).get(f"{_NM}.AccessPoint", {}).get("Ssid")
         if isinstance(device, str) and (text := _ssid_text(ssid)):
-            matches[device] = text
-    return matches
+            names[device] = text
+    return names
 
 
 def ask_network_manager(deadline: Deadline) -> Objects:
@@ -93,8 +91,8 @@ def ask_network_manager(deadline: Deadline) -> Objects:
 
 
 def ssid_by_ioctl(name: str) -> str | None:
-    """The network an interface is on (wireless.7, SIOCGIWESSID); None if it is unknown."""
-    import array  # the two are for Wi-Fi machines only
+    """Return the SSID of an interface (wireless(7), SIOCGIWESSID), None if it is unknown."""
+    import array  # only machines with Wi-Fi need them
     import fcntl
 
     buffer = array.array("B", bytes(_SSID_MAX + 1))

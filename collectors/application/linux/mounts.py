@@ -1,4 +1,4 @@
-"""Which file systems hold this machine's data: /proc/self/mountinfo (proc(5))."""
+"""The file systems with this machine's data, from /proc/self/mountinfo (proc(5))."""
 
 import re
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ def read_mounts(root: Path) -> tuple[Mount, ...]:
 
 
 def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
-    """Each line as (device number, device, mount); lines of another shape are left out."""
+    """Return device number, device and mount of each line. Malformed lines are left out."""
     mounts = []
     for line in text.splitlines():
         before, separator, after = line.partition(" - ")
@@ -36,7 +36,7 @@ def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
         mount = Mount(
             path=_unescaped(left[4]),
             file_system=right[0],
-            # The file system's own options: those of the mount are the sandbox's in a service.
+            # The options of the file system. In a service, the sandbox sets those of the mount.
             read_only="ro" in right[2].split(","),
             remote=right[0] in _NETWORK or right[0].split(".")[0] == "fuse",
         )
@@ -45,7 +45,7 @@ def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
 
 
 def data_mounts(entries: Iterable[tuple[str, str, Mount]]) -> tuple[Mount, ...]:
-    """The mounts that hold data, each file system once, at its shortest path."""
+    """Return the mounts with data: each file system once, at its shortest path."""
     chosen: dict[str, Mount] = {}
     for device_number, device, mount in entries:
         if not _holds_data(device, mount):

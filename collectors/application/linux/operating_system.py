@@ -1,4 +1,4 @@
-"""Which Linux this is, since when it runs, and whether it waits for a restart."""
+"""The Linux distribution, the time of the last start, and whether a restart is pending."""
 
 import os
 import platform
@@ -33,23 +33,15 @@ def parse_assignments(text: str) -> dict[str, str]:
 @source("system", OS_RELEASE, "os.name", "os.version", "os.build", "os.kernel", "os.architecture")
 def read_system(_: Deadline, root: Path) -> Fields:
     release = _release(root)
+    version = release.get("VERSION") or release.get("VERSION_ID")
     build = release.get("BUILD_ID") or release.get("IMAGE_VERSION")
+    build = build or read_line(root / "etc/debian_version")
+    no_version = "a rolling distribution has no version"
+    no_build = "this distribution numbers no builds"
     return (
         either("os.name", OS_RELEASE, release.get("NAME"), "the system does not name itself"),
-        either(
-            "os.version",
-            OS_RELEASE,
-            release.get("VERSION") or release.get("VERSION_ID"),
-            "a rolling distribution has no version",
-            "not-applicable",
-        ),
-        either(
-            "os.build",
-            OS_RELEASE,
-            build or read_line(root / "etc/debian_version"),
-            "this distribution numbers no builds",
-            "not-applicable",
-        ),
+        either("os.version", OS_RELEASE, version, no_version, "not-applicable"),
+        either("os.build", OS_RELEASE, build, no_build, "not-applicable"),
         available("os.kernel", "uname", f"{platform.system()} {platform.release()}"),
         available("os.architecture", "uname", platform.machine()),
     )
@@ -70,7 +62,7 @@ def read_boot(_: Deadline, root: Path) -> Fields:
 
 
 def boot_reason(root: Path) -> Field:
-    """Why the machine started, from what outlives a restart: pstore, the watchdog, the firmware."""
+    """Return why the machine started, from pstore and the watchdog, which survive a restart."""
     key = "os.lastBootReason"
     if any(entry.name.startswith("dmesg-") for entry in children(root / "sys/fs/pstore")):
         return available(key, "pstore", "kernel-crash")
@@ -83,7 +75,7 @@ def boot_reason(root: Path) -> Field:
 
 
 def pending_reboot(root: Path) -> Field:
-    """Whether an update waits for a restart, where the distribution marks it in a file."""
+    """Return whether an update requires a restart. Some distributions mark it with a file."""
     key = "os.pendingReboot"
     if (root / "run/reboot-required").exists():
         return available(key, "/run/reboot-required", True)
@@ -102,7 +94,7 @@ def read_place(_: Deadline, root: Path) -> Fields:
 
 
 def time_zone(root: Path) -> str | None:
-    """The IANA name of the machine's zone, from where /etc/localtime leads (localtime(5))."""
+    """Return the IANA name of the time zone, from the link /etc/localtime (localtime(5))."""
     try:
         target = str((root / "etc/localtime").readlink())
     except OSError:
@@ -111,13 +103,13 @@ def time_zone(root: Path) -> str | None:
 
 
 def locale_name(root: Path) -> str | None:
-    for name in ("etc/locale.conf", "etc/default/locale"):
+    for path in ("etc/locale.conf", "etc/default/locale"):
         try:
-            settings = parse_assignments(read_text(root / name))
+            settings = parse_assignments(read_text(root / path))
         except OSError:
             continue
-        if settings.get("LC_ALL") or settings.get("LANG"):
-            return settings.get("LC_ALL") or settings.get("LANG")
+        if name := settings.get("LC_ALL") or settings.get("LANG"):
+            return name
     return os.environ.get("LC_ALL") or os.environ.get("LANG")
 
 

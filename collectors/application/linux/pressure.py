@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Fields, available, source, unsupported
+from collectors.application.source import Fields, either, source
 from collectors.contract import Field
 from collectors.shared.sysfs import read_text
 
@@ -21,7 +21,7 @@ _SOME = re.compile(r"^some .*\bavg60=(\d{1,3}(?:\.\d{1,4})?)\b", re.MULTILINE)
 
 
 def parse_pressure(text: str) -> float | None:
-    """The share (0 to 1) of the last minute in which some task stalled."""
+    """Return the share (0 to 1) of the last minute in which some task was stalled."""
     match = _SOME.search(text)
     return None if match is None else min(1.0, round(float(match[1]) / 100, 4))
 
@@ -36,7 +36,5 @@ def _stalled(key: str, path: Path) -> Field:
     try:
         share = parse_pressure(read_text(path))
     except OSError:
-        return unsupported(key, source, "this kernel does not account for pressure")
-    if share is None:
-        return unsupported(key, source, "this kernel does not account for pressure")
-    return available(key, source, share)
+        share = None
+    return either(key, source, share, "this kernel does not account for pressure")

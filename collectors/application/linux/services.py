@@ -45,7 +45,7 @@ ROLES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     ),
     "bluetooth": ("bluetooth service", ("bluetooth.service",)),
 }
-"""By role: what it is called, and the units that may play it."""
+"""By role: its name for users, and the units that may have it."""
 
 _UNIT_OF_CGROUP = re.compile(
     r"/system\.slice/(?:[^/\n]+/)*([^/\n]{1,200}\.service)(?:/|$)", re.MULTILINE
@@ -53,7 +53,7 @@ _UNIT_OF_CGROUP = re.compile(
 _NO_SERVICE: Final = Restarts(reason="it runs outside the system's services: restarts not counted")
 _EARLIEST_US: Final = 1_000_000
 _LATEST_US: Final = 253_402_300_799_000_000
-"""The last microsecond-timestamp a date can show (the year 9999)."""
+"""The last second that a datetime can represent (in the year 9999), in microseconds."""
 
 States = Callable[[Sequence[str], Deadline], dict[str, UnitState]]
 Unit = Callable[[str, Deadline], Properties]
@@ -83,7 +83,7 @@ def read_services(
 
 
 def chosen(candidates: Sequence[str], installed: Mapping[str, UnitState]) -> str | None:
-    """The unit that plays a role: the one that runs, else the first that is installed."""
+    """Return the unit of a role: one that runs, else the first that is installed."""
     present = [name for name in candidates if name in installed]
     running = [name for name in present if installed[name].active == "active"]
     return next(iter(running or present), None)
@@ -93,18 +93,13 @@ def unit_fields(
     keys: tuple[str, ...], name: str, state: UnitState, properties: Properties
 ) -> tuple[Field, ...]:
     name_key, state_key, start_key, since_key, restarts_key = keys
-    restarts = properties.get("NRestarts")
+    restarts, started_at = properties.get("NRestarts"), properties.get("ActiveEnterTimestamp")
+    since, not_started = format_timestamp(started_at), "it has not run since the machine started"
     return (
         available(name_key, SOURCE, name.removesuffix(".service")),
         available(state_key, SOURCE, f"{state.active} ({state.sub})"),
         either(start_key, SOURCE, _text(properties, "UnitFileState"), "systemd does not report it"),
-        either(
-            since_key,
-            SOURCE,
-            format_timestamp(properties.get("ActiveEnterTimestamp")),
-            "it has not run since the machine started",
-            "not-applicable",
-        ),
+        either(since_key, SOURCE, since, not_started, "not-applicable"),
         available(restarts_key, SOURCE, restarts)
         if isinstance(restarts, int)
         else not_applicable(restarts_key, SOURCE, "systemd counts no restarts of this unit"),
@@ -112,26 +107,26 @@ def unit_fields(
 
 
 def count_restarts(root: Path, pid: int, deadline: Deadline, unit: Unit = read_unit) -> Restarts:
-    """How often systemd restarted the service a process belongs to."""
+    """Return how often systemd restarted the service that a process belongs to."""
     try:
         service = parse_service(read_text(root / "proc" / str(pid) / "cgroup"))
         if service is None:
             return _NO_SERVICE
         restarts = unit(service, deadline).get("NRestarts")
-    except Exception as error:  # noqa: BLE001 - costs this one field, with the reason
+    except Exception as error:  # noqa: BLE001 - the field gets it as its reason
         status, reason = status_of(error)
         return Restarts(status=status, reason=reason)
     return Restarts(restarts) if isinstance(restarts, int) else _NO_SERVICE
 
 
 def parse_service(cgroup: str) -> str | None:
-    """The system service in /proc/PID/cgroup (cgroups(7)), if the process belongs to one."""
+    """Return the system service in /proc/PID/cgroup (cgroups(7)), None if there is none."""
     match = _UNIT_OF_CGROUP.search(cgroup)
     return match[1] if match else None
 
 
 def format_timestamp(microseconds: object) -> str | None:
-    """A systemd timestamp (microseconds since 1970, 0 for never) as ISO 8601."""
+    """Return a systemd timestamp (microseconds since 1970, 0 for never) in ISO 8601."""
     if not isinstance(microseconds, int) or not _EARLIEST_US <= microseconds <= _LATEST_US:
         return None
     return datetime.fromtimestamp(microseconds // 1_000_000, UTC).isoformat()

@@ -16,19 +16,22 @@ _NOT_OPENED: Final = 0x02
 """Bit of the exit status: the device could not be opened."""
 
 AskDrive = Callable[[str, Deadline], str]
-"""Gives ``good`` or ``failing`` of ``sda`` until the deadline. Raises Unreadable."""
+"""Returns ``good`` or ``failing`` for ``sda`` until the deadline.
+
+Raises Unreadable, OSError or ValueError.
+"""
 
 
 def read_health(device: str, deadline: Deadline) -> str:
-    """Ask a drive; one at rest is not woken. Raises Unreadable, OSError or ValueError."""
-    return _verdict(run_command(_command(device), deadline.at).data)
+    """Query a drive. A drive at rest is not woken. Raises Unreadable, OSError or ValueError."""
+    return parse_health(run_command(_command(device), deadline.at).data)
 
 
 def start_checks(devices: Iterable[str]) -> AskDrive:
-    """Ask drives at once; return what waits for the answer of one.
+    """Start smartctl for each drive. Return a function that waits for the result of one.
 
-    smartctl opens the drive itself, which holds everything that a confined process must not
-    read: so it is started before. Where it is not installed, that is the answer.
+    smartctl opens the drive, with all files on it. A confined process must not do that, so smartctl
+    is started before. If it is not installed, the returned function raises NotInstalled.
     """
     try:
         running = {device: start_command(_command(device)) for device in devices}
@@ -39,7 +42,7 @@ def start_checks(devices: Iterable[str]) -> AskDrive:
         if device not in running:
             return read_health(device, deadline)
         process = running.pop(device)
-        return _verdict(output_of(process, SOURCE, deadline.at).data)
+        return parse_health(output_of(process, SOURCE, deadline.at).data)
 
     return answer
 
@@ -48,15 +51,11 @@ def _command(device: str) -> tuple[str, ...]:
     return (SOURCE, "--json=c", "--health", "--nocheck=standby", f"/dev/{device}")
 
 
-def _verdict(data: bytes) -> str:
-    try:
-        return parse_health(data)
-    except ValueError as error:
-        raise Unreadable("collection-failed", str(error)) from None
-
-
 def parse_health(data: bytes) -> str:
-    """Raises Unreadable for a drive without a verdict, ValueError for a malformed answer."""
+    """Return ``good`` or ``failing``.
+
+    Raises Unreadable for a drive without a verdict, ValueError for a malformed answer.
+    """
     answer = load_object(data, SOURCE)
     for status in objects(answer.get("smart_status")):
         passed = flag(status, "passed")
@@ -66,18 +65,18 @@ def parse_health(data: bytes) -> str:
 
 
 def _why(answer: Object) -> Unreadable:
-    """Why there is no verdict, by the messages and the exit status of smartctl(8)."""
-    output = " ".join(_messages(answer))
-    if _DENIED.search(output):
-        reason = "the system does not let this account ask the drive"
+    """Return why there is no verdict, from the messages and the exit status of smartctl(8)."""
+    messages = " ".join(_messages(answer))
+    if _DENIED.search(messages):
+        reason = "the system does not permit this account to query the drive"
         return Unreadable("permission-denied", reason)
-    if _AT_REST.search(output):
+    if _AT_REST.search(messages):
         return Unreadable("not-applicable", "the drive is at rest and was not woken")
-    if "Unknown USB bridge" in output:
+    if "Unknown USB bridge" in messages:
         reason = "the drive cannot be opened: smartctl does not know its USB bridge"
         return Unreadable("unsupported", reason)
     statuses = (number(run, "exit_status") for run in objects(answer.get("smartctl")))
-    if any((status or 0) & _NOT_OPENED for status in statuses) or "open device" in output:
+    if any((status or 0) & _NOT_OPENED for status in statuses) or "open device" in messages:
         return Unreadable("collection-failed", "the drive cannot be opened")
     return Unreadable("unsupported", "the drive has no SMART verdict")
 

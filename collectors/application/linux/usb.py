@@ -1,6 +1,8 @@
 """The USB devices in sysfs (Documentation/ABI/testing/sysfs-bus-usb of the Linux kernel)."""
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +31,7 @@ def read_usb(_: Deadline, root: Path) -> Reading:
 
 
 def read_device(path: Path, entries: list[Path]) -> UsbDevice:
-    """One device and its interfaces (``1-1.2`` and ``1-1.2:1.0``)."""
+    """Read a device and its interfaces (``1-1.2`` and ``1-1.2:1.0``)."""
     parts = [entry for entry in entries if entry.name.startswith(f"{path.name}:")]
     codes = (_number(path / "bDeviceClass"), *(_number(part / "bInterfaceClass") for part in parts))
     return UsbDevice(
@@ -47,7 +49,7 @@ def read_device(path: Path, entries: list[Path]) -> UsbDevice:
 
 
 def parse_usage_page(descriptor: bytes) -> int | None:
-    """The usage page a HID report descriptor opens with (HID 1.11, 6.2.2.7: global items)."""
+    """Return the first usage page of a HID report descriptor (HID 1.11, 6.2.2.7, global items)."""
     if descriptor[:1] == b"\x05" and len(descriptor) >= 2:  # one data byte
         return descriptor[1]
     if descriptor[:1] == b"\x06" and len(descriptor) >= 3:  # two data bytes
@@ -55,16 +57,12 @@ def parse_usage_page(descriptor: bytes) -> int | None:
     return None
 
 
-def _usage_pages(interface: Path) -> list[int]:
-    pages = []
+def _usage_pages(interface: Path) -> Iterator[int]:
     for file in sorted(interface.glob("*:*:*.*/report_descriptor"))[:8]:
-        try:
+        with suppress(OSError):
             page = parse_usage_page(read_bytes(file, _DESCRIPTOR_MAX))
-        except OSError:
-            continue
-        if page is not None:
-            pages.append(page)
-    return pages
+            if page is not None:
+                yield page
 
 
 def _driver(interface: Path) -> str | None:

@@ -1,1 +1,1 @@
-"""The facts of macOS by its own programs: system_profiler, sysctl, scutil."""
+"""The facts of macOS, from its own programs such as system_profiler and scutil."""

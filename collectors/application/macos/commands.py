@@ -1,11 +1,10 @@
 """Small programs of macOS: sw_vers, scutil, networksetup, launchctl."""
 
-import ipaddress
 import re
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers.resolver import SERVERS_MAX
+from collectors.application.readers.resolver import name_servers
 from collectors.shared.run_command import run_command
 from collectors.shared.text import decode
 
@@ -22,7 +21,7 @@ _TYPES: Final = (
 
 
 def ask(*arguments: str, deadline: Deadline) -> str:
-    """The output of a program as text. Raises ValueError when it fails."""
+    """Return the output of a program as text. Raises ValueError if it fails."""
     output = run_command(arguments, deadline.at)
     if output.exit_code != 0:
         raise ValueError(f"{arguments[0]} ended with {output.exit_code}")
@@ -30,35 +29,29 @@ def ask(*arguments: str, deadline: Deadline) -> str:
 
 
 def parse_sw_vers(text: str) -> dict[str, str]:
-    """``ProductName: macOS`` lines as a mapping (sw_vers(1))."""
+    """Return the values of lines such as ``ProductName: macOS`` by name (sw_vers(1))."""
     pairs = (line.partition(":") for line in text.splitlines()[:16])
     return {name.strip(): value.strip() for name, colon, value in pairs if colon}
 
 
 def parse_name_servers(text: str) -> tuple[str, ...]:
-    """The name servers in `scutil --dns`, in the order of their resolvers, each once."""
-    servers = []
-    for written in _NAME_SERVER.findall(text):
-        try:
-            servers.append(str(ipaddress.ip_address(written.partition("%")[0])))
-        except ValueError:
-            continue
-    return tuple(dict.fromkeys(servers))[:SERVERS_MAX]
+    """Return the name servers in `scutil --dns`, in the order of their resolvers, each once."""
+    return name_servers(_NAME_SERVER.findall(text))
 
 
 def parse_hardware_ports(text: str) -> dict[str, str]:
-    """The type of each interface in `networksetup -listallhardwareports`."""
+    """Return the type of each interface in `networksetup -listallhardwareports`."""
     return {device: _type(port) for port, device in _PORT.findall(text)}
 
 
 def parse_launchctl(text: str) -> dict[str, bool]:
-    """Which jobs of `launchctl list` run now: lines of PID or ``-``, status, label."""
-    matches = {}
+    """Return whether each job of `launchctl list` runs. A line has PID or ``-``, status, label."""
+    jobs = {}
     for line in text.splitlines()[:4096]:
         words = line.split("\t") if "\t" in line else line.split()
         if len(words) == 3 and words[0] != "PID":  # three columns
-            matches[words[2].strip()] = words[0].strip().isdigit()
-    return matches
+            jobs[words[2].strip()] = words[0].strip().isdigit()
+    return jobs
 
 
 def _type(port: str) -> str:

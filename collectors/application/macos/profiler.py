@@ -1,7 +1,7 @@
-"""system_profiler(8): one JSON object with a list under the name of each data type asked for.
+"""system_profiler(8): a JSON object with a list under the name of each requested data type.
 
-Its values are texts whatever they mean. Serial numbers, UUIDs and the computer's name are in
-some of them and are left there.
+All values are strings. Some are serial numbers, UUIDs and the computer's name, which are not
+reported.
 """
 
 import re
@@ -59,16 +59,16 @@ def read_profile(data_type: str, deadline: Deadline) -> bytes:
 
 
 def entries_of(data: bytes, *data_types: str) -> list[Object]:
-    """The entries below the first of ``data_types`` that is there. Raises ValueError."""
+    """Return the entries of the first of ``data_types`` that is present. Raises ValueError."""
     profile = load_object(data, SOURCE)
     for data_type in data_types:
         if isinstance(profile.get(data_type), list):
             return list(objects(profile[data_type]))[:ENTRIES_MAX]
-    raise ValueError("system_profiler did not list what it was asked for")
+    raise ValueError("system_profiler did not list the requested data type")
 
 
 def walk(entries: object, depth: int = 0) -> Iterator[Object]:
-    """Every entry and what hangs below it in ``_items``."""
+    """Yield every entry and, recursively, those in its ``_items``."""
     if depth >= DEPTH_MAX:
         return
     for entry in objects(entries if isinstance(entries, list) else []):
@@ -77,7 +77,7 @@ def walk(entries: object, depth: int = 0) -> Iterator[Object]:
 
 
 def parse_usb(data: bytes) -> tuple[UsbDevice, ...]:
-    """SPUSBDataType up to macOS 15, SPUSBHostDataType from macOS 26 on."""
+    """Read SPUSBDataType (up to macOS 15) or SPUSBHostDataType (from macOS 26 on)."""
     devices: list[UsbDevice] = []
     for listed in walk(entries_of(data, "SPUSBDataType", "SPUSBHostDataType")):
         # The oldest systems sort the keys by a letter before each: b_vendor_id.
@@ -90,12 +90,12 @@ def parse_usb(data: bytes) -> tuple[UsbDevice, ...]:
 
 
 def parse_bluetooth(data: bytes) -> tuple[bool | None, tuple[BluetoothDevice, ...]]:
-    """SPBluetoothDataType: whether the radio is on, and the paired devices.
+    """Read SPBluetoothDataType. Return whether the radio is on, and the paired devices.
 
-    Up to macOS 11 they are in ``device_title``, under other names.
+    Up to macOS 11 the devices are in ``device_title``, and values have different names.
     """
     powered: bool | None = None
-    matches: list[BluetoothDevice] = []
+    devices: list[BluetoothDevice] = []
     for entry in entries_of(data, "SPBluetoothDataType"):
         for controller in objects(entry.get("controller_properties")):
             powered = text(controller, "controller_state") == "attrib_on"
@@ -103,29 +103,29 @@ def parse_bluetooth(data: bytes) -> tuple[bool | None, tuple[BluetoothDevice, ..
             powered = text(controller, "general_power") == "attrib_On"
         for name, connected in (("device_connected", True), ("device_not_connected", False)):
             for title, properties in _named(entry.get(name)):
-                matches.append(_bluetooth_device(title, properties, connected=connected))
+                devices.append(_bluetooth_device(title, properties, connected=connected))
         for title, properties in _named(entry.get("device_title")):
             if text(properties, "device_ispaired") != "attrib_No":
                 connected = text(properties, "device_isconnected") == "attrib_Yes"
-                matches.append(_bluetooth_device(title, properties, connected=connected))
-    return powered, tuple(matches[:ENTRIES_MAX])
+                devices.append(_bluetooth_device(title, properties, connected=connected))
+    return powered, tuple(devices[:ENTRIES_MAX])
 
 
 def parse_hardware(data: bytes) -> Object:
-    """The one entry of SPHardwareDataType, without what identifies the machine."""
+    """Return the entry of SPHardwareDataType, without values that identify the machine."""
     entries = entries_of(data, "SPHardwareDataType")
     kept = ("machine_model", "machine_name", "chip_type", "cpu_type", "boot_rom_version")
     entry = entries[0] if entries else {}
-    return {name: answer for name in kept if (answer := _known(entry, name))}
+    return {name: value for name in kept if (value := _known(entry, name))}
 
 
 def form_factor(machine_name: str) -> str | None:
-    """The kind of Mac in the words of SMBIOS; None for other machines."""
+    """Return the kind of Mac in the terms of SMBIOS, None for other machines."""
     return next((form for name, form in _FORMS.items() if machine_name.startswith(name)), None)
 
 
 def parse_displays(data: bytes) -> tuple[tuple[str, str], ...]:
-    """Name and resolution of each screen in SPDisplaysDataType that is on."""
+    """Return name and resolution of each screen in SPDisplaysDataType that is on."""
     return tuple(
         (
             text(screen, "_name") or "screen",
@@ -138,22 +138,22 @@ def parse_displays(data: bytes) -> tuple[tuple[str, str], ...]:
 
 
 def parse_airport(data: bytes) -> dict[str, Wireless]:
-    """SPAirPortDataType: the network of each Wi-Fi interface.
+    """Return the network of each Wi-Fi interface in SPAirPortDataType.
 
-    From macOS 14 on the name is redacted for programs without location services.
+    From macOS 14 on, macOS redacts the name for programs without location services.
     """
-    values = {}
+    networks = {}
     for entry in entries_of(data, "SPAirPortDataType"):
         for interface in objects(entry.get("spairport_airport_interfaces", [])):
             name = text(interface, "_name")
             network = next(objects(interface.get("spairport_current_network_information")), {})
             if name is not None:
-                values[name] = _wireless(network)
-    return values
+                networks[name] = _wireless(network)
+    return networks
 
 
 def parse_drives(data: bytes, data_type: str) -> tuple[Object, ...]:
-    """Model, size and SMART status of each drive in SPNVMeDataType or SPSerialATADataType."""
+    """Return model, size and SMART status of the drives in SPNVMeDataType, SPSerialATADataType."""
     drives = []
     for entry in walk(entries_of(data, data_type)):
         name = text(entry, "bsd_name")
@@ -164,15 +164,15 @@ def parse_drives(data: bytes, data_type: str) -> tuple[Object, ...]:
 
 
 def _known(entry: Object, *names: str) -> str | None:
-    """Return ``text``, but None for the words that macOS writes for unknown values."""
+    """Return the `text` of an entry, None if macOS marks it as unknown."""
     value = text(entry, *names)
     return None if value in _UNTOLD else value
 
 
 def _named(value: object) -> Iterator[tuple[str, Object]]:
-    """The devices of a list of ``{name: properties}``."""
+    """Yield the devices of a list of ``{name: properties}``."""
     for named in objects(value):
-        yield from ((name, answer) for name, answer in named.items() if isinstance(answer, dict))
+        yield from ((name, device) for name, device in named.items() if isinstance(device, dict))
 
 
 def _usb_device(entry: Object, vendor: str) -> UsbDevice:
@@ -200,7 +200,7 @@ def _bluetooth_device(name: str, properties: Object, *, connected: bool) -> Blue
         name=name,
         kind=kind.lower() if kind else None,
         connected=connected,
-        # What macOS shows of a device that is away is what it once was.
+        # For a device that is not connected, macOS shows an old value.
         battery_fraction=_battery(properties) if connected else None,
         signal_dbm=int(signal[1]) if signal else None,
         is_personal=kind is None or _PERSONAL.search(f"{kind} {major}") is not None,
@@ -208,7 +208,7 @@ def _bluetooth_device(name: str, properties: Object, *, connected: bool) -> Blue
 
 
 def _battery(properties: Object) -> float | None:
-    """The charge of a device; of two earbuds that of the emptier, else that of their case."""
+    """Return the charge of a device: of two earbuds the lower one, else that of their case."""
     for names in _BATTERIES:
         written = (_PERCENT.fullmatch(str(properties.get(name, ""))) for name in names)
         if levels := [min(100, int(match[1])) / 100 for match in written if match]:

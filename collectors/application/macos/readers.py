@@ -49,11 +49,11 @@ _UNTOLD: Final = "macOS does not report it"
 
 @source("system", "sw_vers", "os.name", "os.version", "os.build", "os.kernel", "os.architecture")
 def read_system(deadline: Deadline) -> Fields:
-    answer = commands.parse_sw_vers(commands.ask("sw_vers", deadline=deadline))
+    names = commands.parse_sw_vers(commands.ask("sw_vers", deadline=deadline))
     return (
-        either("os.name", "sw_vers", answer.get("ProductName"), _UNTOLD),
-        either("os.version", "sw_vers", answer.get("ProductVersion"), _UNTOLD),
-        either("os.build", "sw_vers", answer.get("BuildVersion"), _UNTOLD),
+        either("os.name", "sw_vers", names.get("ProductName"), _UNTOLD),
+        either("os.version", "sw_vers", names.get("ProductVersion"), _UNTOLD),
+        either("os.build", "sw_vers", names.get("BuildVersion"), _UNTOLD),
         available("os.kernel", "uname", f"{platform.system()} {platform.release()}"),
         available("os.architecture", "uname", platform.machine()),
     )
@@ -106,14 +106,14 @@ def read_clock(deadline: Deadline) -> Reading:
     deadline_s=PROFILE_S,
 )
 def read_hardware(deadline: Deadline, profile: Profile = profiler.read_profile) -> Fields:
-    answer = profiler.parse_hardware(profile("SPHardwareDataType", deadline))
-    form = profiler.form_factor(text(answer, "machine_name") or "")
+    entry = profiler.parse_hardware(profile("SPHardwareDataType", deadline))
+    form = profiler.form_factor(text(entry, "machine_name") or "")
     return (
         available("hardware.maker", profiler.SOURCE, "Apple"),
-        _profiled("hardware.model", answer, "machine_model"),
+        _profiled("hardware.model", entry, "machine_model"),
         either("hardware.formFactor", profiler.SOURCE, form, _UNTOLD),
-        _profiled("hardware.firmware", answer, "boot_rom_version"),
-        _profiled("hardware.cpuModel", answer, "chip_type", "cpu_type"),
+        _profiled("hardware.firmware", entry, "boot_rom_version"),
+        _profiled("hardware.cpuModel", entry, "chip_type", "cpu_type"),
         either("hardware.physicalCores", "psutil", psutil.cpu_count(logical=False), _UNTOLD),
         available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
         memory_fitted(),
@@ -162,7 +162,7 @@ def read_links(
     names: tuple[str, ...], deadline: Deadline, profile: Profile = profiler.read_profile
 ) -> Links:
     ports = commands.ask("networksetup", "-listallhardwareports", deadline=deadline)
-    types = {**{n: "loopback" for n in names if n.startswith("lo")}}
+    types = {name: "loopback" for name in names if name.startswith("lo")}
     types |= commands.parse_hardware_ports(ports)
     wireless = profiler.parse_airport(profile("SPAirPortDataType", deadline))
     return Links(types, wireless)
@@ -185,7 +185,7 @@ def read_services(deadline: Deadline) -> Reading:
 
 
 def service_reading(jobs: dict[str, bool]) -> Reading:
-    """The services among launchd's jobs; cupsd is started on demand and mostly waits."""
+    """Return the services among launchd's jobs. cupsd starts on demand, and often waits."""
     fields: list[Field] = []
     for role, label in JOBS.items():
         name, state, *others = service_keys((role,))

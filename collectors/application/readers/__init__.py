@@ -1,1 +1,1 @@
-"""Sources that several platforms share: one file a subject."""
+"""Sources that several platforms share. Each subject has a file."""

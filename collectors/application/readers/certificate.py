@@ -1,6 +1,6 @@
-"""Who issued a TLS certificate, and from when until when it holds, trusted or not.
+"""The issuer and the validity of a TLS certificate, trusted or not.
 
-`cryptography` is imported inside the functions: 10 MiB, only for a service asked over TLS.
+`cryptography` is imported in the functions. It needs 10 MiB, and only a service with TLS needs it.
 """
 
 import warnings
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """``issuer`` is the organisation and the common name, as far as they are given."""
+    """``issuer`` is the organisation and the common name, if the certificate has them."""
 
     issuer: str
     issued_at: str
@@ -26,7 +26,9 @@ def parse_certificate(der: bytes) -> Issued:
     """Read issuer and validity (RFC 5280). Raises ValueError for anything malformed."""
     from cryptography import x509
 
-    with warnings.catch_warnings(action="ignore"):  # of a negative serial number, and the like
+    with warnings.catch_warnings(
+        action="ignore"
+    ):  # about negative serial numbers and similar defects
         try:
             certificate = x509.load_der_x509_certificate(der)
             issued, expires = certificate.not_valid_before_utc, certificate.not_valid_after_utc
@@ -40,7 +42,7 @@ def _issuer_of(certificate: "Certificate") -> str:
 
     try:
         named = {attribute.oid: str(attribute.value) for attribute in certificate.issuer}
-    except (ValueError, TypeError):  # letters that its kind of string does not have
+    except (ValueError, TypeError):  # characters that the ASN.1 string type does not allow
         return "unreadable"
     parts = (named.get(NameOID.ORGANIZATION_NAME), named.get(NameOID.COMMON_NAME))
     return clean_text(", ".join(part for part in parts if part), 256) or "unnamed"

@@ -1,8 +1,8 @@
 """Whether the clock is synchronised, and its offset, from the kernel.
 
-Source: adjtimex(2) on Linux and ntp_adjtime(2) on macOS, which anyone may call to read; both
-begin their struct timex with the same fields. A service sandbox that protects the clock forbids
-even that. Then systemd-timesyncd's own mark is used.
+Source: adjtimex(2) on Linux and ntp_adjtime(2) on macOS, which every user may call to read. Their
+structs begin with the same fields. A service sandbox that protects the clock forbids even that.
+Then the file that systemd-timesyncd creates after a synchronisation is used.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from collectors.application.source import (
     absent,
     all_absent,
     available,
-    not_applicable,
+    either,
     source,
     status_of,
 )
@@ -30,7 +30,7 @@ _TIME_ERROR: Final = 5
 
 
 class Timex(ctypes.Structure):
-    """struct timex up to the fields read here; the tail is padding for the kernel to fill."""
+    """struct timex up to the last field that is read. The kernel fills the tail."""
 
     _fields_ = (
         ("modes", ctypes.c_uint),
@@ -44,7 +44,7 @@ class Timex(ctypes.Structure):
 
 
 def adjtimex(call: str = ADJTIMEX) -> tuple[int, Timex]:
-    """Ask the kernel. Returns the clock's state and its figures; raises OSError."""
+    """Return the kernel's state of the clock and its figures. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     figures = Timex()
     state = getattr(libc, call)(ctypes.byref(figures))
@@ -69,13 +69,9 @@ def read_clock(_: Deadline, root: Path, ask: Callable[[], tuple[int, Timex]] = a
         )
     in_step = state != _TIME_ERROR and not figures.status & _STA_UNSYNC
     scale = 1_000_000 if figures.status & _STA_NANO else 1_000
+    offset = round(figures.offset / scale, 3) if in_step else None
+    reason = "nothing synchronises this clock, so no offset is known"
     return (
         available("os.clockSynchronised", ADJTIMEX, in_step),
-        available("os.clockOffsetMilliseconds", ADJTIMEX, round(figures.offset / scale, 3))
-        if in_step
-        else not_applicable(
-            "os.clockOffsetMilliseconds",
-            ADJTIMEX,
-            "nothing keeps this clock, so no offset is known",
-        ),
+        either("os.clockOffsetMilliseconds", ADJTIMEX, offset, reason, "not-applicable"),
     )

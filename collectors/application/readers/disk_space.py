@@ -1,7 +1,7 @@
 """How full each file system is. A dead network mount does not block the others.
 
-statvfs(2) on a dead mount blocks in the kernel and takes its whole process along. So on POSIX
-systems each mount is asked by a `df` of its own, and one that stays silent is left behind.
+statvfs(2) on a dead mount blocks in the kernel, and with it the whole process. On POSIX systems,
+each mount therefore gets a `df` process of its own, which is abandoned if it does not reply.
 """
 
 import re
@@ -33,7 +33,7 @@ _POLL_S: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """``remote`` file systems live in another machine or program."""
+    """``remote`` file systems are on another machine or in another program."""
 
     path: str
     file_system: str
@@ -45,7 +45,7 @@ class Mount:
 class Space:
     size_bytes: int
     free_bytes: int
-    """What an ordinary program may still use."""
+    """The space that is free for ordinary users."""
 
 
 Answers = dict[str, Space | str]
@@ -70,7 +70,7 @@ def read_disk_space(
 
 
 def fields_of(mount: Mount, answer: Space | str) -> tuple[Field, ...]:
-    """The fields of one mount; a silent one is known by its name, type and mode only."""
+    """Return the fields of a mount. ``answer`` is its space, or why that is unknown."""
     prefix = f"disk.{_name(mount)}"
     known = (
         available(f"{prefix}.fileSystem", "mount table", mount.file_system),
@@ -95,7 +95,7 @@ def parse_df(data: bytes) -> Space | None:
 
 
 def space_by_df(mounts: Sequence[Mount], deadline: Deadline) -> Answers:
-    """Ask every mount at once, each by a process of its own; the silent ones are abandoned."""
+    """Query all mounts at once, each in its own process. Those that do not reply are abandoned."""
     running = {
         mount.path: start_command(("df", "-P", "-k", "--", mount.path), environ={})
         for mount in mounts
@@ -118,7 +118,7 @@ def space_by_psutil(mounts: Sequence[Mount], _: Deadline) -> Answers:
 
 
 def psutil_mounts() -> tuple[Mount, ...]:
-    """The mounts of macOS and Windows; those of the system's own sealed volumes are left out."""
+    """Return the mounts of macOS and Windows, without the sealed volumes of the system."""
     return tuple(
         Mount(
             path=part.mountpoint,

@@ -41,7 +41,7 @@ class Wireless:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What a platform adds: each interface's type, and the Wi-Fi of those that have it."""
+    """The facts that depend on the platform: the type of each interface, and Wi-Fi."""
 
     types: Mapping[str, str]
     wireless: Mapping[str, Wireless]
@@ -50,17 +50,13 @@ class Links:
 ReadLinks = Callable[[tuple[str, ...], Deadline], Links]
 
 
-def no_links(_names: tuple[str, ...], _deadline: Deadline) -> Links:
-    return Links({}, {})
-
-
 @source("interfaces", SOURCE, "network.interfaceCount")
-def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
+def read_interfaces(deadline: Deadline, links: ReadLinks) -> Reading:
     stats = psutil.net_if_stats()
     addresses = psutil.net_if_addrs()
     counters = psutil.net_io_counters(pernic=True)
     names = tuple(sorted(stats))[:INTERFACES_MAX]
-    cut = sum(max(0, len(result) - ADDRESSES_MAX - 1) for result in addresses.values())
+    cut = sum(max(0, len(listed) - ADDRESSES_MAX - 1) for listed in addresses.values())
     known = links(names, deadline)
     entries = tuple(
         InterfaceFields(
@@ -85,24 +81,22 @@ def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
 
 
 def _state(name: str, stats: "psutil._ntp.snicstats", known: Links) -> tuple[Field, ...]:
+    untold = "the driver does not report it"
+    # Drivers report 0 and 65535 for an unknown speed.
+    speed = stats.speed if 0 < stats.speed < 2**31 and stats.speed != 65535 else None
     return (
         either("interface.type", "system", known.types.get(name), "the system does not report it"),
         available("interface.up", SOURCE, stats.isup),
-        # drivers report 0 and 65535 for an unknown speed
-        either(
-            "interface.speedMegabitsPerSecond",
-            SOURCE,
-            stats.speed if 0 < stats.speed < 2**31 and stats.speed != 65535 else None,
-            "the driver does not report it",
-        ),
-        either("interface.mtu", SOURCE, stats.mtu or None, "the driver does not report it"),
+        either("interface.speedMegabitsPerSecond", SOURCE, speed, untold),
+        either("interface.mtu", SOURCE, stats.mtu or None, untold),
     )
 
 
 def address_fields(addresses: "list[psutil._ntp.snicaddr]") -> tuple[Field, ...]:
-    """The MAC address and the IP addresses with their prefix lengths."""
+    """Return the MAC address, and the IP addresses with their prefix lengths."""
     macs = [entry.address for entry in addresses if entry.family == psutil.AF_LINK]
     mac = macs[0].lower().replace("-", ":") if macs else None
+    known_mac = None if mac == "00:00:00:00:00:00" else mac
     texts = [
         text
         for entry in addresses
@@ -110,19 +104,13 @@ def address_fields(addresses: "list[psutil._ntp.snicaddr]") -> tuple[Field, ...]
         and (text := with_prefix(entry.address, entry.netmask)) is not None
     ]
     return (
-        either(
-            "interface.macAddress",
-            SOURCE,
-            None if mac in {None, "00:00:00:00:00:00"} else mac,
-            "it has none",
-            "not-applicable",
-        ),
+        either("interface.macAddress", SOURCE, known_mac, "it has none", "not-applicable"),
         available("interface.addresses", SOURCE, tuple(texts[:ADDRESSES_MAX])),
     )
 
 
 def with_prefix(address: str, netmask: str | None) -> str | None:
-    """``192.0.2.1`` and ``255.255.255.0`` as ``192.0.2.1/24``; without a mask, the address."""
+    """Return ``192.0.2.1/24`` for ``192.0.2.1`` and ``255.255.255.0``."""
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])
         if netmask is None:

@@ -45,9 +45,12 @@ _WORDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class UsbDevice:
-    """``place`` is where it is plugged in; class codes are of the device and its interfaces.
+    """A USB device.
 
-    ``usage_pages`` are the HID usage pages its reports begin with.
+    Args:
+        place: Its port.
+        classes: Class codes of the device and its interfaces.
+        usage_pages: The first HID usage page of each of its report descriptors.
     """
 
     place: str
@@ -63,7 +66,7 @@ class UsbDevice:
 
 
 def guess(device: UsbDevice) -> str | None:
-    """The kind of device: by class, then by what it reports, by its name, by its maker."""
+    """Return the kind of a device by its class, HID usage page, name or maker, in this order."""
     for code in device.classes:
         if code in _SPECIFIC_CLASSES:
             return _SPECIFIC_CLASSES[code]
@@ -76,9 +79,10 @@ def guess(device: UsbDevice) -> str | None:
 
 
 def usb_fields(device: UsbDevice, source: str) -> PeripheralFields:
-    """The fields of one USB device. Its serial number leaves only as a fingerprint."""
+    """Return the fields of a USB device, with a fingerprint instead of its serial number."""
     classes = tuple(dict.fromkeys(_CLASSES.get(code, f"0x{code:02x}") for code in device.classes))
-    untold = "the device does not report it"
+    serial = fingerprint(device.serial) if device.serial else None
+    untold, unnumbered = "the device does not report it", "the device has no serial number"
     fields: tuple[Field, ...] = (
         either("usb.vendorId", source, _hex(device.vendor_id), untold),
         either("usb.productId", source, _hex(device.product_id), untold),
@@ -88,16 +92,14 @@ def usb_fields(device: UsbDevice, source: str) -> PeripheralFields:
         either("usb.drivers", source, device.drivers or None, "no driver claims it"),
         either("usb.speedMegabitsPerSecond", source, device.speed_megabits, untold),
         either("usb.guess", source, guess(device), "its kind is unknown"),
-        available("usb.serialFingerprint", source, fingerprint(device.serial))
-        if device.serial
-        else not_applicable("usb.serialFingerprint", source, "the device has no serial number"),
+        either("usb.serialFingerprint", source, serial, unnumbered, "not-applicable"),
     )
     return PeripheralFields(f"usb-{clean_text(device.place, 64)}", "usb", fields)
 
 
 @dataclass(frozen=True, slots=True)
 class BluetoothDevice:
-    """A paired device. ``address`` leaves only as a fingerprint."""
+    """A paired device. Only a fingerprint of ``address`` is reported."""
 
     address: str
     name: str | None = None
@@ -109,7 +111,7 @@ class BluetoothDevice:
 
 
 def bluetooth_fields(device: BluetoothDevice, source: str) -> PeripheralFields:
-    """The fields of one paired device; names of phones and computers are left out."""
+    """Return the fields of a paired device, without the names of phones and computers."""
     untold = "the device does not report it"
     name = (
         not_applicable("bluetooth.name", source, "names of phones and computers are not collected")
@@ -145,7 +147,7 @@ def _listed(fields: tuple[Field, ...], entries: tuple[PeripheralFields, ...], ki
 
 
 def fingerprint(identifier: str) -> str:
-    """Stand in for a serial-like identifier: equal inputs stay equal, the input stays here."""
+    """Return a hash of an identifier, which must not leave this machine itself."""
     digest = hashlib.blake2s(identifier.strip().encode("utf-8", "replace"), person=b"venue-id")
     return digest.hexdigest()[:16]
 

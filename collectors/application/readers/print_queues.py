@@ -1,6 +1,6 @@
-"""The print queues of CUPS and the jobs in them, asked over its local socket (IPP, RFC 8011).
+"""The print queues of CUPS and their jobs, queried over its local socket (IPP, RFC 8011).
 
-Only states, counts and times are asked for, so no job's name or owner is ever received.
+Only states, counts and times are requested, so names and owners of jobs are never received.
 """
 
 import time
@@ -35,7 +35,7 @@ class Queue:
 
 
 Ask = Callable[[bytes, float], ipp.Response]
-"""Sends an IPP request until a moment of the monotonic clock, and returns the response."""
+"""Sends an IPP request, and returns the response until a time of the monotonic clock."""
 
 
 @source(
@@ -47,7 +47,7 @@ Ask = Callable[[bytes, float], ipp.Response]
     "printqueue.oldestJobSeconds",
 )
 def read_print_queues(deadline: Deadline, ask: Ask = ask_cups) -> Reading:
-    """Raises Unreadable or OSError when the spooler cannot be asked."""
+    """Raises Unreadable or OSError if the spooler cannot be queried."""
     printers = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=_PRINTER_WANTED)
     try:
         queues = parse_queues(ask(printers, deadline.at))

@@ -14,8 +14,8 @@ import psutil
 from collectors.application.deadline import Deadline
 from collectors.application.source import (
     Reading,
-    absent,
     available,
+    either,
     left_out,
     not_applicable,
     source,
@@ -32,7 +32,7 @@ ASPECTS: Final = ("startedAt", "cpuFraction", "memoryBytes", "restartsSinceBoot"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One process at one moment. ``created`` is in seconds since 1970."""
+    """A process at one time. ``created`` is in seconds since 1970."""
 
     pid: int
     name: str
@@ -54,7 +54,7 @@ Table = Callable[[frozenset[str]], Sequence[Sample]]
 CountRestarts = Callable[[int, Deadline], Restarts]
 
 
-def nobody_counts(_pid: int, _deadline: Deadline) -> Restarts:
+def no_restarts(_pid: int, _deadline: Deadline) -> Restarts:
     return Restarts()
 
 
@@ -62,7 +62,7 @@ def nobody_counts(_pid: int, _deadline: Deadline) -> Restarts:
 def read_processes(
     deadline: Deadline,
     watched: Sequence[str],
-    count_restarts: CountRestarts = nobody_counts,
+    count_restarts: CountRestarts = no_restarts,
     *,
     table: Table | None = None,
     wait: Callable[[float], None] = time.sleep,
@@ -83,7 +83,7 @@ def read_processes(
 
 
 def program_name(name: str) -> str:
-    """The form in which names are compared: without case and without ``.exe``."""
+    """Return a name in the form for comparisons: in lower case, without ``.exe``."""
     return name.casefold().removesuffix(".exe")
 
 
@@ -93,7 +93,7 @@ def program_fields(
     after: Iterable[Sample],
     restarts: Callable[[int], Restarts],
 ) -> tuple[Field, ...]:
-    """The fields of one program from two readings of the process table."""
+    """Return the fields of a program from two readings of the process table."""
     running = sorted(
         (sample for sample in after if program_name(sample.name) == program_name(name)),
         key=lambda sample: sample.created,
@@ -118,12 +118,12 @@ def program_fields(
 
 
 def cpu_seconds(running: Iterable[Sample], before: dict[tuple[int, float], float]) -> list[float]:
-    """What each process used in the window; one that was not there before used all it has."""
+    """Return what each process used in the window. For a new process, that is all of its time."""
     return [max(0.0, s.cpu_s - before.get((s.pid, s.created), 0.0)) for s in running]
 
 
 def read_table(wanted: frozenset[str]) -> tuple[Sample, ...]:
-    """The processes whose program is one of ``wanted``; one that ends meanwhile is left out."""
+    """Return the processes of the programs ``wanted``, without those that end meanwhile."""
     samples = []
     for process in psutil.process_iter():
         try:
@@ -147,6 +147,4 @@ def read_table(wanted: frozenset[str]) -> tuple[Sample, ...]:
 
 
 def _restarts(key: str, restarts: Restarts) -> Field:
-    if restarts.count is None:
-        return absent(key, "service manager", restarts.status, restarts.reason)
-    return available(key, "service manager", restarts.count)
+    return either(key, "service manager", restarts.count, restarts.reason, restarts.status)

@@ -1,7 +1,8 @@
 """Which name servers and which proxy this machine uses."""
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -21,20 +22,15 @@ ReadServers = Callable[[Deadline], tuple[str, ...]]
 
 @source("resolver", "resolv.conf", "network.dnsServers", "network.proxy")
 def read_resolver(deadline: Deadline, servers: ReadServers, origin: str = "resolv.conf") -> Fields:
+    addresses, reason = servers(deadline) or None, "no name server is set"
     return (
-        either(
-            "network.dnsServers",
-            origin,
-            servers(deadline) or None,
-            "no name server is set",
-            "not-applicable",
-        ),
+        either("network.dnsServers", origin, addresses, reason, "not-applicable"),
         proxy_field(getproxies()),
     )
 
 
 def proxy_field(proxies: dict[str, str]) -> Field:
-    """The proxy for the web, as ``host:port``: what it may hold of a name and password stays."""
+    """Return the proxy for the web as ``host:port``, without the user's name and password."""
     proxy = next((proxies[s] for s in ("https", "http", "all") if proxies.get(s)), "")
     reason = "no proxy is set"
     return either(
@@ -43,9 +39,9 @@ def proxy_field(proxies: dict[str, str]) -> Field:
 
 
 def host_and_port(url: str) -> str | None:
-    """``host:port`` of a proxy's address, with or without a scheme; None when it has no host."""
+    """Return ``host:port`` of a proxy's address with or without a scheme; None without a host."""
     try:
-        # A proxy's URL has no path in which an `@` could stand: all before the last one goes.
+        # A proxy's URL has no path, so the text before the last `@` is the name and the password.
         address = url.rpartition("@")[2]
         parts = urlsplit(address if "://" in address else f"http://{address}")
         host, port = parts.hostname, parts.port
@@ -57,7 +53,7 @@ def host_and_port(url: str) -> str | None:
 
 
 def servers_of(root: Path, _: Deadline) -> tuple[str, ...]:
-    """The name servers of resolv.conf(5), and those behind systemd-resolved's local stub."""
+    """Return the name servers of resolv.conf(5), or those that systemd-resolved's stub uses."""
     servers = parse_resolv_conf(_read(root / "etc/resolv.conf"))
     if servers and all(is_loopback(server) for server in servers):
         return parse_resolv_conf(_read(root / _STUB_TARGET)) or servers
@@ -65,19 +61,17 @@ def servers_of(root: Path, _: Deadline) -> tuple[str, ...]:
 
 
 def parse_resolv_conf(text: str) -> tuple[str, ...]:
-    servers = []
-    for line in text.splitlines():
-        words = line.split()
-        if len(words) >= 2 and words[0] == "nameserver":
-            servers += _address(words[1])
-    return tuple(dict.fromkeys(servers))[:SERVERS_MAX]
+    lines = (line.split() for line in text.splitlines())
+    return name_servers(words[1] for words in lines if words[:1] == ["nameserver"] and words[1:])
 
 
-def _address(text: str) -> list[str]:
-    try:
-        return [str(ipaddress.ip_address(text.partition("%")[0]))]
-    except ValueError:
-        return []
+def name_servers(written: Iterable[str]) -> tuple[str, ...]:
+    """Return each address once, without a zone, at most `SERVERS_MAX`. Others are left out."""
+    servers: dict[str, None] = {}
+    for text in written:
+        with suppress(ValueError):
+            servers[str(ipaddress.ip_address(text.partition("%")[0]))] = None
+    return tuple(servers)[:SERVERS_MAX]
 
 
 def _read(path: Path) -> str:

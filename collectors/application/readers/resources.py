@@ -2,8 +2,6 @@
 
 import math
 import os
-import time
-from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
@@ -25,10 +23,6 @@ from collectors.contract import Field
 SOURCE: Final = "psutil"
 WINDOW_S: Final = 1.0
 CORES_MAX: Final = 64
-_CPU_TIMES: Final = (
-    "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "interrupt", "dpc",
-)  # fmt: skip
-"""What makes up all time. User time includes guest time."""
 
 
 @source("memory", SOURCE, "memory.totalBytes", "memory.availableBytes", "memory.usedFraction")
@@ -43,13 +37,13 @@ def read_memory(_: Deadline) -> Fields:
 
 
 def memory_fitted() -> Field:
-    """The same figure as memory.totalBytes, for the reader of the machine's hardware."""
+    """Return memory.totalBytes as a fact of the machine's hardware."""
     return available("hardware.memoryBytes", SOURCE, _memory().total)
 
 
 @source("swap", SOURCE, "memory.swapTotalBytes", "memory.swapUsedBytes")
 def read_swap(_: Deadline) -> Fields:
-    """Apart from memory, because Windows answers from counters that may be switched off."""
+    """Separate from memory, because Windows uses counters for it that may be switched off."""
     swap = psutil.swap_memory()
     return (
         available("memory.swapTotalBytes", SOURCE, swap.total),
@@ -60,9 +54,7 @@ def read_swap(_: Deadline) -> Fields:
 @source("cpu", SOURCE, "cpu.useFraction", "cpu.busiestCoreUseFraction", "cpu.frequencyMegahertz")
 def read_cpu(_: Deadline) -> Reading:
     """Measure every core over one second."""
-    before = psutil.cpu_times(percpu=True)
-    time.sleep(WINDOW_S)
-    uses = core_uses(before, psutil.cpu_times(percpu=True))
+    uses = [percent / 100 for percent in psutil.cpu_percent(WINDOW_S, percpu=True)]
     overall = sum(uses) / len(uses) if uses else 0.0
     cores = tuple(
         available(f"cpu.core.{number}.useFraction", SOURCE, round(use, 4))
@@ -75,11 +67,6 @@ def read_cpu(_: Deadline) -> Reading:
         *cores,
     )
     return Reading(fields, limitations=left_out(len(uses), CORES_MAX, "processor cores"))
-
-
-def core_uses(before: Sequence[object], after: Sequence[object]) -> list[float]:
-    """The busy fraction (0 to 1) of each core between two readings of its times."""
-    return [_busy(first, last) for first, last in zip(before, after, strict=False)]
 
 
 @source("load", "getloadavg", "cpu.load1", "cpu.load5", "cpu.load15")
@@ -99,7 +86,7 @@ def read_load(_: Deadline) -> Fields:
     "power", SOURCE, "hardware.batteryFraction", "hardware.batteryCharging", "hardware.powerSource"
 )
 def read_power(_: Deadline) -> Fields:
-    """The battery, and what the machine runs from."""
+    """The battery and the power source."""
     battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
     if battery is None:
         reason = "this machine has no battery"
@@ -120,7 +107,7 @@ def read_power(_: Deadline) -> Fields:
 
 @cache
 def _memory() -> "psutil._ntp.svmem":
-    """Read the memory once for the whole snapshot. A process takes only one."""
+    """Read the memory once. A process takes only one snapshot."""
     return psutil.virtual_memory()
 
 
@@ -128,16 +115,9 @@ def _frequency() -> Field:
     try:
         frequency = psutil.cpu_freq() if hasattr(psutil, "cpu_freq") else None
     except (NotImplementedError, OSError):
-        # psutil's answer to an ARM board whose driver shows no frequency
+        # psutil raises them on ARM boards whose driver reports no frequency
         frequency = None
     current = round(frequency.current) if frequency and math.isfinite(frequency.current) else 0
     return either(
         "cpu.frequencyMegahertz", SOURCE, current or None, "the processor does not report it"
     )
-
-
-def _busy(first: object, last: object) -> float:
-    spent = {name: getattr(last, name, 0.0) - getattr(first, name, 0.0) for name in _CPU_TIMES}
-    whole = sum(value for value in spent.values() if value > 0)
-    idle = max(0.0, spent["idle"]) + max(0.0, spent["iowait"])
-    return 0.0 if whole <= 0 else min(1.0, max(0.0, 1 - idle / whole))

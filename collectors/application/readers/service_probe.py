@@ -1,6 +1,6 @@
-"""Whether the service answers from here, how fast, and who signed what it shows.
+"""Whether and how fast the service can be reached, and who issued its certificate.
 
-One name look-up, one connection and one TLS handshake; no request is sent.
+One name look-up, one connection and one TLS handshake. No request is sent.
 """
 
 import socket
@@ -8,7 +8,6 @@ import ssl
 import time
 from collections.abc import Callable
 from concurrent.futures import wait
-from dataclasses import dataclass
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -16,7 +15,7 @@ from urllib.request import getproxies, proxy_bypass
 import truststore
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers.certificate import Issued, parse_certificate
+from collectors.application.readers.certificate import parse_certificate
 from collectors.application.source import (
     Reading,
     all_absent,
@@ -43,13 +42,8 @@ _ATTEMPTS_MAX: Final = 4
 
 T = TypeVar("T")
 Address = tuple[socket.AddressFamily, tuple[str, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class Handshake:
-    version: str
-    trusted: bool
-    issued: Issued
+Handshake = tuple[str | bool, ...]
+"""The values of `TLS_KEYS`."""
 
 
 @source(
@@ -69,9 +63,9 @@ def read_service(deadline: Deadline, url: str) -> Reading:
         scheme, host, port = "", None, None
     if not host or scheme not in _PORTS:
         return _nothing("no service is configured")
-    # The agent asks a service on this machine without a proxy, whatever is set.
+    # The agent never uses a proxy for a service on this machine.
     if getproxies().get(scheme) and not proxy_bypass(host) and not is_loopback(host):
-        return _nothing("the service is reached through a proxy, which was not asked")
+        return _nothing("the service is reached through a proxy, which was not tested")
     try:
         return Reading(_reached(host, port or _PORTS[scheme], scheme, deadline))
     except OSError as error:
@@ -114,7 +108,7 @@ def timed(action: Callable[[], T]) -> tuple[T, float]:
 
 
 def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
-    """Look the name up in a thread that can be abandoned: the resolver has no timeout."""
+    """Resolve the name in a thread that can be abandoned, because the resolver has no timeout."""
     lookup = in_background(
         lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM), "resolver"
     )
@@ -145,24 +139,16 @@ def _connect(addresses: list[Address], deadline: Deadline) -> socket.socket:
 def _tls_fields(
     host: str, addresses: list[Address], connection: socket.socket, deadline: Deadline
 ) -> tuple[Field, ...]:
-    """Shake hands; when the certificate is not trusted, once more to see who signed it."""
+    """Do the TLS handshake. For an untrusted certificate, do it again to read the issuer."""
     try:
         try:
-            shaken = handshake(connection, host, deadline, verify=True)
+            values = handshake(connection, host, deadline, verify=True)
         except ssl.SSLCertVerificationError:
             with _connect(addresses, deadline) as second:
-                shaken = handshake(second, host, deadline, verify=False)
+                values = handshake(second, host, deadline, verify=False)
     except (OSError, ValueError) as error:
         reason = f"the TLS handshake failed: {_describe(error)}"
         return all_absent(TLS_KEYS, SOURCE, "collection-failed", reason)
-    issued = shaken.issued
-    values: tuple[str | bool, ...] = (
-        shaken.version,
-        shaken.trusted,
-        issued.issuer,
-        issued.issued_at,
-        issued.expires_at,
-    )
     return tuple(
         either(key, SOURCE, value, "the handshake does not report it")
         for key, value in zip(TLS_KEYS, values, strict=True)
@@ -172,7 +158,7 @@ def _tls_fields(
 def handshake(
     connection: socket.socket, host: str, deadline: Deadline, *, verify: bool
 ) -> Handshake:
-    """One TLS handshake, then close. Raises OSError (ssl.SSLError is one) or ValueError."""
+    """Do one TLS handshake and close the connection. Raises OSError or ValueError."""
     context: ssl.SSLContext
     if verify:
         context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -184,7 +170,9 @@ def handshake(
     connection.settimeout(deadline.require_s())
     with context.wrap_socket(connection, server_hostname=host) as secured:
         der = secured.getpeercert(binary_form=True) or b""
-        return Handshake(secured.version() or "", verify, parse_certificate(der))
+        issued = parse_certificate(der)
+        version = secured.version() or ""
+        return version, verify, issued.issuer, issued.issued_at, issued.expires_at
 
 
 def _nothing(reason: str) -> Reading:

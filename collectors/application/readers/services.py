@@ -1,4 +1,4 @@
-"""The services a venue depends on: who plays a role is the platform's, the keys are the same."""
+"""Keys of the services that a venue depends on. Each platform has its own programs for a role."""
 
 from collections.abc import Iterable
 
@@ -6,5 +6,5 @@ ASPECTS = ("name", "state", "startType", "since", "restarts")
 
 
 def service_keys(roles: Iterable[str]) -> tuple[str, ...]:
-    """The keys of each role, in the order of the aspects."""
+    """Return the keys of each role, in the order of `ASPECTS`."""
     return tuple(f"service.{role}.{aspect}" for role in roles for aspect in ASPECTS)

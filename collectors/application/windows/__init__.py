@@ -1,1 +1,1 @@
-"""The facts of Windows by CIM, read in one PowerShell script."""
+"""The facts of Windows, from PowerShell scripts that query CIM."""

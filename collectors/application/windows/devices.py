@@ -45,9 +45,9 @@ def usb_reading(sections: Sections) -> Reading:
 
 
 def parse_usb(answer: Section) -> tuple[UsbDevice, ...]:
-    """The devices among the entries; the interfaces of a composite device are joined to it.
+    """Return the devices. The interfaces of a composite device are part of it.
 
-    Of several devices of one kind each gets the interfaces of all, which are alike.
+    If there are several devices of one kind, each gets the interfaces of all. They are alike.
     """
     whole: dict[str, list[Object]] = {}
     parts: dict[str, list[Object]] = {}
@@ -66,20 +66,13 @@ def parse_usb(answer: Section) -> tuple[UsbDevice, ...]:
 @field_group(*peripherals.BLUETOOTH_KEYS)
 def bluetooth_reading(sections: Sections) -> Reading:
     rows = section(sections, "bluetooth").rows
-    addresses = {text(row, "Address"): row for row in rows if text(row, "Address")}
-    devices = [
-        # Windows does not give the kind here, so each may be a personal telephone.
-        BluetoothDevice(address=str(address), is_personal=True)
-        for address in addresses
-    ]
+    addresses = dict.fromkeys(address for row in rows if (address := text(row, "Address")))
+    # Windows does not report the kind, so each may be a personal phone.
+    devices = [BluetoothDevice(address=address, is_personal=True) for address in addresses]
     radios = sections.get("radios", Section()).rows
-    powered = either(
-        "peripherals.bluetoothPowered",
-        SOURCE,
-        any(text(radio, "Status") == "OK" for radio in radios) if radios else None,
-        "no Bluetooth radio was found",
-        "not-applicable",
-    )
+    is_on = any(text(radio, "Status") == "OK" for radio in radios) if radios else None
+    key, reason = "peripherals.bluetoothPowered", "no Bluetooth radio was found"
+    powered = either(key, SOURCE, is_on, reason, "not-applicable")
     return peripherals.bluetooth_reading(devices, powered, SOURCE)
 
 
@@ -115,13 +108,13 @@ def read_devices(deadline: Deadline) -> Reading:
 
 
 def _usb_device(kind: str, number: int, whole: Object, parts: Sequence[Object]) -> UsbDevice:
-    """The ``number``-th device of a kind (``04b8-0e15``), with its interfaces."""
+    """Return device ``number`` of a kind (``04b8-0e15``), with its interfaces."""
     vendor_id, product_id = (int(part, 16) for part in kind.split("-"))
     mark = text(whole, "Mark")
-    answer = mark or (str(number) if number > 1 else None)
+    suffix = mark or (str(number) if number > 1 else None)
     rows = (whole, *parts)
     return UsbDevice(
-        place=f"{kind}-{answer}" if answer else kind,
+        place=f"{kind}-{suffix}" if suffix else kind,
         vendor_id=vendor_id,
         product_id=product_id,
         vendor=next((maker for row in rows if (maker := text(row, "Manufacturer"))), None),

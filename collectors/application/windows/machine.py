@@ -1,7 +1,7 @@
 """The fields of the snapshot from the output of the machine script."""
 
-import ipaddress
 import platform
+import re
 import time
 from datetime import UTC, datetime
 from typing import Final
@@ -11,7 +11,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, flag, number, text
 from collectors.application.readers import interfaces
 from collectors.application.readers.interfaces import Links, Wireless
-from collectors.application.readers.resolver import SERVERS_MAX, proxy_field
+from collectors.application.readers.resolver import name_servers, proxy_field
 from collectors.application.readers.resources import memory_fitted
 from collectors.application.readers.services import service_keys
 from collectors.application.source import (
@@ -42,6 +42,8 @@ _FORMS: Final = {1: "desktop", 2: "laptop", 3: "desktop", 4: "server", 8: "table
 _SHUTDOWNS: Final = {41: "power-failure-or-crash", 1074: "restart", 6008: "unexpected-shutdown"}
 """Event ids of Kernel-Power, User32 and EventLog."""
 _HEALTH: Final = {"Healthy": "good", "Warning": "warning", "Unhealthy": "failing"}
+_SITE_LOCAL = re.compile(r"fe[c-f][0-9a-f]:", re.IGNORECASE)
+"""If no name server is set, Windows lists fec0:0:0:ffff::1 to ::3 (RFC 3879 retired them)."""
 _SERVICES: Final = {"printSpooler": "Spooler", "timeSync": "W32Time", "bluetooth": "bthserv"}
 
 
@@ -51,12 +53,12 @@ def read_interfaces(deadline: Deadline) -> Reading:
 
 
 def parse_link_types(sections: Sections) -> dict[str, str]:
-    """The type of each adapter by its name."""
+    """Return the type of each adapter by its name."""
     types = {}
     for row in section(sections, "adapters").rows:
         name, medium = text(row, "Name"), (text(row, "Medium") or "").lower()
         if name is not None:
-            # The adapters of VPNs mostly call themselves real, but drive no hardware.
+            # Most adapters of VPNs do not report that they are virtual, but have no hardware.
             virtual = flag(row, "Virtual") is True or flag(row, "HardwareInterface") is False
             types[name] = _link_type(medium, is_virtual=virtual)
     return types
@@ -69,19 +71,19 @@ def _read_links(_names: tuple[str, ...], deadline: Deadline) -> Links:
 
 @field_group("os.name", "os.version", "os.build", "os.kernel", "os.architecture")
 def _system(sections: Sections) -> tuple[Field, ...]:
-    answer = section(sections, "os").first
+    row = section(sections, "os").first
     extra = sections.get("build", Section()).first
     release = " ".join(
-        part for part in (text(answer, "Version"), text(extra, "DisplayVersion")) if part
+        part for part in (text(row, "Version"), text(extra, "DisplayVersion")) if part
     )
     patch = number(extra, "UBR")
-    build = text(answer, "BuildNumber")
+    build = text(row, "BuildNumber")
     return (
-        either("os.name", SOURCE, text(answer, "Caption"), _UNTOLD),
+        either("os.name", SOURCE, text(row, "Caption"), _UNTOLD),
         either("os.version", SOURCE, release, _UNTOLD),
         either("os.build", SOURCE, f"{build}.{patch}" if build and patch else build, _UNTOLD),
         available("os.kernel", "platform", f"{platform.system()} {platform.version()}"),
-        either("os.architecture", SOURCE, text(answer, "OSArchitecture"), _UNTOLD),
+        either("os.architecture", SOURCE, text(row, "OSArchitecture"), _UNTOLD),
     )
 
 
@@ -109,21 +111,21 @@ def _reboot(sections: Sections) -> tuple[Field, ...]:
 
 @field_group("os.timeZone", "os.locale")
 def _place(sections: Sections) -> tuple[Field, ...]:
-    answer = section(sections, "place").first
+    row = section(sections, "place").first
     return (
-        either("os.timeZone", "Get-TimeZone", text(answer, "TimeZone"), _UNTOLD),
-        either("os.locale", "Get-WinSystemLocale", text(answer, "Locale"), _UNTOLD),
+        either("os.timeZone", "Get-TimeZone", text(row, "TimeZone"), _UNTOLD),
+        either("os.locale", "Get-WinSystemLocale", text(row, "Locale"), _UNTOLD),
     )
 
 
 @field_group("hardware.maker", "hardware.model", "hardware.formFactor", "hardware.firmware")
 def _machine(sections: Sections) -> tuple[Field, ...]:
-    answer = section(sections, "computer").first
+    row = section(sections, "computer").first
     firmware = sections.get("firmware", Section()).first
-    form = _FORMS.get(number(answer, "PCSystemType") or 0)
+    form = _FORMS.get(number(row, "PCSystemType") or 0)
     return (
-        either("hardware.maker", SOURCE, text(answer, "Manufacturer"), _UNTOLD),
-        either("hardware.model", SOURCE, text(answer, "Model"), _UNTOLD),
+        either("hardware.maker", SOURCE, text(row, "Manufacturer"), _UNTOLD),
+        either("hardware.model", SOURCE, text(row, "Model"), _UNTOLD),
         either("hardware.formFactor", SOURCE, form, _UNTOLD),
         either("hardware.firmware", SOURCE, text(firmware, "SMBIOSBIOSVersion"), _UNTOLD),
     )
@@ -142,7 +144,7 @@ def _processor(sections: Sections) -> tuple[Field, ...]:
 
 
 def _sum(answer: Section, name: str) -> int | None:
-    """The sum over all rows; None if no row has it."""
+    """Return the sum over all rows, None if no row has the value."""
     return sum(number(row, name) or 0 for row in answer.rows) or None
 
 
@@ -165,10 +167,7 @@ def _screens(sections: Sections) -> tuple[Field, ...]:
             either(f"display.{index}.model", SOURCE, text(row, "Model"), _UNTOLD),
         ]
     for index, row in enumerate(sections.get("video", Section()).rows[:16]):
-        size = (
-            number(row, "CurrentHorizontalResolution"),
-            number(row, "CurrentVerticalResolution"),
-        )
+        size = [number(row, f"Current{side}Resolution") for side in ("Horizontal", "Vertical")]
         if all(size):
             mode = f"{size[0]}x{size[1]}"
             fields.append(available(f"display.adapter.{index}.mode", SOURCE, mode))
@@ -219,16 +218,8 @@ def _service(names: tuple[str, ...], service: str, row: Object | None) -> list[F
 
 @field_group("network.dnsServers")
 def _name_servers(sections: Sections) -> tuple[Field, ...]:
-    matches = []
-    for row in section(sections, "nameServers").rows:
-        try:
-            address = ipaddress.ip_address((text(row, "Address") or "").partition("%")[0])
-        except ValueError:
-            continue
-        # fec0:0:0:ffff::1 to ::3 stand for "none was set" (RFC 3879 retired them)
-        if not (isinstance(address, ipaddress.IPv6Address) and address.is_site_local):
-            matches.append(str(address))
-    servers = tuple(dict.fromkeys(matches))[:SERVERS_MAX]
+    written = (text(row, "Address") or "" for row in section(sections, "nameServers").rows)
+    servers = name_servers(each for each in written if not _SITE_LOCAL.match(each))
     reason = "no name server is set"
     return (either("network.dnsServers", SOURCE, servers or None, reason, "not-applicable"),)
 

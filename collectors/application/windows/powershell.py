@@ -1,9 +1,9 @@
-"""The PowerShell scripts that ask Windows, one question a section.
+"""The PowerShell scripts for Windows. Each section of a script has one query.
 
-Each prints one JSON object whose sections are ``{"ok": [...]}`` or ``{"error": "..."}``: what
-Windows refuses in one section costs no other. Only the named properties are asked for, none of
-which is a serial number, an owner, a command line or a document's name; the serial number in a
-USB device's id is cut to a hash there.
+A script prints a JSON object whose sections are ``{"ok": [...]}`` or ``{"error": "..."}``, so an
+error in one section does not affect the others. Only the named properties are read. None of them is
+a serial number, an owner, a command line or a document's name. The script replaces the serial
+number in a USB device's id by a hash.
 """
 
 from typing import Final

@@ -13,14 +13,14 @@ from collectors.shared.run_command import run_command
 
 SOURCE: Final = "CIM"
 SCRIPT_S: Final = 8.0
-"""PowerShell takes a second to start, CIM several to answer on a till's processor."""
+"""PowerShell needs a second to start. On a till's processor, CIM needs several to reply."""
 
 ROWS_MAX: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The rows of one question, or the name of the error Windows gave instead."""
+    """The rows of a query, or the name of the error."""
 
     rows: tuple[Object, ...] = ()
     error: str | None = None
@@ -35,7 +35,7 @@ Sections = dict[str, Section]
 
 @dataclass(frozen=True, slots=True)
 class FieldGroup:
-    """The fields made of some sections: one that Windows refused costs its own keys only."""
+    """Fields from some sections. If Windows refuses one of them, only these keys are missing."""
 
     keys: tuple[str, ...]
     read: Callable[[Sections], Reading | tuple[Field, ...]]
@@ -50,7 +50,7 @@ class FieldGroup:
 def field_group(
     *keys: str,
 ) -> Callable[[Callable[[Sections], Reading | tuple[Field, ...]]], FieldGroup]:
-    """Declare the function below it as a group, with the keys that it fills."""
+    """Declare the decorated function as a group, with the keys that it fills."""
     return lambda read: FieldGroup(keys, read)
 
 
@@ -70,7 +70,7 @@ def read_groups(groups: Iterable[FieldGroup], sections: Sections) -> Reading:
 def read_sections(script: str, deadline: Deadline) -> Sections:
     """Run a script. Raises Unreadable, TimeoutError or ValueError."""
     options = ("-NoLogo", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass")
-    # Encoded, because Windows joins arguments to one line and programs split it as they please
+    # Encoded, because Windows joins all arguments, and each program splits them in its own way.
     encoded = base64.b64encode(script.encode("utf-16-le")).decode("ascii")
     output = run_command(("powershell.exe", *options, "-EncodedCommand", encoded), deadline.at)
     if output.exit_code != 0:
@@ -79,10 +79,10 @@ def read_sections(script: str, deadline: Deadline) -> Sections:
 
 
 def parse_sections(data: bytes) -> Sections:
-    """Read what a script printed. Raises ValueError when it is no JSON object."""
-    answer = load_object(data.removeprefix(b"\xef\xbb\xbf"), "PowerShell")
+    """Read the output of a script. Raises ValueError if it is not a JSON object."""
+    output = load_object(data.removeprefix(b"\xef\xbb\xbf"), "PowerShell")
     sections = {}
-    for name, section in answer.items():
+    for name, section in output.items():
         if not isinstance(section, dict):
             continue
         rows = tuple(objects(section.get("ok", [])))[:ROWS_MAX]
@@ -91,7 +91,7 @@ def parse_sections(data: bytes) -> Sections:
 
 
 def section(sections: Sections, name: str) -> Section:
-    """One section. Raises Unreadable when Windows refused it or did not write it."""
+    """Return a section. Raises Unreadable if Windows refused it or it is missing."""
     result = sections.get(name)
     if result is None:
         raise Unreadable("collection-failed", "PowerShell did not write this section")

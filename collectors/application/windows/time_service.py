@@ -1,9 +1,9 @@
-"""Whether Windows' clock is kept in step: `w32tm /query /status /verbose`.
+"""Whether the clock of Windows is synchronised, from `w32tm /query /status /verbose`.
 
-Its labels are in the language of the system, so lines are known by their place and form: the
-first holds the leap indicator (3: not synchronised; RFC 5905, figure 9), and the third value in
-seconds, after root delay and root dispersion, is the offset. A machine that follows its own
-clock shows it by its source, whatever the language and the leap indicator.
+Its labels are in the language of the system, so lines are recognised by their position and form.
+The first line has the leap indicator (3: not synchronised; RFC 5905, figure 9). The third value in
+seconds, after root delay and root dispersion, is the offset. The source of a machine that follows
+its own clock is the same in every language, and more reliable than the leap indicator.
 """
 
 import re
@@ -31,22 +31,17 @@ def read_clock(deadline: Deadline) -> Reading:
 
 
 def clock_reading(status: str) -> Reading:
-    """Raises ValueError when ``status`` is of another form."""
+    """Read the output of w32tm. Raises ValueError if it has another form."""
     leap = _LEAP.match(status.lstrip("\ufeff\r\n "))
     if leap is None:
         raise ValueError("w32tm wrote something of another form")
     in_step = leap[1] != _UNSYNCHRONISED and not _OWN_CLOCK.search(status)
     seconds = _SECONDS.findall(status.replace("\r\n", "\n"))
     has_offset = in_step and len(seconds) > _OFFSET_INDEX
-    offset = float(seconds[_OFFSET_INDEX]) * 1000 if has_offset else None
-    return Reading(
-        (
-            available("os.clockSynchronised", SOURCE, in_step),
-            either(
-                "os.clockOffsetMilliseconds",
-                SOURCE,
-                None if offset is None else round(offset, 3),
-                "the time service does not report it",
-            ),
-        )
+    offset = round(float(seconds[_OFFSET_INDEX]) * 1000, 3) if has_offset else None
+    reason = "the time service does not report it"
+    fields = (
+        available("os.clockSynchronised", SOURCE, in_step),
+        either("os.clockOffsetMilliseconds", SOURCE, offset, reason),
     )
+    return Reading(fields)

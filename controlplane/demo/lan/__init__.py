@@ -1,1 +1,1 @@
-"""A LAN of many hosts, played behind a TAP device."""
+"""A LAN of many hosts, simulated behind a TAP device."""

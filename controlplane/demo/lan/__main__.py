@@ -1,19 +1,18 @@
-"""Plays the venue behind a TAP device that is open already: ``python -m controlplane.demo.lan FD``.
+"""Simulates the venue behind a TAP device: ``python -m controlplane.demo.lan DESCRIPTOR``.
 
-A signal ends it.
+The argument is the descriptor of the open device. A signal ends the program.
 """
 
 import sys
 
-from controlplane.demo.lan.lan import TapLan, play_for_a_while
+from controlplane.demo.lan.lan import TapLan
 from controlplane.demo.venue import VENUE
 
 
 def main() -> None:
-    tap_fd = int(sys.argv[1])
-    lan = TapLan(VENUE, tap_fd)
+    lan = TapLan(VENUE, int(sys.argv[1]))
     while True:
-        play_for_a_while(lan, tap_fd)
+        lan.run_once()
 
 
 if __name__ == "__main__":

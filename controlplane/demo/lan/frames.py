@@ -1,7 +1,7 @@
-"""Ethernet frames as a small machine would write them: ARP, IPv4, ICMP, UDP, TCP.
+"""Reads and writes Ethernet frames: ARP, IPv4, ICMP, UDP, TCP.
 
-Addresses are four bytes, MACs six, everything in network byte order (RFC 826, 791, 792, 768,
-9293).
+IPv4 addresses have four bytes, MAC addresses six. Numbers are in network byte order (RFC 826, 791,
+792, 768, 9293).
 """
 
 import struct
@@ -11,14 +11,12 @@ ETHERTYPE_IPV4 = 0x0800
 ETHERTYPE_ARP = 0x0806
 ICMP, TCP, UDP = 1, 6, 17
 FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
-TCP_OFFSET = 12  # of the byte whose upper half is the header's length in 32-bit words
 
 _ARP = struct.Struct("!HHBBH6s4s6s4s")
 _IPV4 = struct.Struct("!BBHHHBBH4s4s")
 _TCP = struct.Struct("!HHIIBBHHH")
 _UDP = struct.Struct("!HHHH")
 _MSS_OPTION = b"\x02\x04\x05\xb4"
-_END_OPTION, _NO_OPERATION, _TIMESTAMP_OPTION = 0, 1, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class Ipv4:
 
 @dataclass(frozen=True, slots=True)
 class Tcp:
-    """``timestamp_ms`` is the sender's clock when it sent the segment (RFC 7323, TSval)."""
+    """``options`` are the TCP options of a received segment."""
 
     source_port: int
     destination_port: int
@@ -54,7 +52,7 @@ class Tcp:
     acknowledgement: int
     flags: int
     payload: bytes = b""
-    timestamp_ms: int | None = None
+    options: bytes = b""
 
 
 def read_ethernet(frame: bytes) -> Ethernet:
@@ -81,22 +79,8 @@ def read_tcp(body: bytes) -> Tcp | None:
         return None
     source, destination, sequence, acknowledgement, offset, flags, _, _, _ = _TCP.unpack_from(body)
     end = (offset >> 4) * 4
-    timestamp_ms = _read_timestamp(body[_TCP.size : end])
-    return Tcp(source, destination, sequence, acknowledgement, flags, body[end:], timestamp_ms)
-
-
-def _read_timestamp(options: bytes) -> int | None:
-    """Return TSval of a TCP header's options (RFC 9293, section 3.1); None without one."""
-    while options and options[0] != _END_OPTION:
-        if options[0] == _NO_OPERATION:
-            options = options[1:]
-        elif len(options) < 2 or options[1] < 2:
-            return None
-        elif options[0] == _TIMESTAMP_OPTION:
-            return int.from_bytes(options[2:6], "big")
-        else:
-            options = options[options[1] :]
-    return None
+    options, payload = body[_TCP.size : end], body[end:]
+    return Tcp(source, destination, sequence, acknowledgement, flags, payload, options)
 
 
 def ethernet(destination: bytes, source: bytes, kind: int, body: bytes) -> bytes:
@@ -148,15 +132,16 @@ def udp(
 
 
 def echo_reply(packet: Ipv4) -> bytes:
-    body = b"\0\0\0\0" + packet.body[4:]
-    total = checksum(body)
-    body = body[:2] + total.to_bytes(2, "big") + body[4:]
-    return ipv4(packet.destination, packet.source, ICMP, body)
+    return _icmp_reply(packet, b"\0\0\0\0" + packet.body[4:])
 
 
 def port_unreachable(packet: Ipv4) -> bytes:
     quoted = ipv4(packet.source, packet.destination, packet.protocol, packet.body)[:28]
-    body = b"\x03\x03\0\0\0\0\0\0" + quoted
+    return _icmp_reply(packet, b"\x03\x03\0\0\0\0\0\0" + quoted)
+
+
+def _icmp_reply(packet: Ipv4, body: bytes) -> bytes:
+    """Return the reply to a packet. The checksum in ``body`` is 0."""
     body = body[:2] + checksum(body).to_bytes(2, "big") + body[4:]
     return ipv4(packet.destination, packet.source, ICMP, body)
 

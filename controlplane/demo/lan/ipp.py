@@ -1,4 +1,4 @@
-"""The IPP side of the LAN that is played: Get-Printer-Attributes, answered from the plan."""
+"""Replies of simulated printers to Get-Printer-Attributes, from the plan."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,16 +12,16 @@ _TAGS = {
     "printer-state-reasons": ipp.KEYWORD,
     "printer-uuid": ipp.URI,
 }
-"""Tags of the attributes that are no text."""
+"""Tags of the attributes that are not of the type text."""
 
 
 def ipp_answer(printers: Sequence[IppPrinter], request: bytes) -> bytes:
-    """Return the HTTP reply to a request: the printer at its path, or that there is none."""
+    """Return the HTTP reply to a request: the printer at its path, or an error if there is none."""
     path = request.split(b" ", 2)[1].decode("latin-1")
-    result = next((each for each in printers if each.path == path), None)
-    if result is None:
+    printer = next((each for each in printers if each.path == path), None)
+    if printer is None:
         return ipp.http_response(status=ipp.NOT_FOUND)
-    return ipp.http_response((ipp.PRINTER_GROUP, _attributes(result.attributes)))
+    return ipp.http_response((ipp.PRINTER_GROUP, _attributes(printer.attributes)))
 
 
 def _attributes(written: Iterable[str]) -> Iterator[ipp.Attribute]:

@@ -1,7 +1,7 @@
-"""The mDNS side of the LAN that is played: questions in, packets of records out (RFC 6762).
+"""mDNS of the simulated LAN: reads queries, and builds packets of records (RFC 6762).
 
-Names are written uncompressed and as they are in the plan, hostile ones included. A string with
-surrogate escapes stands for bytes that are no UTF-8.
+Names are written uncompressed and unchanged from the plan, also hostile ones. Surrogate escapes in
+a string are bytes that are not UTF-8.
 """
 
 import ipaddress
@@ -23,7 +23,7 @@ Name = tuple[bytes, ...]
 
 
 def read_questions(payload: bytes) -> tuple[Name, ...]:
-    """Return the names asked for, lower-case; empty for a response or a broken packet."""
+    """Return the queried names in lower case; () for a response or a malformed packet."""
     if len(payload) < 12:
         return ()
     _, flags, count = struct.unpack_from("!HHH", payload)
@@ -41,17 +41,17 @@ def read_questions(payload: bytes) -> tuple[Name, ...]:
 
 
 class Responder:
-    """Maps names to the packets that answer them, with their senders."""
+    """Has the packets that reply to a query for a name, with their senders."""
 
     def __init__(self, plan: LanPlan) -> None:
         self._answers: dict[Name, list[tuple[LanHost, bytes]]] = defaultdict(list)
         for host in plan.hosts:
-            self._learn(host)
+            self._add(host)
 
     def answers(self, name: Name) -> Sequence[tuple[LanHost, bytes]]:
         return self._answers.get(name, ())
 
-    def _learn(self, host: LanHost) -> None:
+    def _add(self, host: LanHost) -> None:
         own_name = _labels(f"{host.hostname or 'host-' + host.address.replace('.', '-')}.local")
         by_type: dict[Name, list[bytes]] = defaultdict(list)
         types: list[bytes] = []
@@ -77,7 +77,7 @@ def _service_records(service: LanService, kind: Name, own_name: Name) -> bytes:
     strings = [text.encode("utf-8", "surrogateescape")[:255] for text in service.txt]
     txt = b"".join(bytes([len(s)]) + s for s in strings) or b"\0"
     target = struct.pack("!HHH", 0, 0, service.port) + _name(own_name)
-    # Three records counted as one block by _packets.
+    # `_packets` keeps the three records together.
     return (
         _record(kind, _PTR, _name(instance))
         + _record(instance, _SRV, target, _CLASS_IN_FLUSH)
@@ -125,7 +125,10 @@ def _name(labels: Name) -> bytes:
 
 
 def _read_name(payload: bytes, offset: int) -> tuple[Name, int]:
-    """Read a possibly compressed name (RFC 1035, section 4.1.4); () if it is broken."""
+    """Read a name, compressed or not (RFC 1035, section 4.1.4), and return the offset after it.
+
+    The name is () if it is malformed.
+    """
     labels: list[bytes] = []
     end = 0
     for _ in range(64):

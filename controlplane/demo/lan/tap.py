@@ -1,11 +1,12 @@
-"""The TAP device behind which a LAN is played: made, given an address and a default route.
+"""Creates the TAP device of a simulated LAN, with an address and a default route.
 
-By ioctls alone (netdevice(7); SIOCADDRT of linux/route.h): `ip` is not on every machine. The
-process must be in a network namespace of its own, in which it may do so.
+It uses ioctls (netdevice(7); SIOCADDRT of linux/route.h), because `ip` is not on every machine. The
+process must be in a network namespace of its own, and have the right to configure it.
 """
 
 import contextlib
 import fcntl
+import ipaddress
 import os
 import socket
 import struct
@@ -26,13 +27,13 @@ _SIOCSIFMTU, _SIOCSIFHWADDR = 0x8922, 0x8924
 _ARPHRD_ETHER = 1
 _RTF_UP, _RTF_GATEWAY = 0x0001, 0x0002
 _ROUTE_BYTES = 256
-"""More than any machine's struct rtentry has; what follows the flags is left zero."""
+"""More than the size of a struct rtentry on any machine. All after the flags is zero."""
 
 
 def open_tap(plan: LanPlan) -> int:
-    """Make the device and give it the agent's address. Raises OSError.
+    """Create the device with the agent's address, and return its descriptor. Raises OSError.
 
-    It is gone with its descriptor and its namespace.
+    The kernel deletes the device with the descriptor or the namespace.
     """
     tap_fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -45,18 +46,18 @@ def open_tap(plan: LanPlan) -> int:
 
 
 def _set_up(plan: LanPlan) -> None:
-    # Without duplicate detection the IPv6 address is usable at once.
+    # Without duplicate address detection, the IPv6 address is usable at once.
     with contextlib.suppress(OSError):  # in a container /proc/sys may be read-only
         Path(f"/proc/sys/net/ipv6/conf/{DEVICE}/accept_dad").write_text("0", "ascii")
     mtu = 9000 if any(host.services for host in plan.hosts) else 1500
-    mask = 0xFFFFFFFF << (32 - plan.prefix_length) & 0xFFFFFFFF
+    netmask = str(ipaddress.IPv4Network(plan.subnet).netmask)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         for number, request in (
             (_SIOCSIFFLAGS, _request("lo", "H", _IFF_UP)),
             (_SIOCSIFHWADDR, _request(DEVICE, "H6s", _ARPHRD_ETHER, mac_bytes(DEVICE_MAC))),
             (_SIOCSIFMTU, _request(DEVICE, "i", mtu)),
             (_SIOCSIFADDR, _request(DEVICE, "16s", _inet(plan.agent_address))),
-            (_SIOCSIFNETMASK, _request(DEVICE, "16s", _inet(socket.inet_ntoa(_packed(mask))))),
+            (_SIOCSIFNETMASK, _request(DEVICE, "16s", _inet(netmask))),
             (_SIOCSIFFLAGS, _request(DEVICE, "H", _LAN_FLAGS)),
             (_SIOCADDRT, _default_route(plan.gateway)),
         ):
@@ -68,7 +69,7 @@ def mac_bytes(text: str) -> bytes:
 
 
 def _request(device: str, form: str, *values: int | bytes) -> bytes:
-    """Return a struct ifreq: the name, and a union that holds one of many things."""
+    """Return a struct ifreq: the name of the device, and a union with ``values``."""
     return struct.pack("16s", device.encode()) + struct.pack(form, *values).ljust(24, b"\0")
 
 
@@ -81,7 +82,3 @@ def _default_route(gateway: str) -> bytes:
 def _inet(address: str) -> bytes:
     """Return a struct sockaddr_in."""
     return struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(address))
-
-
-def _packed(mask: int) -> bytes:
-    return mask.to_bytes(4, "big")

@@ -20,7 +20,7 @@ from typing import Any
 from tests.lab.namespaces import MOUNT_PROBE, TAP_PROBE, entering
 from tests.lab.spooler import Spooler, queue_command
 from tests.lab.tap.lan import change_plan
-from tests.lab.tap.plan import LanHost, LanPlan, save_plan
+from tests.lab.tap.plan import LabPlan, LanHost, save_plan
 from tests.paths import ROOT
 
 BACKENDS = ("beh", "bjnp", "cnijbe2", "gutenprint53+usb", "hp", "implicitclass", "smb", "tea4cups")
@@ -88,7 +88,7 @@ def play(acts: Sequence[Act], lan: Lan, directory: Path) -> list[dict[str, Any]]
         plan = directory / f"plan-{number}.json"
         hosts = (lan.gateway, *act.hosts)
         save_plan(
-            LanPlan(
+            LabPlan(
                 lan.subnet,
                 lan.agent_address,
                 lan.gateway.address,

@@ -19,7 +19,7 @@ from tests.bench.contestants import peak_rss_kib
 from tests.lab.namespaces import namespace_prefix
 from tests.lab.tap.counters import LanCounters, counters_from_json, counters_to_json
 from tests.lab.tap.lan import read_counters
-from tests.lab.tap.plan import LanPlan, save_plan
+from tests.lab.tap.plan import LabPlan, save_plan
 from tests.paths import ROOT
 
 TIME_LIMIT_S = 600.0
@@ -27,7 +27,7 @@ TIME_LIMIT_S = 600.0
 
 @dataclass
 class ChildRun:
-    """The last event of a child, how it came there, how long it took and its peak of memory."""
+    """The last facts of a child, its events, its duration and its peak of memory."""
 
     facts: dict[str, Any] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
@@ -42,7 +42,7 @@ class LabResult:
 
 
 def collect_in_lan(
-    plan: LanPlan,
+    plan: LabPlan,
     job: dict[str, Any],
     directory: Path,
     *,
@@ -50,7 +50,7 @@ def collect_in_lan(
     cancel_at: str = "",
     prefix: tuple[str, ...] | None = None,
 ) -> LabResult:
-    """Play ``plan`` in a namespace of its own and run collectors in it."""
+    """Simulate ``plan`` in a new namespace, and run collectors in it."""
     paths = [directory / name for name in ("plan.json", "job.json", "result.json")]
     save_plan(replace(plan, excluded=tuple(job.get("exclude", ()))), paths[0])
     paths[1].write_text(json.dumps(job), "utf-8")
@@ -85,7 +85,7 @@ def run_child(job: str, cancel_at: str, kept: ChildRun) -> None:
 
 def main() -> int:
     job_path, result_path, count, cancel_at = sys.argv[1:5]
-    # One line: a job of several would be read as a job and commands.
+    # As one line: the child reads further lines as commands.
     job = json.dumps(json.loads(Path(job_path).read_text("utf-8")))
     runs = [ChildRun() for _ in range(int(count))]
     threads = [threading.Thread(target=run_child, args=(job, cancel_at, run)) for run in runs]

@@ -1,9 +1,40 @@
-"""What the played LAN counted, as JSON and back."""
+"""What a simulated LAN receives: frames, connections at once, and payload bytes by TCP port."""
 
 from collections import Counter
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 
-from controlplane.demo.lan.counters import LanCounters
+PRINT_PORTS = frozenset({515, 631, *range(9100, 9117)})
+TERMINAL_PORTS = frozenset({8443, 10009, 12000, 33333})
+HARM_PORTS = frozenset({22, 445, 515, 6101, *range(9100, 9117)}) | TERMINAL_PORTS
+"""Ports that must never receive a byte: they print it, or belong to payment terminals or files."""
+
+NEVER_S = 1e9  # JSON has no infinity
+
+
+@dataclass(slots=True)
+class LanCounters:
+    """The numbers since the start or the last reset.
+
+    Args:
+        most_connections: Of one host at the same time.
+        shortest_print_pause_s: Between two connections to the same print port.
+        payload_bytes: By port.
+    """
+
+    frames: int = 0
+    arp_requests: int = 0
+    syns: int = 0
+    udp_datagrams: int = 0
+    wrong_destination: int = 0
+    most_connections: int = 0
+    most_print_connections: int = 0
+    shortest_print_pause_s: float = NEVER_S
+    payload_bytes: Counter[int] = field(default_factory=Counter)
+    syns_by_port: Counter[int] = field(default_factory=Counter)
+
+    def harm(self) -> dict[int, int]:
+        """Return the number of bytes for each port that must not receive any."""
+        return {port: n for port, n in self.payload_bytes.items() if port in HARM_PORTS and n}
 
 
 def counters_to_json(counters: LanCounters) -> dict[str, object]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import cycle, islice
 
-from tests.lab.tap.plan import LanPlan, LanService, plan_lan
+from tests.lab.tap.plan import LabPlan, LanService, plan_lan
 
 HOSTILE_NAMES = (
     "<script>alert(1)</script>",
@@ -23,7 +23,7 @@ HOSTILE_NAMES = (
 _TYPES = ("_ipp._tcp", "_http._tcp", "_pdl-datastream._tcp", "_printer._tcp", "_googlecast._tcp")
 
 
-def hostile_lan(services: int, *, subnet: str = "10.80.0.0/22", live: int = 120) -> LanPlan:
+def hostile_lan(services: int, *, subnet: str = "10.80.0.0/22", live: int = 120) -> LabPlan:
     """Spread ``services`` with hostile names, models and 4 KB of TXT over the hosts."""
     plan = plan_lan(subnet, live, seed=7)
     stream = _services(services)

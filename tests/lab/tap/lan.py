@@ -1,11 +1,10 @@
-"""Plays a plan while a command runs; ends with its exit code, or with HARMED where anything came
-that nobody may send.
+"""Simulates a LAN while a command runs, and exits with its code, or HARMED after forbidden traffic.
 
     python -m tests.lab.tap.lan PLAN.json COMMAND [ARGUMENT ...]
 
-It must be started in a network namespace of its own (see namespaces.py), whose only device beside
-loopback is the TAP. The command finds in ``TAP_LAN_CONTROL`` the socket at which `read_counters`
-and `reset_counters` ask.
+It must run in a network namespace of its own (see namespaces.py), which has no devices but loopback
+and the TAP. For the command, ``TAP_LAN_CONTROL`` is the path of the socket that `read_counters` and
+`reset_counters` use.
 """
 
 import json
@@ -17,11 +16,11 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from controlplane.demo.lan.counters import LanCounters
-from controlplane.demo.lan.lan import FRAME_MAX, TapLan, play_for_a_while
+from controlplane.demo.lan.lan import FRAME_MAX
 from controlplane.demo.lan.tap import DEVICE, open_tap
 from tests.lab.harm import Harm
-from tests.lab.tap.counters import counters_from_json, counters_to_json
+from tests.lab.tap.counted_lan import CountedLan
+from tests.lab.tap.counters import LanCounters, counters_from_json, counters_to_json
 from tests.lab.tap.plan import load_plan
 
 CONTROL_VARIABLE = "TAP_LAN_CONTROL"
@@ -30,7 +29,7 @@ _PLAY = b"play "
 
 
 def read_counters() -> LanCounters:
-    """Ask the LAN this process runs in for its counters."""
+    """Return the counters of the LAN in which this process runs."""
     return counters_from_json(json.loads(_ask(b"counters")))
 
 
@@ -40,7 +39,7 @@ def reset_counters() -> None:
 
 
 def change_plan(path: Path) -> None:
-    """Have other hosts on the LAN this process runs in."""
+    """Replace the hosts of the LAN in which this process runs."""
     _ask(_PLAY + bytes(path))
 
 
@@ -57,7 +56,7 @@ def _control_socket() -> socket.socket:
 
 
 def start_liar(plan_path: Path, packets: int, tap_fd: int) -> subprocess.Popen[bytes]:
-    """Start the liar; it is ready to lie when this returns."""
+    """Start the liar, and wait until it is ready."""
     command = [
         sys.executable,
         "-m",
@@ -75,24 +74,23 @@ def start_liar(plan_path: Path, packets: int, tap_fd: int) -> subprocess.Popen[b
 
 
 def play(
-    lan: TapLan,
-    tap_fd: int,
+    lan: CountedLan,
     control: socket.socket,
     child: subprocess.Popen[bytes],
     liar: subprocess.Popen[bytes] | None = None,
 ) -> int:
-    """Answer frames until the command ends; returns its exit code."""
+    """Answer frames until the command ends, and return its exit code."""
     while child.poll() is None:
         if liar is not None and liar.stdin is not None and lan.was_queried:
             liar.stdin.write(b"\n")
             liar.stdin.close()
             liar.stdin = None
-        if play_for_a_while(lan, tap_fd, control.fileno()):
+        if lan.run_once(control.fileno()):
             _answer_control(lan, control)
     return child.returncode
 
 
-def _answer_control(lan: TapLan, control: socket.socket) -> None:
+def _answer_control(lan: CountedLan, control: socket.socket) -> None:
     question, asker = control.recvfrom(FRAME_MAX)
     if question == b"reset":
         lan.reset()
@@ -104,7 +102,7 @@ def _answer_control(lan: TapLan, control: socket.socket) -> None:
 def main() -> int:
     plan = load_plan(Path(sys.argv[1]))
     tap_fd = open_tap(plan)
-    # As long as a switch's: a sweep comes in bursts.
+    # As long as the queue of a switch, because a sweep sends bursts.
     subprocess.run(["ip", "link", "set", DEVICE, "txqueuelen", "10000"], check=True)
     with tempfile.TemporaryDirectory(prefix="tap-lan-") as directory, _control_socket() as control:
         path = str(Path(directory) / "control")
@@ -113,11 +111,11 @@ def main() -> int:
         liar = start_liar(Path(sys.argv[1]), plan.lies, tap_fd) if plan.lies else None
         try:
             harm = Harm(plan.excluded)
-            lan = TapLan(plan, tap_fd, harm.count)
+            lan = CountedLan(plan, tap_fd, harm)
             with subprocess.Popen(sys.argv[2:], env=environment) as child:
                 with suppress(PermissionError):  # before the collectors (tests/lab/conftest.py)
                     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(2))
-                code = play(lan, tap_fd, control, child, liar)
+                code = play(lan, control, child, liar)
             if harm.counts:
                 sys.stderr.write(f"the LAN got what nobody may send: {harm}\n")
             return HARMED if harm.counts else code

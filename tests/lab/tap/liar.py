@@ -19,7 +19,7 @@ from itertools import count, cycle, islice
 from pathlib import Path
 
 from controlplane.demo.lan import frames
-from tests.lab.tap.plan import LanHost, LanPlan, load_plan
+from tests.lab.tap.plan import LabPlan, LanHost, load_plan
 
 PTR, TXT, SRV, A, ANY = 12, 16, 33, 1, 255
 GROUP, GROUP_MAC, PORT = bytes((224, 0, 0, 251)), bytes.fromhex("01005e0000fb"), 5353
@@ -34,7 +34,7 @@ _IPP = ("_ipp", "_tcp", "local")
 class Liar:
     """Makes the frames of each lie; every one is an endless stream."""
 
-    def __init__(self, plan: LanPlan) -> None:
+    def __init__(self, plan: LabPlan) -> None:
         self._self = plan.hosts[-1]
         self._honest = [host for host in plan.hosts[:-1] if host.services]
         self._network = ipaddress.ip_network(plan.subnet)

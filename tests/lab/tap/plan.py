@@ -6,7 +6,7 @@ The same plan is the ground truth a test compares with.
 import ipaddress
 import json
 import random
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,40 @@ _OPEN_SETS = (
 )
 
 
-def plan_lan(subnet: str, live: int, *, seed: int = 1, wifi_share: float = 0.35) -> LanPlan:
+@dataclass(frozen=True, slots=True)
+class LabPlan(LanPlan):
+    """A LAN of the tests.
+
+    Args:
+        proxy_arp_mac: Replies to ARP requests for every address of ``proxied`` that is not a host.
+        excluded: Addresses that must not receive any packet.
+        filters_multicast: Drop all multicast, as some access points do.
+        seed: Of the random numbers from which it was made.
+        lies: Number of packets that the last host sends after the first query.
+        lies_per_s: Their rate. 0 means as fast as possible (see liar.py).
+    """
+
+    proxy_arp_mac: str = ""
+    proxied: str = ""
+    excluded: tuple[str, ...] = ()
+    filters_multicast: bool = False
+    seed: int = 1
+    lies: int = 0
+    lies_per_s: int = 0
+
+    def open_endpoints(self) -> frozenset[tuple[str, int]]:
+        return frozenset(
+            (host.address, port)
+            for host in self.hosts
+            if not host.drops_all
+            for port in host.open_ports
+        )
+
+    def macs(self) -> dict[str, str]:
+        return {host.address: host.mac for host in self.hosts}
+
+
+def plan_lan(subnet: str, live: int, *, seed: int = 1, wifi_share: float = 0.35) -> LabPlan:
     """Lay out ``live`` hosts, the gateway first, at random addresses of ``subnet``.
 
     ``wifi_share`` of them are Wi-Fi-like: 5 to 60 ms, up to 80 ms of jitter, 1 % loss each way,
@@ -44,10 +77,10 @@ def plan_lan(subnet: str, live: int, *, seed: int = 1, wifi_share: float = 0.35)
         _host(rng, number, address, is_wifi=number in wifi, loses_first_arp=number in losers)
         for number, address in enumerate(addresses)
     )
-    return LanPlan(subnet, agent_address, str(network[1]), hosts, seed=seed)
+    return LabPlan(subnet, agent_address, str(network[1]), hosts, seed=seed)
 
 
-def with_mute_pages(plan: LanPlan, count: int) -> LanPlan:
+def with_mute_pages(plan: LabPlan, count: int) -> LabPlan:
     """Let ``count`` hosts accept on their first web port and say nothing: a frozen device."""
     rng = random.Random(plan.seed)
     pages = [h for h in plan.hosts if not h.drops_all and WEB_PORTS & set(h.open_ports)]
@@ -87,14 +120,14 @@ def _host(
     )
 
 
-def save_plan(plan: LanPlan, path: Path) -> None:
+def save_plan(plan: LabPlan, path: Path) -> None:
     path.write_text(json.dumps(asdict(plan)), "utf-8")
 
 
-def load_plan(path: Path) -> LanPlan:
+def load_plan(path: Path) -> LabPlan:
     raw = json.loads(path.read_text("utf-8"))
     hosts = tuple(_load_host(host) for host in raw["hosts"])
-    return LanPlan(**{**raw, "hosts": hosts, "excluded": tuple(raw["excluded"])})
+    return LabPlan(**{**raw, "hosts": hosts, "excluded": tuple(raw["excluded"])})
 
 
 def _load_host(raw: dict[str, Any]) -> LanHost:

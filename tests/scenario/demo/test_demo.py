@@ -135,5 +135,5 @@ def test_it_removes_nothing_that_is_not_a_demos(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     done = subprocess.run((*DEMO, str(tmp_path)), capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert re.search("has files that are not of a demo", done.stderr)
+    assert re.search("has files that do not belong to a demo", done.stderr)
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]

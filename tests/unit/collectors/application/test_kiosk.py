@@ -88,7 +88,7 @@ def with_visibility(
     return answer
 
 
-def test_of_several_pages_the_one_on_the_screen_is_read() -> None:
+def test_the_visible_page_of_several_is_read() -> None:
     pages = {
         "HIDDEN": with_visibility(False, False, "hidden"),
         "FROZEN": lambda _method, _params: None,
@@ -188,7 +188,7 @@ def test_a_browser_without_a_page() -> None:
     assert_fails({}, no_treatment, "has no page open")
 
 
-def test_nobody_listens() -> None:
+def test_no_browser_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         url = f"http://127.0.0.1:{gone.getsockname()[1]}"
     assert_all_failed(collected(url), "no kiosk browser listens there")
@@ -236,7 +236,7 @@ def field_of(key: str, entry: object) -> Field:
     return fields[key]
 
 
-def test_values_are_bounded_as_the_contract_counts() -> None:
+def test_values_are_bounded_in_utf_16_code_units() -> None:
     assert len(str(field_of("browser.userAgent", {"value": "x" * 500}).value)) == 256
     emoji = str(field_of("browser.userAgent", {"value": "\U0001f600" * 500}).value)
     assert len(emoji.encode("utf-16-le")) // 2 == 256
@@ -261,7 +261,7 @@ def test_values_are_bounded_as_the_contract_counts() -> None:
         (None, "collection-failed"),
     ],
 )
-def test_what_is_missing_is_classed(entry: object, status: str) -> None:
+def test_missing_values_have_a_status(entry: object, status: str) -> None:
     field = field_of("browser.batteryCharging", entry)
     assert field.status == status
     assert field.value is None

@@ -64,7 +64,7 @@ def test_a_white_page_that_draws_nothing() -> None:
 @pytest.mark.parametrize(
     "frame", [{"url": "chrome-error://chromewebdata/"}, {"unreachableUrl": PAGE_ADDRESS}]
 )
-def test_an_error_page_has_not_the_permissions_of_the_page(frame: dict[str, str]) -> None:
+def test_permissions_of_an_error_page_are_not_reported(frame: dict[str, str]) -> None:
     with devtools_port({"A": answer_with(page_values(), **frame)}) as port:
         state = state_of(port.url)
     assert state["kiosk.errorPage"].value is True
@@ -93,7 +93,7 @@ def test_a_page_that_does_not_respond_has_not_crashed() -> None:
     assert state["kiosk.errorPage"].reason == "the page did not answer in time"
 
 
-def test_a_page_given_too_little_time_is_not_called_silent() -> None:
+def test_a_page_with_too_little_time_is_not_reported_as_silent() -> None:
     with devtools_port({"A": only_the_browser_answers}) as port:
         state = state_of(port.url, 1.0)
     assert {field.status for field in state.values()} == {"collection-failed"}

@@ -59,10 +59,10 @@ def test_bluetooth() -> None:
         "peripherals.bluetoothPowered": True,
     }
     keyboard, phone = reading.peripherals
-    output = values(keyboard.fields)
-    assert output["bluetooth.name"] == "Magic Keyboard"
-    assert output["bluetooth.batteryFraction"] == 0.91
-    assert output["bluetooth.signalDbm"] == -49
+    facts = values(keyboard.fields)
+    assert facts["bluetooth.name"] == "Magic Keyboard"
+    assert facts["bluetooth.batteryFraction"] == 0.91
+    assert facts["bluetooth.signalDbm"] == -49
     assert "bluetooth.name" not in values(phone.fields)
     assert "Anna" not in repr(reading)
 
@@ -100,13 +100,13 @@ def test_bluetooth_up_to_macos_11() -> None:
 def test_personal_devices_are_recognised_up_to_macos_11(
     minor: str, major: str, is_personal: bool
 ) -> None:
-    outputs = {
+    properties = {
         "device_minorClassOfDevice_string": minor,
         "device_majorClassOfDevice_string": major,
     }
-    data = {"SPBluetoothDataType": [{"device_title": [{"Anna": outputs}]}]}
-    _, (match,) = profiler.parse_bluetooth(json.dumps(data).encode())
-    assert match.is_personal == is_personal
+    data = {"SPBluetoothDataType": [{"device_title": [{"Anna": properties}]}]}
+    _, (device,) = profiler.parse_bluetooth(json.dumps(data).encode())
+    assert device.is_personal == is_personal
 
 
 @pytest.mark.parametrize(
@@ -149,18 +149,18 @@ def test_usb_placeholders_of_macos_are_ignored() -> None:
     ],
 )
 def test_forms_of_macs_and_processors_without_a_name(machine_name: str, form: str | None) -> None:
-    message = {"machine_name": machine_name, "chip_type": "Unknown"}
-    data = json.dumps({"SPHardwareDataType": [message]}).encode()
+    entry = {"machine_name": machine_name, "chip_type": "Unknown"}
+    data = json.dumps({"SPHardwareDataType": [entry]}).encode()
     fields = by_key(readers.read_hardware(NOW, lambda _type, _deadline: data))
     assert fields["hardware.formFactor"].value == form
     assert fields["hardware.cpuModel"].status == "unsupported"
 
 
 def test_hardware() -> None:
-    report = values(readers.read_hardware(NOW, profile).fields)
-    assert report["hardware.model"] == "Mac14,3"
-    assert report["hardware.cpuModel"] == "Apple M2"
-    assert report["hardware.formFactor"] == "mini-pc"
+    facts = values(readers.read_hardware(NOW, profile).fields)
+    assert facts["hardware.model"] == "Mac14,3"
+    assert facts["hardware.cpuModel"] == "Apple M2"
+    assert facts["hardware.formFactor"] == "mini-pc"
 
 
 def test_displays() -> None:

@@ -48,7 +48,7 @@ def test_resolv_conf_takes_any_text(text: str) -> None:
         ipaddress.ip_address(server)
 
 
-def test_a_proxy_leaves_its_password_here() -> None:
+def test_the_password_of_a_proxy_is_not_reported() -> None:
     field = resolver.proxy_field({"https": "http://anna:hunter2@proxy.example:3128/x?y"})
     assert field.value == "proxy.example:3128"
     assert resolver.proxy_field({}).status == "not-applicable"
@@ -71,7 +71,7 @@ def test_local_service_is_checked_without_a_proxy(
     "url",
     ["http://anna:12/34@proxy:3128", "http://anna:p@s#s?w@proxy:3128", "anna:p/w@proxy:3128"],
 )
-def test_a_password_that_is_no_valid_one_stays_too(url: str) -> None:
+def test_a_malformed_password_is_not_reported(url: str) -> None:
     assert resolver.host_and_port(url) == "proxy:3128"
 
 
@@ -87,25 +87,25 @@ def test_this_machines_loopback_interface() -> None:
 
     reading = interfaces.read_interfaces(NOW, known)
     loopback = next(entry for entry in reading.interfaces if entry.id == "lo")
-    output = values(loopback.fields)
-    assert output["interface.type"] == "loopback"
-    assert "127.0.0.1/8" in output["interface.addresses"]  # a tuple of texts
-    assert output["interface.wifiSsid"] == "Venue"
-    assert output["interface.receiveErrors"] == 0
+    facts = values(loopback.fields)
+    assert facts["interface.type"] == "loopback"
+    assert "127.0.0.1/8" in facts["interface.addresses"]  # a tuple of texts
+    assert facts["interface.wifiSsid"] == "Venue"
+    assert facts["interface.receiveErrors"] == 0
     assert len({field.key for field in loopback.fields}) == len(loopback.fields)
 
 
 def test_addresses() -> None:
     entry = psutil._ntp.snicaddr
-    results = [
+    addresses = [
         entry(psutil.AF_LINK, "AA-BB-CC-00-11-22", None, None, None),
         entry(socket.AF_INET, "192.0.2.7", "255.255.254.0", None, None),
         entry(socket.AF_INET6, "fe80::1%eth0", "ffff:ffff:ffff:ffff::", None, None),
         entry(socket.AF_INET6, "2001:db8::1", None, None, None),
     ]
-    message = values(interfaces.address_fields(results))
-    assert message["interface.macAddress"] == "aa:bb:cc:00:11:22"
-    assert message["interface.addresses"] == ("192.0.2.7/23", "fe80::1/64", "2001:db8::1")
+    facts = values(interfaces.address_fields(addresses))
+    assert facts["interface.macAddress"] == "aa:bb:cc:00:11:22"
+    assert facts["interface.addresses"] == ("192.0.2.7/23", "fe80::1/64", "2001:db8::1")
 
 
 @given(st.text(), st.none() | st.text())
@@ -206,10 +206,12 @@ def test_certificate() -> None:
 
 def written_as_version(number: bytes) -> bytes:
     """Return the certificate with the version ``number``; the default version is left out."""
-    report = bytes.fromhex("a003020102")
-    lengths = [int.from_bytes(DER[at : at + 2], "big") - len(report) + len(number) for at in (2, 6)]
+    default = bytes.fromhex("a003020102")
+    lengths = [
+        int.from_bytes(DER[at : at + 2], "big") - len(default) + len(number) for at in (2, 6)
+    ]
     outer, inner = (b"\x30\x82" + length.to_bytes(2, "big") for length in lengths)
-    return outer + inner + DER[8:].replace(report, number, 1)
+    return outer + inner + DER[8:].replace(default, number, 1)
 
 
 ISSUER = "Nosy Middlebox Ltd, Inspecting CA \u2603"
@@ -234,7 +236,7 @@ def test_an_odd_certificate_is_read_without_a_warning(der: bytes, issuer: str) -
     assert parse_certificate(der) == Issued(issuer, *VALID)
 
 
-def test_a_certificate_of_no_known_version_is_refused() -> None:
+def test_a_certificate_of_an_unknown_version_is_refused() -> None:
     with pytest.raises(ValueError, match="not an X"):
         parse_certificate(written_as_version(bytes.fromhex("a003020107")))
 
@@ -278,7 +280,7 @@ def tls_service(tmp_path: Path) -> Iterator[int]:
         thread.join()
 
 
-def test_an_untrusted_service_shows_who_signed_it(tls_service: int) -> None:
+def test_the_issuer_of_an_untrusted_certificate_is_reported(tls_service: int) -> None:
     reading = service_probe.read_service(Deadline.after(60), f"https://localhost:{tls_service}/")
     facts = values(reading.fields)
     assert facts["network.service.reachable"] is True

@@ -44,14 +44,14 @@ def test_usb(tmp_path: Path) -> None:
     reading = usb.read_usb(NOW, usb_tree(tmp_path))
     assert by_key(reading)["peripherals.usbCount"].value == 2
     printer, scanner = reading.peripherals
-    output = values(printer.fields)
+    facts = values(printer.fields)
     assert printer.id == "usb-1-1"
-    assert output["usb.vendorId"] == "04b8"
-    assert output["usb.product"] == "TM-T20II [2J"
-    assert output["usb.classes"] == ("printer",)
-    assert output["usb.drivers"] == ("usblp",)
-    assert output["usb.guess"] == "printer"
-    assert output["usb.serialFingerprint"] != "LINUXSERIAL3"
+    assert facts["usb.vendorId"] == "04b8"
+    assert facts["usb.product"] == "TM-T20II [2J"
+    assert facts["usb.classes"] == ("printer",)
+    assert facts["usb.drivers"] == ("usblp",)
+    assert facts["usb.guess"] == "printer"
+    assert facts["usb.serialFingerprint"] != "LINUXSERIAL3"
     assert values(scanner.fields)["usb.guess"] == "barcode-scanner"
     assert "usb.productId" not in values(scanner.fields)
     assert "LINUXSERIAL3" not in repr(reading)
@@ -99,7 +99,7 @@ def edid(name: bytes = b"E022\n") -> bytes:
 
 
 def test_edid() -> None:
-    assert parse_edid(edid()) == Screen("ELO", "E022", 48, 27)
+    assert parse_edid(edid()) == Screen("ELO", "E022")
     assert parse_edid(b"") is None
 
 

@@ -27,13 +27,13 @@ def cups(request: bytes, _: float) -> Response:
 
 
 def test_queues_and_jobs() -> None:
-    output = values(print_queues.read_print_queues(NOW, cups).fields)
-    assert output["printqueue.queues"] == ("bar", "kitchen")
-    assert output["printqueue.waitingJobs"] == 2
-    assert output["printqueue.stuckJobs"] == 2
-    assert output["printqueue.kitchen.state"] == "stopped"
-    assert output["printqueue.kitchen.reasons"] == ("paused",)
-    assert output["printqueue.bar.waitingJobs"] == 0
+    facts = values(print_queues.read_print_queues(NOW, cups).fields)
+    assert facts["printqueue.queues"] == ("bar", "kitchen")
+    assert facts["printqueue.waitingJobs"] == 2
+    assert facts["printqueue.stuckJobs"] == 2
+    assert facts["printqueue.kitchen.state"] == "stopped"
+    assert facts["printqueue.kitchen.reasons"] == ("paused",)
+    assert facts["printqueue.bar.waitingJobs"] == 0
 
 
 def test_job_names_and_owners_are_not_requested() -> None:

@@ -3,6 +3,7 @@
 import os
 
 import psutil
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -75,9 +76,16 @@ def test_names_of_any_text(names: list[str]) -> None:
     assert len(set(keys)) == len(keys)
 
 
-def test_core_uses() -> None:
+def test_core_uses(monkeypatch: pytest.MonkeyPatch) -> None:
     times = type(psutil.cpu_times())
     zeros = dict.fromkeys(times._fields, 0.0)
     before = times(**zeros)
     after = times(**{**zeros, "user": 1.0, "idle": 2.0, "iowait": 1.0})
-    assert resources.core_uses([before, before], [after, before]) == [0.25, 0.0]
+    readings = iter([[before, before], [after, before]])
+    monkeypatch.setattr(psutil, "cpu_times", lambda percpu: next(readings))
+    monkeypatch.setattr(resources, "WINDOW_S", 0.001)
+    facts = {field.key: field.value for field in resources.read_cpu(NOW).fields}
+    uses = [facts[f"cpu.core.{number}.useFraction"] for number in (0, 1)]
+    assert uses == [0.25, 0.0]
+    assert facts["cpu.useFraction"] == 0.125
+    assert facts["cpu.busiestCoreUseFraction"] == 0.25

@@ -94,7 +94,7 @@ def test_each_checkpoint_has_every_key(hung: Callable[..., Source]) -> None:
     assert run.steps[-1] == ("sources", 3, 3)
 
 
-def test_a_cancelled_run_returns_what_it_has(hung: Callable[..., Source]) -> None:
+def test_a_cancelled_run_returns_its_facts_so_far(hung: Callable[..., Source]) -> None:
     facts = snapshot(
         [single_field("a", "k.a"), hung("b", "k.b", 3600)], 3600, RecordingRun(cancel_at=1)
     )
@@ -104,7 +104,7 @@ def test_a_cancelled_run_returns_what_it_has(hung: Callable[..., Source]) -> Non
     assert by_key(facts)["k.b"].status == "collection-failed"
 
 
-def test_the_duration_is_true() -> None:
+def test_the_duration_is_measured() -> None:
     before_s = time.monotonic()
     facts = snapshot([single_field("a", "k.a")], 5, RecordingRun())
     assert 0 <= facts.duration_ms <= (time.monotonic() - before_s) * 1000 + 1

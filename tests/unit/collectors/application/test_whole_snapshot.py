@@ -166,8 +166,8 @@ def test_everything_hangs_at_once(tmp_path: Path) -> None:
         "silent_kiosk": True,
         "stand_in": str(busctl),
     }
-    message = run_child(job, "--mount")
-    facts = facts_of(message)
+    output = run_child(job, "--mount")
+    facts = facts_of(output)
     fields = {field["key"]: field for field in (*facts["fields"], *facts["browser_fields"])}
     for key in (
         f"disk.{mount}.freeBytes",
@@ -191,7 +191,7 @@ def test_planted_secrets_are_not_in_the_snapshot(
     shutil.copy("/bin/sh", program)
     arguments = (str(program), "-c", "read line; exit 0", "--password=planted-argument")
     with subprocess.Popen(arguments, stdin=subprocess.PIPE) as victim:
-        report = run_child(
+        output = run_child(
             {
                 "max_duration_s": 60,
                 "watch_processes": ["till-program"],
@@ -200,15 +200,15 @@ def test_planted_secrets_are_not_in_the_snapshot(
             }
         )
         victim.communicate(b"\n")
-    fields = {field["key"]: field for field in facts_of(report)["fields"]}
+    fields = {field["key"]: field for field in facts_of(output)["fields"]}
     assert fields["process.till-program.count"]["value"] == 1
     assert fields["network.proxy"]["value"] == "127.0.0.1:3128"
     assert fields["network.service.reachable"]["value"] is False
-    assert "planted" not in json.dumps(report["events"])
+    assert "planted" not in json.dumps(output["events"])
 
 
 @pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
-def test_every_platform_owes_every_key_once(platform: str) -> None:
+def test_every_platform_has_every_key_once(platform: str) -> None:
     sources = sources_for(platform, ApplicationJob(5))
     owed = [key for source in sources for key in source.keys if not source.in_browser]
     assert sorted(owed) == sorted(SNAPSHOT_KEYS)

@@ -26,22 +26,22 @@ DEVICES = script.parse_sections(b"\xef\xbb\xbf" + fixture("windows/devices.json"
 
 
 def test_machine() -> None:
-    output = values(read_groups(machine.GROUPS, MACHINE).fields)
-    assert output["os.name"] == "Microsoft Windows 11 IoT Enterprise"
-    assert output["os.version"] == "10.0.26100 24H2"
-    assert output["os.build"] == "26100.4349"
-    assert output["os.bootTime"] == "2026-11-20T06:12:30+00:00"
-    assert output["os.lastBootReason"] == "power-failure-or-crash"
-    assert output["os.pendingReboot"] is True
-    assert output["hardware.model"] == "ST-B20"
-    assert output["hardware.physicalCores"] == 4
-    assert output["display.0.model"] == "E022"
-    assert output["display.adapter.0.mode"] == "1920x1080"
-    assert output["disk.drive.0.health"] == "warning"
-    assert output["disk.drive.0.rotational"] is False
-    assert output["service.printSpooler.state"] == "running"
-    assert output["service.timeSync.startType"] == "manual"
-    assert output["network.dnsServers"] == ("192.168.1.1",)
+    facts = values(read_groups(machine.GROUPS, MACHINE).fields)
+    assert facts["os.name"] == "Microsoft Windows 11 IoT Enterprise"
+    assert facts["os.version"] == "10.0.26100 24H2"
+    assert facts["os.build"] == "26100.4349"
+    assert facts["os.bootTime"] == "2026-11-20T06:12:30+00:00"
+    assert facts["os.lastBootReason"] == "power-failure-or-crash"
+    assert facts["os.pendingReboot"] is True
+    assert facts["hardware.model"] == "ST-B20"
+    assert facts["hardware.physicalCores"] == 4
+    assert facts["display.0.model"] == "E022"
+    assert facts["display.adapter.0.mode"] == "1920x1080"
+    assert facts["disk.drive.0.health"] == "warning"
+    assert facts["disk.drive.0.rotational"] is False
+    assert facts["service.printSpooler.state"] == "running"
+    assert facts["service.timeSync.startType"] == "manual"
+    assert facts["network.dnsServers"] == ("192.168.1.1",)
 
 
 def test_a_section_windows_refuses_costs_its_own_keys() -> None:
@@ -71,11 +71,11 @@ def test_link_types() -> None:
 
 def test_usb() -> None:
     printer, scanner = devices.usb_reading(DEVICES).peripherals
-    message = values(printer.fields)
-    assert message["usb.vendorId"] == "04b8"
-    assert message["usb.classes"] == ("printer",)
-    assert message["usb.drivers"] == ("usbprint",)
-    assert message["usb.guess"] == "printer"
+    facts = values(printer.fields)
+    assert facts["usb.vendorId"] == "04b8"
+    assert facts["usb.classes"] == ("printer",)
+    assert facts["usb.drivers"] == ("usbprint",)
+    assert facts["usb.guess"] == "printer"
     assert values(scanner.fields)["usb.guess"] == "barcode-scanner"
     assert values(scanner.fields)["usb.drivers"] == ("usbccgp", "HidUsb")
 
@@ -92,8 +92,8 @@ def test_devices_of_one_kind_have_distinct_keys() -> None:
         *(usb_row(f"VID_05F9&PID_2204&MI_0{number}") for number in (0, 1)),
         usb_row("VID_0C2E&PID_0B61&MI_00"),
     )
-    result = devices.parse_usb(script.Section(rows))
-    assert [(each.place, each.serial) for each in result] == [
+    usb_devices = devices.parse_usb(script.Section(rows))
+    assert [(each.place, each.serial) for each in usb_devices] == [
         *(("04b8-0e15", None), ("04b8-0e15-2", None)),
         *(("05f9-2204-aa", "aa"), ("05f9-2204-bb", "bb")),
         ("0c2e-0b61", None),
@@ -103,8 +103,8 @@ def test_devices_of_one_kind_have_distinct_keys() -> None:
 def test_the_cores_of_all_sockets_are_counted() -> None:
     socket = {"Name": "Xeon", "NumberOfCores": 8, "NumberOfLogicalProcessors": 16}
     sections = {**MACHINE, "processor": script.Section((socket, socket))}
-    report = values(read_groups(machine.GROUPS, sections).fields)
-    assert (report["hardware.physicalCores"], report["hardware.logicalCores"]) == (16, 32)
+    facts = values(read_groups(machine.GROUPS, sections).fields)
+    assert (facts["hardware.physicalCores"], facts["hardware.logicalCores"]) == (16, 32)
 
 
 def test_the_adapter_of_a_vpn_is_virtual() -> None:
@@ -195,7 +195,7 @@ def read_all_of(data: bytes) -> None:
         machine.parse_link_types(sections)
 
 
-def test_the_scripts_ask_for_nothing_personal() -> None:
+def test_the_scripts_read_nothing_personal() -> None:
     for text in (powershell.MACHINE, powershell.DEVICES, powershell.ADAPTERS):
         assert not re.search(r"Serial|Owner|CommandLine|Document|UserName|UUID|CSName", text)
         assert text.count("{") == text.count("}")

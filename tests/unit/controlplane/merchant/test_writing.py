@@ -1,4 +1,4 @@
-"""A sale or refund that cannot be so is refused; a zone that changes moves all its hours."""
+"""Inconsistent sales and refunds are refused. A new time zone changes all local hours."""
 
 import uuid
 from collections.abc import Iterator

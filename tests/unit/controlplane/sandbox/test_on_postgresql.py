@@ -1,4 +1,4 @@
-"""The same merchant on PostgreSQL gives the same figures, sale by sale and set-wise."""
+"""The figures of a merchant are the same on PostgreSQL and SQLite."""
 
 import json
 import uuid
@@ -40,7 +40,7 @@ def url() -> Iterator[str]:
 
 
 def answers(database: Database) -> dict[str, Any]:
-    results = {}
+    replies = {}
     for path, operation in OPERATIONS.items():
         query = QUERY if "ulse" not in path else {"locationId": "loc-0001"}
         body = operation.parse(json.dumps(query).encode())
@@ -49,12 +49,12 @@ def answers(database: Database) -> dict[str, Any]:
             context = RequestContext(session, CALLER, NOW, Settings(), KEY)
             return encode(operation.run(context, body))
 
-        results[path] = json.loads(database.read(work))
-    return results
+        replies[path] = json.loads(database.read(work))
+    return replies
 
 
 def play(database: Database) -> list[dict[str, int]]:
-    """Load, go on sale by sale, move a location to another zone; return what each rebuild found."""
+    """Load, add sales, change the zone of a location. Return the differences of each rebuild."""
     database.write(lambda session: load(session, PLAN, SINCE))
     going = database.read(lambda s: stored_generator(s, stored_plan(s, ORGANIZATION)))
     database.write(lambda session: continue_sales(session, *going, SINCE, NOW))

@@ -1,17 +1,20 @@
-"""A sandbox is the same for the same seed, holds every awkward case, and goes on as planned."""
+"""A sandbox is the same for the same seed, has every unusual case, and continues as planned."""
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select, text
+from sqlalchemy import event, func, select, text
+from sqlalchemy.orm import Session
 
 from controlplane.cli.main import main
 from controlplane.merchant.rebuild import rebuild
-from controlplane.sandbox.contents import CONTENTS, ROLLUPS, clear
+from controlplane.sandbox.catalog import ROWS_MAX, Catalog, find_catalog, make_catalog
+from controlplane.sandbox.contents import CONTENTS, clear
 from controlplane.sandbox.continuing import (
     NoSandboxError,
     continue_sales,
@@ -23,6 +26,7 @@ from controlplane.sandbox.loading import OccupiedError, load
 from controlplane.sandbox.ndjson import FormatError, export, load_lines
 from controlplane.sandbox.plan import ORGANIZATION, Plan
 from controlplane.storage.database import Database
+from controlplane.storage.merchant.rollup_tables import ROLLUPS
 from controlplane.storage.merchant.sales_tables import Sale
 
 NOW = datetime(2026, 11, 20, 12, 34, 56, tzinfo=UTC)
@@ -87,11 +91,11 @@ def count(database: Database, query: str) -> int:
         "sales WHERE local_hour / 24 = 20751 AND location = 2",
     ],
 )
-def test_every_awkward_case_is_there(loaded: Database, what: str) -> None:
+def test_a_load_contains_every_unusual_case(loaded: Database, what: str) -> None:
     assert count(loaded, f"SELECT COUNT(*) FROM {what}") > 0
 
 
-def test_rollups_of_a_load_are_those_of_its_rows(loaded: Database) -> None:
+def test_rollups_of_a_load_equal_the_sums_of_its_rows(loaded: Database) -> None:
     assert set(loaded.write(rebuild).values()) == {0}
 
 
@@ -101,13 +105,36 @@ def test_the_same_seed_makes_the_same_merchant(loaded: Database, database: Datab
     assert lines(database) == lines(loaded)
 
 
-def test_another_seed_makes_another(database: Database) -> None:
+def test_a_different_seed_makes_a_different_merchant(database: Database) -> None:
     small = Plan(seed=2, days=3, goods=5, until=NOW.date())
     database.write(lambda session: load(session, small, NOW))
     other = Database(str(Path(database._engine.url.database or "").with_name("other.db")))
     other.write(lambda session: load(session, Plan(days=3, goods=5, until=NOW.date()), NOW))
     assert lines(database)[-1] != lines(other)[-1]
     other.close()
+
+
+def test_a_large_catalog_is_written_and_read_in_batches(database: Database) -> None:
+    """Memory does not grow with the rows: the session never has those of all goods at once."""
+    plan = Plan(locations=1, days=1, sales_per_day=1, goods=900, until=NOW.date())
+    sizes: list[int] = []
+
+    def note_size(session: Session, *_: Any) -> None:
+        sizes.append(len(session.new) + len(session.identity_map))
+
+    def write(session: Session) -> Catalog:
+        event.listen(session, "before_flush", note_size)
+        return make_catalog(session, plan)
+
+    catalog = database.write(write)
+    assert count(database, "SELECT COUNT(*) FROM goods") == plan.goods
+    assert len(sizes) > 3
+    assert max(sizes) < ROWS_MAX + 20
+    assert len(catalog.offers) == count(database, "SELECT COUNT(*) FROM good_variations")
+    assert database.read(lambda session: find_catalog(session, plan)) == catalog
+    unknown = replace(plan, seed=9)
+    with pytest.raises(KeyError):  # never an article without a position
+        database.read(lambda session: find_catalog(session, unknown))
 
 
 def test_a_second_load_is_refused(loaded: Database) -> None:
@@ -117,7 +144,7 @@ def test_a_second_load_is_refused(loaded: Database) -> None:
 
 @pytest.mark.medium
 def test_continued_sales_equal_a_longer_load(tmp_path: Path) -> None:
-    """Written one by one with their rollups, in three turns, or at once: the same merchant."""
+    """Sales that are added one by one, in three steps, give the same merchant as one load."""
     now = NOW - timedelta(days=2)
     plan = Plan(locations=4, days=20, sales_per_day=9, goods=9, until=NOW.date())
     whole, parts = (Database(str(tmp_path / name)) for name in ("whole.db", "parts.db"))
@@ -141,40 +168,40 @@ def test_continued_sales_equal_a_longer_load(tmp_path: Path) -> None:
 
 
 def by_id(line: str) -> str:
-    """A row without positions, which count in the order of writing."""
-    output = json.loads(line)
+    """Return a row without its positions, which depend on the order of writing."""
+    row = json.loads(line)
     for name in ("position", "sale", "refund", "updated_at"):
-        output.pop(name, None)
-    return json.dumps(output, sort_keys=True)
+        row.pop(name, None)
+    return json.dumps(row, sort_keys=True)
 
 
 @pytest.mark.medium
-def test_what_is_exported_is_imported(loaded: Database, database: Database) -> None:
+def test_an_import_equals_the_exported_rows(loaded: Database, database: Database) -> None:
     before = Plan(seed=5, days=2, goods=3, until=NOW.date(), organization_id="org-0005")
     database.write(lambda session: load(session, before, NOW))
-    message = lines(loaded)
-    counts = database.write(lambda session: load_lines(session, message))
-    assert sum(counts.values()) == len(message) - 1
-    assert sorted(map(by_id_of_all, lines(database))) == sorted(map(by_id_of_all, message))
+    exported = lines(loaded)
+    counts = database.write(lambda session: load_lines(session, exported))
+    assert sum(counts.values()) == len(exported) - 1
+    assert sorted(map(by_id_of_all, lines(database))) == sorted(map(by_id_of_all, exported))
     assert set(database.write(rebuild).values()) == {0}
     for rollup in ROLLUPS:
         place = "SELECT position FROM locations WHERE organization_id = 'org-0001'"
         query = f"SELECT COUNT(*) FROM {rollup.__tablename__} WHERE location IN ({place})"
         assert count(database, query) == count(loaded, query)
     with pytest.raises(OccupiedError):
-        database.write(lambda session: load_lines(session, message))
+        database.write(lambda session: load_lines(session, exported))
 
 
 def by_id_of_all(line: str) -> str:
-    report = json.loads(line)
+    row = json.loads(line)
     for content in CONTENTS:
-        if content.name == report.get("table"):
+        if content.name == row.get("table"):
             for name in ("position", *content.references):
-                report.pop(name, None)
-    return json.dumps(report, sort_keys=True)
+                row.pop(name, None)
+    return json.dumps(row, sort_keys=True)
 
 
-def test_clearing_leaves_the_others(database: Database) -> None:
+def test_clearing_keeps_other_organizations(database: Database) -> None:
     for organization in ("org-0001", "org-0002"):
         plan = Plan(seed=3, days=2, goods=4, until=NOW.date(), organization_id=organization)
         database.write(lambda session, plan=plan: load(session, plan, NOW))  # type: ignore[misc]
@@ -195,8 +222,8 @@ UNIT = {
 @pytest.mark.parametrize(
     ("listing", "error"),
     [
-        ([], "holds no organization"),
-        ([HEAD], "holds no organization"),
+        ([], "contains no organization"),
+        ([HEAD], "contains no organization"),
         (["{}"], "line 1 is not the head"),
         ([HEAD.replace("1,", "2,")], "line 1 is not the head"),
         ([HEAD, "[]"], "line 2 is not an object"),
@@ -208,13 +235,13 @@ UNIT = {
         ([HEAD, json.dumps(UNIT | {"organization_id": "org-2"})], "another organization"),
     ],
 )
-def test_what_is_no_export_is_refused(database: Database, listing: list[str], error: str) -> None:
+def test_an_invalid_export_is_refused(database: Database, listing: list[str], error: str) -> None:
     with pytest.raises(FormatError, match=error):
         database.write(lambda session: load_lines(session, listing))
     assert database.read(lambda session: list(export(session, "org-0001")))[1:] == []
 
 
-def test_only_a_sandbox_goes_on(database: Database) -> None:
+def test_an_organization_that_is_not_a_sandbox_is_refused(database: Database) -> None:
     with pytest.raises(NoSandboxError):
         database.read(lambda session: stored_plan(session, "org-0001"))
 
@@ -222,7 +249,7 @@ def test_only_a_sandbox_goes_on(database: Database) -> None:
 # ---------------------------------------------------------------------------- the command line
 
 
-def test_the_command_line_makes_one_goes_on_and_hands_it_over(
+def test_the_command_line_loads_continues_and_exports(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VENUE_CONTROL_DATABASE", str(tmp_path / "service.db"))
@@ -271,7 +298,7 @@ def test_command_line_errors_are_one_line(
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_every_sale_is_what_was_paid(loaded: Database) -> None:
+def test_the_payments_of_every_sale_add_up_to_its_total(loaded: Database) -> None:
     query = (
         "SELECT COUNT(*) FROM sales s WHERE s.total + s.municipality_fee + s.tip <>"
         " (SELECT SUM(p.amount) FROM sale_payments p WHERE p.sale = s.position)"

@@ -1,4 +1,4 @@
-"""The proxies' examples agree with the service's own numbers; `make test-proxy` runs them."""
+"""The example configurations of proxies fit the limits of the service."""
 
 import re
 
@@ -11,7 +11,7 @@ NGINX = (ROOT / "packaging/proxy/nginx.conf").read_text()
 CADDY = (ROOT / "packaging/proxy/Caddyfile").read_text()
 
 
-def test_streams_are_handed_on_unbuffered_and_waited_for() -> None:
+def test_streams_are_not_buffered_and_have_long_timeouts() -> None:
     unbuffered = re.search(r"location ~ (\S+) \{[^}]*proxy_buffering off;", NGINX)
     assert unbuffered is not None
     for path in (routes.ON_COMMANDS, "/console/api/changes"):
@@ -22,7 +22,7 @@ def test_streams_are_handed_on_unbuffered_and_waited_for() -> None:
     assert "flush_interval -1" in CADDY
 
 
-def test_bodies_that_the_service_takes_pass() -> None:
+def test_bodies_up_to_the_limit_of_the_service_pass() -> None:
     limit = Settings().body_limit_bytes
     for result in (
         re.search(r"client_max_body_size +(\d+)m", NGINX),
@@ -32,7 +32,7 @@ def test_bodies_that_the_service_takes_pass() -> None:
         assert int(result[1]) * 1024 * 1024 > limit
 
 
-def test_idle_connections_are_forgotten_before_the_service_closes_them() -> None:
+def test_proxies_close_idle_connections_before_the_service() -> None:
     pattern = r"keepalive_timeout (\d+)s;\n}"
     for match in (re.search(pattern, NGINX), re.search(r"keepalive (\d+)s", CADDY)):
         assert match is not None

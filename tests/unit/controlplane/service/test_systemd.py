@@ -21,19 +21,23 @@ EXPOSURE_MAX = 1.5
 LOADED = "LoadState=loaded\nUnitFileState=enabled\nActiveState=active\nMainPID=12\nNRestarts=1\n"
 
 
+def output(code: int, stdout: str = "", stderr: str = "") -> Output:
+    return Output((), code, stdout, stderr)
+
+
 class FakeSystem:
-    """Notes the words of each program; ``answers`` are by the first words."""
+    """Records the command lines. ``answers`` are by the first two words."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, ...]] = []
         self.answers = {
-            "systemctl show": Output(0, LOADED + "StatusText=listening on http://127.0.0.1:8470"),
-            "getent passwd": Output(2),
+            "systemctl show": output(0, LOADED + "StatusText=listening on http://127.0.0.1:8470"),
+            "getent passwd": output(2),
         }
 
     def __call__(self, *words: str) -> Output:
         self.calls.append(words)
-        return self.answers.get(" ".join(words[:2]), Output(0))
+        return self.answers.get(" ".join(words[:2]), output(0))
 
     def changes(self) -> list[str]:
         return [" ".join(words) for words in self.calls if words[1] not in {"show", "passwd"}]
@@ -54,7 +58,7 @@ def service(system: FakeSystem, tmp_path: Path) -> SystemdService:
 
 @pytest.fixture(autouse=True)
 def _any_place_is_safe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests' own directories are other people's to write; the check has a test of its own."""
+    """Skip the check of the program. Other users may write to the directories of the tests."""
     monkeypatch.setattr("controlplane.service.systemd.require_safe_program", lambda *_: None)
 
 
@@ -72,7 +76,7 @@ def test_installing_twice_writes_once(
         ["systemctl", "start"],
     ]  # fmt: skip
     system.calls.clear()
-    system.answers["getent passwd"] = Output(0, "venue-control:x:1:")
+    system.answers["getent passwd"] = output(0, "venue-control:x:1:")
     capsys.readouterr()
     assert install_and_start(service, "--port 2\n", given=True) == 0
     assert service.options.read_text() == "--port 1\n"
@@ -80,7 +84,7 @@ def test_installing_twice_writes_once(
     assert not [words for words in system.changes() if "daemon-reload" in words]
 
 
-def test_the_packages_unit_is_left_alone(
+def test_the_unit_of_the_package_is_not_changed(
     service: SystemdService, system: FakeSystem, tmp_path: Path
 ) -> None:
     packaged = tmp_path / "usr/lib/systemd/system" / UNIT
@@ -92,7 +96,7 @@ def test_the_packages_unit_is_left_alone(
 
 
 @pytest.mark.parametrize("what", ["masked", "hides the package", "another's"])
-def test_what_is_half_installed_is_refused_before_anything_is_written(
+def test_an_inconsistent_unit_is_refused_before_anything_is_written(
     service: SystemdService, system: FakeSystem, tmp_path: Path, what: str
 ) -> None:
     unit = tmp_path / "etc/systemd/system" / UNIT
@@ -115,18 +119,18 @@ def test_what_is_half_installed_is_refused_before_anything_is_written(
 def test_a_failed_start_prints_the_last_log_lines(
     service: SystemdService, system: FakeSystem
 ) -> None:
-    system.answers["systemctl start"] = Output(1, "", "Job failed")
+    system.answers["systemctl start"] = output(1, "", "Job failed")
     message = "usage: …\nvenue-control serve: error: unrecognized arguments: --wrokers\n"
-    system.answers["journalctl --lines=20"] = Output(0, message)
+    system.answers["journalctl --lines=20"] = output(0, message)
     with pytest.raises(CommandError, match="unrecognized arguments: --wrokers") as refused:
         service.start()
     assert "journalctl" in refused.value.hint
-    system.answers["journalctl --lines=20"] = Output(0, "")
+    system.answers["journalctl --lines=20"] = output(0, "")
     with pytest.raises(CommandError, match="Job failed"):
         service.start()
 
 
-def test_uninstalling_removes_what_was_written_and_purging_the_rest(
+def test_uninstall_removes_the_unit_and_purge_the_rest(
     service: SystemdService, system: FakeSystem, tmp_path: Path
 ) -> None:
     service.install("")
@@ -137,7 +141,7 @@ def test_uninstalling_removes_what_was_written_and_purging_the_rest(
     assert [words.split()[1] for words in system.changes()] == [
         "--quiet", "reset-failed", "daemon-reload",
     ]  # fmt: skip
-    system.answers["getent passwd"] = Output(0, "venue-control:x:1:")
+    system.answers["getent passwd"] = output(0, "venue-control:x:1:")
     service.purge()
     assert system.changes()[-1] == "userdel venue-control"
     left = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -145,10 +149,10 @@ def test_uninstalling_removes_what_was_written_and_purging_the_rest(
     assert not service.state_directory.exists()
 
 
-def test_a_service_that_is_not_there_is_not_started(
+def test_a_service_that_is_not_installed_is_not_started(
     service: SystemdService, system: FakeSystem
 ) -> None:
-    system.answers["systemctl show"] = Output(0, "LoadState=not-found\nActiveState=inactive\n")
+    system.answers["systemctl show"] = output(0, "LoadState=not-found\nActiveState=inactive\n")
     with pytest.raises(CommandError, match="not installed"):
         service.start()
     service.stop()
@@ -180,11 +184,11 @@ def test_a_program_that_others_may_change_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("word", "line"), [("a", "a"), ("a b", '"a b"'), ("50%", '"50%%"'), ('"$x\\', '"\\"$$x\\\\"')]
 )
-def test_words_are_quoted_as_systemd_reads_them(word: str, line: str) -> None:
+def test_words_are_quoted_for_systemd(word: str, line: str) -> None:
     assert quoted(word) == line
 
 
-def test_the_options_that_are_shipped_are_the_defaults(tmp_path: Path) -> None:
+def test_the_shipped_options_are_the_defaults(tmp_path: Path) -> None:
     shipped = build_parser().parse_args(["serve", f"@{RESOURCES / 'serve.conf'}"])
     assert vars(shipped) == vars(build_parser().parse_args(["serve"]))
     everything = tmp_path / "serve.conf"

@@ -113,12 +113,12 @@ def test_drives(tmp_path: Path) -> None:
     )
     objects = parse_objects(fixture("linux/udisks.json"))
     reading = drives.read_drives(NOW, root, lambda _: objects)
-    output = values(reading.fields)
-    assert output["disk.drives"] == ("mmcblk0", "sda")
-    assert output["disk.drive.sda.health"] == "failing"
-    assert output["disk.drive.sda.sizeBytes"] == 120034123776
-    assert output["disk.drive.sda.rotational"] is False
-    assert output["disk.drive.mmcblk0.lifeUsedFraction"] == 0.9
+    facts = values(reading.fields)
+    assert facts["disk.drives"] == ("mmcblk0", "sda")
+    assert facts["disk.drive.sda.health"] == "failing"
+    assert facts["disk.drive.sda.sizeBytes"] == 120034123776
+    assert facts["disk.drive.sda.rotational"] is False
+    assert facts["disk.drive.mmcblk0.lifeUsedFraction"] == 0.9
     assert "LINUXSERIAL2" not in repr(reading)
     assert "50026B76" not in repr(reading)
 

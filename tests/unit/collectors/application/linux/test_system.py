@@ -27,10 +27,10 @@ HOME_URL="https://www.debian.org/"
 
 def test_os_release(tmp_path: Path) -> None:
     root = plant(tmp_path, {"etc/os-release": OS_RELEASE, "etc/debian_version": "12.11\n"})
-    output = values(operating_system.read_system(NOW, root).fields)
-    assert output["os.name"] == "Debian GNU/Linux"
-    assert output["os.version"] == "12 (bookworm)"
-    assert output["os.build"] == "12.11"
+    facts = values(operating_system.read_system(NOW, root).fields)
+    assert facts["os.name"] == "Debian GNU/Linux"
+    assert facts["os.version"] == "12 (bookworm)"
+    assert facts["os.build"] == "12.11"
 
 
 def test_a_system_without_os_release_is_classed(tmp_path: Path) -> None:
@@ -125,9 +125,9 @@ def test_temperatures(tmp_path: Path) -> None:
             "sys/class/thermal/thermal_zone0/temp": "51000\n",
         },
     )
-    message = values(hardware.read_temperatures(NOW, root).fields)
-    assert message["hardware.temperatureCelsius"] == 51.0
-    assert message["hardware.temperatures"] == ("coretemp Package id 0 47.5", "acpitz 51.0")
+    facts = values(hardware.read_temperatures(NOW, root).fields)
+    assert facts["hardware.temperatureCelsius"] == 51.0
+    assert facts["hardware.temperatures"] == ("coretemp Package id 0 47.5", "acpitz 51.0")
 
 
 def test_sensor_of_hwmon_and_a_thermal_zone_is_listed_once(tmp_path: Path) -> None:
@@ -138,8 +138,8 @@ def test_sensor_of_hwmon_and_a_thermal_zone_is_listed_once(tmp_path: Path) -> No
     for number, (name, millidegrees) in enumerate({**zones, "mute": 35000}.items()):
         zone = f"sys/class/thermal/thermal_zone{number}"
         files |= {f"{zone}/type": f"{name}\n", f"{zone}/temp": f"{millidegrees}\n"}
-    report = values(hardware.read_temperatures(NOW, plant(tmp_path, files)).fields)
-    assert report["hardware.temperatures"] == (
+    facts = values(hardware.read_temperatures(NOW, plant(tmp_path, files)).fields)
+    assert facts["hardware.temperatures"] == (
         *("acpitz 10.0", "cpu_thermal 20.0", "coretemp 30.0"),
         *("soc 40.0", "mute 35.0"),
     )
