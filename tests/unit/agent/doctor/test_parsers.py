@@ -168,12 +168,9 @@ def test_where_processes_cannot_be_listed_nothing_is_changes(
 
 
 def test_reads_a_units_state() -> None:
-    text = (
-        "LoadState=loaded\nUnitFileState=enabled\nActiveState=active\nSubState=running\n"
-        "MainPID=812\nNRestarts=3\n"
-    )
+    text = "LoadState=loaded\nUnitFileState=enabled\nActiveState=active\nMainPID=812\nNRestarts=3\n"
     assert parse_systemctl(text) == UnitFacts(
-        "systemd", True, True, is_running=True, pid=812, state="active/running", restarts=3
+        "systemd", True, True, is_running=True, pid=812, restarts=3
     )
 
 
