@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from agent.presentation.application_rows import (
+    AbsenceRow,
+    FieldRow,
     Group,
     absence_rows,
     browser_group,
@@ -17,6 +18,7 @@ from agent.presentation.application_rows import (
 )
 from agent.presentation.headline import headline_of
 from agent.presentation.terminal.blocks import (
+    columns,
     headline_view,
     notes_view,
     stacked,
@@ -48,14 +50,13 @@ def _group(group: Group) -> Iterator[RenderableType]:
     for section in group.sections:
         if section.title:
             yield words(section.title, "bold")
-        facts = Table.grid(padding=(0, 2, 0, 0))
-        facts.add_column(width=26, overflow="fold")
-        facts.add_column(overflow="fold")
-        for row in section.rows:
-            label = words(row.label, "dim")
-            label.pad_left(2 if section.title else 0)
-            facts.add_row(label, words(row.value))
-        yield facts
+        yield columns((_fact(row, 2 if section.title else 0) for row in section.rows), 26)
+
+
+def _fact(row: FieldRow, indent: int) -> tuple[Text, Text]:
+    label = words(row.label, "dim")
+    label.pad_left(indent)
+    return label, words(row.value)
 
 
 def _absences(payload: ApplicationPayload) -> Iterator[RenderableType]:
@@ -63,11 +64,12 @@ def _absences(payload: ApplicationPayload) -> Iterator[RenderableType]:
     missed = [row for row in rows if row.severity != "muted"]
     if missed:
         yield title("Could not be read", sum(row.count for row in missed))
-        absences = table(("Status", 17), ("Why, and which facts", None))
-        for row in missed:
-            facts = (words(line, "dim") for line in row.facts)
-            absences.add_row(styled(row.status, row.severity), stacked(words(row.reason), *facts))
-        yield absences
+        yield table(("Status", 17), "Why, and which facts", map(_absence, missed))
     if count := sum(row.count for row in rows if row.severity == "muted"):
         folded = f"{count} facts are not for this machine; --json says why of each."
         yield Text.assemble("\n", words(folded, "dim"))
+
+
+def _absence(row: AbsenceRow) -> tuple[Text, Text]:
+    facts = (words(line, "dim") for line in row.facts)
+    return styled(row.status, row.severity), stacked(words(row.reason), *facts)
