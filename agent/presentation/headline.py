@@ -86,15 +86,13 @@ def _without_findings(counts: Counter[FieldStatus]) -> tuple[str, Severity]:
 
 
 def _summary(counts: Counter[FieldStatus]) -> str:
-    parts = [f"{counts['available']} read"]
-    if counts["collection-failed"]:
-        parts.append(f"{counts['collection-failed']} failed")
-    if counts["permission-denied"]:
-        parts.append(f"{counts['permission-denied']} denied")
-    rest = counts["unsupported"] + counts["not-applicable"]
-    if rest:
-        parts.append(f"{rest} do not apply")
-    return ", ".join(parts)
+    parts = (
+        (counts["collection-failed"], "failed"),
+        (counts["permission-denied"], "denied"),
+        (counts["unsupported"] + counts["not-applicable"], "do not apply"),
+    )
+    rest = (f"{count} {what}" for count, what in parts if count)
+    return ", ".join((f"{counts['available']} read", *rest))
 
 
 def _title(what: str, payload: Payload) -> str:

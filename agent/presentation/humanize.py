@@ -15,17 +15,12 @@ _STEP: Final = 1024
 _LONGEST_S: Final = 1e11  # three thousand years: a longer value is not a duration
 _LARGEST: Final = 1e15
 _ACRONYMS: Final = {
-    word.lower(): word
-    for word in ("CPU", "OS", "MAC", "DNS", "TLS", "IP", "USB", "SSID", "URL", "ID", "SMART", "UTC")
-} | {
-    "wifi": "Wi-Fi",
-    "ipv4": "IPv4",
-    "ipv6": "IPv6",
-    "mtu": "MTU",
-    "bssid": "BSSID",
-    "pid": "PID",
-    "dpi": "DPI",
-}
+    word.replace("-", "").lower(): word
+    for word in (
+        "CPU", "OS", "MAC", "DNS", "TLS", "IP", "USB", "SSID", "URL", "ID", "SMART", "UTC", "MTU",
+        "BSSID", "PID", "DPI", "Wi-Fi", "IPv4", "IPv6",
+    )
+}  # fmt: skip
 
 
 def format_bytes(count: float) -> str:

@@ -4,6 +4,7 @@ import ipaddress
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from agent.presentation.changes.change import Change, change, covers
@@ -23,6 +24,14 @@ class _Host:
     @property
     def mac(self) -> str:
         return (self.host.mac_address or "").lower()
+
+    @property
+    def address(self) -> str:
+        return self.host.address
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        return self.mac, self.address
 
     @property
     def is_local(self) -> bool:
@@ -72,7 +81,7 @@ def _hosts(payload: NetworkPayload) -> list[_Host]:
     # Rows of hosts that only endpoints mention follow those of the map.
     known = (_Host(host, row) for host, row in zip(hosts, host_rows(payload), strict=False))
     # A host on two interfaces counts once.
-    return list({_identity(each): each for each in known}.values())
+    return list({each.identity: each for each in known}.values())
 
 
 def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[list[_Host], ...]:
@@ -94,7 +103,7 @@ def _paired(
     in one of the reports, it is identified by its address.
     """
     pairs: list[_Pair] = []
-    for key in (_identity, _mac, _address):
+    for key in map(attrgetter, ("identity", "mac", "address")):
         others = _unique(_without(pairs, after, 1), key)
         pairs += [
             (one, others[at])
@@ -108,18 +117,6 @@ def _unique(hosts: list[_Host], key: Callable[[_Host], Hashable]) -> dict[Hashab
     """Return the hosts whose key no other host has."""
     counts = Counter(map(key, hosts))
     return {at: each for each in hosts if (at := key(each)) and counts[at] == 1}
-
-
-def _identity(host: _Host) -> Hashable:
-    return host.mac, host.host.address
-
-
-def _mac(host: _Host) -> Hashable:
-    return host.mac
-
-
-def _address(host: _Host) -> Hashable:
-    return host.host.address
 
 
 def _contradict(one: _Host, other: _Host) -> bool:
@@ -136,16 +133,16 @@ def _without(pairs: list[_Pair], hosts: list[_Host], side: int) -> list[_Host]:
 
 def _routers(gone: list[_Host], new: list[_Host]) -> tuple[list[Change], list[_Host], list[_Host]]:
     """Return gateways whose address another device has now, and the hosts without these."""
-    by_address = {each.host.address: each for each in new if "gateway" in each.host.sources}
+    by_address = {each.address: each for each in new if "gateway" in each.host.sources}
     swapped = [
-        (each, by_address[each.host.address])
+        (each, by_address[each.address])
         for each in gone
-        if "gateway" in each.host.sources and each.host.address in by_address
+        if "gateway" in each.host.sources and each.address in by_address
     ]
     changes = [
         change(
             "router",
-            one.host.address,
+            one.address,
             (one.mac, other.mac),
             "warn",
             f"Another router answers at {one.row.address}: {other.mac}, before {one.mac}.",
@@ -168,7 +165,7 @@ def _added_and_removed(gone: list[_Host], new: list[_Host]) -> Iterator[Change]:
 
 
 def _other_address(one: _Host, other: _Host) -> Change | None:
-    if one.host.address == other.host.address or one.is_transient or other.is_transient:
+    if one.address == other.address or one.is_transient or other.is_transient:
         return None
     if one.is_local or other.is_local:
         return None
@@ -190,7 +187,7 @@ def _port_changes(
         opened = f"has opened {_ports(now - was)}" if now - was else ""
         closed = f"no longer answers on {_ports(was - now)}" if was - now else ""
         sentence = f"{other.label} {' and '.join(filter(None, (opened, closed)))}."
-        thing = one.mac or other.mac or one.host.address
+        thing = one.mac or other.mac or one.address
         yield change("open-ports", thing, states, "warn" if opened else "muted", sentence)
 
 
