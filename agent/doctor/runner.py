@@ -7,7 +7,7 @@ its own thread, which is abandoned after the deadline.
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from agent.doctor.check import Check, CheckResult, Outcome, fail, unseen
@@ -20,22 +20,19 @@ TOTAL_S: Final = 9.0
 THREAD_PREFIX: Final = "check "
 _FIX_NAMED: Final = "fix the named problem, then run doctor again"
 
-OnResult = Callable[[CheckResult], None]
-
 
 def run_checks(
     checks: Sequence[Check],
     context: Context,
     *,
     total_s: float = TOTAL_S,
-    on_outcome: OnResult = lambda _: None,
     known: Sequence[CheckResult] = (),
 ) -> tuple[CheckResult, ...]:
     """Return the result of each check, in the order of ``checks``, within ``total_s``.
 
     Checks with a ``known`` result from an earlier call are not run again.
     """
-    results = _Runner(checks, context, total_s, on_outcome, known).run()
+    results = _Runner(checks, context, total_s, known).run()
     return explained(tuple(results[check.name] for check in checks))
 
 
@@ -45,7 +42,6 @@ class _Runner:
         checks: Sequence[Check],
         context: Context,
         total_s: float,
-        on_outcome: OnResult,
         known: Sequence[CheckResult],
     ) -> None:
         self._done: dict[str, CheckResult] = {result.name: result for result in known}
@@ -53,7 +49,6 @@ class _Runner:
         self._running: dict[str, tuple[Check, float]] = {}
         self._context = context
         self._ends_at = time.monotonic() + total_s
-        self._on_outcome = on_outcome
         self._outcomes: queue.SimpleQueue[tuple[str, Outcome]] = queue.SimpleQueue()
 
     def run(self) -> dict[str, CheckResult]:
@@ -122,4 +117,3 @@ class _Runner:
         )  # fmt: skip
         self._context.add(outcome.facts)
         self._done[check.name] = result
-        self._on_outcome(result)

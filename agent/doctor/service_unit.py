@@ -34,11 +34,11 @@ UnitReader = Callable[[], UnitFacts | None]
 def read_unit() -> UnitFacts | None:
     """Return the unit's state; None without a supported service manager."""
     try:
-        if sys.platform == "linux":
-            command = ("systemctl", "show", UNIT, f"--property={PROPERTIES}")
-            return parse_systemctl(checked(SystemCommands(ASK_WITHIN_S), *command).stdout)
-        manager = "launchd" if sys.platform == "darwin" else "the service manager"
-        return _unit_facts(manager, detect_service_manager().state())
+        if sys.platform != "linux":
+            manager = "launchd" if sys.platform == "darwin" else "the service manager"
+            return _unit_facts(manager, detect_service_manager().state())
+        command = ("systemctl", "show", UNIT, f"--property={PROPERTIES}")
+        return parse_systemctl(checked(SystemCommands(ASK_WITHIN_S), *command).stdout)
     except AgentError:
         return None
 

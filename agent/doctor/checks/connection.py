@@ -1,8 +1,6 @@
 """Checks of the connection to the service, from the name to the certificate."""
 
-import contextlib
 import errno
-import ipaddress
 import socket
 import ssl
 import urllib.request
@@ -24,7 +22,7 @@ from agent.doctor.probe import (
 from agent.doctor.route import Route, route_of
 from agent.presentation.humanize import format_seconds
 from agent.rules.replies import http_date
-from agent.wire.addresses import join_host_port
+from agent.wire.addresses import join_host_port, parse_ip
 
 CLOCK_WARN_S: Final = 30.0
 CLOCK_FAIL_S: Final = 300.0
@@ -57,8 +55,7 @@ def route(context: Context) -> Outcome:
 
 def name_resolution(context: Context) -> Outcome:
     route = _route(context)
-    with contextlib.suppress(ValueError):
-        ipaddress.ip_address(route.first_host)
+    if parse_ip(route.first_host):
         return ok(f"{route.first_host} is an address")
     try:
         entries = socket.getaddrinfo(route.first_host, route.first_port, type=socket.SOCK_STREAM)

@@ -11,6 +11,7 @@ from agent.presentation.changes.change import Change, change, covers
 from agent.presentation.hosts.makers import RANDOM_ADDRESS
 from agent.presentation.hosts.rows import HostRow, host_rows
 from agent.presentation.humanize import counted
+from agent.wire.addresses import parse_ip
 from agent.wire.payloads.network import MapHost, NetworkMap, NetworkPayload
 
 _PORTS_NAMED: Final = 8
@@ -251,11 +252,8 @@ def own_networks(network: NetworkMap) -> frozenset[ipaddress.IPv4Network]:
 
 
 def _is_within(address: str, networks: frozenset[ipaddress.IPv4Network]) -> bool:
-    try:
-        known = ipaddress.ip_address(address)
-    except ValueError:
-        return True
-    return known.version != 4 or any(known in network for network in networks)
+    ip = parse_ip(address)
+    return not isinstance(ip, ipaddress.IPv4Address) or any(ip in network for network in networks)
 
 
 def _not_checked(count: int, origin: str, when: str) -> str:

@@ -43,10 +43,6 @@ class Rule(Generic[Facts]):
     detect: Detect[Facts]
     explained_by: tuple[str, ...] = ()
 
-    @property
-    def label(self) -> str:
-        return LABELS[self.severity]
-
     def sentence_of(self, values: Values) -> str:
         """Return the sentence of one match, in plain text."""
         names = {name: shorten(value, NAME_LENGTH) for name, value in values.items()}

@@ -5,7 +5,7 @@ from typing import Final
 
 from rich import box
 from rich.console import RenderableType
-from rich.padding import Padding
+from rich.padding import Padding, PaddingDimensions
 from rich.table import Table
 from rich.text import Text
 
@@ -40,7 +40,7 @@ def stacked(*lines: Text) -> Text:
 def columns(
     rows: Iterable[tuple[Text, Text]],
     first_width: int | None = None,
-    padding: tuple[int, ...] = (0, 2, 0, 0),
+    padding: PaddingDimensions = (0, 2, 0, 0),
 ) -> Table:
     """Return two columns. The first one has the given width, or that of its longest text."""
     grid = Table.grid(padding=padding)
