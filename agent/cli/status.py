@@ -15,7 +15,7 @@ from agent.adapters.storage.status_file import DaemonStatus, StatusFile
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.resolve_state import ResolvedState, resolve_state
 from agent.cli.terminal.screen import Screen, Style
-from agent.config.model import default_config_path, system_config
+from agent.config.model import is_of_the_machine
 from agent.config.rights import as_root, how_to_start
 from agent.errors import ConfigMissing, StateError
 from agent.presentation.humanize import ago
@@ -179,7 +179,7 @@ def _advice(here: ResolvedState, config: Path | None) -> Iterator[str]:
         unit = read_unit()
         yield how_to_start(
             is_installed=unit is not None and unit.is_installed,
-            is_of_the_machine=(config or default_config_path()).absolute() == system_config(),
+            is_of_the_machine=is_of_the_machine(config),
         )
 
 

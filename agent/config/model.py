@@ -431,6 +431,11 @@ def system_config() -> Path:
     return SYSTEM_CONFIG
 
 
+def is_of_the_machine(path: Path | None) -> bool:
+    """Return whether a configuration, by default the usual one, is that of the machine's agent."""
+    return (path or default_config_path()).absolute() == system_config()
+
+
 def is_there(path: Path) -> bool:
     """Return whether a file exists; also true if this user may not read its directory."""
     try:

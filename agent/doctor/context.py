@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.config.model import default_config_path, system_config
+from agent.config.model import is_of_the_machine
 from agent.doctor.route import Route
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Context:
     @property
     def is_of_the_machine(self) -> bool:
         """Whether the checks are for the machine's agent and not for this user's own."""
-        return (self.config_path or default_config_path()).absolute() == system_config()
+        return is_of_the_machine(self.config_path)
 
     # Facts, each with the check that returns it.
     local: "LocalConfig | None" = None  # configuration; also without [service]

@@ -7,7 +7,7 @@ so that the files of many devices can be concatenated.
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Final
 
@@ -18,7 +18,6 @@ from agent.presentation.plain_text import plain
 from agent.presentation.printer_status import status_of
 from agent.wire.codec import to_plain
 from agent.wire.payloads.application import ApplicationPayload
-from agent.wire.payloads.common import Payload
 from agent.wire.payloads.network import NetworkPayload
 
 Cell = str | float | bool | Sequence[str] | None
@@ -38,7 +37,6 @@ HOST: Final = (
 PRINTER: Final = (
     "id", "name", "transport", "address", "status", "isMoved", "matchedEndpoint", "reason",
 )  # fmt: skip
-_FACTS: Final = "facts"
 FACT: Final = ("of", "key", "status", "value", "reason", "source")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """Spreadsheets run a cell that begins with one of these as a formula."""
@@ -46,17 +44,19 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 def tables_of(payload: NetworkPayload | ApplicationPayload) -> tuple[str, ...]:
     """Return the names of the tables that a report of this kind has, the default first."""
-    return tuple(_NETWORK) if isinstance(payload, NetworkPayload) else (_FACTS,)
+    return tuple(_tables(payload))
 
 
 def report_csv(payload: NetworkPayload | ApplicationPayload, table: str) -> str:
     """Return one of ``tables_of(payload)`` with a line of headings. Raises KeyError."""
-    if isinstance(payload, NetworkPayload):
-        headings, rows = _NETWORK[table]
-        return _with_identity(payload, headings, rows(payload))
-    if table != _FACTS:
-        raise KeyError(table)
-    return _with_identity(payload, FACT, _facts(payload))
+    headings, rows = _tables(payload)[table]
+    identity = (
+        payload.identity.location_id,
+        payload.identity.install_id,
+        payload.report_id,
+        payload.finished_at,
+    )
+    return csv_of((*IDENTITY, *headings), ((*identity, *row) for row in rows))
 
 
 def csv_of(headings: Sequence[str], rows: Iterable[Row]) -> str:
@@ -81,14 +81,17 @@ def _cell(value: Cell) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def _with_identity(payload: Payload, headings: Sequence[str], rows: Iterable[Row]) -> str:
-    identity = (
-        payload.identity.location_id,
-        payload.identity.install_id,
-        payload.report_id,
-        payload.finished_at,
-    )
-    return csv_of((*IDENTITY, *headings), ((*identity, *row) for row in rows))
+def _tables(
+    payload: NetworkPayload | ApplicationPayload,
+) -> Mapping[str, tuple[Sequence[str], Iterator[Row]]]:
+    """Return the headings and rows of each table."""
+    if isinstance(payload, ApplicationPayload):
+        return {"facts": (FACT, _facts(payload))}
+    return {
+        "hosts": (HOST, _hosts(payload)),
+        "endpoints": (ENDPOINT, _endpoints(payload)),
+        "printers": (PRINTER, _printers(payload)),
+    }
 
 
 def _endpoints(payload: NetworkPayload) -> Iterator[Row]:
@@ -117,10 +120,3 @@ def _printers(payload: NetworkPayload) -> Iterator[Row]:
 def _facts(payload: ApplicationPayload) -> Iterator[Row]:
     for owner, field in all_fields(payload):
         yield owner, field.key, field.status, field.value, field.reason, field.source
-
-
-_NETWORK: Final[Mapping[str, tuple[Sequence[str], Callable[[NetworkPayload], Iterable[Row]]]]] = {
-    "hosts": (HOST, _hosts),
-    "endpoints": (ENDPOINT, _endpoints),
-    "printers": (PRINTER, _printers),
-}
