@@ -130,7 +130,8 @@ def _read(model: type[LocalConfig], path: Path | None, environment: Mapping[str,
         from agent.config.problems import syntax_problem  # rarely needed
 
         raise ConfigError((syntax_problem(model, name, error, text),)) from None
-    origins = {f"{section}.{key}": name for section, key in _keys(tree)}
+    tables = {section: keys for section, keys in tree.items() if isinstance(keys, dict)}
+    origins = {f"{section}.{key}": name for section, keys in tables.items() for key in keys}
     for variable, section, key, value in _overrides(model, environment):
         values = tree.setdefault(section, {})
         if not isinstance(values, dict):
@@ -168,12 +169,6 @@ def _text(path: Path | None) -> tuple[str, Path | None]:
         return content.decode("utf-8-sig").replace("\r\n", "\n"), source
     except UnicodeDecodeError as error:
         raise ConfigError((f"{source}: is not UTF-8 text (byte {error.start})",)) from None
-
-
-def _keys(tree: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for section, values in tree.items():
-        if isinstance(values, dict):
-            yield from ((section, key) for key in values)
 
 
 def _overrides(

@@ -15,11 +15,9 @@ from markupsafe import Markup
 
 from agent.presentation.application_rows import (
     absence_rows,
-    browser_group,
-    interface_group,
-    peripheral_group,
     snapshot_groups,
     snapshot_limitation_lines,
+    thing_groups,
 )
 from agent.presentation.changes.change import Changes
 from agent.presentation.headline import headline_of
@@ -87,11 +85,10 @@ def _by_need(rows: tuple[PrinterRow, ...]) -> tuple[tuple[PrinterRow, ...], ...]
 
 
 def _application(payload: ApplicationPayload) -> dict[str, Any]:
-    things = (interface_group(payload), peripheral_group(payload), browser_group(payload))
     return {
         "headline": headline_of(payload),
         "groups": snapshot_groups(payload),
-        "things": tuple(group for group in things if group.sections),
+        "things": thing_groups(payload),
         "absences": absence_rows(payload),
         "limitations": snapshot_limitation_lines(payload),
         "failures": payload.failures,

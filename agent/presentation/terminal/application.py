@@ -10,11 +10,9 @@ from agent.presentation.application_rows import (
     FieldRow,
     Group,
     absence_rows,
-    browser_group,
-    interface_group,
-    peripheral_group,
     snapshot_groups,
     snapshot_limitation_lines,
+    thing_groups,
 )
 from agent.presentation.headline import headline_of
 from agent.presentation.terminal.blocks import (
@@ -32,20 +30,13 @@ from agent.wire.payloads.application import ApplicationPayload
 
 def application_view(payload: ApplicationPayload) -> Iterator[RenderableType]:
     yield from headline_view(headline_of(payload))
-    for group in (
-        *snapshot_groups(payload),
-        interface_group(payload),
-        peripheral_group(payload),
-        browser_group(payload),
-    ):
+    for group in (*snapshot_groups(payload), *thing_groups(payload)):
         yield from _group(group)
     yield from _absences(payload)
     yield from notes_view(snapshot_limitation_lines(payload), payload.failures)
 
 
 def _group(group: Group) -> Iterator[RenderableType]:
-    if not group.sections:
-        return
     yield title(group.title)
     for section in group.sections:
         if section.title:
