@@ -1,6 +1,6 @@
-"""Connections to the service, step by step: TCP, the proxy's tunnel, TLS, one bare request.
+"""Connections to the service, step by step: TCP, the proxy's tunnel, TLS, one request.
 
-Each step is bounded in time by the socket's timeout, and all of them by the runner.
+The socket's timeout limits the time of each step, and the runner that of all steps.
 """
 
 import socket

@@ -1,7 +1,7 @@
-"""A report as one self-contained web page: no script, no outside resource, all text escaped.
+"""A report as one self-contained web page: no script, no external resource, all text escaped.
 
-The page may stand alone as a file or in a sandboxed frame. Its own Content Security Policy
-allows exactly its one style sheet, by hash, and nothing else.
+The page works as a file and in a sandboxed frame. Its own Content Security Policy allows only its
+style sheet, by hash.
 """
 
 import base64
@@ -36,7 +36,7 @@ from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
 
 _PRINTERS_FIRST: Final = 12
-"""So many printers at least are shown at once; those that need attention always are."""
+"""Printers that are visible at first. Printers that need attention are always visible."""
 
 _TEMPLATES: Final = files("agent.presentation.page") / "templates"
 
@@ -46,7 +46,7 @@ def report_page(
 ) -> str:
     """Return a report of either kind as a complete HTML document.
 
-    ``changes`` are those since the report before, where that is known.
+    ``changes`` are the differences from the previous report, if there is one.
     """
     if isinstance(payload, NetworkPayload):
         name, words = "network.html", _network(payload)
@@ -57,7 +57,7 @@ def report_page(
 
 
 def style_hash() -> str:
-    """Return the CSP source of the page's style sheet, for a page that frames a report."""
+    """Return the CSP source of the page's style sheet, for pages that show a report in a frame."""
     digest = hashlib.sha256(_style_sheet().encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
@@ -78,7 +78,7 @@ def _network(payload: NetworkPayload) -> dict[str, Any]:
 
 
 def _by_need(rows: tuple[PrinterRow, ...]) -> tuple[tuple[PrinterRow, ...], ...]:
-    """Return the printers that are shown at once, and those of many that may be looked up."""
+    """Return the printers that are visible at first, and those in a list that can be opened."""
     needy = sum(row.status != "reachable" for row in rows)
     first = max(needy, _PRINTERS_FIRST)
     return rows[:first], rows[first:]
@@ -111,7 +111,7 @@ def _environment() -> Environment:
 
 
 def _finalize(value: object) -> object:
-    """Make every text plain as it is written; the style sheet is the only markup there is."""
+    """Make every text plain when it is written. Only the style sheet is markup."""
     return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

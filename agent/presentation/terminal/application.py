@@ -1,4 +1,4 @@
-"""An application snapshot on a terminal: groups of facts, then what is missing and why."""
+"""An application snapshot on a terminal: groups of facts, then missing facts with the reasons."""
 
 from collections.abc import Iterator
 
