@@ -386,13 +386,13 @@ class Config(LocalConfig):
 
 def sections_of(model: type[Section]) -> dict[str, type[Section]]:
     """Return the tables of a model by name; for an array of tables, the model of one table."""
-    results: dict[str, type[Section]] = {}
+    sections: dict[str, type[Section]] = {}
     for name, field in model.model_fields.items():
         candidates = (field.annotation, *get_args(field.annotation))
         for kind in candidates:
             if isinstance(kind, type) and issubclass(kind, Section):
-                results[name] = kind
-    return results
+                sections[name] = kind
+    return sections
 
 
 def is_text(annotation: object) -> bool:

@@ -130,8 +130,9 @@ def _duplicates(items: list[Any]) -> str | None:
 
 
 def _service_types(items: list[Any]) -> str | None:
-    is_right = all(_SERVICE_TYPE.fullmatch(each) for each in items if isinstance(each, str))
-    return None if is_right else "must contain service types such as _till._tcp"
+    texts = (item for item in items if isinstance(item, str))
+    wrong = ", ".join(text for text in texts if not _SERVICE_TYPE.fullmatch(text))
+    return f"must contain service types such as _till._tcp, not {wrong}" if wrong else None
 
 
 def _blanks(text: str) -> str | None:

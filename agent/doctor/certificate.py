@@ -59,8 +59,8 @@ def _name(name: "x509.Name") -> str:
 
     parts = []
     for kind in (NameOID.ORGANIZATION_NAME, NameOID.COMMON_NAME):
-        values = name.get_attributes_for_oid(kind)
-        if values and (text := _plain(values[0].value)) and text not in parts:
+        attributes = name.get_attributes_for_oid(kind)
+        if attributes and (text := _plain(attributes[0].value)) and text not in parts:
             parts.append(text)
     return ", ".join(parts) or _plain(name.rfc4514_string()) or "an unnamed issuer"
 

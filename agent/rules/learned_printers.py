@@ -79,8 +79,9 @@ def updated(memory: Memory, facts: NetworkFacts, now: datetime) -> Memory:
     new = {id_: _merged(before.get(id_), each) for id_, each in seen.items()}
     waiting = _replacements(memory, facts, now)
     for each in facts.strangers:
-        if (other := waiting.get(each.id)) is not None and _has_replaced(other, now):
-            new.setdefault(each.id, replace(other.printer, replaced_at=other.since))
+        replacement = waiting.get(each.id)
+        if replacement is not None and _has_replaced(replacement, now):
+            new.setdefault(each.id, replace(replacement.printer, replaced_at=replacement.since))
     return Memory(
         tuple((before | new).values())[-PRINTERS_MAX:],
         tuple(each for id_, each in waiting.items() if id_ in before and id_ not in new),

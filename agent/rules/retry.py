@@ -25,10 +25,11 @@ class Backoff:
 
 
 UNAVAILABLE: Final = Backoff(base_s=1.0, cap_s=24.0)
-"""After no usable reply: at most 25 tries in 3 minutes, and half a minute after an outage."""
+"""After no usable reply. A device tries at most 25 times in 3 minutes, and is back at most half a
+minute after an outage."""
 
 CREDENTIAL: Final = Backoff(base_s=10.0, cap_s=900.0)
-"""After 401, until a user replaces the key, which is read again each time."""
+"""After 401, until a user replaces the key. The key is read again before each try."""
 
 REVOKED: Final = Backoff(base_s=60.0, cap_s=1800.0)
 """Between two checks whether the device is still revoked."""
