@@ -89,7 +89,10 @@ class _Runner:
     def _take_outcome(self) -> None:
         """Take one outcome, or fail the checks that exceeded their deadline."""
         now = time.monotonic()
-        limits = {name: self._limit(*running) for name, running in self._running.items()}
+        limits = {
+            name: min(began + check.deadline_s, self._ends_at)
+            for name, (check, began) in self._running.items()
+        }
         try:
             name, outcome = self._outcomes.get(timeout=max(0.0, min(limits.values()) - now))
         except queue.Empty:
@@ -103,9 +106,6 @@ class _Runner:
         if name in self._running:  # otherwise it exceeded its deadline
             check, began = self._running.pop(name)
             self._end(check, outcome, time.monotonic() - began)
-
-    def _limit(self, check: Check, began: float) -> float:
-        return min(began + check.deadline_s, self._ends_at)
 
     def _end(
         self, check: Check, outcome: Outcome, duration_s: float, because: str | None = None

@@ -62,8 +62,10 @@ def headline_of(payload: NetworkPayload | ApplicationPayload) -> Headline:
         facts = tuple(_network_facts(payload, verdict if has_verdict else ""))
     else:
         counts = Counter(field.status for _, field in all_fields(payload))
-        kind, (verdict, severity) = "application snapshot", _without_findings(counts)
-        has_verdict = bool(findings)
+        kind, has_verdict = "application snapshot", bool(findings)
+        verdict, severity = "No problem was found.", "good"
+        if not counts["available"]:
+            verdict, severity = "Nothing could be read.", "muted"
         facts = (Fact("Facts", _summary(counts)),)
     if has_verdict:
         verdict, severity = verdict_of(findings), findings[0].severity
@@ -77,12 +79,6 @@ def headline_of(payload: NetworkPayload | ApplicationPayload) -> Headline:
         outcome_severity=outcome_severity,
         facts=(*_facts(payload), *facts),
     )
-
-
-def _without_findings(counts: Counter[FieldStatus]) -> tuple[str, Severity]:
-    if not counts["available"]:
-        return "Nothing could be read.", "muted"
-    return "No problem was found.", "good"
 
 
 def _summary(counts: Counter[FieldStatus]) -> str:

@@ -136,7 +136,8 @@ def format_value(key: str, value: Value) -> str:
     if isinstance(value, tuple):
         return ", ".join(filter(None, map(plain, value))) or "none"
     if isinstance(value, str):
-        return format_timestamp(value) if _is_timestamp(value) else plain(value) or "(empty)"
+        # A text without a T, such as a year, can be valid in ISO 8601 as well.
+        return (format_timestamp(value) if "T" in value else plain(value)) or "(empty)"
     unit, _ = _split_unit(key)
     if unit:
         return _UNITS[unit](value)
@@ -163,10 +164,6 @@ def _split_unit(key: str) -> tuple[str, list[str]]:
 
 def _decapitalised(word: str) -> str:
     return word if word.isupper() and len(word) > 1 else word.lower()
-
-
-def _is_timestamp(text: str) -> bool:
-    return "T" in text and parse_timestamp(text) is not None
 
 
 def _number(number: float, decimals: int) -> str:

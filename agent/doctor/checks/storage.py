@@ -35,8 +35,10 @@ _RECREATED: Final = "restart the agent: it moves the file to quarantine and crea
 
 def state_directory(context: Context) -> Outcome:
     path = _path(context)
-    if context.is_hidden or is_closed(path):
-        return unseen(_closed(path, context))
+    if context.is_hidden:
+        return unseen("the configuration may name another directory")
+    if is_closed(path):
+        return unseen(f"{path} is closed to this user")
     if not path.exists() and not path.is_symlink():
         return _absent(path, context)
     if not path.is_dir():
@@ -54,12 +56,6 @@ def _writable(path: Path) -> Outcome:
         f"{path} cannot be written: {os.strerror(reason)}",
         f"make {path} writable for the agent's user; a read-only file system needs a repair",
     )
-
-
-def _closed(path: Path, context: Context) -> str:
-    if context.is_hidden:
-        return "the configuration may name another directory"
-    return f"{path} is closed to this user"
 
 
 def _absent(path: Path, context: Context) -> Outcome:

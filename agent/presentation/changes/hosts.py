@@ -109,7 +109,7 @@ def _paired(
         pairs += [
             (one, others[at])
             for at, one in _unique(_without(pairs, before, 0), key).items()
-            if at in others and not _contradict(one, others[at])
+            if at in others and not (one.mac and others[at].mac and one.mac != others[at].mac)
         ]
     return pairs, _without(pairs, before, 0), _without(pairs, after, 1)
 
@@ -118,10 +118,6 @@ def _unique(hosts: list[_Host], key: Callable[[_Host], Hashable]) -> dict[Hashab
     """Return the hosts whose key no other host has."""
     counts = Counter(map(key, hosts))
     return {at: each for each in hosts if (at := key(each)) and counts[at] == 1}
-
-
-def _contradict(one: _Host, other: _Host) -> bool:
-    return bool(one.mac and other.mac and one.mac != other.mac)
 
 
 def _without(pairs: list[_Pair], hosts: list[_Host], side: int) -> list[_Host]:

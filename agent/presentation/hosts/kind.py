@@ -28,7 +28,9 @@ def kind_of(
         return "machine"
     if is_gateway or "gateway" in host.sources:
         return "router"
-    printing = [e for e in own if e.matched_printer_ids] or [e for e in own if _is_print(host, e)]
+    printing = [e for e in own if e.matched_printer_ids] or [
+        e for e in own if _types(host, e.port) & evidence.PRINT_TYPES
+    ]
     if printing and all(_role(endpoint) == SHARED_QUEUE for endpoint in printing):
         return "server"
     if is_matched:
@@ -73,10 +75,6 @@ def _by_word(host: MapHost, endpoints: Collection[Endpoint]) -> HostKind | None:
 
 def _role(endpoint: Endpoint) -> str:
     return split_role(endpoint.model or "")[1]
-
-
-def _is_print(host: MapHost, endpoint: Endpoint) -> bool:
-    return bool(_types(host, endpoint.port) & evidence.PRINT_TYPES)
 
 
 def _types(host: MapHost, port: int | None = None) -> set[str]:

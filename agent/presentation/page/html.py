@@ -13,23 +13,12 @@ from typing import Any, Final
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from agent.presentation.application_rows import (
-    absence_rows,
-    snapshot_groups,
-    snapshot_limitation_lines,
-    thing_groups,
-)
+from agent.presentation import application_rows, network_rows
 from agent.presentation.changes.change import Changes
 from agent.presentation.headline import headline_of
 from agent.presentation.hosts.rows import by_interest, host_rows, makers_note
 from agent.presentation.humanize import format_timestamp
-from agent.presentation.network_rows import (
-    PrinterRow,
-    interface_rows,
-    limitation_lines,
-    printer_rows,
-    source_rows,
-)
+from agent.presentation.network_rows import PrinterRow
 from agent.presentation.page.network_diagram import network_diagram
 from agent.presentation.plain_text import plain
 from agent.wire.payloads.application import ApplicationPayload
@@ -66,13 +55,13 @@ def _network(payload: NetworkPayload) -> dict[str, Any]:
     hosts = host_rows(payload)
     return {
         "headline": headline_of(payload),
-        "printers": _by_need(printer_rows(payload)),
+        "printers": _by_need(network_rows.printer_rows(payload)),
         "diagram": network_diagram(payload),
         "hosts": by_interest(hosts),
         "makers_note": makers_note(hosts),
-        "interfaces": interface_rows(payload),
-        "sources": source_rows(payload),
-        "limitations": limitation_lines(payload),
+        "interfaces": network_rows.interface_rows(payload),
+        "sources": network_rows.source_rows(payload),
+        "limitations": network_rows.limitation_lines(payload),
         "failures": payload.failures,
     }
 
@@ -87,10 +76,10 @@ def _by_need(rows: tuple[PrinterRow, ...]) -> tuple[tuple[PrinterRow, ...], ...]
 def _application(payload: ApplicationPayload) -> dict[str, Any]:
     return {
         "headline": headline_of(payload),
-        "groups": snapshot_groups(payload),
-        "things": thing_groups(payload),
-        "absences": absence_rows(payload),
-        "limitations": snapshot_limitation_lines(payload),
+        "groups": application_rows.snapshot_groups(payload),
+        "things": application_rows.thing_groups(payload),
+        "absences": application_rows.absence_rows(payload),
+        "limitations": application_rows.snapshot_limitation_lines(payload),
         "failures": payload.failures,
     }
 

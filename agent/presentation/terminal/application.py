@@ -5,15 +5,8 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from agent.presentation.application_rows import (
-    AbsenceRow,
-    FieldRow,
-    Group,
-    absence_rows,
-    snapshot_groups,
-    snapshot_limitation_lines,
-    thing_groups,
-)
+from agent.presentation import application_rows
+from agent.presentation.application_rows import AbsenceRow, FieldRow, Group
 from agent.presentation.headline import headline_of
 from agent.presentation.terminal.blocks import (
     columns,
@@ -30,10 +23,13 @@ from agent.wire.payloads.application import ApplicationPayload
 
 def application_view(payload: ApplicationPayload) -> Iterator[RenderableType]:
     yield from headline_view(headline_of(payload))
-    for group in (*snapshot_groups(payload), *thing_groups(payload)):
+    for group in (
+        *application_rows.snapshot_groups(payload),
+        *application_rows.thing_groups(payload),
+    ):
         yield from _group(group)
     yield from _absences(payload)
-    yield from notes_view(snapshot_limitation_lines(payload), payload.failures)
+    yield from notes_view(application_rows.snapshot_limitation_lines(payload), payload.failures)
 
 
 def _group(group: Group) -> Iterator[RenderableType]:
@@ -51,7 +47,7 @@ def _fact(row: FieldRow, indent: int) -> tuple[Text, Text]:
 
 
 def _absences(payload: ApplicationPayload) -> Iterator[RenderableType]:
-    rows = absence_rows(payload)
+    rows = application_rows.absence_rows(payload)
     missed = [row for row in rows if row.severity != "muted"]
     if missed:
         yield title("Could not be read", sum(row.count for row in missed))

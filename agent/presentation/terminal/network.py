@@ -6,17 +6,10 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
+from agent.presentation import network_rows
 from agent.presentation.headline import headline_of
 from agent.presentation.hosts.rows import HostRow, by_interest, host_rows, makers_note
-from agent.presentation.network_rows import (
-    InterfaceRow,
-    PrinterRow,
-    SourceRow,
-    interface_rows,
-    limitation_lines,
-    printer_rows,
-    source_rows,
-)
+from agent.presentation.network_rows import InterfaceRow, PrinterRow, SourceRow
 from agent.presentation.terminal.blocks import (
     columns,
     headline_view,
@@ -34,11 +27,11 @@ _FIRST_WIDTH: Final = 17
 
 def network_view(payload: NetworkPayload) -> Iterator[RenderableType]:
     yield from headline_view(headline_of(payload))
-    yield from _printers(printer_rows(payload))
+    yield from _printers(network_rows.printer_rows(payload))
     yield from _hosts(payload)
     yield from _interfaces(payload)
     yield from _sources(payload)
-    yield from notes_view(limitation_lines(payload), payload.failures)
+    yield from notes_view(network_rows.limitation_lines(payload), payload.failures)
 
 
 def _printers(rows: tuple[PrinterRow, ...]) -> Iterator[RenderableType]:
@@ -92,7 +85,7 @@ def _joined(*parts: Text) -> Text:
 
 
 def _interfaces(payload: NetworkPayload) -> Iterator[RenderableType]:
-    rows = interface_rows(payload)
+    rows = network_rows.interface_rows(payload)
     yield title("Interfaces and gateways", len(rows))
     if not rows:
         yield words("No interface could be read.", "dim")
@@ -109,7 +102,7 @@ def _interface(row: InterfaceRow) -> tuple[Text, Text]:
 
 
 def _sources(payload: NetworkPayload) -> Iterator[RenderableType]:
-    rows = source_rows(payload)
+    rows = network_rows.source_rows(payload)
     if rows:
         yield title("Sources")
         yield columns(map(_source, rows), _FIRST_WIDTH)
