@@ -70,7 +70,7 @@ class _Source:
 
 
 def _meant(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
-    """Return the missing keys that an unknown key was meant to be, to report one mistake only."""
+    """Return the missing keys that an unknown key resembles. Only the unknown key is reported."""
     missing = [each.path for each in issues if each.fault == "missing"]
     meant: set[Path] = set()
     for *above, key in (each.path for each in issues if each.fault == "unknown"):

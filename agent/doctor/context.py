@@ -1,4 +1,4 @@
-"""The input of the checks: where to look, and the facts that earlier checks returned.
+"""The input of the checks: configuration, environment, and the facts of earlier checks.
 
 Checks only read it. The runner stores the facts of an outcome before it starts the checks that
 depend on it.
@@ -68,6 +68,6 @@ class Context:
     unit: "UnitFacts | None" = None  # boot
 
     def add(self, facts: Mapping[str, Any]) -> None:
-        """Store what a check learned."""
+        """Store the facts of a check."""
         for name, value in facts.items():
             setattr(self, name, value)

@@ -79,7 +79,7 @@ def age_s(text: str, now: datetime | None = None) -> float | None:
 
 
 def ago(text: str | None, now: datetime | None = None) -> str:
-    """Return the age of an ISO 8601 date-time: ``3 h ago``. A time in the future has one, too."""
+    """Return the age of an ISO 8601 date-time: ``3 h ago``. Future times are described too."""
     if text is None:
         return "never"
     seconds = age_s(text, now)

@@ -16,7 +16,7 @@ STATUS_SEVERITIES: Final[dict[Status, Severity]] = {
     "reachable": "good",
 }
 STATUS_ORDER: Final = tuple(STATUS_SEVERITIES)
-"""Printers that need attention first."""
+"""Statuses that need attention come first."""
 
 
 def printer_name(printer: Printer) -> str:

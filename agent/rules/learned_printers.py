@@ -134,7 +134,7 @@ def _is_there(printer_id: str, facts: NetworkFacts) -> bool:
 
 
 def _source(printer_id: str) -> str:
-    """Return the source of a printer, such as ``cups`` of ``cups:kitchen``; else empty."""
+    """Return the source of a printer, such as ``cups`` of ``cups:kitchen``; "" without one."""
     return printer_id.partition(":")[0] if ":" in printer_id else ""
 
 

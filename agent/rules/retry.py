@@ -18,7 +18,7 @@ class Backoff:
     factor: float = 2.0
 
     def delay_s(self, attempt: int, rng: Random) -> float:
-        """Return the wait before try ``attempt + 1``; the first failed try is attempt 1."""
+        """Return the wait after the failed try number ``attempt``, counted from 1."""
         exponent = min(max(attempt, 1) - 1, 64)
         ceiling = min(self.cap_s, self.base_s * self.factor**exponent)
         return ceiling * rng.uniform(0.5, 1.0)

@@ -86,7 +86,7 @@ def _hosts(payload: NetworkPayload) -> list[_Host]:
 
 
 def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[list[_Host], ...]:
-    """Return the hosts that the other report covered, without this machine, and the others."""
+    """Return the hosts that the other report covered (without this machine), and the others."""
     covered = [each for each in hosts if is_covered(each.host)]
     uncovered = [each for each in hosts if not is_covered(each.host)]
     return [each for each in covered if not each.is_local], uncovered
@@ -98,7 +98,7 @@ def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[l
 def _paired(
     before: list[_Host], after: list[_Host]
 ) -> tuple[list[_Pair], list[_Host], list[_Host]]:
-    """Return the hosts of both reports as pairs, those of the earlier only, and of the later only.
+    """Return the pairs of hosts in both reports, and the hosts of only one: earlier, later.
 
     A device is identified by its MAC address, unless several hosts have it. Without a MAC address
     in one of the reports, it is identified by its address.
@@ -129,7 +129,7 @@ def _without(pairs: list[_Pair], hosts: list[_Host], side: int) -> list[_Host]:
 
 
 def _routers(gone: list[_Host], new: list[_Host]) -> tuple[list[Change], list[_Host], list[_Host]]:
-    """Return gateways whose address another device has now, and the hosts without these."""
+    """Return changes of gateways whose address is now another device's, and the other hosts."""
     by_address = {each.address: each for each in new if "gateway" in each.host.sources}
     swapped = [
         (each, by_address[each.address])

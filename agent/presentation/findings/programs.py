@@ -21,7 +21,7 @@ _SERVICES: Final = {
 _STOPPED: Final = frozenset({"inactive", "failed", "stopped"})
 _SWITCHED_OFF: Final = frozenset({"disabled", "masked"})
 _CONNECTING: Final = "connecting-to-device"
-"""Also reported briefly for each job."""
+"""A queue reports it briefly for each job as well."""
 _ATTENTION: Final = {
     # IPP: RFC 8011, section 5.4.12, and PWG 5100.9
     "media-empty": "out of paper", "media-needed": "needs paper", "media-jam": "paper jam",

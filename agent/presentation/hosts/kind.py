@@ -54,7 +54,7 @@ def descriptive_title(endpoints: Iterable[Endpoint]) -> str:
 
 
 def split_role(model: str) -> tuple[str, str]:
-    """Return a model and the role behind it, ``X (speaker)``; a role may stand alone."""
+    """Split ``X (speaker)`` into model and role. A text may also be only a role."""
     match = _ROLE.fullmatch(model)
     return (match[1] or "", match[2]) if match else (model, "")
 

@@ -23,10 +23,8 @@ from agent.wire.payloads.application import ApplicationPayload
 
 def application_view(payload: ApplicationPayload) -> Iterator[RenderableType]:
     yield from headline_view(headline_of(payload))
-    for group in (
-        *application_rows.snapshot_groups(payload),
-        *application_rows.thing_groups(payload),
-    ):
+    groups = application_rows.snapshot_groups(payload) + application_rows.thing_groups(payload)
+    for group in groups:
         yield from _group(group)
     yield from _absences(payload)
     yield from notes_view(application_rows.snapshot_limitation_lines(payload), payload.failures)
