@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from agent.doctor.check import Check, CheckResult, Outcome, fail, unseen
+from agent.doctor.check import Check, CheckResult, Outcome, fail, fail_by, unseen
 from agent.doctor.context import Context
 from agent.doctor.judgement import cause_of, explained, hidden_by
 from agent.errors import AgentError
@@ -18,7 +18,6 @@ from agent.redaction.known import redact, redactor
 
 TOTAL_S: Final = 9.0
 THREAD_PREFIX: Final = "check "
-_FIX_NAMED: Final = "fix the named problem, then run doctor again"
 
 
 def run_checks(
@@ -81,7 +80,7 @@ class _Runner:
         try:
             outcome = check.run(self._context)
         except AgentError as error:
-            outcome = fail(str(error).replace("\n", "; "), _FIX_NAMED)
+            outcome = fail_by(error)
         except Exception as error:  # noqa: BLE001 - the runner's boundary: reported as an outcome
             outcome = fail(f"the check raised {type(error).__name__}: {error}", check.fix)
         self._outcomes.put((check.name, outcome))

@@ -8,11 +8,12 @@ from agent import __version__
 from agent.adapters.storage.status_file import DaemonStatus, StatusFile
 from agent.adapters.storage.visibility import is_closed
 from agent.config.rights import by_root, how_to_start
-from agent.doctor.check import Outcome, fail, ok, skipped, warn
+from agent.doctor.check import Outcome, fail, fail_by, ok, skipped, warn
 from agent.doctor.context import Context
 from agent.doctor.processes import other_agents
 from agent.doctor.public_status import describe, judge_public_status
 from agent.doctor.service_unit import UnitFacts, read_unit
+from agent.errors import StateError
 from agent.presentation.humanize import age_s, ago
 
 NO_REPLY_S: Final = 300.0
@@ -35,7 +36,11 @@ def daemon(context: Context) -> Outcome:
         return skipped("the state directory is unknown")
     if context.is_hidden or is_closed(state.path):
         return _by_public_facts(context)
-    pid, status = state.holder(), StatusFile(state).read()
+    pid = state.holder()
+    try:
+        status = StatusFile(state).read()
+    except StateError as error:
+        return fail_by(error).with_facts(daemon_pid=pid)
     if pid is None:
         last = f"; it was last seen {ago(status.written_at)}" if status else ""
         return _not_running(context, f"the agent does not run{last}")
