@@ -111,7 +111,8 @@ def device_record(context: Context) -> Outcome:
     here, stored = machine.fingerprint(), record.fingerprint
     outcome = ok(f"install id {record.legacy_install_id}")
     if here and stored and here != stored:
-        outcome = warn("this disk was copied from another machine", "restart the agent")
+        fix = "restart the agent: it enrolls with a new identity"
+        outcome = warn("this disk was copied from another machine", fix)
     return outcome.with_facts(record=record)
 
 
