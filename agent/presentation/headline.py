@@ -70,8 +70,9 @@ def headline_of(payload: NetworkPayload | ApplicationPayload) -> Headline:
     if has_verdict:
         verdict, severity = verdict_of(findings), findings[0].severity
     outcome, outcome_severity = _outcome(payload)
+    name = machine_name(payload.identity.install_id)
     return Headline(
-        title=_title(kind, payload),
+        title=f"{name}: {kind}" if name else kind.capitalize(),
         verdict=verdict,
         severity=severity,
         findings=findings,
@@ -89,11 +90,6 @@ def _summary(counts: Counter[FieldStatus]) -> str:
     )
     rest = (f"{count} {what}" for count, what in parts if count)
     return ", ".join((f"{counts['available']} read", *rest))
-
-
-def _title(what: str, payload: Payload) -> str:
-    name = machine_name(payload.identity.install_id)
-    return f"{name}: {what}" if name else what.capitalize()
 
 
 def _outcome(payload: Payload) -> tuple[str, Severity]:

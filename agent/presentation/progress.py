@@ -90,7 +90,8 @@ class RunProgress:
         task = self._steps.get(step) or self._begin(step)
         if task is None or task.stop_time is not None:
             return
-        self._bars.update(task.id, completed=done, total=total, amount=_amount(done, total))
+        amount = str(done) if total is None else f"{done} of {total}"
+        self._bars.update(task.id, completed=done, total=total, amount=amount)
         if total is not None and done >= total:
             self._finish(task)
 
@@ -129,7 +130,3 @@ def _columns(console: Console) -> Iterator[ProgressColumn]:
         yield BarColumn(bar_width=20)
     yield TextColumn("{task.fields[amount]}", style="dim", markup=False)
     yield _Elapsed()
-
-
-def _amount(done: int, total: int | None) -> str:
-    return str(done) if total is None else f"{done} of {total}"

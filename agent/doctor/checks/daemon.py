@@ -136,9 +136,9 @@ def other_agent(context: Context) -> Outcome:
             f"another agent runs on this machine: process {numbers}",
             "end it: two agents with one API key interfere with each other",
         )
-    if holder and _is_foreign(unit, holder):
+    if holder and unit and unit.is_running and unit.pid not in {None, holder}:
         return warn(
-            f"process {holder} was not started by {unit.manager if unit else 'the manager'}",
+            f"process {holder} was not started by {unit.manager}",
             "end it and let the service manager start the agent",
         )
     return ok("none")
@@ -184,7 +184,3 @@ def commands(context: Context, status: DaemonStatus) -> Outcome:
     received = status.counters.get("commands_received", 0)
     last = ago(status.last_contact_at)
     return ok(f"by {status.delivery}, last reply {last}, {received} since the start")
-
-
-def _is_foreign(unit: UnitFacts | None, holder: int) -> bool:
-    return unit is not None and unit.is_running and unit.pid is not None and unit.pid != holder

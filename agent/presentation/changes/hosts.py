@@ -162,9 +162,8 @@ def _added_and_removed(gone: list[_Host], new: list[_Host]) -> Iterator[Change]:
 
 
 def _other_address(one: _Host, other: _Host) -> Change | None:
-    if one.address == other.address or one.is_transient or other.is_transient:
-        return None
-    if one.is_local or other.is_local:
+    is_expected = any(each.is_transient or each.is_local for each in (one, other))
+    if one.address == other.address or is_expected:
         return None
     states = one.row.address, other.row.address
     title = other.row.title if other.row.title != other.row.address else other.mac
