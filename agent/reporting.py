@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from agent import __version__
 from agent.adapters import machine
 from agent.config.model import LocalConfig
-from agent.rules.reports.context import environment_of
 from agent.wire.payloads.common import Environment
 from collectors.contract import Field
 
 SOURCE = "agent"
+PROTOCOL_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,14 @@ class AgentFacts:
 def environment_here(config: LocalConfig) -> Environment:
     """Describe this build on this machine."""
     system, release, arch = machine.system_release_arch()
-    return environment_of(
-        agent_version=__version__,
-        system=system,
-        release=release,
-        arch=arch,
+    return Environment(
+        platform="native",
+        user_agent=f"venue-agent/{__version__} ({system} {release}; {arch})",
         os_platform=sys.platform,
-        capabilities=config.capabilities,
+        native_app_version=__version__,
+        native_protocol_version=PROTOCOL_VERSION,
+        native_capabilities=config.capabilities,
+        web_release=None,
     )
 
 

@@ -1,4 +1,4 @@
-"""`venue-agent collect`: a report on this machine now, made like the daemon's.
+"""`venue-agent collect`: creates a report on this machine now, in the same way as the daemon.
 
 Progress goes to stderr, the result to stdout.
 """

@@ -78,7 +78,7 @@ def schema() -> dict[str, Any]:
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Print that the configuration is valid, or raise ConfigError; as JSON, print both."""
+    """Print that the configuration is valid, or raise ConfigError. With `--json`, print both."""
     try:
         source = _checked(options.config)
     except ConfigError as error:
@@ -150,7 +150,7 @@ def _require_directory(path: Path) -> None:
 
 
 def _show_in_force(loaded: Loaded[LocalConfig], *, as_json: bool) -> int:
-    """Return 2 without a configuration; the values are those of a manual collection."""
+    """Show the values of a manual collection. Return 2 if there is no configuration."""
     _show(loaded, as_json=as_json)
     if loaded.path is not None or loaded.config.service is not None:
         return 0

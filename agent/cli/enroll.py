@@ -6,7 +6,6 @@ import contextlib
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from agent.adapters.accounts.privileges import step_down
 from agent.adapters.clock import SystemClock
@@ -40,7 +39,9 @@ def run(options: argparse.Namespace) -> int:
     """Return 0 with a binding, 1 if the service refused, 2 for an invalid configuration."""
     loaded = load(Config, options.config)
     config = loaded.config
-    key = _read_key(config, loaded.path)
+    # This process may not read the key any more when it has become the agent's user.
+    source = key_place(config.service.api_key_file, loaded.path)
+    key = ApiKeySource(None, source.read_as_configured())
     state = StateDirectory(loaded.state_dir)
     require_visible(state.path)
     step_down(state.path)
@@ -51,11 +52,6 @@ def run(options: argparse.Namespace) -> int:
     else:
         _show(Screen(), record, is_new=is_new)
     return 0
-
-
-def _read_key(config: Config, path: Path | None) -> ApiKeySource:
-    """Read the key before this process becomes the agent's user."""
-    return ApiKeySource(None, key_place(config.service.api_key_file, path).read_as_configured())
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""`venue-agent history`: requests and reports, newest first; with an id, that report."""
+"""`venue-agent history`: lists requests and reports, newest first, or shows one report."""
 
 import argparse
 import json

@@ -43,7 +43,7 @@ def _drop_a_closed_terminal() -> None:
 
 
 def _for_its_manager(error: NotVisible) -> AgentError:
-    """Return the error with the exit code of the unit, so that systemd does not restart it."""
+    """Return an error with an exit code after which systemd does not restart the agent."""
     if isinstance(error, ConfigNotVisible):
         return ConfigError(error.problems)
     return StateError(str(error))

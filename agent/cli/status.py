@@ -15,10 +15,10 @@ from agent.adapters.storage.status_file import DaemonStatus, StatusFile
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.resolve_state import ResolvedState, resolve_state
 from agent.cli.terminal.screen import Screen, Style
-from agent.config.model import default_config_path, system_config
+from agent.config.model import is_of_the_machine
 from agent.config.rights import as_root, how_to_start
 from agent.errors import ConfigMissing, StateError
-from agent.presentation.humanize import ago
+from agent.presentation.humanize import ago, counted
 from agent.presentation.machine_name import machine_name
 from agent.redaction.known import redact
 from agent.rules.health import Problem
@@ -179,7 +179,7 @@ def _advice(here: ResolvedState, config: Path | None) -> Iterator[str]:
         unit = read_unit()
         yield how_to_start(
             is_installed=unit is not None and unit.is_installed,
-            is_of_the_machine=(config or default_config_path()).absolute() == system_config(),
+            is_of_the_machine=is_of_the_machine(config),
         )
 
 
@@ -187,7 +187,7 @@ def _show(screen: Screen, status: DaemonStatus, requests: list[str], verdict: in
     count = len(status.problems)
     headline: tuple[str, Style] = ("healthy", "good")
     if verdict != HEALTHY:
-        headline = (f"{count} problem{'' if count == 1 else 's'}" if count else "revoked", "bad")
+        headline = (counted(count, "problem") if count else "revoked", "bad")
     process = f"venue-agent {status.version}, process {status.pid}"
     screen.beside(headline, (f"{process}, started {ago(status.started_at)}", "quiet"))
     for problem in status.problems:
@@ -240,7 +240,6 @@ def _commands(status: DaemonStatus) -> str:
 def _outbox(status: DaemonStatus) -> str:
     if not status.outbox_reports:
         return "empty"
-    plural = "" if status.outbox_reports == 1 else "s"
     size = f"{max(1, status.outbox_bytes // 1024)} KiB"
     oldest = ago(status.outbox_oldest_at)
-    return f"{status.outbox_reports} report{plural} waiting, {size}, the oldest from {oldest}"
+    return f"{counted(status.outbox_reports, 'report')} waiting, {size}, the oldest from {oldest}"

@@ -95,28 +95,24 @@ class ApiKeySource:
         return _checked(text, self.describe())
 
 
-def find_api_key(api_key_file: str, environment: Mapping[str, str] = os.environ) -> ApiKeySource:
-    """Return the source of the API key, without reading it."""
+def key_place(
+    api_key_file: str, config: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> ApiKeySource:
+    """Return the source of the API key, without reading it.
+
+    The last source is the file of the systemd credential, next to the configuration: systemd passes
+    the credential to the service only, not to commands of a user.
+    """
     if api_key_file:
         return ApiKeySource(Path(api_key_file), None)
     if directory := environment.get("CREDENTIALS_DIRECTORY"):
         from_systemd = Path(directory) / SYSTEMD_CREDENTIAL
         if from_systemd.exists():
             return ApiKeySource(from_systemd, None)
-    return ApiKeySource(None, environment.get(VARIABLE))
-
-
-def key_place(
-    api_key_file: str, config: Path | None = None, environment: Mapping[str, str] = os.environ
-) -> ApiKeySource:
-    """Like `find_api_key`, but the last source is the file of the systemd credential, next to the
-    configuration. systemd passes the credential to the service only, not to commands of a user.
-    """
-    source = find_api_key(api_key_file, environment)
+    variable = environment.get(VARIABLE)
     beside = (config or default_config_path()).parent / SYSTEMD_CREDENTIAL
-    if source.file is None and source.variable is None and is_there(beside):
-        return ApiKeySource(beside, None)
-    return source
+    is_beside = variable is None and is_there(beside)
+    return ApiKeySource(beside, None) if is_beside else ApiKeySource(None, variable)
 
 
 def _checked(text: str, place: str) -> str:

@@ -39,25 +39,21 @@ def example() -> str:
         parts.append(f"\n# {Config.model_fields[section].description}\n")
         if model is Printer:
             parts.append("# [[printers]]\n")
-            parts.extend(_commented(model, _PRINTER))
+            parts.extend(_keys(model, _PRINTER, prefix="# "))
         else:
             parts.append(f"[{section}]\n")
-            parts.extend(_keys(model))
+            parts.extend(_keys(model, _REQUIRED))
     return "".join(parts)
 
 
-def _keys(model: type[Section]) -> Iterator[str]:
+def _keys(model: type[Section], values: dict[str, str], prefix: str = "") -> Iterator[str]:
+    """Yield the lines of a table: keys of ``values`` are set, the others have their default."""
     for key, field in model.model_fields.items():
-        yield f"# {_comment(key, field)}\n"
-        if key in _REQUIRED:
-            yield f"{key} = {_toml(_REQUIRED[key])}\n"
+        yield f"{prefix}# {_comment(key, field)}\n"
+        if key in values:
+            yield f"{prefix}{key} = {_toml(values[key])}\n"
         else:
-            yield f"# {key} = {_toml(field.default)}\n"
-
-
-def _commented(model: type[Section], values: dict[str, str]) -> Iterator[str]:
-    for key, field in model.model_fields.items():
-        yield f"# # {_comment(key, field)}\n# {key} = {_toml(values[key])}\n"
+            yield f"{prefix}# {key} = {_toml(field.default)}\n"
 
 
 def _comment(key: str, field: FieldInfo) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from agent.config.model import (
     Config,
@@ -28,6 +28,9 @@ from agent.redaction.secret_sources import secrets_here
 from agent.regular_file import read_regular
 from agent.wire.codec import validate
 from agent.wire.validation import Issue, ValidationError
+
+if TYPE_CHECKING:
+    from agent.config.problems import Source
 
 ENVIRONMENT_PREFIX = "VENUE_AGENT_"
 MAX_FILE_BYTES = 1_000_000
@@ -68,7 +71,12 @@ class _Read:
 
         # Messages contain wrong values, which may be secrets.
         remember(*secrets_here(self.path or default_config_path(), self.environment))
-        return problems_of(Config, tuple(issues), self.name, self.text, self.origins)
+        return problems_of(Config, tuple(issues), self.source())
+
+    def source(self) -> "Source":
+        from agent.config.problems import Source, positions_of  # rarely needed
+
+        return Source(self.name, positions_of(self.text), self.origins)
 
 
 def load(
@@ -115,10 +123,8 @@ def place_of(
     key: str, path: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> str | None:
     """Return where ``section.key`` is set: file:line:column, a variable or None."""
-    from agent.config.problems import place_of  # rarely needed
-
     read = _read(Config, path, environment)
-    return place_of(key, read.name, read.text, read.origins) if key in read.origins else None
+    return read.source().place_of(tuple(key.split(".")))[1] if key in read.origins else None
 
 
 def _read(model: type[LocalConfig], path: Path | None, environment: Mapping[str, str]) -> _Read:
@@ -130,7 +136,8 @@ def _read(model: type[LocalConfig], path: Path | None, environment: Mapping[str,
         from agent.config.problems import syntax_problem  # rarely needed
 
         raise ConfigError((syntax_problem(model, name, error, text),)) from None
-    origins = {f"{section}.{key}": name for section, key in _keys(tree)}
+    tables = {section: keys for section, keys in tree.items() if isinstance(keys, dict)}
+    origins = {f"{section}.{key}": name for section, keys in tables.items() for key in keys}
     for variable, section, key, value in _overrides(model, environment):
         values = tree.setdefault(section, {})
         if not isinstance(values, dict):
@@ -168,12 +175,6 @@ def _text(path: Path | None) -> tuple[str, Path | None]:
         return content.decode("utf-8-sig").replace("\r\n", "\n"), source
     except UnicodeDecodeError as error:
         raise ConfigError((f"{source}: is not UTF-8 text (byte {error.start})",)) from None
-
-
-def _keys(tree: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for section, values in tree.items():
-        if isinstance(values, dict):
-            yield from ((section, key) for key in values)
 
 
 def _overrides(

@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import AfterValidator, ConfigDict, Field
 
 from agent.wire import limits
-from agent.wire.addresses import is_loopback
+from agent.wire.addresses import has_usable_port, is_loopback, is_one_word
 from agent.wire.base import MaxItems, Model, Port
 from agent.wire.text import LocationId, PayloadId, PayloadText, Utf16Length
 
@@ -44,26 +44,15 @@ def _url(text: str, example: str) -> SplitResult:
 
 def _service_url(text: str) -> str:
     parts = _url(text, "https://ops.example.com")
-    if parts.scheme not in {"http", "https"} or not parts.hostname or not _is_one_word(text):
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not is_one_word(text):
         raise ValueError("must be a URL such as https://ops.example.com")
-    if not _has_usable_port(text):
+    if not has_usable_port(text):
         raise ValueError("must have a port from 1 to 65535, or none")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ValueError("must not contain a user, a password, a query or a fragment")
     if parts.scheme == "http" and not is_loopback(parts.hostname):
         raise ValueError("must be https: plain http is accepted for loopback only")
     return text.rstrip("/")
-
-
-def _is_one_word(text: str) -> bool:
-    return text.isprintable() and " " not in text
-
-
-def _has_usable_port(url: str) -> bool:
-    try:
-        return urlsplit(url).port != 0
-    except ValueError:
-        return False
 
 
 def _no_control_characters(text: str) -> str:
@@ -397,13 +386,13 @@ class Config(LocalConfig):
 
 def sections_of(model: type[Section]) -> dict[str, type[Section]]:
     """Return the tables of a model by name; for an array of tables, the model of one table."""
-    results: dict[str, type[Section]] = {}
+    sections: dict[str, type[Section]] = {}
     for name, field in model.model_fields.items():
         candidates = (field.annotation, *get_args(field.annotation))
         for kind in candidates:
             if isinstance(kind, type) and issubclass(kind, Section):
-                results[name] = kind
-    return results
+                sections[name] = kind
+    return sections
 
 
 def is_text(annotation: object) -> bool:
@@ -440,6 +429,11 @@ def system_config() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("PROGRAMDATA", r"C:\ProgramData")) / "venue-agent/config.toml"
     return SYSTEM_CONFIG
+
+
+def is_of_the_machine(path: Path | None) -> bool:
+    """Return whether a configuration, by default the usual one, is that of the machine's agent."""
+    return (path or default_config_path()).absolute() == system_config()
 
 
 def is_there(path: Path) -> bool:

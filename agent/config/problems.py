@@ -17,21 +17,8 @@ _NEAR: Final = 0.5
 """Minimum similarity of a suggestion (difflib's ratio)."""
 
 
-def problems_of(
-    model: type[Section],
-    issues: Sequence[Issue],
-    name: str,
-    text: str,
-    origins: Mapping[str, str],
-) -> tuple[str, ...]:
-    """Return a line for each issue.
-
-    Args:
-        name: the file's name.
-        text: its content.
-        origins: the file or variable that sets each ``section.key``.
-    """
-    source = _Source(name, _positions(text), origins)
+def problems_of(model: type[Section], issues: Sequence[Issue], source: "Source") -> tuple[str, ...]:
+    """Return a line for each issue."""
     meant = _meant(model, issues)
     messages = sorted(
         (*source.place_of(issue.path), _message(model, issue))
@@ -41,14 +28,15 @@ def problems_of(
     return tuple(dict.fromkeys(f"{place}: {message}" for _, place, message in messages))
 
 
-def place_of(key: str, name: str, text: str, origins: Mapping[str, str]) -> str:
-    """Return where ``section.key`` is set: a variable, or file:line:column."""
-    return _Source(name, _positions(text), origins).place_of(tuple(key.split(".")))[1]
-
-
 @dataclass(frozen=True, slots=True)
-class _Source:
-    """A file's name, the positions of its keys (line, column), and the origins of values."""
+class Source:
+    """The places of a configuration's values.
+
+    Args:
+        name: The file's name.
+        positions: The line and column of each of its keys.
+        origins: The file or variable that sets each ``section.key``.
+    """
 
     name: str
     positions: Mapping[Path, tuple[int, int]]
@@ -70,7 +58,7 @@ class _Source:
 
 
 def _meant(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
-    """Return the missing keys that an unknown key was meant to be, to report one mistake only."""
+    """Return the missing keys that an unknown key resembles. Only the unknown key is reported."""
     missing = [each.path for each in issues if each.fault == "missing"]
     meant: set[Path] = set()
     for *above, key in (each.path for each in issues if each.fault == "unknown"):
@@ -118,7 +106,7 @@ def _key_in_line(model: type[Section], lines: Sequence[str]) -> str | None:
     return assignment[1] if assignment and assignment[1] in known else None
 
 
-def _positions(text: str) -> dict[Path, tuple[int, int]]:
+def positions_of(text: str) -> dict[Path, tuple[int, int]]:
     """Map each table and key of a TOML text to its line and column.
 
     It supports what this configuration needs: tables, arrays of tables and bare keys.

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from agent.wire.addresses import split_host_port
+from agent.wire.addresses import has_usable_port, is_one_word, parse_ip, split_host_port
 from agent.wire.validation import Issue, Path
 
 _LABEL: Final = re.compile(r"(?!-)[^\W]([\w-]*[^\W])?|[^\W]", re.UNICODE)
@@ -102,7 +102,7 @@ def _address_problem(address: str | None, transport: object) -> str | None:
 def _host_and_port_problem(address: str) -> str | None:
     """Check ``host``, ``host:port``, a bare IPv6 address or ``[v6]:port``."""
     host, port = split_host_port(address)
-    if not (_is_ip(host, 6) if ":" in host else _is_host(host)):
+    if not (parse_ip(host) if ":" in host else _is_host(host)):
         return "must be host:port, a host, [IPv6]:port or a hardware address"
     is_number = port is None or (port.isascii() and port.isdigit() and len(port) <= 5)
     if is_number and 0 < int(port or 1) <= _PORT_MAX:
@@ -114,17 +114,10 @@ def _is_host(text: str) -> bool:
     """Return whether ``text`` can be a name or an IPv4 address. Numeric names are neither."""
     labels = text.removesuffix(".").split(".")
     if all(label.isascii() and label.isdigit() for label in labels):
-        return _is_ip(text, 4)
+        return parse_ip(text) is not None
     return len(text) <= _HOST_MAX and all(
         len(label) <= _LABEL_MAX and _LABEL.fullmatch(label) for label in labels
     )
-
-
-def _is_ip(text: str, version: int) -> bool:
-    try:
-        return ipaddress.ip_address(text).version == version
-    except ValueError:
-        return False
 
 
 # ---------------------------------------------------------------------------- single keys
@@ -137,8 +130,9 @@ def _duplicates(items: list[Any]) -> str | None:
 
 
 def _service_types(items: list[Any]) -> str | None:
-    is_right = all(_SERVICE_TYPE.fullmatch(each) for each in items if isinstance(each, str))
-    return None if is_right else "must contain service types such as _till._tcp"
+    texts = (item for item in items if isinstance(item, str))
+    wrong = ", ".join(text for text in texts if not _SERVICE_TYPE.fullmatch(text))
+    return f"must contain service types such as _till._tcp, not {wrong}" if wrong else None
 
 
 def _blanks(text: str) -> str | None:
@@ -147,13 +141,11 @@ def _blanks(text: str) -> str | None:
 
 
 def _proxy(text: str) -> str | None:
-    is_word = text.isprintable() and " " not in text
-    try:
-        parts = urlsplit(text if is_word else "")
-        is_right = parts.scheme in _PROXY_SCHEMES and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_right = False
-    return None if is_right else "must be a URL such as http://proxy.example:3128"
+    problem = "must be a URL such as http://proxy.example:3128"
+    if not (is_one_word(text) and has_usable_port(text)):
+        return problem
+    parts = urlsplit(text)
+    return None if parts.scheme in _PROXY_SCHEMES and parts.hostname else problem
 
 
 def _relative_path(path: str) -> str | None:
@@ -168,11 +160,7 @@ def _program_names(names: list[Any]) -> str | None:
 
 
 def _url_port(url: str) -> str | None:
-    try:
-        is_right = urlsplit(url).port != 0
-    except ValueError:
-        is_right = False
-    return None if is_right else f"must have a port from 1 to {_PORT_MAX}"
+    return None if has_usable_port(url) else f"must have a port from 1 to {_PORT_MAX}"
 
 
 def _schedule(text: str) -> str | None:

@@ -1,1 +1,1 @@
-"""Finds out what is wrong with this machine's agent: declared checks, run together, judged."""
+"""Finds problems of this machine's agent: runs checks in parallel, and finds the root causes."""

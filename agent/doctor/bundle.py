@@ -95,8 +95,8 @@ def _members(context: Context, doctor: dict[str, Any], redactor: Redactor) -> It
     config = context.config_text or read_config(context.config_path)
     yield "config.toml", redact_configuration(config, redactor)
     if (state := context.state) is not None:
-        yield "status.json", _json(redactor.redact_value("", _status(state)))
-        yield "history.json", _json(redactor.redact_value("", _history(state)))
+        for name, read in (("status.json", _status), ("history.json", _history)):
+            yield name, _json(redactor.redact_value("", _read(read, state)))
         for name, body in (*_reports_kept(state), *_reports_waiting(state)):
             yield name, _without_secrets(body, redactor)
     yield "log.txt", redactor.redact(context.log_text or read_logs())
@@ -116,12 +116,21 @@ def _fresh(report: FreshReport, redactor: Redactor) -> Iterator[Member]:
         yield f"{name}.html", report_page(validate(document, PAYLOADS[report.kind]))
 
 
-def _status(state: StateDirectory) -> Any:
+def _read(read: Callable[[StateDirectory], Any], state: StateDirectory) -> Any:
+    """Return the content of the state directory, or the error."""
     try:
-        status = StatusFile(state).read()
+        return read(state)
     except StateError as error:
         return {"error": str(error)}
+
+
+def _status(state: StateDirectory) -> dict[str, Any] | None:
+    status = StatusFile(state).read()
     return None if status is None else to_plain(status)
+
+
+def _history(state: StateDirectory) -> list[dict[str, Any]]:
+    return [asdict(row) for row in read_history(state)]
 
 
 def _without_secrets(body: str, redactor: Redactor) -> str:
@@ -131,13 +140,6 @@ def _without_secrets(body: str, redactor: Redactor) -> str:
     except (ValueError, RecursionError):
         return redactor.redact(body)
     return _json(redactor.redact_value("", document))
-
-
-def _history(state: StateDirectory) -> Any:
-    try:
-        return [asdict(row) for row in read_history(state)]
-    except StateError as error:
-        return {"error": str(error)}
 
 
 def read_config(named: Path | None) -> str:

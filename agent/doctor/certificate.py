@@ -3,9 +3,12 @@
 import warnings
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from agent.wire.controls import without_controls
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 NAME_MAX: Final = 120
 
@@ -26,18 +29,17 @@ class Certificate:
     subject: str
     not_before: datetime
     not_after: datetime
-    is_self_signed: bool
 
     @property
     def inspector(self) -> str | None:
-        """The product that seems to inspect the connection, judged by the issuer's name."""
+        """Return the product that inspects TLS, if the issuer's name contains its name."""
         name = self.issuer.lower()
         return next((product for product in INSPECTORS if product in name), None)
 
 
 def parse_certificate(der: bytes) -> Certificate | None:
     """Parse an X.509 certificate (RFC 5280); None if it is invalid."""
-    from cryptography import x509  # a sixth of a second, only where it is needed
+    from cryptography import x509  # takes a sixth of a second, and few checks need it
 
     with warnings.catch_warnings(action="ignore"):  # of a negative serial number, and the like
         try:
@@ -47,22 +49,18 @@ def parse_certificate(der: bytes) -> Certificate | None:
                 subject=_name(certificate.subject),
                 not_before=certificate.not_valid_before_utc,
                 not_after=certificate.not_valid_after_utc,
-                is_self_signed=certificate.issuer == certificate.subject,
             )
         except (ValueError, TypeError, OverflowError, x509.InvalidVersion):
             return None
 
 
-def _name(name: object) -> str:
-    from cryptography import x509
+def _name(name: "x509.Name") -> str:
     from cryptography.x509.oid import NameOID
 
-    if not isinstance(name, x509.Name):
-        return ""
     parts = []
     for kind in (NameOID.ORGANIZATION_NAME, NameOID.COMMON_NAME):
-        values = name.get_attributes_for_oid(kind)
-        if values and (text := _plain(values[0].value)) and text not in parts:
+        attributes = name.get_attributes_for_oid(kind)
+        if attributes and (text := _plain(attributes[0].value)) and text not in parts:
             parts.append(text)
     return ", ".join(parts) or _plain(name.rfc4514_string()) or "an unnamed issuer"
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from agent.doctor.context import Context
+from agent.errors import AgentError
 
 Status = Literal["ok", "warn", "fail", "skipped", "unseen"]
 Group = Literal["configuration", "this machine", "the agent", "network", "service", "application"]
@@ -90,6 +91,12 @@ def warn(
 
 def fail(detail: str, fix: str, *, explained_by: tuple[str, ...] = ()) -> Outcome:
     return Outcome("fail", detail, fix, explained_by)
+
+
+def fail_by(error: AgentError) -> Outcome:
+    """Return the failure that an error of the agent describes."""
+    fix = "fix the named problem, then run doctor again"
+    return fail(str(error).replace("\n", "; "), fix)
 
 
 def unseen(detail: str) -> Outcome:

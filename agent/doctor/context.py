@@ -1,4 +1,4 @@
-"""The input of the checks: where to look, and the facts that earlier checks returned.
+"""The input of the checks: configuration, environment, and the facts of earlier checks.
 
 Checks only read it. The runner stores the facts of an outcome before it starts the checks that
 depend on it.
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.config.model import default_config_path, system_config
+from agent.config.model import is_of_the_machine
 from agent.doctor.route import Route
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Context:
     @property
     def is_of_the_machine(self) -> bool:
         """Whether the checks are for the machine's agent and not for this user's own."""
-        return (self.config_path or default_config_path()).absolute() == system_config()
+        return is_of_the_machine(self.config_path)
 
     # Facts, each with the check that returns it.
     local: "LocalConfig | None" = None  # configuration; also without [service]
@@ -68,6 +68,6 @@ class Context:
     unit: "UnitFacts | None" = None  # boot
 
     def add(self, facts: Mapping[str, Any]) -> None:
-        """Store what a check learned."""
+        """Store the facts of a check."""
         for name, value in facts.items():
             setattr(self, name, value)

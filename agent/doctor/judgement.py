@@ -18,7 +18,7 @@ def cause_of(results: Iterable[CheckResult]) -> str | None:
 
 def hidden_by(results: Iterable[CheckResult]) -> str | None:
     """Return the check that this user may not see among ``results``."""
-    return next((o.because or o.name for o in results if o.status == "unseen"), None)
+    return next((each.because or each.name for each in results if each.status == "unseen"), None)
 
 
 def explained(results: tuple[CheckResult, ...]) -> tuple[CheckResult, ...]:
@@ -30,9 +30,9 @@ def explained(results: tuple[CheckResult, ...]) -> tuple[CheckResult, ...]:
         effect = results[index]
         if effect.status not in {"warn", "fail"}:
             continue
-        causes = {o.name for o in results if _is_cause(o)}
+        causes = {each.name for each in results if _is_cause(each)}
         if cause := next((name for name in effect.explained_by if name in causes), None):
-            results = tuple(_with_cause(o, effect, cause) for o in results)
+            results = tuple(_with_cause(each, effect, cause) for each in results)
     return results
 
 

@@ -1,6 +1,6 @@
-"""Connections to the service, step by step: TCP, the proxy's tunnel, TLS, one bare request.
+"""Connections to the service, step by step: TCP, the proxy's tunnel, TLS, one request.
 
-Each step is bounded in time by the socket's timeout, and all of them by the runner.
+The socket's timeout limits the time of each step, and the runner that of all steps.
 """
 
 import socket
@@ -16,7 +16,7 @@ STEP_S: Final = 3.0
 
 
 class ProxyRefused(Exception):
-    """The proxy's answer to CONNECT; ``status`` is 0 when it was no HTTP."""
+    """The proxy's reply to CONNECT; ``status`` is 0 if the reply was not HTTP."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
@@ -32,9 +32,9 @@ def connect(host: str, port: int, timeout_s: float = STEP_S) -> socket.socket:
 def request(
     sock: socket.socket, host: str, port: int, method: str, target: str, **headers: str
 ) -> Iterator[HTTPResponse]:
-    """Ask over an open connection, which stays open, and read the head of the reply.
+    """Send a request over an open connection, which stays open, and read the head of the reply.
 
-    Raises OSError, HTTPException when the answer is no HTTP.
+    Raises OSError, or HTTPException if the reply is not HTTP.
     """
     connection = HTTPConnection(host, port)
     connection.sock = sock
@@ -45,22 +45,29 @@ def request(
 
 
 @contextmanager
-def connect_to_service(route: Route) -> Iterator[socket.socket]:
-    """Connect to the service itself, through the proxy's tunnel where TLS goes through one.
+def connect_to_service(route: Route, tls: ssl.SSLContext) -> Iterator[socket.socket]:
+    """Connect to the service, through the proxy's tunnel if there is one; with TLS for https.
 
-    Raises OSError and ProxyRefused.
+    Raises OSError, ssl.SSLError and ProxyRefused.
     """
     with connect(route.first_host, route.first_port) as sock:
-        if route.proxy is not None and route.is_tls:
+        if not route.is_tls:
+            yield sock
+            return
+        if route.proxy is not None:
             open_tunnel(sock, route.proxy, route)
-        yield sock
+        with tls.wrap_socket(sock, server_hostname=route.host) as secured:
+            yield secured
 
 
 def open_tunnel(sock: socket.socket, proxy: Proxy, route: Route) -> None:
-    """Ask an HTTP proxy for a tunnel (RFC 9110, section 9.3.6). Raises ProxyRefused, OSError."""
+    """Request a tunnel from an HTTP proxy (RFC 9110, section 9.3.6).
+
+    Raises ProxyRefused, OSError.
+    """
     headers = {"Proxy-Authorization": proxy.authorization} if proxy.authorization else {}
     try:
-        # Nothing behind the head is lost with it: in TLS it is we who speak first.
+        # Closing the reply loses no bytes of the service: in TLS the client sends first.
         with request(sock, route.host, route.port, "CONNECT", route.authority, **headers) as reply:
             status = reply.status
     except HTTPException as error:
@@ -69,13 +76,8 @@ def open_tunnel(sock: socket.socket, proxy: Proxy, route: Route) -> None:
         raise ProxyRefused(status, f"it answers {status} to CONNECT {route.authority}")
 
 
-def start_tls(sock: socket.socket, host: str, context: ssl.SSLContext) -> ssl.SSLSocket:
-    """Shake hands. Raises ssl.SSLError, OSError."""
-    return context.wrap_socket(sock, server_hostname=host)
-
-
 def unverified_tls() -> ssl.SSLContext:
-    """For looking at a certificate or a Date that is not trusted; no secret is sent over it."""
+    """Return a context that accepts every certificate. No secret is sent over its connections."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -83,7 +85,7 @@ def unverified_tls() -> ssl.SSLContext:
 
 
 def request_date(sock: socket.socket, route: Route) -> str:
-    """Ask for the Date of the service's first page, without a credential; "" where it has none.
+    """Return the Date of the service's first page; "" if it has none. No credential is sent.
 
     Raises OSError.
     """

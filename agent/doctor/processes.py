@@ -1,4 +1,4 @@
-"""Other agents among this machine's processes, by their command lines."""
+"""Finds other agents among this machine's processes by their command lines."""
 
 import os
 from typing import Final
@@ -8,7 +8,7 @@ WRAPPERS: Final = frozenset({"doas", "gdb", "ltrace", "runuser", "strace", "su",
 
 
 def other_agents(holder: int | None) -> tuple[int, ...] | None:
-    """Return the ids of agents besides ``holder`` and this process; None where unknown.
+    """Return the ids of agents besides ``holder`` and this process; None if unknown.
 
     Command lines of other users' processes may be hidden.
     """

@@ -18,12 +18,11 @@ _PORTS = {"https": 443, "http": 80}
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """``named_by`` is its setting, ``authorization`` its header, if any."""
+    """``authorization`` is the value of its header, if it has one."""
 
     scheme: str
     host: str
     port: int
-    named_by: str
     authorization: str | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
@@ -32,7 +31,7 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """``why`` is the reason for this proxy or none."""
+    """``why`` is the setting that names the proxy, or the reason why there is none."""
 
     is_tls: bool
     host: str
@@ -123,4 +122,4 @@ def _proxy(url: str, named_by: str) -> Proxy:
     if parts.username:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         authorization = "Basic " + base64.b64encode(pair.encode()).decode()
-    return Proxy(parts.scheme, parts.hostname, port, named_by, authorization)
+    return Proxy(parts.scheme, parts.hostname, port, authorization)

@@ -7,10 +7,10 @@ its own thread, which is abandoned after the deadline.
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from agent.doctor.check import Check, CheckResult, Outcome, fail, unseen
+from agent.doctor.check import Check, CheckResult, Outcome, fail, fail_by, unseen
 from agent.doctor.context import Context
 from agent.doctor.judgement import cause_of, explained, hidden_by
 from agent.errors import AgentError
@@ -18,9 +18,6 @@ from agent.redaction.known import redact, redactor
 
 TOTAL_S: Final = 9.0
 THREAD_PREFIX: Final = "check "
-_FIX_NAMED: Final = "fix the named problem, then run doctor again"
-
-OnResult = Callable[[CheckResult], None]
 
 
 def run_checks(
@@ -28,14 +25,13 @@ def run_checks(
     context: Context,
     *,
     total_s: float = TOTAL_S,
-    on_outcome: OnResult = lambda _: None,
     known: Sequence[CheckResult] = (),
 ) -> tuple[CheckResult, ...]:
     """Return the result of each check, in the order of ``checks``, within ``total_s``.
 
     Checks with a ``known`` result from an earlier call are not run again.
     """
-    results = _Runner(checks, context, total_s, on_outcome, known).run()
+    results = _Runner(checks, context, total_s, known).run()
     return explained(tuple(results[check.name] for check in checks))
 
 
@@ -45,7 +41,6 @@ class _Runner:
         checks: Sequence[Check],
         context: Context,
         total_s: float,
-        on_outcome: OnResult,
         known: Sequence[CheckResult],
     ) -> None:
         self._done: dict[str, CheckResult] = {result.name: result for result in known}
@@ -53,7 +48,6 @@ class _Runner:
         self._running: dict[str, tuple[Check, float]] = {}
         self._context = context
         self._ends_at = time.monotonic() + total_s
-        self._on_outcome = on_outcome
         self._outcomes: queue.SimpleQueue[tuple[str, Outcome]] = queue.SimpleQueue()
 
     def run(self) -> dict[str, CheckResult]:
@@ -86,7 +80,7 @@ class _Runner:
         try:
             outcome = check.run(self._context)
         except AgentError as error:
-            outcome = fail(str(error).replace("\n", "; "), _FIX_NAMED)
+            outcome = fail_by(error)
         except Exception as error:  # noqa: BLE001 - the runner's boundary: reported as an outcome
             outcome = fail(f"the check raised {type(error).__name__}: {error}", check.fix)
         self._outcomes.put((check.name, outcome))
@@ -94,7 +88,10 @@ class _Runner:
     def _take_outcome(self) -> None:
         """Take one outcome, or fail the checks that exceeded their deadline."""
         now = time.monotonic()
-        limits = {name: self._limit(*running) for name, running in self._running.items()}
+        limits = {
+            name: min(began + check.deadline_s, self._ends_at)
+            for name, (check, began) in self._running.items()
+        }
         try:
             name, outcome = self._outcomes.get(timeout=max(0.0, min(limits.values()) - now))
         except queue.Empty:
@@ -109,9 +106,6 @@ class _Runner:
             check, began = self._running.pop(name)
             self._end(check, outcome, time.monotonic() - began)
 
-    def _limit(self, check: Check, began: float) -> float:
-        return min(began + check.deadline_s, self._ends_at)
-
     def _end(
         self, check: Check, outcome: Outcome, duration_s: float, because: str | None = None
     ) -> None:
@@ -122,4 +116,3 @@ class _Runner:
         )  # fmt: skip
         self._context.add(outcome.facts)
         self._done[check.name] = result
-        self._on_outcome(result)

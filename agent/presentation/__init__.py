@@ -1,1 +1,1 @@
-"""How a report is shown to people: one set of words, a terminal view and a web page."""
+"""Shows reports to users: common rows and texts, a terminal view and a web page."""

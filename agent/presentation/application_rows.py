@@ -84,19 +84,16 @@ def snapshot_groups(payload: ApplicationPayload) -> tuple[Group, ...]:
     return tuple(_group(prefix, fields) for prefix, fields in by_prefix.items() if fields)
 
 
-def interface_group(payload: ApplicationPayload) -> Group:
-    sections = (_section(link.id, link.fields) for link in payload.snapshot.interfaces)
-    return Group("Network interfaces", tuple(sections))
-
-
-def peripheral_group(payload: ApplicationPayload) -> Group:
-    sections = (_section(_named(thing), thing.fields) for thing in payload.snapshot.peripherals)
-    return Group("Peripherals", tuple(sections))
-
-
-def browser_group(payload: ApplicationPayload) -> Group:
-    rows = tuple(_row(field) for field in payload.browser_fields if field.value is not None)
-    return Group("Kiosk browser", (Section("", rows),) if rows else ())
+def thing_groups(payload: ApplicationPayload) -> tuple[Group, ...]:
+    """Return the interfaces, the peripherals and the kiosk's browser; only groups with content."""
+    snapshot = payload.snapshot
+    browser = tuple(_row(field) for field in payload.browser_fields if field.value is not None)
+    groups = {
+        "Network interfaces": [_section(link.id, link.fields) for link in snapshot.interfaces],
+        "Peripherals": [_section(_named(thing), thing.fields) for thing in snapshot.peripherals],
+        "Kiosk browser": [Section("", browser)] if browser else [],
+    }
+    return tuple(Group(title, tuple(sections)) for title, sections in groups.items() if sections)
 
 
 def absence_rows(payload: ApplicationPayload) -> tuple[AbsenceRow, ...]:

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final, NoReturn
 
 UNKNOWN: Final = "unrecognized arguments: "
-"""How argparse, and whoever speaks in its place, begins."""
+"""The start of argparse's message about unknown options."""
 _CHOICE: Final = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 _OPTION: Final = re.compile(r"(?<![\w-])--\w[\w-]*")
 _NEAR: Final = 0.6
-"""How alike two words must be to be taken for each other (difflib's ratio)."""
+"""Minimum similarity of a suggestion (difflib's ratio)."""
 
 
 class SuggestingParser(argparse.ArgumentParser):
-    """A parser with `--version` for every verb, which suggests the nearest word after a mistake.
+    """A parser with `--version` for every verb. After a mistake it suggests the nearest word.
 
-    Parsers of verbs have the same class as their parent."""
+    argparse creates the parsers of verbs with the class of their parent.
+    """
 
     version: ClassVar[str]
     """The program's name and its version."""
@@ -39,7 +40,7 @@ class SuggestingParser(argparse.ArgumentParser):
 
 
 def did_you_mean(message: str, help_text: str) -> str:
-    """Return the nearest word that argparse would have taken, as words to add to its message."""
+    """Return the nearest valid word, to append to argparse's message; "" if there is none."""
     if choice := _CHOICE.search(message):
         words, known = [choice[1]], re.findall(r"[\w-]+", choice[2])
     elif message.startswith(UNKNOWN):
@@ -47,7 +48,7 @@ def did_you_mean(message: str, help_text: str) -> str:
         known = _OPTION.findall(help_text)
     else:
         return ""
-    from difflib import get_close_matches  # where there is a mistake only
+    from difflib import get_close_matches  # only needed after a mistake
 
     for word in words:
         if near := get_close_matches(word, known, n=1, cutoff=_NEAR):

@@ -62,14 +62,17 @@ def headline_of(payload: NetworkPayload | ApplicationPayload) -> Headline:
         facts = tuple(_network_facts(payload, verdict if has_verdict else ""))
     else:
         counts = Counter(field.status for _, field in all_fields(payload))
-        kind, (verdict, severity) = "application snapshot", _without_findings(counts)
-        has_verdict = bool(findings)
+        kind, has_verdict = "application snapshot", bool(findings)
+        verdict, severity = "No problem was found.", "good"
+        if not counts["available"]:
+            verdict, severity = "Nothing could be read.", "muted"
         facts = (Fact("Facts", _summary(counts)),)
     if has_verdict:
         verdict, severity = verdict_of(findings), findings[0].severity
     outcome, outcome_severity = _outcome(payload)
+    name = machine_name(payload.identity.install_id)
     return Headline(
-        title=_title(kind, payload),
+        title=f"{name}: {kind}" if name else kind.capitalize(),
         verdict=verdict,
         severity=severity,
         findings=findings,
@@ -79,27 +82,14 @@ def headline_of(payload: NetworkPayload | ApplicationPayload) -> Headline:
     )
 
 
-def _without_findings(counts: Counter[FieldStatus]) -> tuple[str, Severity]:
-    if not counts["available"]:
-        return "Nothing could be read.", "muted"
-    return "No problem was found.", "good"
-
-
 def _summary(counts: Counter[FieldStatus]) -> str:
-    parts = [f"{counts['available']} read"]
-    if counts["collection-failed"]:
-        parts.append(f"{counts['collection-failed']} failed")
-    if counts["permission-denied"]:
-        parts.append(f"{counts['permission-denied']} denied")
-    rest = counts["unsupported"] + counts["not-applicable"]
-    if rest:
-        parts.append(f"{rest} do not apply")
-    return ", ".join(parts)
-
-
-def _title(what: str, payload: Payload) -> str:
-    name = machine_name(payload.identity.install_id)
-    return f"{name}: {what}" if name else what.capitalize()
+    parts = (
+        (counts["collection-failed"], "failed"),
+        (counts["permission-denied"], "denied"),
+        (counts["unsupported"] + counts["not-applicable"], "do not apply"),
+    )
+    rest = (f"{count} {what}" for count, what in parts if count)
+    return ", ".join((f"{counts['available']} read", *rest))
 
 
 def _outcome(payload: Payload) -> tuple[str, Severity]:

@@ -15,17 +15,12 @@ _STEP: Final = 1024
 _LONGEST_S: Final = 1e11  # three thousand years: a longer value is not a duration
 _LARGEST: Final = 1e15
 _ACRONYMS: Final = {
-    word.lower(): word
-    for word in ("CPU", "OS", "MAC", "DNS", "TLS", "IP", "USB", "SSID", "URL", "ID", "SMART", "UTC")
-} | {
-    "wifi": "Wi-Fi",
-    "ipv4": "IPv4",
-    "ipv6": "IPv6",
-    "mtu": "MTU",
-    "bssid": "BSSID",
-    "pid": "PID",
-    "dpi": "DPI",
-}
+    word.replace("-", "").lower(): word
+    for word in (
+        "CPU", "OS", "MAC", "DNS", "TLS", "IP", "USB", "SSID", "URL", "ID", "SMART", "UTC", "MTU",
+        "BSSID", "PID", "DPI", "Wi-Fi", "IPv4", "IPv6",
+    )
+}  # fmt: skip
 
 
 def format_bytes(count: float) -> str:
@@ -84,7 +79,7 @@ def age_s(text: str, now: datetime | None = None) -> float | None:
 
 
 def ago(text: str | None, now: datetime | None = None) -> str:
-    """Return the age of an ISO 8601 date-time: ``3 h ago``. A time in the future has one, too."""
+    """Return the age of an ISO 8601 date-time: ``3 h ago``. Future times are described too."""
     if text is None:
         return "never"
     seconds = age_s(text, now)
@@ -141,7 +136,8 @@ def format_value(key: str, value: Value) -> str:
     if isinstance(value, tuple):
         return ", ".join(filter(None, map(plain, value))) or "none"
     if isinstance(value, str):
-        return format_timestamp(value) if _is_timestamp(value) else plain(value) or "(empty)"
+        # A text without a T, such as a year, can be valid in ISO 8601 as well.
+        return (format_timestamp(value) if "T" in value else plain(value)) or "(empty)"
     unit, _ = _split_unit(key)
     if unit:
         return _UNITS[unit](value)
@@ -168,10 +164,6 @@ def _split_unit(key: str) -> tuple[str, list[str]]:
 
 def _decapitalised(word: str) -> str:
     return word if word.isupper() and len(word) > 1 else word.lower()
-
-
-def _is_timestamp(text: str) -> bool:
-    return "T" in text and parse_timestamp(text) is not None
 
 
 def _number(number: float, decimals: int) -> str:

@@ -1,4 +1,4 @@
-"""What a fact is called where its key alone does not tell a technician what it is."""
+"""Labels of facts whose key alone does not explain them to a technician."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -102,8 +102,8 @@ LABELS: Final[Mapping[str, str]] = {
     "browser.bluetoothAuthorizedDevices": "Bluetooth devices allowed",
     "browser.usbAuthorizedDevices": "USB devices allowed",
 }
-"""By key; without the name between its first and its last part (of a disk, a queue), or with a star
-for it where the key without is another's."""
+"""Labels by key. The name of a thing (a disk, a queue) between the first and the last part of a key
+is left out. It is a star if the key without it belongs to another fact."""
 
 THINGS: Final[Mapping[str, str]] = {
     "network.service": "Connection to the service",
@@ -111,11 +111,11 @@ THINGS: Final[Mapping[str, str]] = {
     "service.timeSync": "Time synchronisation",
     "service.bluetooth": "Bluetooth",
 }
-"""The things in the middle of a key that do not name themselves."""
+"""Labels of things whose name in the middle of a key does not explain them."""
 
 
 def field_label(key: str) -> str:
-    """Return what the fact of ``key`` is called: by the table, else by the key's last part."""
+    """Return the label of a fact: from the table, or else from the last part of its key."""
     first, last = key.partition(".")[0], key.rpartition(".")[2]
     forms = (key, f"{first}.*.{last}", f"{first}.{last}")
     known = next((LABELS[form] for form in forms if form in LABELS), None)

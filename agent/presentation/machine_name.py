@@ -1,4 +1,4 @@
-"""Which machine it is, in a word that a person gave it."""
+"""The name that a user gave to a machine."""
 
 import re
 from typing import Final
@@ -8,9 +8,9 @@ from agent.presentation.plain_text import NAME_LENGTH, shorten
 _NAMES_NOTHING: Final = re.compile(
     r"(unenrolled)?|(install-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 )
-"""An install id that nobody chose: of no installation, or made where the host had no name."""
+"""A generated install id: not enrolled, or enrolled on a host without a name."""
 
 
 def machine_name(install_id: str) -> str | None:
-    """Return the install id as a title, or None where it is but a number."""
+    """Return the install id as a title; None if it was generated."""
     return None if _NAMES_NOTHING.fullmatch(install_id) else shorten(install_id, NAME_LENGTH)

@@ -15,8 +15,8 @@ MARKS_IN_A_ROW_MAX: Final = 3
 NAME_LENGTH: Final = 120
 """Maximum length of a displayed name. Reasons are displayed completely."""
 
-# Joiners only shape the letters beside them, and terminals disagree about the width of what they
-# join; variation selectors ask for another picture of the same sign, likewise of another width.
+# Joiners change only the shape of the letters beside them, and variation selectors only the picture
+# of a sign. Terminals disagree about the width of the result.
 _DROPPED: Final = dict.fromkeys(map(ord, "\u200c\u200d\ufe0e\ufe0f"))
 _MARKS: Final = frozenset({"Mn", "Me"})
 

@@ -1,11 +1,10 @@
 """A printer's name and status for users: the contract's status, or "moved" to another address."""
 
-import ipaddress
 from typing import Final, Literal
 
 from agent.presentation.plain_text import NAME_LENGTH, shorten
 from agent.presentation.severity import Severity
-from agent.wire.addresses import split_host_port
+from agent.wire.addresses import parse_ip, split_host_port
 from agent.wire.payloads.network import Printer
 
 Status = Literal["unreachable", "moved", "unknown", "reachable"]
@@ -17,7 +16,7 @@ STATUS_SEVERITIES: Final[dict[Status, Severity]] = {
     "reachable": "good",
 }
 STATUS_ORDER: Final = tuple(STATUS_SEVERITIES)
-"""Printers that need attention first."""
+"""Statuses that need attention come first."""
 
 
 def printer_name(printer: Printer) -> str:
@@ -43,7 +42,7 @@ def status_of(printer: Printer) -> Status:
 
 def is_other_address(one: str | None, other: str | None) -> bool:
     """Return whether these are two different IP addresses of one family, with or without port."""
-    first, second = _ip_of(one), _ip_of(other)
+    first, second = (parse_ip(split_host_port(address or "")[0]) for address in (one, other))
     return bool(first and second and first.version == second.version and first != second)
 
 
@@ -69,10 +68,3 @@ def _equal_status(status: Status, total: int) -> str:
     if status == "moved":
         return f"{subject} {have} moved to another address."
     return f"{subject} {be} {'in an unknown state' if status == 'unknown' else status}."
-
-
-def _ip_of(address: str | None) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(split_host_port(address or "")[0])
-    except ValueError:
-        return None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
 from rich.console import Console
@@ -18,7 +17,6 @@ from rich.progress import (
     ProgressColumn,
     SpinnerColumn,
     Task,
-    TaskID,
     TextColumn,
 )
 from rich.text import Text
@@ -35,7 +33,7 @@ STEPS_MAX: Final = 64
 
 _STEP_LENGTH: Final = 22
 _BAR_FROM: Final = 66
-"""Columns from which on there is room for a bar beside what moves anyway."""
+"""Minimum number of columns for a bar beside the other parts of a line."""
 _LABELS: Final = {
     "interfaces": "this machine's network",
     "scan": "addresses scanned",
@@ -46,23 +44,12 @@ _LABELS: Final = {
 """Labels of the collectors' steps on a terminal; elsewhere their own names are used."""
 
 
-@dataclass(slots=True)
-class _Step:
-    name: str
-    started_s: float
-    bar: TaskID
-    done: int = 0
-    total: int | None = None
-    is_finished: bool = False
-
-
 class RunProgress:
     """Shows ``(step, done, total)`` events; use it as a context manager around the run.
 
-    ``what`` names the whole of it.
-    ``total`` is None while it is not known. A step is finished once ``done`` reaches ``total``,
-    one without a total when the run ends. Events of one step may come from any thread, but not
-    at the same time.
+    ``what`` is the label of the whole run. ``total`` is None while it is unknown. A step is
+    finished when ``done`` reaches ``total``; a step without a total is finished when the run ends.
+    Events of one step may come from any thread, but not at the same time.
     """
 
     def __init__(
@@ -73,8 +60,7 @@ class RunProgress:
         what: str = "",
     ) -> None:
         self._console = console or Console(file=sys.stderr, highlight=False)
-        self._clock = clock
-        self._steps: dict[str, _Step] = {}
+        self._steps: dict[str, Task] = {}
         self._bars = Progress(
             *_columns(self._console),
             console=self._console,
@@ -93,38 +79,36 @@ class RunProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for step in self._steps.values():
-            if not step.is_finished:
-                self._finish(step)
+        for task in self._steps.values():
+            if task.stop_time is None:
+                self._finish(task)
         self._bars.update(self._whole, completed=1, total=1)
         self._bars.stop()
 
     def update(self, step: str, done: int, total: int | None = None) -> None:
         """Report that ``done`` of ``total`` parts of ``step`` are done."""
-        known = self._steps.get(step) or self._begin(step)
-        if known is None or known.is_finished:
+        task = self._steps.get(step) or self._begin(step)
+        if task is None or task.stop_time is not None:
             return
-        known.done, known.total = done, total
-        self._bars.update(known.bar, completed=done, total=total, amount=_amount(done, total))
+        amount = str(done) if total is None else f"{done} of {total}"
+        self._bars.update(task.id, completed=done, total=total, amount=amount)
         if total is not None and done >= total:
-            self._finish(known)
+            self._finish(task)
 
-    def _begin(self, step: str) -> _Step | None:
+    def _begin(self, step: str) -> Task | None:
         if len(self._steps) >= STEPS_MAX:
             return None
         name = shorten(step, _STEP_LENGTH)
-        label = _LABELS.get(step, name)
-        begun = _Step(name, self._clock(), self._bars.add_task(label, total=None, amount=""))
-        self._steps[step] = begun
-        return begun
+        new = self._bars.add_task(_LABELS.get(step, name), total=None, name=name, amount="")
+        self._steps[step] = next(task for task in self._bars.tasks if task.id == new)
+        return self._steps[step]
 
-    def _finish(self, step: _Step) -> None:
-        step.is_finished = True
-        self._bars.update(step.bar, completed=step.done, total=step.total or max(step.done, 1))
-        self._bars.stop_task(step.bar)
+    def _finish(self, task: Task) -> None:
+        self._bars.update(task.id, total=task.total or max(task.completed, 1))
+        self._bars.stop_task(task.id)
         if not self._console.is_interactive:
-            took = format_seconds(self._clock() - step.started_s)
-            line = f"{step.name}: {_amount(step.done, step.total)} in {took}"
+            took = format_seconds(task.elapsed or 0.0)
+            line = f"{task.fields['name']}: {task.fields['amount']} in {took}"
             self._console.print(Text(line), soft_wrap=True)
 
 
@@ -146,7 +130,3 @@ def _columns(console: Console) -> Iterator[ProgressColumn]:
         yield BarColumn(bar_width=20)
     yield TextColumn("{task.fields[amount]}", style="dim", markup=False)
     yield _Elapsed()
-
-
-def _amount(done: int, total: int | None) -> str:
-    return str(done) if total is None else f"{done} of {total}"

@@ -7,7 +7,8 @@ so that the files of many devices can be concatenated.
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Final
 
 from agent.presentation.findings.snapshot_facts import all_fields
@@ -15,11 +16,11 @@ from agent.presentation.hosts.evidence import KIND_LABELS
 from agent.presentation.hosts.rows import host_rows
 from agent.presentation.plain_text import plain
 from agent.presentation.printer_status import status_of
+from agent.wire.codec import to_plain
 from agent.wire.payloads.application import ApplicationPayload
-from agent.wire.payloads.common import Payload
-from agent.wire.payloads.network import MapHost, NetworkPayload
+from agent.wire.payloads.network import NetworkPayload
 
-Cell = str | float | bool | None
+Cell = str | float | bool | Sequence[str] | None
 Row = Sequence[Cell]
 
 BETWEEN: Final = "; "
@@ -36,7 +37,6 @@ HOST: Final = (
 PRINTER: Final = (
     "id", "name", "transport", "address", "status", "isMoved", "matchedEndpoint", "reason",
 )  # fmt: skip
-_FACTS: Final = "facts"
 FACT: Final = ("of", "key", "status", "value", "reason", "source")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """Spreadsheets run a cell that begins with one of these as a formula."""
@@ -44,17 +44,19 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 def tables_of(payload: NetworkPayload | ApplicationPayload) -> tuple[str, ...]:
     """Return the names of the tables that a report of this kind has, the default first."""
-    return tuple(_NETWORK) if isinstance(payload, NetworkPayload) else (_FACTS,)
+    return tuple(_tables(payload))
 
 
 def report_csv(payload: NetworkPayload | ApplicationPayload, table: str) -> str:
     """Return one of ``tables_of(payload)`` with a line of headings. Raises KeyError."""
-    if isinstance(payload, NetworkPayload):
-        headings, rows = _NETWORK[table]
-        return _with_identity(payload, headings, rows(payload))
-    if table != _FACTS:
-        raise KeyError(table)
-    return _with_identity(payload, FACT, _facts(payload))
+    headings, rows = _tables(payload)[table]
+    identity = (
+        payload.identity.location_id,
+        payload.identity.install_id,
+        payload.report_id,
+        payload.finished_at,
+    )
+    return csv_of((*IDENTITY, *headings), ((*identity, *row) for row in rows))
 
 
 def csv_of(headings: Sequence[str], rows: Iterable[Row]) -> str:
@@ -73,60 +75,48 @@ def csv_of(headings: Sequence[str], rows: Iterable[Row]) -> str:
 def _cell(value: Cell) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if not isinstance(value, str):
-        return "" if value is None else f"{value:.15g}"
-    text = plain(value)
+    if isinstance(value, int | float):
+        return f"{value:.15g}"
+    text = plain(value if isinstance(value, str) else BETWEEN.join(value or ()))
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def _with_identity(payload: Payload, headings: Sequence[str], rows: Iterable[Row]) -> str:
-    identity = (
-        payload.identity.location_id,
-        payload.identity.install_id,
-        payload.report_id,
-        payload.finished_at,
-    )
-    return csv_of((*IDENTITY, *headings), ((*identity, *row) for row in rows))
+def _tables(
+    payload: NetworkPayload | ApplicationPayload,
+) -> Mapping[str, tuple[Sequence[str], Iterator[Row]]]:
+    """Return the headings and rows of each table."""
+    if isinstance(payload, ApplicationPayload):
+        return {"facts": (FACT, _facts(payload))}
+    return {
+        "hosts": (HOST, _hosts(payload)),
+        "endpoints": (ENDPOINT, _endpoints(payload)),
+        "printers": (PRINTER, _printers(payload)),
+    }
 
 
 def _endpoints(payload: NetworkPayload) -> Iterator[Row]:
     for each in payload.endpoints:
-        yield (
-            each.address, each.host, each.port, each.label, each.model,
-            BETWEEN.join(each.discovered_by), each.status, each.mac_address,
-            BETWEEN.join(each.matched_printer_ids),
-        )  # fmt: skip
+        values = to_plain(each)
+        yield [values[name] for name in ENDPOINT]
 
 
 def _hosts(payload: NetworkPayload) -> Iterator[Row]:
     """Yield the hosts as ``host_rows`` orders them: those of the map come first."""
     mapped = payload.network_map.hosts if payload.network_map else ()
-    for number, row in enumerate(host_rows(payload)):
-        host: MapHost | None = mapped[number] if number < len(mapped) else None
+    for row, host in zip_longest(host_rows(payload), mapped):
         yield (
             row.address, row.name, KIND_LABELS[row.kind], row.model, row.maker, row.hostname,
             row.mac_address, row.interface, "reachable" if row.is_reachable else "unknown",
-            host.latency_ms if host else None, BETWEEN.join(row.services),
-            BETWEEN.join(row.printers),
+            host.latency_ms if host else None, row.services, row.printers,
         )  # fmt: skip
 
 
 def _printers(payload: NetworkPayload) -> Iterator[Row]:
     for each in payload.printers or ():
-        yield (
-            each.id, each.name, each.transport, each.address, each.status,
-            status_of(each) == "moved", each.matched_endpoint, each.reason,
-        )  # fmt: skip
+        values = {**to_plain(each), "isMoved": status_of(each) == "moved"}
+        yield [values[name] for name in PRINTER]
 
 
 def _facts(payload: ApplicationPayload) -> Iterator[Row]:
     for owner, field in all_fields(payload):
-        value = BETWEEN.join(field.value) if isinstance(field.value, tuple) else field.value
-        yield owner, field.key, field.status, value, field.reason, field.source
-
-
-_NETWORK: Final[Mapping[str, tuple[Sequence[str], Callable[[NetworkPayload], Iterable[Row]]]]] = {
-    "hosts": (HOST, _hosts),
-    "endpoints": (ENDPOINT, _endpoints),
-    "printers": (PRINTER, _printers),
-}
+        yield owner, field.key, field.status, field.value, field.reason, field.source

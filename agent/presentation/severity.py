@@ -1,4 +1,4 @@
-"""How severe something is. Displays show it as a colour, and the text always says the same."""
+"""The severity of a finding or change. It sets the colour, and the text always expresses it too."""
 
 from typing import Final, Literal
 

@@ -1,9 +1,8 @@
-"""How what is known of this machine's printers follows from what a report has learned. Pure.
+"""Updates the remembered details of this machine's printers after a report. Pure.
 
 docs/adr/0023-remembered-printers.md has the reasons.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -80,8 +79,9 @@ def updated(memory: Memory, facts: NetworkFacts, now: datetime) -> Memory:
     new = {id_: _merged(before.get(id_), each) for id_, each in seen.items()}
     waiting = _replacements(memory, facts, now)
     for each in facts.strangers:
-        if (result := waiting.get(each.id)) is not None and _has_replaced(result, now):
-            new.setdefault(each.id, replace(result.printer, replaced_at=result.since))
+        replacement = waiting.get(each.id)
+        if replacement is not None and _has_replaced(replacement, now):
+            new.setdefault(each.id, replace(replacement.printer, replaced_at=replacement.since))
     return Memory(
         tuple((before | new).values())[-PRINTERS_MAX:],
         tuple(each for id_, each in waiting.items() if id_ in before and id_ not in new),
@@ -91,12 +91,12 @@ def updated(memory: Memory, facts: NetworkFacts, now: datetime) -> Memory:
 def _replacements(memory: Memory, facts: NetworkFacts, now: datetime) -> dict[str, Replacement]:
     """Return the devices that may have replaced a printer, also those that are off now."""
     waiting = {each.printer.id: each for each in memory.replacements}
-    for id_, match in _by_id(facts.strangers).items():
+    for id_, stranger in _by_id(facts.strangers).items():
         was = waiting.get(id_)
-        if was is not None and _is_same(was.printer, match):
-            waiting[id_] = Replacement(_merged(was.printer, match), was.since, was.reports + 1)
+        if was is not None and _is_same(was.printer, stranger):
+            waiting[id_] = Replacement(_merged(was.printer, stranger), was.since, was.reports + 1)
         else:
-            waiting[id_] = Replacement(match, now.isoformat(timespec="seconds"))
+            waiting[id_] = Replacement(stranger, now.isoformat(timespec="seconds"))
     return waiting
 
 
@@ -134,16 +134,13 @@ def _is_there(printer_id: str, facts: NetworkFacts) -> bool:
 
 
 def _source(printer_id: str) -> str:
-    """Return the source of a printer, such as ``cups`` of ``cups:kitchen``; else empty."""
+    """Return the source of a printer, such as ``cups`` of ``cups:kitchen``; "" without one."""
     return printer_id.partition(":")[0] if ":" in printer_id else ""
 
 
 def _is_short(learned: LearnedPrinter) -> bool:
-    return all(len(text) <= TEXT_MAX for text in _texts(learned))
-
-
-def _texts(learned: LearnedPrinter) -> Iterable[str]:
-    return filter(None, (getattr(learned, each.name) for each in fields(learned)))
+    texts = (getattr(learned, each.name) for each in fields(learned))
+    return all(len(text) <= TEXT_MAX for text in texts if text)
 
 
 def _is_within(period: timedelta, timestamp: str, now: datetime) -> bool:

@@ -76,7 +76,7 @@ def _failure(status: int, headers: Mapping[str, str], body: bytes, now: datetime
 
 
 def retry_after_s(value: str | None, now: datetime) -> float | None:
-    """Parse Retry-After (RFC 9110, section 10.2.3): seconds or an HTTP date. Else None."""
+    """Parse Retry-After (RFC 9110, section 10.2.3): seconds or an HTTP date. None if invalid."""
     if value is None:
         return None
     text = value.strip()

@@ -18,17 +18,18 @@ class Backoff:
     factor: float = 2.0
 
     def delay_s(self, attempt: int, rng: Random) -> float:
-        """Return the wait before try ``attempt + 1``; the first failed try is attempt 1."""
+        """Return the wait after the failed try number ``attempt``, counted from 1."""
         exponent = min(max(attempt, 1) - 1, 64)
         ceiling = min(self.cap_s, self.base_s * self.factor**exponent)
         return ceiling * rng.uniform(0.5, 1.0)
 
 
 UNAVAILABLE: Final = Backoff(base_s=1.0, cap_s=24.0)
-"""After no usable reply: at most 25 tries in 3 minutes, and half a minute after an outage."""
+"""After no usable reply. A device tries at most 25 times in 3 minutes, and is back at most half a
+minute after an outage."""
 
 CREDENTIAL: Final = Backoff(base_s=10.0, cap_s=900.0)
-"""After 401, until a user replaces the key, which is read again each time."""
+"""After 401, until a user replaces the key. The key is read again before each try."""
 
 REVOKED: Final = Backoff(base_s=60.0, cap_s=1800.0)
 """Between two checks whether the device is still revoked."""

@@ -19,12 +19,18 @@ def join_host_port(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def parse_ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the IP address; None if ``text`` is none, such as a host name."""
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
 def is_loopback(host: str) -> bool:
     """Return whether a URL's host is this machine."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    ip = parse_ip(host)
+    return host == "localhost" if ip is None else ip.is_loopback
 
 
 def is_loopback_url(url: str) -> bool:
@@ -39,3 +45,16 @@ def is_web_url(text: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in {"http", "https"} and bool(parts.hostname)
+
+
+def is_one_word(text: str) -> bool:
+    """Return whether ``text`` has no blanks and no control characters."""
+    return text.isprintable() and " " not in text
+
+
+def has_usable_port(url: str) -> bool:
+    """Return whether a URL can be parsed, and has a port from 1 to 65535 or none."""
+    try:
+        return urlsplit(url).port != 0
+    except ValueError:
+        return False

@@ -41,10 +41,10 @@ def show(
 
 def _rows(results: tuple[CheckResult, ...], *, everything: bool) -> list[Row]:
     if everything:
-        return [_row(o) for o in results]
-    rows = [_row(o) for o in results if o.status != "skipped" and o.because is None]
-    for cause in dict.fromkeys(o.because for o in results if o.because):
-        names = ", ".join(o.name for o in results if o.because == cause)
+        return [_row(each) for each in results]
+    rows = [_row(each) for each in results if each.status != "skipped" and each.because is None]
+    for cause in dict.fromkeys(each.because for each in results if each.because):
+        names = ", ".join(each.name for each in results if each.because == cause)
         rows.append((("-", "quiet"), ("not run", "quiet"), (f"{names}: {cause} first", "quiet")))
     return rows
 

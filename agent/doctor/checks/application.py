@@ -74,7 +74,7 @@ def kiosk(context: Context) -> Outcome:
 
 
 def request_browser(sock: socket.socket, host: str, port: int) -> str | None:
-    """Ask DevTools for the browser's name; None when it is not DevTools. Raises OSError."""
+    """Return the browser's name from DevTools; None if DevTools does not reply. Raises OSError."""
     try:
         with request(sock, host, port, "GET", "/json/version", Connection="close") as reply:
             document = json.loads(reply.read(ANSWER_MAX))

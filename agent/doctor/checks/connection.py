@@ -1,7 +1,6 @@
 """Checks of the connection to the service, from the name to the certificate."""
 
 import errno
-import ipaddress
 import socket
 import ssl
 import urllib.request
@@ -18,19 +17,18 @@ from agent.doctor.probe import (
     connect_to_service,
     open_tunnel,
     request_date,
-    start_tls,
     unverified_tls,
 )
 from agent.doctor.route import Route, route_of
 from agent.presentation.humanize import format_seconds
 from agent.rules.replies import http_date
-from agent.wire.addresses import join_host_port
+from agent.wire.addresses import join_host_port, parse_ip
 
 CLOCK_WARN_S: Final = 30.0
 CLOCK_FAIL_S: Final = 300.0
 EXPIRES_SOON: Final = timedelta(days=14)
 STRICT_ERRORS: Final = range(80, 94)
-"""Errors of OpenSSL\'s strict mode (X509_V_FLAG_X509_STRICT, which Python 3.13 sets):
+"""Errors of OpenSSL's strict mode (X509_V_FLAG_X509_STRICT, which Python 3.13 sets):
 X509_V_ERR_PATHLEN_INVALID_FOR_NON_CA to X509_V_ERR_EXTENSIONS_REQUIRE_VERSION_3."""
 PROXY_AUTHENTICATION: Final = 407
 
@@ -57,11 +55,7 @@ def route(context: Context) -> Outcome:
 
 def name_resolution(context: Context) -> Outcome:
     route = _route(context)
-    try:
-        ipaddress.ip_address(route.first_host)
-    except ValueError:
-        pass
-    else:
+    if parse_ip(route.first_host):
         return ok(f"{route.first_host} is an address")
     try:
         entries = socket.getaddrinfo(route.first_host, route.first_port, type=socket.SOCK_STREAM)
@@ -84,7 +78,7 @@ def connection(context: Context) -> Outcome:
         with connect(route.first_host, route.first_port) as sock:
             local = sock.getsockname()[0]
     except ConnectionRefusedError:
-        setting = f"{route.why}" if route.proxy else "service.base_url"
+        setting = route.why if route.proxy else "service.base_url"
         return fail(
             f"{place} refuses the connection",
             f"check {setting}; {what} may be down, or a firewall rejects it",
@@ -125,12 +119,8 @@ def clock(context: Context) -> Outcome:
     """Compare this machine's clock with the Date of a reply (RFC 9110, section 6.6.1)."""
     route = _route(context)
     try:
-        with connect_to_service(route) as sock:
-            if route.is_tls:
-                with start_tls(sock, route.host, unverified_tls()) as secured:
-                    date = request_date(secured, route)
-            else:
-                date = request_date(sock, route)
+        with connect_to_service(route, unverified_tls()) as sock:
+            date = request_date(sock, route)
     except (OSError, ProxyRefused) as error:
         return skipped(f"the service sent no time: {_reason(error)}")
     now = datetime.now(UTC)
@@ -161,8 +151,8 @@ def certificate(context: Context) -> Outcome:
     if ca_file:
         tls_context.load_verify_locations(ca_file)
     try:
-        with connect_to_service(route) as sock, start_tls(sock, route.host, tls_context) as secured:
-            return _judge_trusted(_read_certificate(secured), secured.version(), ca_file)
+        with connect_to_service(route, tls_context) as sock:
+            return _judge_trusted(*_read_certificate(sock), ca_file)
     except ssl.SSLCertVerificationError as error:
         return judge_untrusted(
             error.verify_message,
@@ -233,18 +223,18 @@ def judge_untrusted(
 def _fetch_certificate(route: Route) -> Certificate | None:
     """Fetch an untrusted certificate, over a connection that carries nothing else."""
     try:
-        with (
-            connect_to_service(route) as sock,
-            start_tls(sock, route.host, unverified_tls()) as secured,
-        ):
-            return _read_certificate(secured)
+        with connect_to_service(route, unverified_tls()) as sock:
+            return _read_certificate(sock)[0]
     except (OSError, ProxyRefused):
         return None
 
 
-def _read_certificate(secured: ssl.SSLSocket) -> Certificate | None:
-    der = secured.getpeercert(binary_form=True)
-    return parse_certificate(der) if der else None
+def _read_certificate(sock: socket.socket) -> tuple[Certificate | None, str | None]:
+    """Return the certificate and the version of a TLS connection."""
+    if not isinstance(sock, ssl.SSLSocket):
+        return None, None
+    der = sock.getpeercert(binary_form=True)
+    return (parse_certificate(der) if der else None), sock.version()
 
 
 def _route(context: Context) -> Route:

@@ -1,20 +1,23 @@
 """Checks of the running agent: its process, its version, its unit, its conditions."""
 
+import functools
+from collections.abc import Callable
 from typing import Final
 
 from agent import __version__
-from agent.adapters.storage.status_file import StatusFile
+from agent.adapters.storage.status_file import DaemonStatus, StatusFile
 from agent.adapters.storage.visibility import is_closed
 from agent.config.rights import by_root, how_to_start
-from agent.doctor.check import Outcome, fail, ok, skipped, warn
+from agent.doctor.check import Outcome, fail, fail_by, ok, skipped, warn
 from agent.doctor.context import Context
 from agent.doctor.processes import other_agents
 from agent.doctor.public_status import describe, judge_public_status
 from agent.doctor.service_unit import UnitFacts, read_unit
+from agent.errors import StateError
 from agent.presentation.humanize import age_s, ago
 
 NO_REPLY_S: Final = 300.0
-"""A running agent has had an answer of the service within this time."""
+"""A running agent receives a reply of the service at least this often."""
 
 OWN_CHECKS: Final = frozenset(
     {
@@ -33,7 +36,11 @@ def daemon(context: Context) -> Outcome:
         return skipped("the state directory is unknown")
     if context.is_hidden or is_closed(state.path):
         return _by_public_facts(context)
-    pid, status = state.holder(), StatusFile(state).read()
+    pid = state.holder()
+    try:
+        status = StatusFile(state).read()
+    except StateError as error:
+        return fail_by(error).with_facts(daemon_pid=pid)
     if pid is None:
         last = f"; it was last seen {ago(status.written_at)}" if status else ""
         return _not_running(context, f"the agent does not run{last}")
@@ -58,24 +65,27 @@ def _by_public_facts(context: Context) -> Outcome:
 
 
 def _not_running(context: Context, detail: str) -> Outcome:
+    is_installed = context.unit is not None and context.unit.is_installed
     return fail(
         detail,
-        _how_to_start(context),
+        how_to_start(is_installed=is_installed, is_of_the_machine=context.is_of_the_machine),
         explained_by=("configuration", "api-key", "disk-space", "boot"),
     )
 
 
-def _how_to_start(context: Context) -> str:
-    return how_to_start(
-        is_installed=context.unit is not None and context.unit.is_installed,
-        is_of_the_machine=context.is_of_the_machine,
-    )
+def _of_running(check: Callable[[Context, DaemonStatus], Outcome]) -> Callable[[Context], Outcome]:
+    """Skip a check of the daemon's status if no daemon runs."""
+
+    @functools.wraps(check)
+    def checked(context: Context) -> Outcome:
+        status = context.daemon
+        return check(context, status) if status else skipped("the agent does not run")
+
+    return checked
 
 
-def version(context: Context) -> Outcome:
-    status = context.daemon
-    if status is None:
-        return skipped("the agent does not run")
+@_of_running
+def version(_: Context, status: DaemonStatus) -> Outcome:
     if status.version != __version__:
         return warn(
             f"the agent runs version {status.version}, installed is {__version__}",
@@ -126,29 +136,25 @@ def other_agent(context: Context) -> Outcome:
             f"another agent runs on this machine: process {numbers}",
             "end it: two agents with one API key interfere with each other",
         )
-    if holder and _is_foreign(unit, holder):
+    if holder and unit and unit.is_running and unit.pid not in {None, holder}:
         return warn(
-            f"process {holder} was not started by {unit.manager if unit else 'the manager'}",
+            f"process {holder} was not started by {unit.manager}",
             "end it and let the service manager start the agent",
         )
     return ok("none")
 
 
-def conditions(context: Context) -> Outcome:
+@_of_running
+def conditions(_: Context, status: DaemonStatus) -> Outcome:
     """Return problems that the daemon reports and no other check covers."""
-    status = context.daemon
-    if status is None:
-        return skipped("the agent does not run")
     rest = [problem for problem in status.problems if problem.code not in OWN_CHECKS]
     if not rest:
         return ok("none")
     return warn("; ".join(f"{p.title}: {p.detail}" for p in rest), rest[0].fix)
 
 
-def outbox(context: Context) -> Outcome:
-    status = context.daemon
-    if status is None:
-        return skipped("the agent does not run")
+@_of_running
+def outbox(_: Context, status: DaemonStatus) -> Outcome:
     if not status.outbox_reports:
         return ok("no report is waiting")
     text = f"{status.outbox_reports} reports, {status.outbox_bytes // 1024} KiB wait"
@@ -162,11 +168,9 @@ def outbox(context: Context) -> Outcome:
     return ok(text)
 
 
-def commands(context: Context) -> Outcome:
+@_of_running
+def commands(context: Context, status: DaemonStatus) -> Outcome:
     """Check that the daemon requests commands and gets replies."""
-    status = context.daemon
-    if status is None:
-        return skipped("the agent does not run")
     if status.delivery is None:
         return warn(
             "the agent has not requested commands yet",
@@ -180,7 +184,3 @@ def commands(context: Context) -> Outcome:
     received = status.counters.get("commands_received", 0)
     last = ago(status.last_contact_at)
     return ok(f"by {status.delivery}, last reply {last}, {received} since the start")
-
-
-def _is_foreign(unit: UnitFacts | None, holder: int) -> bool:
-    return unit is not None and unit.is_running and unit.pid is not None and unit.pid != holder

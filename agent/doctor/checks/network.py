@@ -131,7 +131,7 @@ def multicast(context: Context) -> Outcome:
 
 
 def _interface_flags() -> dict[str, str]:
-    """Return the flags of each interface, as "up,multicast"; empty where the system has none."""
+    """Return the flags of each interface, as "up,multicast"; empty if the system has none."""
     try:
         return {name: state.flags for name, state in psutil.net_if_stats().items()}
     except (psutil.Error, OSError):

@@ -1,7 +1,7 @@
 """Checks of the service's replies: the service itself, key, grant, location, binding.
 
 They call `current`, which changes nothing. If no running agent shows that the key has a write
-grant, they also request a challenge, which stays unanswered.
+grant, they also request a challenge and do not answer it.
 """
 
 import asyncio
@@ -15,7 +15,6 @@ from agent.adapters.identity import SigningKey
 from agent.adapters.machine import service_platform
 from agent.adapters.service_client import ServiceClient
 from agent.config.credential import ApiKeySource
-from agent.config.model import Config
 from agent.doctor.check import Outcome, fail, ok, skipped, warn
 from agent.doctor.context import Answer, Context
 from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError, ServiceUnavailable
@@ -28,6 +27,8 @@ RECENT_S: Final = 300.0
 READ_ONLY: Final = frozenset({"read_only_key", "read_only", "write_grant_required"})
 LOCATION: Final = "location"
 FORBIDDEN: Final = 403
+
+Question = Callable[[ServiceClient], Awaitable[EnrollmentRecord | None]]
 
 _KEY_FIX: Final = (
     "write a valid key with a write grant to the key file; the agent reads it automatically"
@@ -68,7 +69,8 @@ def credential(context: Context) -> Outcome:
 def write_grant(context: Context) -> Outcome:
     """Check the write grant by a running agent's heartbeats, or else by a challenge."""
     status = context.daemon
-    if status is not None and _is_recent(context) and status.binding and not status.is_revoked:
+    is_recent = context.contact_age_s is not None and context.contact_age_s < RECENT_S
+    if status is not None and is_recent and status.binding and not status.is_revoked:
         return ok("the service accepts the agent's heartbeats")
     answer = _ask(context, _challenge(context))
     return _judge_grant(answer.error).with_facts(challenge_answer=answer)
@@ -128,7 +130,7 @@ def _unbound(current: EnrollmentRecord | None) -> Outcome:
     )
 
 
-def _challenge(context: Context) -> Callable[[ServiceClient], Awaitable[None]]:
+def _challenge(context: Context) -> Question:
     location_id = context.config.service.location_id if context.config else ""
 
     async def ask(client: ServiceClient) -> None:
@@ -149,39 +151,27 @@ def _challenge(context: Context) -> Callable[[ServiceClient], Awaitable[None]]:
 
 def _throwaway_key() -> str:
     """Return the public part of a key that is discarded at once."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import (
-        Ed25519PrivateKey,
-    )
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     return SigningKey(Ed25519PrivateKey.generate()).public_key
 
 
-def _ask(
-    context: Context, question: Callable[[ServiceClient], Awaitable[EnrollmentRecord | None]]
-) -> Answer:
+def _ask(context: Context, question: Question) -> Answer:
     if context.config is None:
         raise LookupError("there is no configuration")
+    settings = context.config.service.model_copy(update={"request_timeout_seconds": ASK_WITHIN_S})
+
+    async def call() -> EnrollmentRecord | None:
+        client = ServiceClient(settings, ApiKeySource(None, context.api_key), SystemClock())
+        try:
+            return await question(client)
+        finally:
+            await client.close()
+
     try:
-        return Answer(current=asyncio.run(_call(context.config, context, question)))
+        return Answer(current=asyncio.run(call()))
     except ServiceError as error:
         return Answer(error=error)
-
-
-async def _call(
-    config: Config,
-    context: Context,
-    question: Callable[[ServiceClient], Awaitable[EnrollmentRecord | None]],
-) -> EnrollmentRecord | None:
-    settings = config.service.model_copy(update={"request_timeout_seconds": ASK_WITHIN_S})
-    client = ServiceClient(settings, ApiKeySource(None, context.api_key), SystemClock())
-    try:
-        return await question(client)
-    finally:
-        await client.close()
-
-
-def _is_recent(context: Context) -> bool:
-    return context.contact_age_s is not None and context.contact_age_s < RECENT_S
 
 
 def _is_about_location(error: Refused) -> bool:

@@ -35,8 +35,10 @@ _RECREATED: Final = "restart the agent: it moves the file to quarantine and crea
 
 def state_directory(context: Context) -> Outcome:
     path = _path(context)
-    if context.is_hidden or is_closed(path):
-        return unseen(_closed(path, context))
+    if context.is_hidden:
+        return unseen("the configuration may name another directory")
+    if is_closed(path):
+        return unseen(f"{path} is closed to this user")
     if not path.exists() and not path.is_symlink():
         return _absent(path, context)
     if not path.is_dir():
@@ -54,12 +56,6 @@ def _writable(path: Path) -> Outcome:
         f"{path} cannot be written: {os.strerror(reason)}",
         f"make {path} writable for the agent's user; a read-only file system needs a repair",
     )
-
-
-def _closed(path: Path, context: Context) -> str:
-    if context.is_hidden:
-        return "the configuration may name another directory"
-    return f"{path} is closed to this user"
 
 
 def _absent(path: Path, context: Context) -> Outcome:
@@ -107,26 +103,23 @@ def key_permissions(context: Context) -> Outcome:
 
 def device_record(context: Context) -> Outcome:
     path = _path(context) / RECORD
-    if context.state is None or not _exists(path):
-        return skipped("there is none yet: it is created at the first start")
-    if not os.access(path, os.R_OK):
-        return unseen(f"{path} cannot be read")
+    if context.state is None or not os.access(path, os.R_OK):
+        return _not_readable(path)
     record = DeviceRecordFile(context.state).peek()
     if record is None:
         return warn(f"{path} is damaged", _RECREATED)
     here, stored = machine.fingerprint(), record.fingerprint
     outcome = ok(f"install id {record.legacy_install_id}")
     if here and stored and here != stored:
-        outcome = warn("this disk was copied from another machine", "restart the agent")
+        fix = "restart the agent: it enrolls with a new identity"
+        outcome = warn("this disk was copied from another machine", fix)
     return outcome.with_facts(record=record)
 
 
 def journal(context: Context) -> Outcome:
     path = _path(context) / DATABASE
-    if context.state is None or not _exists(path):
-        return skipped("there is none yet: it is created at the first start")
-    if not os.access(path, os.R_OK):
-        return unseen(f"{path} cannot be read")
+    if context.state is None or not os.access(path, os.R_OK):
+        return _not_readable(path)
     try:
         with contextlib.closing(connect_to_read(context.state, timeout_s=1)) as database:
             verdict = database.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -158,11 +151,11 @@ def _path(context: Context) -> Path:
     return context.state.path if context.state else Path("/nonexistent")
 
 
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:
-        return False
+def _not_readable(path: Path) -> Outcome:
+    with contextlib.suppress(OSError):
+        if path.exists():
+            return unseen(f"{path} cannot be read")
+    return skipped("there is none yet: it is created at the first start")
 
 
 def _is_own(path: Path) -> bool:
@@ -171,18 +164,13 @@ def _is_own(path: Path) -> bool:
 
 def _why_not_writable(path: Path) -> int:
     """Return the errno of writing a file without a name (open(2), O_TMPFILE), or 0."""
+    by_rights = 0 if os.access(path, os.W_OK) else errno.EACCES
     if not hasattr(os, "O_TMPFILE"):
-        return 0 if os.access(path, os.W_OK) else errno.EACCES
+        return by_rights
     try:
         handle = os.open(path, os.O_TMPFILE | os.O_WRONLY, 0o600)
+        with os.fdopen(handle, "wb", buffering=0) as file:
+            file.write(bytes(PROBE_BYTES))
     except OSError as error:
-        if error.errno == errno.EOPNOTSUPP:
-            return 0 if os.access(path, os.W_OK) else errno.EACCES
-        return error.errno or errno.EIO
-    try:
-        os.write(handle, bytes(PROBE_BYTES))
-    except OSError as error:
-        return error.errno or errno.EIO
-    finally:
-        os.close(handle)
+        return by_rights if error.errno == errno.EOPNOTSUPP else error.errno or errno.EIO
     return 0

@@ -20,17 +20,18 @@ from agent.wire.payloads.application import ApplicationPayload, BrowserField, Sn
 
 # Thresholds. A figure with a finding (a weak Wi-Fi, a slow reply) is reported with the finding.
 DISK_LEVELS: Final = (0.8, DISK_FILLING, DISK_FULL)
-"""Used shares of a disk: crossing one is a change, ..."""
+"""Used shares of a disk. Crossing one is a change if the share moved by `DISK_MOVED` or more."""
 DISK_MOVED: Final = 0.02
-"""... if the share moved by at least this much, so that a disk near a level is not reported."""
+"""It prevents repeated changes of a disk whose use varies around a level."""
 BOOT_MOVED_S: Final = 60.0
-"""The start of the machine or agent is computed from clocks, which may have been set."""
+"""Minimum difference of two starts of the machine or agent. They are computed from clocks, which
+may have been set."""
 STARTED_MOVED_S: Final = 10.0
-"""The system itself reports the start of a program or service."""
+"""Minimum difference of two starts of a program or service, which the system itself reports."""
 MEMORY_MOVED: Final = 0.1
-"""Kernel versions differ in the memory that they reserve."""
+"""Minimum relative change. Kernel versions differ in the memory that they reserve."""
 RENEWED_S: Final = 86400.0
-"""A renewal moves the end of a certificate by weeks."""
+"""Minimum change of a certificate's end. A renewal moves it by weeks."""
 
 _BROWSER: Final = re.compile(r"(?:Edg|Chrome|Chromium|Firefox)/[\d.]+")
 _NAMED: Final = re.compile(r"<\w+>")
@@ -88,7 +89,7 @@ def application_changes(before: ApplicationPayload, after: ApplicationPayload) -
 
 
 def has_moved(before: float, after: float, by: float) -> bool:
-    # A little less: 0.82 - 0.80 is not exactly 0.02.
+    # The tolerance is for rounding: 0.82 - 0.80 is not exactly 0.02.
     return abs(after - before) >= by - 1e-9
 
 

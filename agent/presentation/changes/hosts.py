@@ -4,12 +4,14 @@ import ipaddress
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from agent.presentation.changes.change import Change, change, covers
 from agent.presentation.hosts.makers import RANDOM_ADDRESS
 from agent.presentation.hosts.rows import HostRow, host_rows
 from agent.presentation.humanize import counted
+from agent.wire.addresses import parse_ip
 from agent.wire.payloads.network import MapHost, NetworkMap, NetworkPayload
 
 _PORTS_NAMED: Final = 8
@@ -23,6 +25,14 @@ class _Host:
     @property
     def mac(self) -> str:
         return (self.host.mac_address or "").lower()
+
+    @property
+    def address(self) -> str:
+        return self.host.address
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        return self.mac, self.address
 
     @property
     def is_local(self) -> bool:
@@ -72,11 +82,11 @@ def _hosts(payload: NetworkPayload) -> list[_Host]:
     # Rows of hosts that only endpoints mention follow those of the map.
     known = (_Host(host, row) for host, row in zip(hosts, host_rows(payload), strict=False))
     # A host on two interfaces counts once.
-    return list({_identity(each): each for each in known}.values())
+    return list({each.identity: each for each in known}.values())
 
 
 def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[list[_Host], ...]:
-    """Return the hosts that the other report covered, without this machine, and the others."""
+    """Return the hosts that the other report covered (without this machine), and the others."""
     covered = [each for each in hosts if is_covered(each.host)]
     uncovered = [each for each in hosts if not is_covered(each.host)]
     return [each for each in covered if not each.is_local], uncovered
@@ -88,18 +98,18 @@ def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[l
 def _paired(
     before: list[_Host], after: list[_Host]
 ) -> tuple[list[_Pair], list[_Host], list[_Host]]:
-    """Return the hosts of both reports as pairs, those of the earlier only, and of the later only.
+    """Return the pairs of hosts in both reports, and the hosts of only one: earlier, later.
 
     A device is identified by its MAC address, unless several hosts have it. Without a MAC address
     in one of the reports, it is identified by its address.
     """
     pairs: list[_Pair] = []
-    for key in (_identity, _mac, _address):
+    for key in map(attrgetter, ("identity", "mac", "address")):
         others = _unique(_without(pairs, after, 1), key)
         pairs += [
             (one, others[at])
             for at, one in _unique(_without(pairs, before, 0), key).items()
-            if at in others and not _contradict(one, others[at])
+            if at in others and not (one.mac and others[at].mac and one.mac != others[at].mac)
         ]
     return pairs, _without(pairs, before, 0), _without(pairs, after, 1)
 
@@ -108,22 +118,6 @@ def _unique(hosts: list[_Host], key: Callable[[_Host], Hashable]) -> dict[Hashab
     """Return the hosts whose key no other host has."""
     counts = Counter(map(key, hosts))
     return {at: each for each in hosts if (at := key(each)) and counts[at] == 1}
-
-
-def _identity(host: _Host) -> Hashable:
-    return host.mac, host.host.address
-
-
-def _mac(host: _Host) -> Hashable:
-    return host.mac
-
-
-def _address(host: _Host) -> Hashable:
-    return host.host.address
-
-
-def _contradict(one: _Host, other: _Host) -> bool:
-    return bool(one.mac and other.mac and one.mac != other.mac)
 
 
 def _without(pairs: list[_Pair], hosts: list[_Host], side: int) -> list[_Host]:
@@ -135,17 +129,17 @@ def _without(pairs: list[_Pair], hosts: list[_Host], side: int) -> list[_Host]:
 
 
 def _routers(gone: list[_Host], new: list[_Host]) -> tuple[list[Change], list[_Host], list[_Host]]:
-    """Return gateways whose address another device has now, and the hosts without these."""
-    by_address = {each.host.address: each for each in new if "gateway" in each.host.sources}
+    """Return changes of gateways whose address is now another device's, and the other hosts."""
+    by_address = {each.address: each for each in new if "gateway" in each.host.sources}
     swapped = [
-        (each, by_address[each.host.address])
+        (each, by_address[each.address])
         for each in gone
-        if "gateway" in each.host.sources and each.host.address in by_address
+        if "gateway" in each.host.sources and each.address in by_address
     ]
     changes = [
         change(
             "router",
-            one.host.address,
+            one.address,
             (one.mac, other.mac),
             "warn",
             f"Another router answers at {one.row.address}: {other.mac}, before {one.mac}.",
@@ -168,9 +162,8 @@ def _added_and_removed(gone: list[_Host], new: list[_Host]) -> Iterator[Change]:
 
 
 def _other_address(one: _Host, other: _Host) -> Change | None:
-    if one.host.address == other.host.address or one.is_transient or other.is_transient:
-        return None
-    if one.is_local or other.is_local:
+    is_expected = any(each.is_transient or each.is_local for each in (one, other))
+    if one.address == other.address or is_expected:
         return None
     states = one.row.address, other.row.address
     title = other.row.title if other.row.title != other.row.address else other.mac
@@ -190,7 +183,7 @@ def _port_changes(
         opened = f"has opened {_ports(now - was)}" if now - was else ""
         closed = f"no longer answers on {_ports(was - now)}" if was - now else ""
         sentence = f"{other.label} {' and '.join(filter(None, (opened, closed)))}."
-        thing = one.mac or other.mac or one.host.address
+        thing = one.mac or other.mac or one.address
         yield change("open-ports", thing, states, "warn" if opened else "muted", sentence)
 
 
@@ -254,11 +247,8 @@ def own_networks(network: NetworkMap) -> frozenset[ipaddress.IPv4Network]:
 
 
 def _is_within(address: str, networks: frozenset[ipaddress.IPv4Network]) -> bool:
-    try:
-        known = ipaddress.ip_address(address)
-    except ValueError:
-        return True
-    return known.version != 4 or any(known in network for network in networks)
+    ip = parse_ip(address)
+    return not isinstance(ip, ipaddress.IPv4Address) or any(ip in network for network in networks)
 
 
 def _not_checked(count: int, origin: str, when: str) -> str:

@@ -105,7 +105,7 @@ def _predicate(printer: Printer) -> str:
 
 
 def _description(printer: Printer) -> str:
-    """Return its state for a sentence: ``not reachable``, ``at 192.168.1.61:9100``."""
+    """Return a printer's state for a sentence: ``not reachable``, ``at 192.168.1.61:9100``."""
     return {
         "moved": f"at {printer.matched_endpoint}",
         "unreachable": "not reachable",

@@ -1,1 +1,1 @@
-"""What a report shows to be wrong, and what to do about it, judged from its payload alone."""
+"""Rules that detect problems in a report's payload, and name the fix of each."""

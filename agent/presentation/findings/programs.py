@@ -21,7 +21,7 @@ _SERVICES: Final = {
 _STOPPED: Final = frozenset({"inactive", "failed", "stopped"})
 _SWITCHED_OFF: Final = frozenset({"disabled", "masked"})
 _CONNECTING: Final = "connecting-to-device"
-"""Also reported briefly for each job."""
+"""A queue reports it briefly for each job as well."""
 _ATTENTION: Final = {
     # IPP: RFC 8011, section 5.4.12, and PWG 5100.9
     "media-empty": "out of paper", "media-needed": "needs paper", "media-jam": "paper jam",
@@ -46,22 +46,22 @@ def _missing(facts: SnapshotFacts) -> Iterator[Values]:
 
 
 def _programs_restarting(facts: SnapshotFacts) -> Iterator[Values]:
-    for name in facts.machine.names("process", "restartsSinceBoot"):
-        restarts = facts.machine.number(f"process.{name}.restartsSinceBoot")
-        if restarts is not None and _is_often(facts, restarts):
-            yield {"program": name, "times": f"{restarts:.0f}"}
+    for name, times in _often(facts, "process", "restartsSinceBoot"):
+        yield {"program": name, "times": times}
 
 
 def _services_restarting(facts: SnapshotFacts) -> Iterator[Values]:
-    for role in facts.machine.names("service", "restarts"):
-        restarts = facts.machine.number(f"service.{role}.restarts")
-        if restarts is not None and _is_often(facts, restarts):
-            yield {"service": _service(facts, role), "times": f"{restarts:.0f}"}
+    for role, times in _often(facts, "service", "restarts"):
+        yield {"service": _service(facts, role), "times": times}
 
 
-def _is_often(facts: SnapshotFacts, restarts: float) -> bool:
+def _often(facts: SnapshotFacts, group: str, aspect: str) -> Iterator[tuple[str, str]]:
+    """Yield the names of things that restart too often, with the number of their restarts."""
     uptime = facts.machine.number("os.uptimeSeconds") or 0
-    return restarts >= RESTARTS and restarts >= RESTARTS_A_DAY * uptime / _DAY_S
+    for name in facts.machine.names(group, aspect):
+        restarts = facts.machine.number(f"{group}.{name}.{aspect}") or 0
+        if restarts >= RESTARTS and restarts >= RESTARTS_A_DAY * uptime / _DAY_S:
+            yield name, f"{restarts:.0f}"
 
 
 def _grown(facts: SnapshotFacts) -> Iterator[Values]:

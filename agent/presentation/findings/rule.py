@@ -8,7 +8,7 @@ from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
 from agent.presentation.severity import SEVERITY_ORDER, Severity
 
 LABELS: Final[Mapping[Severity, str]] = {"bad": "problem", "warn": "warning", "muted": "note"}
-"""The words for users: it does not work; it soon will not, or works badly; for information."""
+"""Labels for users. A problem: it does not work. A warning: it works badly or will fail soon."""
 SENTENCES_MAX: Final = 5
 """Matches of one rule that get a sentence each; the others are counted."""
 
@@ -42,10 +42,6 @@ class Rule(Generic[Facts]):
     fix: str
     detect: Detect[Facts]
     explained_by: tuple[str, ...] = ()
-
-    @property
-    def label(self) -> str:
-        return LABELS[self.severity]
 
     def sentence_of(self, values: Values) -> str:
         """Return the sentence of one match, in plain text."""

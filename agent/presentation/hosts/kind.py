@@ -10,18 +10,8 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from agent.presentation.hosts.evidence import (
-    HOST_KINDS,
-    MODELS,
-    NAMES,
-    PAGES,
-    PORTS,
-    PRINT_TYPES,
-    ROLES,
-    TYPES,
-    HostKind,
-    Patterns,
-)
+from agent.presentation.hosts import evidence
+from agent.presentation.hosts.evidence import HostKind, Patterns
 from agent.presentation.hosts.services import is_port_name
 from agent.wire.payloads.network import Endpoint, MapHost
 
@@ -38,15 +28,17 @@ def kind_of(
         return "machine"
     if is_gateway or "gateway" in host.sources:
         return "router"
-    printing = [e for e in own if e.matched_printer_ids] or [e for e in own if _is_print(host, e)]
+    printing = [e for e in own if e.matched_printer_ids] or [
+        e for e in own if _types(host, e.port) & evidence.PRINT_TYPES
+    ]
     if printing and all(_role(endpoint) == SHARED_QUEUE for endpoint in printing):
         return "server"
     if is_matched:
         return "printer"
-    by_name, by_port = _by_pattern(NAMES, (host.hostname or "",)), _by_port(host)
+    by_name, by_port = _by_pattern(evidence.NAMES, (host.hostname or "",)), _by_port(host)
     return (
         _by_word(host, own)
-        or _by_pattern(PAGES, (e.label for e in own if "mdns" not in e.discovered_by))
+        or _by_pattern(evidence.PAGES, (e.label for e in own if "mdns" not in e.discovered_by))
         or (by_name if by_port == "server" else None)
         or by_port
         or by_name
@@ -58,11 +50,11 @@ def descriptive_title(endpoints: Iterable[Endpoint]) -> str:
     """Return the title of a web page that reveals the kind of the host; "" for none."""
     labels = (e.label for e in endpoints if "mdns" not in e.discovered_by)
     titles = (label for label in labels if not is_port_name(label))
-    return next((label for label in titles if _by_pattern(PAGES, (label,))), "")
+    return next((label for label in titles if _by_pattern(evidence.PAGES, (label,))), "")
 
 
 def split_role(model: str) -> tuple[str, str]:
-    """Return a model and the role behind it, ``X (speaker)``; a role may stand alone."""
+    """Split ``X (speaker)`` into model and role. A text may also be only a role."""
     match = _ROLE.fullmatch(model)
     return (match[1] or "", match[2]) if match else (model, "")
 
@@ -70,23 +62,19 @@ def split_role(model: str) -> tuple[str, str]:
 def _by_word(host: MapHost, endpoints: Collection[Endpoint]) -> HostKind | None:
     """Return the kind by announced models, roles and types of services."""
     types = _types(host)
-    if types & PRINT_TYPES:
+    if types & evidence.PRINT_TYPES:
         return "printer"
     models = [e.model for e in endpoints if e.model and _role(e) != SHARED_QUEUE]
-    roles = {ROLES.get(_role(endpoint)) for endpoint in endpoints}
+    roles = {evidence.ROLES.get(_role(endpoint)) for endpoint in endpoints}
     return (
-        _by_pattern(MODELS, models)
-        or next((kind for kind in HOST_KINDS if kind in roles), None)
-        or next((kind for kind, known in TYPES if types & known), None)
+        _by_pattern(evidence.MODELS, models)
+        or next((kind for kind in evidence.HOST_KINDS if kind in roles), None)
+        or next((kind for kind, known in evidence.TYPES if types & known), None)
     )
 
 
 def _role(endpoint: Endpoint) -> str:
     return split_role(endpoint.model or "")[1]
-
-
-def _is_print(host: MapHost, endpoint: Endpoint) -> bool:
-    return bool(_types(host, endpoint.port) & PRINT_TYPES)
 
 
 def _types(host: MapHost, port: int | None = None) -> set[str]:
@@ -97,7 +85,7 @@ def _types(host: MapHost, port: int | None = None) -> set[str]:
 
 def _by_port(host: MapHost) -> HostKind | None:
     ports = {service.port for service in host.services if service.reachable is not False}
-    return next((kind for kind, known in PORTS if ports & known), None)
+    return next((kind for kind, known in evidence.PORTS if ports & known), None)
 
 
 def _by_pattern(patterns: Patterns, texts: Iterable[str]) -> HostKind | None:

@@ -1,10 +1,11 @@
-"""Who made a network interface, by its MAC address and the IEEE's registry, packed into a file.
+"""The maker of a network interface, by its MAC address and the IEEE's registry.
 
-The file, numbers big-endian: ``OUI1``, the date of the list as ``2026-10-24``, the number of blocks
-(4 bytes), a record of 8 bytes for each block in ascending order, and the makers' names, UTF-8, each
-ended by a line feed. A record is the first 36 bits of the block's addresses, 4 bits for the block's
-length in bits (`BLOCK_BITS`), and 24 bits for where in the names its maker's begins. Blocks do not
-overlap. `packaging/makers.py` writes it (docs/adr/0022).
+The registry is a packed file that `packaging/makers.py` writes (docs/adr/0022). Numbers are
+big-endian. The file contains ``OUI1``, the date of the list as ``2026-10-24``, the number of blocks
+(4 bytes), a record of 8 bytes for each block in ascending order, and the makers' names in UTF-8,
+each with a line feed at its end. Blocks do not overlap. A record contains the first 36 bits of the
+block's addresses, 4 bits for the length of the block's prefix (an index of `BLOCK_BITS`), and 24
+bits for the position of the maker's name.
 """
 
 import re
@@ -18,16 +19,16 @@ HEADER: Final = struct.Struct(">4s10sI")
 RECORD: Final = struct.Struct(">5s3s")
 MAGIC: Final = b"OUI1"
 BLOCK_BITS: Final = (24, 28, 36)
-"""MA-L, MA-M and MA-S; a record has the place in this list."""
+"""Lengths of the prefixes of MA-L, MA-M and MA-S. A record contains an index of this tuple."""
 
 RANDOM_ADDRESS: Final = "randomised address"
 _MAC: Final = re.compile(r"(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}", re.IGNORECASE)
 _GROUP, _LOCAL = 1, 2
-"""Bits of the first octet (IEEE 802): sent to many; given by the machine itself."""
+"""Bits of the first octet (IEEE 802): a group address; an address that the machine chose itself."""
 
 
 class Registry:
-    """The packed list. Raises ValueError for a file that is none."""
+    """The packed list. Raises ValueError for other content."""
 
     def __init__(self, packed: bytes) -> None:
         if len(packed) < HEADER.size or not packed.startswith(MAGIC):
@@ -40,7 +41,7 @@ class Registry:
             raise ValueError("the registry of makers is cut short")
 
     def maker_of(self, mac: bytes) -> str:
-        """Return the maker of an interface by its 6 bytes, "" where the registry has none."""
+        """Return the maker of an interface by its 6 bytes; "" if the registry has none."""
         wanted = mac[:4] + bytes([mac[4] | 0x0F])
         at = bisect_right(range(self._count), wanted, key=lambda n: self._record(n)[0]) - 1
         if at < 0:
@@ -61,13 +62,16 @@ class Registry:
 
 @lru_cache(maxsize=1)
 def registry() -> Registry:
-    """Return the list that is a part of this program; it is read when it is first asked for."""
+    """Return the list of this program. It is read at the first call."""
     return Registry((files("agent.presentation.hosts") / "makers.bin").read_bytes())
 
 
 def maker_of(mac_address: str) -> str:
-    """Return who made the interface, `RANDOM_ADDRESS` for an address that tells nothing of it
-    (telephones make up one for each network), "" where nobody is known."""
+    """Return the maker of an interface; "" if it is unknown.
+
+    It is `RANDOM_ADDRESS` for an address that the device chose itself, as telephones do for each
+    network.
+    """
     if not _MAC.fullmatch(mac_address):
         return ""
     mac = bytes.fromhex(mac_address.replace(":", "").replace("-", ""))

@@ -33,9 +33,13 @@ _WORD_MIN: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class HostRow:
-    """``printers`` names those matched to it, or set up at its address without a match.
+    """One host.
 
-    ``name`` is what people call it, else ``hostname``; ``maker`` is by its MAC address.
+    Args:
+        name: The announced name, or else the host name.
+        maker: The maker by the MAC address.
+        printers: Names of the printers that are matched to it, or that are configured with its
+            address and have no match.
     """
 
     address: str
@@ -57,7 +61,7 @@ class HostRow:
 
     @property
     def what(self) -> tuple[str, ...]:
-        """Return its kind, model and maker, as far as they are known and say more than another."""
+        """Return the kind, model and maker that are known, without a maker that the model names."""
         kind = "" if self.kind == "unknown" else KIND_LABELS[self.kind]
         words = self.model.casefold().split()
         is_repeated = any(word in words for word in self.maker.casefold().split())

@@ -104,7 +104,10 @@ def _ports(services: Iterable[MapService]) -> dict[float, _Port]:
 
 
 def _service_name(service: MapService) -> str:
-    """Return ``ipp`` for the type ``_ipp._tcp.local.``, else the name unless it is the number."""
+    """Return ``ipp`` for the type ``_ipp._tcp.local.``. Without a type, return the name.
+
+    A name that only repeats the number of the port becomes "".
+    """
     name = shorten(service.type or service.name or "", NAME_LENGTH)
     return "" if name == f"port {service.port:.0f}" else name.removeprefix("_").partition("._")[0]
 

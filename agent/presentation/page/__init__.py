@@ -1,1 +1,1 @@
-"""A report as one self-contained web page, its network drawn."""
+"""A report as one self-contained web page with a drawing of the network."""

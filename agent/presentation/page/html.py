@@ -1,7 +1,7 @@
-"""A report as one self-contained web page: no script, no outside resource, all text escaped.
+"""A report as one self-contained web page: no script, no external resource, all text escaped.
 
-The page may stand alone as a file or in a sandboxed frame. Its own Content Security Policy
-allows exactly its one style sheet, by hash, and nothing else.
+The page works as a file and in a sandboxed frame. Its own Content Security Policy allows only its
+style sheet, by hash.
 """
 
 import base64
@@ -13,32 +13,19 @@ from typing import Any, Final
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from agent.presentation.application_rows import (
-    absence_rows,
-    browser_group,
-    interface_group,
-    peripheral_group,
-    snapshot_groups,
-    snapshot_limitation_lines,
-)
+from agent.presentation import application_rows, network_rows
 from agent.presentation.changes.change import Changes
 from agent.presentation.headline import headline_of
 from agent.presentation.hosts.rows import by_interest, host_rows, makers_note
 from agent.presentation.humanize import format_timestamp
-from agent.presentation.network_rows import (
-    PrinterRow,
-    interface_rows,
-    limitation_lines,
-    printer_rows,
-    source_rows,
-)
+from agent.presentation.network_rows import PrinterRow
 from agent.presentation.page.network_diagram import network_diagram
 from agent.presentation.plain_text import plain
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
 
 _PRINTERS_FIRST: Final = 12
-"""So many printers at least are shown at once; those that need attention always are."""
+"""Printers that are visible at first. Printers that need attention are always visible."""
 
 _TEMPLATES: Final = files("agent.presentation.page") / "templates"
 
@@ -48,7 +35,7 @@ def report_page(
 ) -> str:
     """Return a report of either kind as a complete HTML document.
 
-    ``changes`` are those since the report before, where that is known.
+    ``changes`` are the differences from the previous report, if there is one.
     """
     if isinstance(payload, NetworkPayload):
         name, words = "network.html", _network(payload)
@@ -59,7 +46,7 @@ def report_page(
 
 
 def style_hash() -> str:
-    """Return the CSP source of the page's style sheet, for a page that frames a report."""
+    """Return the CSP source of the page's style sheet, for pages that show a report in a frame."""
     digest = hashlib.sha256(_style_sheet().encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
@@ -68,32 +55,31 @@ def _network(payload: NetworkPayload) -> dict[str, Any]:
     hosts = host_rows(payload)
     return {
         "headline": headline_of(payload),
-        "printers": _by_need(printer_rows(payload)),
+        "printers": _by_need(network_rows.printer_rows(payload)),
         "diagram": network_diagram(payload),
         "hosts": by_interest(hosts),
         "makers_note": makers_note(hosts),
-        "interfaces": interface_rows(payload),
-        "sources": source_rows(payload),
-        "limitations": limitation_lines(payload),
+        "interfaces": network_rows.interface_rows(payload),
+        "sources": network_rows.source_rows(payload),
+        "limitations": network_rows.limitation_lines(payload),
         "failures": payload.failures,
     }
 
 
 def _by_need(rows: tuple[PrinterRow, ...]) -> tuple[tuple[PrinterRow, ...], ...]:
-    """Return the printers that are shown at once, and those of many that may be looked up."""
+    """Return the printers that are visible at first, and those in a list that can be opened."""
     needy = sum(row.status != "reachable" for row in rows)
     first = max(needy, _PRINTERS_FIRST)
     return rows[:first], rows[first:]
 
 
 def _application(payload: ApplicationPayload) -> dict[str, Any]:
-    things = (interface_group(payload), peripheral_group(payload), browser_group(payload))
     return {
         "headline": headline_of(payload),
-        "groups": snapshot_groups(payload),
-        "things": tuple(group for group in things if group.sections),
-        "absences": absence_rows(payload),
-        "limitations": snapshot_limitation_lines(payload),
+        "groups": application_rows.snapshot_groups(payload),
+        "things": application_rows.thing_groups(payload),
+        "absences": application_rows.absence_rows(payload),
+        "limitations": application_rows.snapshot_limitation_lines(payload),
         "failures": payload.failures,
     }
 
@@ -114,7 +100,7 @@ def _environment() -> Environment:
 
 
 def _finalize(value: object) -> object:
-    """Make every text plain as it is written; the style sheet is the only markup there is."""
+    """Make every text plain when it is written. Only the style sheet is markup."""
     return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

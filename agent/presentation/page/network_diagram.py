@@ -34,14 +34,12 @@ NEAREST_FIRST: Final[tuple[HostKind, ...]] = (
 class Node:
     """A host at a position. A dot has no text. ``marker``: a printer of this machine is there."""
 
+    host: HostRow
     place: Point
-    kind: HostKind
     label: tuple[str, ...]
     detail: str
-    latency: str
     tooltip: str
     marker: Marker
-    is_reachable: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,7 @@ class Diagram:
         """Return the nodes with a line: all of a small network, otherwise the important ones."""
         if not self.dots and len(self.boxes) <= LINKED_MAX:
             return self.boxes
-        return tuple(node for node in self.boxes if node.marker or node.kind == "machine")
+        return tuple(node for node in self.boxes if node.marker or node.host.kind == "machine")
 
 
 def network_diagram(payload: NetworkPayload) -> Diagram | None:
@@ -127,14 +125,12 @@ def _node(
 ) -> Node:
     statuses = [printers[name].status for name in row.printers if name in printers]
     return Node(
+        host=row,
         place=place,
-        kind=row.kind,
         label=() if is_dot else wrap(_label(row), _TEXT_WIDTH, NAME_SIZE),
         detail="" if is_dot else fit(_detail(row), _TEXT_WIDTH, DETAIL_SIZE, keep_end=6),
-        latency=row.latency,
         tooltip=_tooltip(row),
         marker=_marker(row, statuses),
-        is_reachable=row.is_reachable,
     )
 
 

@@ -1,12 +1,12 @@
 """Positions around a centre: labelled boxes on inner rings, dots on outer ones.
 
-A ring is a superellipse |x|⁴ + |y|⁴ = r⁴: between circle and rectangle, so boxes that are wider
-than high are packed closely in a landscape format. Lengths are pixels, the centre is (0, 0).
+A ring is a superellipse |x|⁴ + |y|⁴ = r⁴, a form between circle and rectangle. It packs boxes that
+are wider than high closely in a landscape format. Lengths are pixels, the centre is (0, 0).
 
-Boxes are laid out in a plane where each is one by one: two of them overlap when their centres
-are nearer than 1 in both directions, which is a distance below 1 in the maximum norm. For rings
-of radii r < s, any two of their points are at least s - r apart in the 4-norm, hence at least
-(s - r) / 2^¼ in the maximum norm: rings 2^¼ apart never overlap.
+Boxes are laid out in a plane in which each has the size 1 by 1. Two boxes overlap if the distance
+of their centres in the maximum norm is below 1. Points of two rings of radii r < s are at least
+s - r apart in the 4-norm, so at least (s - r) / 2^¼ in the maximum norm. Boxes on rings whose radii
+differ by 2^¼ therefore never overlap.
 """
 
 import math
@@ -26,7 +26,7 @@ _RING_STEP: Final = 2 ** (1 / _EXPONENT) + 0.01
 _BOX_REACH: Final = 0.5 * 2 ** (1 / _EXPONENT)
 _DOT_STEP: Final = 1.35 * DOT_DIAMETER
 _ROOM: Final = {1: 1.3, 2: 1.12}
-"""How much larger boxes are laid out when there are only so many rings."""
+"""Factor by which boxes are spaced more widely, by the number of rings."""
 
 _TOLERANCE: Final = 1e-9
 
@@ -39,10 +39,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """``boxes`` and ``dots`` are centres, the first ones innermost; ``rings`` are the closed
-    curves the boxes stand on.
+    """``boxes`` and ``dots`` are centres, the innermost ones first; ``rings`` are the closed
+    curves on which the boxes stand.
 
-    Everything lies within ``width`` by ``height`` around the centre, where one more box fits.
+    The layout is ``width`` by ``height``. In its centre is room for one more box.
     """
 
     width: float
@@ -76,7 +76,7 @@ def lay_out(boxes: int, dots: int) -> Layout:
 
 
 def _shares(boxes: int) -> list[int]:
-    """Return how many boxes stand on each ring, every ring filled to about the same part."""
+    """Return the number of boxes on each ring. All rings are about equally full."""
     capacities: list[int] = []
     while sum(capacities) < boxes:
         capacities.append(_capacity(len(capacities) + 1))
@@ -90,10 +90,10 @@ def _shares(boxes: int) -> list[int]:
 
 @lru_cache(maxsize=64)
 def _capacity(ring: int) -> int:
-    """Return up to how many boxes, spread evenly on a ring, do not overlap.
+    """Return the maximum number of evenly spread boxes on a ring that do not overlap.
 
-    Counted upwards: where the ring bends, some number of boxes may overlap although a greater
-    one at other positions does not.
+    It counts upwards and stops at the first overlap: at the bends of a ring, more boxes may overlap
+    less, because they have other positions.
     """
     radius, turn = ring * _RING_STEP, _turn(ring)
     count = 1
@@ -115,7 +115,7 @@ def _are_apart(points: tuple[Point, ...]) -> bool:
 
 
 def _around(inner: Point, dots: int) -> tuple[tuple[Point, ...], Point]:
-    """Place the dots on rings outside ``inner``; return them and half the size of it all."""
+    """Place the dots on rings outside ``inner``. Return them, and half the size of the whole."""
     placed: list[Point] = []
     half, turn = inner, 0.0
     while len(placed) < dots:
@@ -130,9 +130,9 @@ def _around(inner: Point, dots: int) -> tuple[tuple[Point, ...], Point]:
 
 @lru_cache(maxsize=512)
 def _even_points(half_x: float, half_y: float, count: int, turn: float) -> tuple[Point, ...]:
-    """Return ``count`` points at equal distances along the ring, from its top, clockwise.
+    """Return ``count`` points at equal distances along the ring, clockwise from its top.
 
-    ``turn`` (a part of one distance) keeps neighbouring rings from lining up.
+    ``turn`` shifts them by a part of one distance, so that adjacent rings are not aligned.
     """
     if count == 0:
         return ()
@@ -154,7 +154,7 @@ def _even_points(half_x: float, half_y: float, count: int, turn: float) -> tuple
 
 @lru_cache(maxsize=128)
 def _outline(half_x: float, half_y: float) -> tuple[Point, ...]:
-    """Return points along the superellipse, from the top, clockwise."""
+    """Return points along the superellipse, clockwise from its top."""
     power = 2 / _EXPONENT
     points = []
     for number in range(_SAMPLES):

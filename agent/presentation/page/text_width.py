@@ -1,6 +1,6 @@
-"""How wide a text will be in a proportional sans-serif font nobody has measured yet.
+"""Estimates the width of a text in an unknown proportional sans-serif font.
 
-Estimates err on the wide side, so that a fitted text stays in its place in any common font.
+Estimates are rather too wide, so that a fitted text stays in its place in any common font.
 """
 
 import unicodedata
@@ -16,7 +16,7 @@ def estimated_width(text: str, font_size: float) -> float:
 
 
 def fit(text: str, width: float, font_size: float, *, keep_end: int = 0) -> str:
-    """Cut ``text`` to ``width``, an ellipsis before at most ``keep_end`` last characters."""
+    """Cut ``text`` to ``width``. An ellipsis precedes at most ``keep_end`` last characters."""
     if estimated_width(text, font_size) <= width:
         return text
     end = text[len(text) - keep_end :]

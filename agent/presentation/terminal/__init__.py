@@ -1,1 +1,1 @@
-"""A report on a terminal, by `rich`."""
+"""Shows a report on a terminal with `rich`."""

@@ -1,24 +1,19 @@
 """A network report on a terminal: printers with their reasons first, then hosts."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from typing import Final
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from agent.presentation import network_rows
 from agent.presentation.headline import headline_of
 from agent.presentation.hosts.rows import HostRow, by_interest, host_rows, makers_note
-from agent.presentation.network_rows import (
-    PrinterRow,
-    interface_rows,
-    limitation_lines,
-    printer_rows,
-    source_rows,
-)
+from agent.presentation.network_rows import InterfaceRow, PrinterRow, SourceRow
 from agent.presentation.terminal.blocks import (
+    columns,
     headline_view,
     notes_view,
-    nothing,
     stacked,
     styled,
     title,
@@ -26,54 +21,46 @@ from agent.presentation.terminal.blocks import (
 )
 from agent.wire.payloads.network import NetworkPayload
 
+_FIRST_WIDTH: Final = 17
+"""Width of a MAC address. Both columns are readable at 50 columns as well."""
+
 
 def network_view(payload: NetworkPayload) -> Iterator[RenderableType]:
     yield from headline_view(headline_of(payload))
-    yield from _printers(printer_rows(payload))
+    yield from _printers(network_rows.printer_rows(payload))
     yield from _hosts(payload)
     yield from _interfaces(payload)
     yield from _sources(payload)
-    yield from notes_view(limitation_lines(payload), payload.failures)
+    yield from notes_view(network_rows.limitation_lines(payload), payload.failures)
 
 
 def _printers(rows: tuple[PrinterRow, ...]) -> Iterator[RenderableType]:
     if not rows:
         return  # the verdict mentions it
     yield title("Printers", len(rows))
-    printers = Table.grid(padding=(0, 2, 0, 0))
-    printers.add_column(width=11)
-    printers.add_column(overflow="fold")
-    for row in rows:
-        elsewhere = f", discovered at {row.discovered_at}" if row.discovered_at else ""
-        where = words(f"{row.address} ({row.transport}){elsewhere}", "dim")
-        facts = stacked(words(row.name, "bold"), words(row.reason), where)
-        printers.add_row(styled(row.status, row.severity), facts)
-    yield printers
+    yield columns(map(_printer, rows), first_width=11)
+
+
+def _printer(row: PrinterRow) -> tuple[Text, Text]:
+    elsewhere = f", discovered at {row.discovered_at}" if row.discovered_at else ""
+    where = words(f"{row.address} ({row.transport}){elsewhere}", "dim")
+    facts = stacked(words(row.name, "bold"), words(row.reason), where)
+    return styled(row.status, row.severity), facts
 
 
 def _hosts(payload: NetworkPayload) -> Iterator[RenderableType]:
     rows = host_rows(payload)
     yield title("Hosts", len(rows))
     if not rows:
-        yield nothing("No host was discovered.")
+        yield words("No host was discovered.", "dim")
         return
     first, rest = by_interest(rows)
-    yield _listed(map(_host, first))
+    yield columns(map(_host, first), _FIRST_WIDTH)
     if rest:
         yield title("Further hosts", len(rest))
-        yield _listed(map(_further_host, rest))
+        yield columns(map(_further_host, rest), _FIRST_WIDTH)
     if note := makers_note(rows):
         yield words(note, "dim")
-
-
-def _listed(rows: Iterable[tuple[Text, Text]]) -> RenderableType:
-    """Return two columns that are readable at 50 columns as well."""
-    listed = Table.grid(padding=(0, 2, 0, 0))
-    listed.add_column(width=17, overflow="fold")
-    listed.add_column(overflow="fold")
-    for what, facts in rows:
-        listed.add_row(what, facts)
-    return listed
 
 
 def _host(row: HostRow) -> tuple[Text, Text]:
@@ -98,28 +85,28 @@ def _joined(*parts: Text) -> Text:
 
 
 def _interfaces(payload: NetworkPayload) -> Iterator[RenderableType]:
-    rows = interface_rows(payload)
+    rows = network_rows.interface_rows(payload)
     yield title("Interfaces and gateways", len(rows))
     if not rows:
-        yield nothing("No interface could be read.")
+        yield words("No interface could be read.", "dim")
         return
-    yield _listed(
-        (
-            stacked(words(row.name, "bold"), words(row.mac_address, "dim")),
-            stacked(
-                *map(words, row.addresses),
-                *(words(f"gateway {gateway}", "dim") for gateway in row.gateways),
-            ),
-        )
-        for row in rows
+    yield columns(map(_interface, rows), _FIRST_WIDTH)
+
+
+def _interface(row: InterfaceRow) -> tuple[Text, Text]:
+    gateways = (words(f"gateway {gateway}", "dim") for gateway in row.gateways)
+    return (
+        stacked(words(row.name, "bold"), words(row.mac_address, "dim")),
+        stacked(*map(words, row.addresses), *gateways),
     )
 
 
 def _sources(payload: NetworkPayload) -> Iterator[RenderableType]:
-    rows = source_rows(payload)
+    rows = network_rows.source_rows(payload)
     if rows:
         yield title("Sources")
-        yield _listed(
-            (words(row.name), stacked(styled(row.state, row.severity), words(row.reason)))
-            for row in rows
-        )
+        yield columns(map(_source, rows), _FIRST_WIDTH)
+
+
+def _source(row: SourceRow) -> tuple[Text, Text]:
+    return words(row.name), stacked(styled(row.state, row.severity), words(row.reason))

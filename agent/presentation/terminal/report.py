@@ -1,7 +1,7 @@
-"""A report on a terminal: what `rich` prints, readable from 50 columns on, dark or light.
+"""A report on a terminal, for `rich`. It is readable from 50 columns on, dark or light.
 
-Only the sixteen colours of the terminal's own theme are used, and every coloured word says in
-itself what its colour says. Strings go into ``Text`` objects, never through rich's markup.
+It uses only the sixteen colours of the terminal's own theme, and no information is in a colour
+alone. Strings become ``Text`` objects, because rich would interpret markup in plain strings.
 """
 
 from rich.console import Group, RenderableType
@@ -13,7 +13,7 @@ from agent.wire.payloads.network import NetworkPayload
 
 
 def report_view(payload: NetworkPayload | ApplicationPayload) -> RenderableType:
-    """Return a report of either kind as something a ``rich.console.Console`` can print."""
+    """Return a report of either kind in a form that a ``rich.console.Console`` can print."""
     if isinstance(payload, NetworkPayload):
         return Group(*network_view(payload))
     return Group(*application_view(payload))

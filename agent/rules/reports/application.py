@@ -45,13 +45,13 @@ def application_report(
             version=1,
             collected_at=clip(collected.started_at),
             duration_ms=collected.duration_ms if math.isfinite(collected.duration_ms) else 0.0,
-            fields=tuple(_field(f) for f in (*collected.fields, *agent_fields)),
+            fields=tuple(map(_field, (*collected.fields, *agent_fields))),
             interfaces=tuple(
-                wire.SnapshotInterface(id=clip(i.id), fields=_fields(i.fields))
+                wire.SnapshotInterface(id=clip(i.id), fields=tuple(map(_field, i.fields)))
                 for i in collected.interfaces
             ),
             peripherals=tuple(
-                wire.Peripheral(id=clip(p.id), kind=p.kind, fields=_fields(p.fields))
+                wire.Peripheral(id=clip(p.id), kind=p.kind, fields=tuple(map(_field, p.fields)))
                 for p in collected.peripherals
             ),
             limitations=limitations,
@@ -76,10 +76,6 @@ def _browser_fields_kept(collected: facts.ApplicationFacts) -> tuple[facts.Field
     """Return the fields that the contract names: the child may be of another version."""
     known = (f for f in collected.browser_fields if f.key in _BROWSER_KEYS)
     return tuple(known)[: limits.BROWSER_FIELDS_MAX]
-
-
-def _fields(fields: Iterable[facts.Field]) -> tuple[wire.SnapshotField, ...]:
-    return tuple(_field(f) for f in fields)
 
 
 def _field(field: facts.Field) -> wire.SnapshotField:

@@ -7,7 +7,6 @@ from agent.rules.reports.fit import clip_id
 from agent.wire.payloads.common import Environment, Identity
 
 UNENROLLED: Final = "unenrolled"
-PROTOCOL_VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,27 +17,6 @@ class ReportContext:
     finished_at: str
     identity: Identity
     environment: Environment
-
-
-def environment_of(
-    *,
-    agent_version: str,
-    system: str,
-    release: str,
-    arch: str,
-    os_platform: str,
-    capabilities: tuple[str, ...],
-) -> Environment:
-    """Describe this build on this machine; ``os_platform`` is as in ``sys.platform``."""
-    return Environment(
-        platform="native",
-        user_agent=f"venue-agent/{agent_version} ({system} {release}; {arch})",
-        os_platform=os_platform,
-        native_app_version=agent_version,
-        native_protocol_version=PROTOCOL_VERSION,
-        native_capabilities=capabilities,
-        web_release=None,
-    )
 
 
 def identity_of(

@@ -1,4 +1,4 @@
-"""Makes foreign text, numbers and long lists fit the contract, and counts what is dropped."""
+"""Fits untrusted texts and lists into the contract's limits, and counts what is dropped."""
 
 import math
 from collections.abc import Callable, Iterable

@@ -4,8 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.config.credential import MAX_KEY_LENGTH, ApiKeySource, find_api_key
+from agent.config.credential import MAX_KEY_LENGTH, ApiKeySource, key_place
 from agent.errors import CredentialRefused
+
+
+def find_api_key(api_key_file: str, environment: dict[str, str]) -> ApiKeySource:
+    """Find the key of a configuration that has no key beside it."""
+    return key_place(api_key_file, Path("/nonexistent/config.toml"), environment)
 
 
 @pytest.fixture

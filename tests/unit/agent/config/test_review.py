@@ -115,7 +115,12 @@ def test_a_wrong_address(file: Path, transport: str, address: str) -> None:
         ('[[printers]]\nid = "a"\nname = "A"\n', "4:3", "needs an address"),
         ("[network]\nports = [80, 443, 80]\n", "5:1", "names 80 twice"),
         ('[network]\nsubnets = ["10.0.0.0/24", "10.0.0.0/24"]\n', "5:1", "10.0.0.0/24 twice"),
-        ('[network]\nmdns_service_types = ["till"]\n', "5:1", "such as _till._tcp"),
+        ('[network]\nmdns_service_types = ["till"]\n', "5:1", "such as _till._tcp, not till"),
+        (
+            f'[network]\nmdns_service_types = ["_{"a" * 60}._tcp", "_{"b" * 60}._tcp", "till"]\n',
+            "5:1",
+            "such as _till._tcp, not till",
+        ),
         ('[network]\nexclude = ["0.0.0.0/0"]\n', "5:1", "leaves no subnet"),
         (
             '[network]\nsubnets = ["10.0.0.0/24"]\nexclude = ["10.0.0.0/25", "10.0.0.128/25"]\n',

@@ -1,10 +1,8 @@
 from agent.presentation.application_rows import (
     absence_rows,
-    browser_group,
-    interface_group,
-    peripheral_group,
     snapshot_groups,
     snapshot_limitation_lines,
+    thing_groups,
 )
 from agent.wire.payloads.application import SnapshotField
 from tests.fixtures.payloads import application_snapshot
@@ -75,12 +73,13 @@ def test_missing_facts_are_grouped_by_reason_what_broke_first() -> None:
 
 def test_interfaces_peripherals_and_browser() -> None:
     payload = application_snapshot()
-    assert [s.title for s in interface_group(payload).sections] == ["eth0", "wlan0"]
-    assert [s.title for s in peripheral_group(payload).sections] == [
+    interfaces, peripherals, browsers = thing_groups(payload)
+    assert [s.title for s in interfaces.sections] == ["eth0", "wlan0"]
+    assert [s.title for s in peripherals.sections] == [
         "TM-T20III (usb-1-1)",
         "Card reader (bt-0)",
     ]
-    (browser,) = browser_group(payload).sections
+    (browser,) = browsers.sections
     assert ("Memory, about", "8 GiB") in [(row.label, row.value) for row in browser.rows]
 
 

@@ -4,10 +4,8 @@ from collections import Counter
 import pytest
 
 from agent.presentation.application_rows import (
-    browser_group,
-    interface_group,
-    peripheral_group,
     snapshot_groups,
+    thing_groups,
 )
 from agent.presentation.labels import LABELS, THINGS, field_label
 from agent.wire.vocabulary import BrowserFieldKey
@@ -58,8 +56,7 @@ def test_no_label_needs_a_second_line_or_ends_in_a_bare_number() -> None:
 @pytest.mark.parametrize("name", HEALTHY)
 def test_no_two_facts_of_a_thing_have_one_label(name: str) -> None:
     payload = healthy(name)
-    groups = (interface_group(payload), peripheral_group(payload), browser_group(payload))
-    for group in (*snapshot_groups(payload), *groups):
+    for group in (*snapshot_groups(payload), *thing_groups(payload)):
         for section in group.sections:
             labels = Counter(row.label for row in section.rows)
             assert set(labels.values()) <= {1}, (group.title, section.title, labels)

@@ -17,10 +17,10 @@ from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.config.model import LocalConfig
 from agent.errors import Refused, ServiceUnavailable
+from agent.reporting import environment_here
 from agent.rules.clock_skew import ClockSkew
 from agent.rules.learned_printers import Memory
 from agent.rules.lifecycle import Event, State
-from agent.rules.reports.context import environment_of
 from agent.rules.reports.jobs import application_job, network_job
 from agent.rules.reports.payload import payload_of
 from agent.tasks.collection import Collection
@@ -34,14 +34,7 @@ from tests.unit.agent.rules.reports.test_network import CONTEXT
 from tests.unit.agent.samples import BINDING, NOW, command, config
 from tests.unit.agent.tasks.harness import Harness, harness, running, settle, until
 
-ENVIRONMENT = environment_of(
-    agent_version="0.1.0",
-    system="Linux",
-    release="6.1",
-    arch="x86_64",
-    os_platform="linux",
-    capabilities=("network", "application"),
-)
+ENVIRONMENT = environment_here(LocalConfig())
 
 
 @dataclass

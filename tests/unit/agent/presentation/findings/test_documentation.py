@@ -6,7 +6,7 @@ from string import Formatter
 import pytest
 
 from agent.presentation.findings.findings import APPLICATION_RULES, NETWORK_RULES
-from agent.presentation.findings.rule import Rule
+from agent.presentation.findings.rule import LABELS, Rule
 from agent.presentation.findings.snapshot_facts import SnapshotFacts
 from agent.wire.payloads.network import NetworkPayload
 from agent.wire.vocabulary import BrowserFieldKey
@@ -26,7 +26,7 @@ def row_of(rule: AnyRule) -> str:
     parts = Formatter().parse(rule.sentence)
     sentence = "".join(text + (f"*{name}*" if name else "") for text, name, _, _ in parts)
     fields = re.sub(r"[\w.<>\[\]]+\.[\w.<>\[\]]+", r"`\g<0>`", rule.fields)
-    return f"| {rule.label} | {sentence} | {rule.when} | {fields} | {rule.fix} |\n"
+    return f"| {LABELS[rule.severity]} | {sentence} | {rule.when} | {fields} | {rule.fix} |\n"
 
 
 @pytest.mark.parametrize("rules", [APPLICATION_RULES, NETWORK_RULES])

@@ -35,7 +35,7 @@ def by_label(diagram: Diagram) -> dict[str, Node]:
 
 def test_the_gateway_is_the_centre_and_every_host_is_drawn_once() -> None:
     diagram = drawn(small_venue())
-    assert diagram.centre.kind == "router"
+    assert diagram.centre.host.kind == "router"
     assert diagram.centre.place.x == diagram.centre.place.y == 0
     assert len(diagram.boxes) == 11
     assert diagram.dots == ()
@@ -47,11 +47,11 @@ def test_printers_are_marked_and_called_by_their_own_name() -> None:
     assert nodes["Bar receipts"].marker == "good"
     assert nodes["Kitchen printer"].marker == "bad"
     assert nodes["till-1"].marker == ""
-    assert nodes["till-1"].kind == "machine"
+    assert nodes["till-1"].host.kind == "machine"
 
 
 def test_latency_is_displayed() -> None:
-    assert by_label(drawn(small_venue()))["Kitchen printer"].latency == "21 ms"
+    assert by_label(drawn(small_venue()))["Kitchen printer"].host.latency == "21 ms"
 
 
 def test_a_printer_at_no_host_is_named() -> None:
@@ -64,7 +64,7 @@ def test_printers_stand_nearest() -> None:
 
 def test_without_a_gateway_this_machine_is_the_centre() -> None:
     diagram = drawn(with_hosts(host(2, "a"), host(20, "till", sources=("local",))))
-    assert diagram.centre.kind == "machine"
+    assert diagram.centre.host.kind == "machine"
 
 
 def test_without_either_the_first_host_is() -> None:

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from agent.rules.reports.context import ReportContext, environment_of, identity_of
+from agent.config.model import LocalConfig
+from agent.reporting import environment_here
+from agent.rules.reports.context import ReportContext, identity_of
 from agent.rules.reports.network import completeness, network_report, outcome_of
 from agent.wire.codec import decode, encode, to_plain
 from agent.wire.payloads.network import NetworkPayload
@@ -18,14 +20,7 @@ CONTEXT = ReportContext(
     report_id="0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10",
     finished_at="2026-11-20T19:04:15+00:00",
     identity=identity_of(organization_id="org-0001", location_id=None, install_id="install-1"),
-    environment=environment_of(
-        agent_version="0.1.0",
-        system="Linux",
-        release="6.1",
-        arch="x86_64",
-        os_platform="linux",
-        capabilities=("network",),
-    ),
+    environment=environment_here(LocalConfig()),
 )
 WELL = facts.SourceState("succeeded")
 CLEAN = facts.NetworkFacts(
