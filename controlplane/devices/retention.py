@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.devices.overview.pending import OPEN
 from controlplane.storage import monitoring_tables as tables
+from controlplane.storage.statements import change_rows
 
 LIVENESS_KEPT: Final = timedelta(days=40)
 """Longer than the thirty days of a timeline."""
@@ -28,4 +29,4 @@ def delete_old_monitoring(session: Session, now: datetime) -> None:
             tables.PendingRequest.state.not_in(OPEN), tables.PendingRequest.updated_at < alerts_end
         ),
     ):
-        session.execute(statement, execution_options={"synchronize_session": False})
+        change_rows(session, statement)

@@ -9,7 +9,6 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from agent.wire.vocabulary import Kind
-from controlplane.devices.overview.listing import visible
 from controlplane.devices.overview.pending import OPEN
 from controlplane.devices.requests.creation import refuse_unable
 from controlplane.operation.audit_entries import Event, Subject, device_subject
@@ -86,7 +85,7 @@ def _devices(context: RequestContext, body: records.CreatePendingRequest) -> Seq
         return [context.device(each) for each in dict.fromkeys(body.instance_ids)]
     if body.location is not None and not context.caller.may_visit(body.location):
         raise foreign_location()
-    query = select(Device).where(visible(context), Device.revoked_at.is_(None))
+    query = select(Device).where(context.visible(Device), Device.revoked_at.is_(None))
     if body.location is not None:
         query = query.where(Device.location_id == body.location)
     limit = context.settings.pending_requests_max

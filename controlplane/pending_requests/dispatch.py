@@ -24,6 +24,7 @@ from sqlalchemy.orm import Session
 from controlplane.devices.overview.pending import OPEN
 from controlplane.devices.requests import lifecycle
 from controlplane.devices.requests.creation import add_request
+from controlplane.devices.requests.expiry import is_open
 from controlplane.operation.audit_entries import Credential, Event, actor_of, device_subject, note
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal
@@ -100,14 +101,9 @@ def _due(now: datetime, settings: Settings) -> Select[PendingRequest, int]:
     under_way = exists().where(
         Request.binding_id == Device.binding_id,
         Request.kind == PendingRequest.kind,
-        Request.status.in_(lifecycle.OPEN),
-        Request.expires_at > now,
+        is_open(now),
     )
-    its_own = exists().where(
-        Request.id == PendingRequest.request_id,
-        Request.status.in_(lifecycle.OPEN),
-        Request.expires_at > now,
-    )
+    its_own = exists().where(Request.id == PendingRequest.request_id, is_open(now))
     return (
         select(PendingRequest, Device.position)
         .join(

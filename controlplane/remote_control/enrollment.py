@@ -92,15 +92,13 @@ def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | 
     query = (
         select(Device)
         .where(
+            context.visible(Device),
             Device.key_id == context.caller.key_id,
-            Device.organization_id == context.caller.organization_id,
             Device.revoked_at.is_(None),
         )
         .order_by(Device.enrolled_at.desc(), Device.position.desc())
         .limit(1)
     )
-    if context.caller.locations:
-        query = query.where(Device.location_id.in_(context.caller.locations))
     device = context.session.scalars(query).first()
     return None if device is None else enrollment_record(device)
 

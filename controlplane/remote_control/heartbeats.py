@@ -22,6 +22,7 @@ from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal
 from controlplane.operation.permissions import callers
 from controlplane.settings import Settings
+from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import Device
 
 Known = Row[int, UUID, UUID, str, str, datetime, int]
@@ -123,18 +124,10 @@ def _is_live(session: Session, key_id: UUID, now: datetime) -> bool:
 
 
 def _move(session: Session, device: Known, caller: Caller) -> None:
-    session.execute(
-        update(Device)
-        .where(Device.position == device.position)
-        .values(key_id=caller.key_id)
-        .execution_options(synchronize_session=False)
-    )
+    statement = update(Device).where(Device.position == device.position)
+    change_rows(session, statement.values(key_id=caller.key_id))
 
 
 def _see(session: Session, positions: list[int], now: datetime, *, foreground: bool) -> None:
-    session.execute(
-        update(Device)
-        .where(Device.position.in_(positions))
-        .values(last_seen_at=now, foreground=foreground)
-        .execution_options(synchronize_session=False)
-    )
+    statement = update(Device).where(Device.position.in_(positions))
+    change_rows(session, statement.values(last_seen_at=now, foreground=foreground))

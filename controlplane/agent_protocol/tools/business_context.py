@@ -61,13 +61,9 @@ def business_context(
     positions = [location.position for location in locations]
     query = select(Location.position, Location.name).where(Location.position.in_(positions))
     names = {row.position: row.name for row in context.session.execute(query)}
-    organization = context.session.get(Organization, caller.organization_id)
     span = _span(context, positions)
     result = BusinessContext(
-        organization=OrganizationContext(
-            organization_id=caller.organization_id,
-            name=organization.name if organization else None,
-        ),
+        organization=organization_of(context),
         role=caller.role,
         credential=Credential(
             kind="oauthToken" if caller.kind == "oauth" else "apiKey",
@@ -93,6 +89,13 @@ def business_context(
     days = f"Sales from {span.from_date} to {span.to_date}" if span else "No sales yet"
     who = result.organization.name or caller.organization_id
     return f"{who}. Locations: {len(locations)}. {days}.", result
+
+
+def organization_of(context: ToolContext) -> OrganizationContext:
+    row = context.session.get(Organization, context.caller.organization_id)
+    return OrganizationContext(
+        organization_id=context.caller.organization_id, name=row.name if row else None
+    )
 
 
 def _span(context: ToolContext, positions: list[int]) -> DataSpan | None:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import func, select
 
 from controlplane.devices.overview import records
-from controlplane.devices.overview.listing import LINE, state_is, visible
+from controlplane.devices.overview.listing import LINE, state_is
 from controlplane.devices.priority import NOT_ONLINE, OFFLINE, ONLINE, Priority
 from controlplane.operation.context import RequestContext
 from controlplane.operation.records import record_of
@@ -44,7 +44,7 @@ class _Group(NamedTuple):
 
 def _groups(context: RequestContext) -> list[_Group]:
     alike = (Device.priority, Device.severity, Device.platform, Device.app_version)
-    query = select(*alike, func.count()).where(visible(context)).group_by(*alike)
+    query = select(*alike, func.count()).where(context.visible(Device)).group_by(*alike)
     return [_Group(*row) for row in context.session.execute(query)]
 
 
@@ -57,7 +57,7 @@ def _states(context: RequestContext, groups: list[_Group]) -> dict[str, int]:
         )
 
     bound = ONLINE | NOT_ONLINE
-    working = select(func.count()).select_from(Device).where(visible(context))
+    working = select(func.count()).select_from(Device).where(context.visible(Device))
     return {
         "all": total(list(Priority)),
         "offline": total(OFFLINE),
@@ -84,7 +84,7 @@ def _counts(values: Iterable[tuple[str | None, int]]) -> tuple[records.Count, ..
 def _locations(context: RequestContext) -> tuple[records.Count, ...]:
     query = (
         select(Device.location_id, func.count())
-        .where(visible(context))
+        .where(context.visible(Device))
         .group_by(Device.location_id)
         .order_by(Device.location_id)
         .limit(VALUES_MAX)
@@ -100,12 +100,10 @@ def _newest_reports(context: RequestContext) -> Iterable[records.NamedReport]:
             (Device.instance_id == Report.instance_id)
             & (Device.organization_id == Report.organization_id),
         )
-        .where(Report.organization_id == context.caller.organization_id)
+        .where(context.visible(Report))
         .order_by(Report.position.desc())
         .limit(REPORTS)
         .options(LINE)
     )
-    if context.caller.locations:
-        query = query.where(Report.location_id.in_(context.caller.locations))
     for report, name in context.session.execute(query):
         yield record_of(records.NamedReport, report, report_id=report.id, name=name)

@@ -24,7 +24,7 @@ from controlplane.devices.overview.records import (
 )
 from controlplane.devices.priority import OFFLINE, ONLINE, Priority
 from controlplane.devices.records import device_records
-from controlplane.devices.requests import lifecycle
+from controlplane.devices.requests.expiry import is_open
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import SortKey
 from controlplane.operation.records import record_of
@@ -56,7 +56,7 @@ def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
     listing = (context.organization_id, "overview")
     query = (
         select(Device.position)
-        .where(visible(context), *conditions(body, context.now))
+        .where(context.visible(Device), *conditions(body, context.now))
         .order_by(Device.priority, Device.position)
         .limit(size + 1)
     )
@@ -73,14 +73,6 @@ def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
         else context.cursors.write(listing, SortKey(last.priority, last.position)),
         can_write=context.caller.can_write,
     )
-
-
-def visible(context: RequestContext) -> ColumnElement[bool]:
-    """Return the condition for devices that the caller may see."""
-    own = Device.organization_id == context.caller.organization_id
-    if not context.caller.locations:
-        return own
-    return and_(own, Device.location_id.in_(context.caller.locations))
 
 
 def conditions(filters: Filters, now: datetime) -> list[ColumnElement[bool]]:
@@ -101,9 +93,7 @@ def conditions(filters: Filters, now: datetime) -> list[ColumnElement[bool]]:
 
 def state_is(state: str, now: datetime) -> ColumnElement[bool]:
     """Return the condition for a state. A device may have several: broken and offline."""
-    working = select(Request.binding_id).where(
-        Request.status.in_(lifecycle.OPEN), Request.expires_at > now
-    )
+    working = select(Request.binding_id).where(is_open(now))
     is_bound = Device.priority != Priority.REVOKED
     return {
         "offline": Device.priority.in_(OFFLINE),
@@ -207,11 +197,7 @@ def _open_requests(
 ) -> dict[UUID, list[OpenRequest]]:
     query = (
         select(Request)
-        .where(
-            Request.binding_id.in_([device.binding_id for device in devices]),
-            Request.status.in_(lifecycle.OPEN),
-            Request.expires_at > now,
-        )
+        .where(Request.binding_id.in_([device.binding_id for device in devices]), is_open(now))
         .order_by(Request.position)
     )
     requests = session.scalars(query).all()

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from agent.wire.codec import encode
 from controlplane.devices.overview.console_feeds import EncodedRow, Snapshot, Viewer
 from controlplane.devices.overview.listing import rows_at
-from controlplane.devices.requests import lifecycle
+from controlplane.devices.requests.expiry import is_open
 from controlplane.operation.permissions import callers
 from controlplane.settings import Settings
 from controlplane.storage.statements import in_steps
@@ -91,11 +91,7 @@ def _open_requests(
 ) -> dict[UUID, list[tuple[UUID, str]]]:
     query = (
         select(Request.binding_id, Request.id, Request.status)
-        .where(
-            Request.binding_id.in_(bindings),
-            Request.status.in_(lifecycle.OPEN),
-            Request.expires_at > now,
-        )
+        .where(Request.binding_id.in_(bindings), is_open(now))
         .order_by(Request.position)
     )
     results: dict[UUID, list[tuple[UUID, str]]] = defaultdict(list)
