@@ -10,20 +10,17 @@ from agent.wire.operator_operations import (
     DeviceDetailRequest,
     ListDevicesReply,
     ListDevicesRequest,
+    RemoteRequest,
     ReportDetail,
     ReportDetailRequest,
 )
-from controlplane.devices.records import (
-    device_records,
-    report_detail,
-    report_summary,
-    request_record,
-)
+from controlplane.devices.records import device_records, payload_of, report_summary
 from controlplane.devices.requests import lifecycle
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import POSITION_MAX, SortKey
 from controlplane.operation.errors import not_found
 from controlplane.operation.paging import Order, page
+from controlplane.operation.records import record_of
 from controlplane.storage.tables import Device, Report, Request
 
 Row = TypeVar("Row", Request, Report)
@@ -58,7 +55,7 @@ def device_detail(context: RequestContext, body: DeviceDetailRequest) -> DeviceD
     (record,) = device_records(context.session, (device,), context.now, context.settings)
     return DeviceDetailReply(
         device=record,
-        requests=tuple(request_record(row) for row in requests),
+        requests=tuple(record_of(RemoteRequest, row) for row in requests),
         reports=tuple(report_summary(row) for row in reports),
         next_cursor=context.cursors.write(listing, following) if any(following) else None,
     )
@@ -70,7 +67,7 @@ def read_report(context: RequestContext, body: ReportDetailRequest) -> ReportDet
     if report is None:
         raise not_found("report")
     context.visit(report.organization_id, report.location_id, "report")
-    return report_detail(report)
+    return record_of(ReportDetail, report, payload=payload_of(report))
 
 
 def _page(

@@ -44,12 +44,10 @@ class DispatchResult:
     Attributes:
         woken: API keys whose command streams have something new.
         changed: positions of devices by organization.
-        created: number of requests.
     """
 
     woken: set[UUID] = field(default_factory=set)
     changed: dict[str, set[int]] = field(default_factory=dict)
-    created: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +186,6 @@ def _ask(dispatch: Dispatch, pending: PendingRequest, device: Device, asker: Cal
         organization_id=device.organization_id,
         now=dispatch.now,
     )
-    pending.state, pending.request_id, pending.attempts = (
-        "dispatched",
-        request_id,
-        pending.attempts + 1,
-    )
+    pending.state, pending.request_id = "dispatched", request_id
+    pending.attempts += 1
     dispatch.result.woken.add(device.key_id)
-    dispatch.result.created += 1

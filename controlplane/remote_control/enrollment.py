@@ -22,7 +22,6 @@ from agent.wire.device_operations import (
 from agent.wire.text import AppVersion, Capability, LegacyInstallId, LocationId
 from controlplane.devices.liveness import end_offline_intervals
 from controlplane.devices.priority import priority_of
-from controlplane.devices.records import enrollment_record
 from controlplane.devices.requests.expiry import expire_binding
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import (
@@ -32,6 +31,7 @@ from controlplane.operation.errors import (
     invalid_field,
     not_found,
 )
+from controlplane.operation.records import record_of
 from controlplane.operation.storable_text import STORABLE
 from controlplane.remote_control.signatures import PublicKey, is_signed
 from controlplane.storage.tables import Binding, Challenge, Device
@@ -84,7 +84,7 @@ def enroll(context: RequestContext, body: EnrollRequest) -> EnrollmentRecord:
     device = _bind(context, row)
     row.signature = body.signature
     row.binding_id = device.binding_id
-    return enrollment_record(device)
+    return record_of(EnrollmentRecord, device)
 
 
 def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | None:
@@ -100,13 +100,13 @@ def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | 
         .limit(1)
     )
     device = context.session.scalars(query).first()
-    return None if device is None else enrollment_record(device)
+    return None if device is None else record_of(EnrollmentRecord, device)
 
 
 def _repeat(context: RequestContext, row: Challenge, signature: str) -> EnrollmentRecord:
     if row.signature != signature or row.binding_id is None:
         raise conflict("challenge_used", "the challenge was already answered: request a new one")
-    return enrollment_record(context.bound_device(row.binding_id))
+    return record_of(EnrollmentRecord, context.bound_device(row.binding_id))
 
 
 def _bind(context: RequestContext, row: Challenge) -> Device:

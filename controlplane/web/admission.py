@@ -19,6 +19,7 @@ from controlplane.operation.caller import Caller
 from controlplane.operation.errors import (
     Refusal,
     body_too_large,
+    method_not_allowed,
     read_only_key,
     session_required,
     unauthenticated,
@@ -153,12 +154,8 @@ async def admit(
 
 def require_method(request: Request, *methods: str) -> None:
     if request.method not in methods:
-        raise Refusal(
-            HTTPStatus.METHOD_NOT_ALLOWED,
-            "method_not_allowed",
-            f"only {' and '.join(methods)} is served here",
-            headers={"Allow": ", ".join(methods)},
-        )
+        detail = f"only {' and '.join(methods)} is served here"
+        raise method_not_allowed(", ".join(methods), detail)
 
 
 def require_json(headers: Mapping[str, str]) -> None:

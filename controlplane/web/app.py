@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from controlplane.accounts.oauth.metadata import RESOURCE_PATH
-from controlplane.operation.errors import Refusal, unavailable
+from controlplane.operation.errors import Refusal, method_not_allowed, unavailable
 from controlplane.operation.operation import Operation, Procedure
 from controlplane.remote_control.registry import HEARTBEAT, ON_COMMANDS
 from controlplane.web.accounts.joining import joining_routes
@@ -127,10 +127,6 @@ async def _healthz(_request: Request) -> Response:
 async def _refuse(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - what it is registered for
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        raise Refusal(
-            HTTPStatus.METHOD_NOT_ALLOWED,
-            "method_not_allowed",
-            "the method is not served here",
-            headers=dict(error.headers or {}),
-        )
+        methods = (error.headers or {}).get("Allow", "")
+        raise method_not_allowed(methods, "the method is not served here")
     raise Refusal(HTTPStatus(error.status_code), "not_found", "there is nothing at this path")

@@ -60,18 +60,14 @@ def console_policy() -> str:
 
 
 def console_routes(core: Core) -> list[Route]:
-    policy = console_policy()
     headers = {
-        "Content-Security-Policy": policy,
+        "Content-Security-Policy": console_policy(),
         "Referrer-Policy": "no-referrer",
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cache-Control": "no-cache",
     }
     return [
-        *(
-            Route(path, Page(_content(name), _media_type(name), headers))
-            for path, name in PAGES.items()
-        ),
+        *(Route(path, _page(name, headers)) for path, name in PAGES.items()),
         Route("/console/report", Handler(core, report_as_page)),
         Route("/console/report-table", Handler(core, report_as_table)),
         Route("/console/sign-in", Handler(core, sign_in)),
@@ -95,8 +91,7 @@ class Page:
 async def report_as_page(core: Core, request: Request) -> Response:
     """Take the body of `reportDetail` and return the report as HTML."""
     page = await _read(core, request, ReportDetailRequest, _page_of)
-    policy = FRAMED_POLICY.format(style=style_hash())
-    headers = {"Content-Security-Policy": policy}
+    headers = {"Content-Security-Policy": FRAMED_POLICY.format(style=style_hash())}
     return Response(page, media_type="text/html", headers=headers)
 
 
@@ -162,9 +157,6 @@ def _payload_of(report: ReportDetail) -> ReportPayload:
     return report.payload
 
 
-def _content(name: str) -> bytes:
-    return (files("controlplane.console") / name).read_bytes()
-
-
-def _media_type(name: str) -> str:
-    return MEDIA_TYPES[name.rpartition(".")[2]]
+def _page(name: str, headers: Mapping[str, str]) -> Page:
+    content = (files("controlplane.console") / name).read_bytes()
+    return Page(content, MEDIA_TYPES[name.rpartition(".")[2]], headers)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import Select, select
 
+from agent.wire.operator_operations import RemoteRequest
 from controlplane.agent_protocol.tools.record_models import (
     BusinessRecords,
     Dataset,
@@ -18,7 +19,7 @@ from controlplane.agent_protocol.tools.record_models import (
 from controlplane.agent_protocol.tools.sale_records import refund_records, sale_records
 from controlplane.agent_protocol.tools.tool import ToolContext, ToolError, named_locations, tool
 from controlplane.devices.reading import show_due_as_expired
-from controlplane.devices.records import device_records, report_summary, request_record
+from controlplane.devices.records import device_records, report_summary
 from controlplane.figures.financial import QueryLocation
 from controlplane.operation.paging import Order, listing_of, page
 from controlplane.operation.records import record_of
@@ -156,7 +157,7 @@ def _devices(context: ToolContext, rows: Sequence[Device], _ids: Any) -> Iterabl
 
 def _requests(context: ToolContext, rows: Sequence[Request], _ids: Any) -> Iterable[Record]:
     show_due_as_expired(context, rows)
-    return (request_record(row) for row in rows)
+    return (record_of(RemoteRequest, row) for row in rows)
 
 
 def _reports(_context: ToolContext, rows: Sequence[Report], _ids: Any) -> Iterable[Record]:

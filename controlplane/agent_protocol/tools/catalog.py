@@ -24,7 +24,6 @@ NAMED_MAX: Final = 20
 """Categories that an error message lists."""
 SearchText = Annotated[str, Utf16Length(128, 1)]
 Availability = Literal["active", "inactive"]
-Text = str | None
 
 
 class ReadCatalogArguments(Exact):

@@ -43,7 +43,7 @@ from controlplane.operation.audit_entries import (
 )
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.caller import Caller
-from controlplane.operation.errors import Refusal, invalid_field
+from controlplane.operation.errors import Refusal, forbidden, invalid_field
 from controlplane.operation.fairness import spread
 from controlplane.storage.account_tables import SignInSession, User
 from controlplane.web.accounts import cookies
@@ -203,9 +203,9 @@ class SignIn:
             user = find_user(session, email)
             unknown = Actor("unknown", None, "", address=address)
             actor = unknown if user is None else user_actor(user, address=address)
-            match = memberships(session, uuid4() if user is None else user.id)
+            of = memberships(session, uuid4() if user is None else user.id)
             event = Event("session.sign_in", Subject("session", ""), reason, "refused")
-            organization_id = match[0].organization_id if match else None
+            organization_id = of[0].organization_id if of else None
             note(session, actor, event, organization_id=organization_id, now=now)
 
         await self.core.write(work)
@@ -268,9 +268,7 @@ def _first_organization(session: Session, user_id: UUID) -> str:
     """Return the oldest organization of a user. The user can choose another one later."""
     for each in memberships(session, user_id):
         return each.organization_id
-    raise Refusal(
-        HTTPStatus.FORBIDDEN, "no_membership", "the account is a member of no organization"
-    )
+    raise forbidden("no_membership", "the account is a member of no organization")
 
 
 def _reply(session: Session, user: User, session_id: UUID, organization_id: str) -> SignInReply:
@@ -306,4 +304,4 @@ def require_new(password: str, field: str) -> None:
 
 def wrong_password(detail: str) -> Refusal:
     """Return a refusal. It is not 401, because the user is signed in or has a valid code."""
-    return Refusal(HTTPStatus.FORBIDDEN, "wrong_password", detail)
+    return forbidden("wrong_password", detail)

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from controlplane.accounts.oauth.metadata import RESOURCE_METADATA, RESOURCE_PATH
 from controlplane.operation.caller import Caller
-from controlplane.operation.errors import Refusal
+from controlplane.operation.errors import Refusal, foreign_origin
 from controlplane.web.admission import Handler, admit, by_key_or_token, read_body, require_method
 from controlplane.web.agent_protocol.envelope import (
     INTERNAL_ERROR,
@@ -146,6 +146,4 @@ def require_no_web_page(request: Request) -> None:
     """
     origin = request.headers.get("origin")
     if origin is not None and not _LOOPBACK.fullmatch(origin):
-        raise Refusal(
-            HTTPStatus.FORBIDDEN, "foreign_origin", "web pages of other origins are not served here"
-        )
+        raise foreign_origin("web pages of other origins are not served here")

@@ -28,7 +28,7 @@ from controlplane.operation import permissions
 from controlplane.operation.audit_entries import Event, Subject, note_call
 from controlplane.operation.bodies import parse_part
 from controlplane.operation.caller import Caller
-from controlplane.operation.errors import Refusal, invalid_request
+from controlplane.operation.errors import Refusal, foreign_origin, invalid_request
 from controlplane.operation.fairness import RateLimit
 from controlplane.storage.account_tables import User
 from controlplane.storage.oauth_tables import OAuthClient
@@ -91,11 +91,7 @@ async def _decide(core: Core, request: Request, issuer: str) -> Response:
     if token is None or caller is None:
         return _again(oauth_request)
     if not hmac.compare_digest(proof(token, oauth_request.query), fields.get("proof", "").encode()):
-        raise Refusal(
-            HTTPStatus.FORBIDDEN,
-            "foreign_origin",
-            "this decision does not belong to the page that you were shown",
-        )
+        raise foreign_origin("this decision does not belong to the page that you were shown")
     decision = fields.get("decision")
     if decision == "switch":
         await core.write(lambda session: sessions.end_by_token(session, token))
