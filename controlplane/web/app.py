@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 from http import HTTPStatus
 
 from sqlalchemy import text
@@ -31,7 +32,7 @@ from controlplane.web.core import Core
 from controlplane.web.heartbeat import HeartbeatEndpoint
 from controlplane.web.middleware import CallMiddleware
 from controlplane.web.oauth.endpoints import oauth_routes
-from controlplane.web.openapi.interfaces import AREAS, FACADE, OPERATIONS, DocumentEndpoint
+from controlplane.web.openapi.interfaces import AREAS, FACADE, OPERATIONS, serve_document
 from controlplane.web.pipeline import Endpoint
 from controlplane.web.problems import reply_to
 from controlplane.web.retail import retail_routes
@@ -53,7 +54,7 @@ def build_app(core: Core) -> Starlette:
     routes = [
         # Paths are compared in this order: the most frequent calls come first.
         *(Route(each.path, _endpoint(core, each)) for each in sorted(OPERATIONS, key=_rarity)),
-        Route("/openapi.json", DocumentEndpoint(FACADE)),
+        Route("/openapi.json", Handler(core, partial(serve_document, FACADE))),
         *sign_in_routes(core),
         *joining_routes(core),
         *oauth_routes(core),

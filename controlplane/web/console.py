@@ -1,7 +1,7 @@
 """The web console: its static files, and reports as a page or as CSV."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Annotated, Any
@@ -11,7 +11,6 @@ from sqlalchemy import select
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from agent.presentation.page.html import report_page, style_hash
 from agent.presentation.report_csv import report_csv, tables_of
@@ -67,25 +66,19 @@ def console_routes(core: Core) -> list[Route]:
         "Cache-Control": "no-cache",
     }
     return [
-        *(Route(path, _page(name, headers)) for path, name in PAGES.items()),
+        *(Route(path, _static(core, name, headers)) for path, name in PAGES.items()),
         Route("/console/report", Handler(core, report_as_page)),
         Route("/console/report-table", Handler(core, report_as_table)),
         Route("/console/sign-in", Handler(core, sign_in)),
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """An ASGI endpoint for one static file."""
-
-    content: bytes
-    media_type: str
-    headers: Mapping[str, str]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        require_method(Request(scope, receive), "GET", "HEAD")
-        response = Response(self.content, media_type=self.media_type, headers=self.headers)
-        await response(scope, receive, send)
+async def serve_file(
+    content: bytes, media_type: str, headers: Mapping[str, str], _core: Core, request: Request
+) -> Response:
+    """Serve a static file."""
+    require_method(request, "GET", "HEAD")
+    return Response(content, media_type=media_type, headers=headers)
 
 
 async def report_as_page(core: Core, request: Request) -> Response:
@@ -112,7 +105,7 @@ async def _read(
 ) -> str:
     caller = await admit(core, request, writes=False)
     body = await read_model(core, request, caller, model)
-    return await run(core, caller, work, str, parse=lambda: body, writes=False)
+    return await run(core, caller, work, str, arguments=body, writes=False)
 
 
 SIGN_IN_MAX_BYTES = 1024
@@ -157,6 +150,7 @@ def _payload_of(report: ReportDetail) -> ReportPayload:
     return report.payload
 
 
-def _page(name: str, headers: Mapping[str, str]) -> Page:
+def _static(core: Core, name: str, headers: Mapping[str, str]) -> Handler:
     content = (files("controlplane.console") / name).read_bytes()
-    return Page(content, MEDIA_TYPES[name.rpartition(".")[2]], headers)
+    media_type = MEDIA_TYPES[name.rpartition(".")[2]]
+    return Handler(core, partial(serve_file, content, media_type, headers))

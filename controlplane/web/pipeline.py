@@ -30,7 +30,7 @@ from controlplane.web.admission import (
     address_of,
     admit,
     by_key_or_session,
-    parser_of,
+    parse_charged,
     read_body,
 )
 from controlplane.web.core import Core, Transactions
@@ -80,15 +80,15 @@ class Endpoint:
         with core.fairness.call(caller):
             if method == "POST":
                 body = await read_body(core, request)
-                parse = await parser_of(core, caller, row.parse, body)
+                arguments = await parse_charged(core, caller, row.parse, body)
             else:
-                parse = partial(parse_parameters, row.body, request)
+                arguments = parse_parameters(row.body, request)
             content = await run(
                 core,
                 caller,
                 row.run,
                 encode,
-                parse=parse,
+                arguments=arguments,
                 writes=row.writes,
                 page_size=preferred_page_size(request.headers.getlist("prefer")),
                 address=address_of(core, request),
@@ -108,7 +108,7 @@ async def run(
     work: Callable[[RequestContext, Any], Any],
     finish: Callable[[Any], Result],
     *,
-    parse: Callable[[], Any],
+    arguments: Any,
     writes: bool,
     renew: Callable[[Session, Caller, datetime], Caller] | None = None,
     free_s: float | None = None,
@@ -117,10 +117,10 @@ async def run(
 ) -> Result:
     """Run ``work`` in one transaction; return what ``finish`` makes of its result after the commit.
 
-    Everything except waiting happens in a thread. Streams are notified after the commit.
+    The transaction and ``finish`` run in a thread. Streams are notified after the commit.
 
     Args:
-        parse: returns the argument of ``work``, before the transaction begins.
+        arguments: the second argument of ``work``.
         renew: looks the caller up again inside the transaction.
         free_s: processor seconds that are not charged to the caller. Default: nothing is charged.
     """
@@ -128,7 +128,6 @@ async def run(
 
     def job(transactions: Transactions) -> tuple[Result, RequestContext, float]:
         began_s = core.thread_time()
-        arguments = parse()
 
         def transact(session: Session) -> tuple[Any, RequestContext]:
             context = RequestContext(

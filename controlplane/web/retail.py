@@ -22,7 +22,7 @@ from controlplane.retail.registry import OPERATIONS
 from controlplane.retail.routes import DOCUMENT, REFRESH, TOKENS
 from controlplane.web.admission import Handler, read_body, require_json, require_method
 from controlplane.web.core import Core
-from controlplane.web.openapi.interfaces import RETAIL_API, DocumentEndpoint
+from controlplane.web.openapi.interfaces import RETAIL_API, serve_document
 from controlplane.web.pipeline import Endpoint, by_path
 
 REALM: Final = "retail"
@@ -35,7 +35,7 @@ TOKENS_BURST: Final = 50
 def retail_routes(core: Core) -> list[Route]:
     limit = RateLimit(TOKENS_PER_S, TOKENS_BURST, core.monotonic)
     return [
-        Route(DOCUMENT, DocumentEndpoint(RETAIL_API)),
+        Route(DOCUMENT, Handler(core, partial(serve_document, RETAIL_API))),
         Route(TOKENS, Handler(core, partial(issue_tokens, limit, TokenRequest))),
         Route(REFRESH, Handler(core, partial(issue_tokens, limit, RefreshRequest))),
         *(
