@@ -3,7 +3,7 @@
 The sums go through the same pure functions as the figures, buckets and items of the dashboard.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -188,26 +188,26 @@ def _value(group: GroupBy, values: Mapping[str, Any], ids: Mapping[int, str]) ->
 
 
 def _by_hour(question: Question, groups: Sequence[GroupBy]) -> list[Group]:
-    sums: dict[tuple[Any, ...], dict[str, Any]] = {}
+    sums: defaultdict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
     buckets_by_currency = buckets(question.locations, question.reader.hours(question.stretches))
-    for currency, rows in buckets_by_currency.items():
-        for bucket in rows:
-            key = (currency, *(_of_bucket(each, bucket) for each in groups))
-            known = sums.setdefault(key, dict.fromkeys(_SUMMED, 0))
-            for name in _SUMMED:
-                known[name] += bucket[name]
-    for values in sums.values():
-        values["saleCents"] = values["grossCents"] - values["discountCents"]
-        values["averageSaleCents"] = ratio(values["saleCents"], values["saleCount"])
+    for currency, of_currency in buckets_by_currency.items():
+        for bucket in of_currency:
+            values = (_of_bucket(each, bucket) for each in groups)
+            sums[currency, *values].update({name: bucket[name] for name in _SUMMED})
     return [
         Group(
             key[0],
             dict(zip(groups, key[1:], strict=True)),
-            values["netCents"],
-            partial(dict, values),
+            part["netCents"],
+            partial(_hour_metrics, part),
         )
-        for key, values in sums.items()
+        for key, part in sums.items()
     ]
+
+
+def _hour_metrics(sums: Counter[str]) -> Mapping[str, Any]:
+    sale = sums["grossCents"] - sums["discountCents"]
+    return {**sums, "saleCents": sale, "averageSaleCents": ratio(sale, sums["saleCount"])}
 
 
 def _of_bucket(group: GroupBy, bucket: Any) -> Any:

@@ -33,15 +33,10 @@ from controlplane.operation.fairness import RateLimit
 from controlplane.storage.account_tables import User
 from controlplane.storage.oauth_tables import OAuthClient
 from controlplane.web.accounts import cookies
-from controlplane.web.accounts.sign_in import SignIn, count_attempt
+from controlplane.web.accounts.sign_in import begin_session, count_attempt
 from controlplane.web.admission import address_of, require_method
 from controlplane.web.core import Core
-from controlplane.web.oauth.pages import (
-    Consent,
-    Organization,
-    consent_page,
-    sign_in_page,
-)
+from controlplane.web.oauth.pages import Consent, Organization, consent_page, sign_in_page
 from controlplane.web.oauth.requests import count, fields_of, issuer_of, read_form
 
 _PROBLEMS: Final = {
@@ -113,7 +108,7 @@ async def sign_in(core: Core, request: Request) -> Response:
     email = fields.get("email", "")
     try:
         body = {"email": email, "password": fields.get("password", "")}
-        token, _ = await SignIn(core, request).sign_in(parse_part(SignInRequest, body))
+        token, _ = await begin_session(core, request, parse_part(SignInRequest, body))
     except Refusal as refusal:
         view = await find_view(core, oauth_request, None)
         if isinstance(view, OAuthReply):
@@ -167,8 +162,10 @@ def proof(token: str, query: str) -> bytes:
 
 async def _signed_in(core: Core, token: str) -> Caller | None:
     now, token_hash = core.clock(), sessions.hash_token(token)
-    value = await core.read(lambda session: permissions.of_session(session, token_hash, now))
-    return None if value is None else value[0]
+    session_match = await core.read(
+        lambda session: permissions.of_session(session, token_hash, now)
+    )
+    return None if session_match is None else session_match[0]
 
 
 async def _answer(
