@@ -102,14 +102,11 @@ def _is_able(device: Device, kind: Kind) -> bool:
 
 def _event(devices: Sequence[Device], body: records.CreatePendingRequest) -> Event:
     detail = f"{body.kind}, until {body.until:%Y-%m-%d %H:%M} UTC"
+    kind = "location" if body.location else "devices"
+    subject = Subject(kind, body.location or "", f"{len(devices)} devices")
     if len(devices) == 1:
-        return Event("pending_request.create", device_subject(devices[0]), detail)
-    where = Subject("location", body.location or "", f"{len(devices)} devices")
-    return Event(
-        "pending_request.create",
-        where if body.location else Subject("devices", "", where.name),
-        detail,
-    )
+        subject = device_subject(devices[0])
+    return Event("pending_request.create", subject, detail)
 
 
 def _existing(

@@ -62,7 +62,9 @@ def store_heartbeats(
     back: list[int] = []
     for heartbeat in heartbeats:
         device = devices.get(heartbeat.body.binding_id)
-        if device is None or not _is_its_own(device, heartbeat.caller):
+        if device is None or not heartbeat.caller.may_see(
+            device.organization_id, device.location_id
+        ):
             result.replies.append(_refusal(session, heartbeat, now, settings))
             continue
         if device.key_id != heartbeat.caller.key_id:
@@ -99,10 +101,6 @@ def _devices(session: Session, binding_ids: set[UUID]) -> dict[UUID, Known]:
         Device.priority,
     ).where(Device.binding_id.in_(binding_ids), Device.revoked_at.is_(None))
     return {row.binding_id: row for row in session.execute(query)}
-
-
-def _is_its_own(device: Known, caller: Caller) -> bool:
-    return device.organization_id == caller.organization_id and caller.may_visit(device.location_id)
 
 
 def _refusal(

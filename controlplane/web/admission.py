@@ -148,7 +148,7 @@ async def admit(
     if writes and not caller.can_write and not checks_itself:
         raise read_only_key()
     if has_body:
-        require_json(request.headers)
+        require_media_type(request.headers)
     return caller
 
 
@@ -158,11 +158,7 @@ def require_method(request: Request, *methods: str) -> None:
         raise method_not_allowed(", ".join(methods), detail)
 
 
-def require_json(headers: Mapping[str, str]) -> None:
-    require_media_type(headers, "application/json")
-
-
-def require_media_type(headers: Mapping[str, str], required: str) -> None:
+def require_media_type(headers: Mapping[str, str], required: str = "application/json") -> None:
     media_type = headers.get("content-type", "").split(";")[0].strip().lower()
     if media_type != required:
         raise Refusal(

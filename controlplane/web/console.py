@@ -29,7 +29,7 @@ from controlplane.web.admission import (
     admit,
     read_body,
     read_model,
-    require_json,
+    require_media_type,
     require_method,
 )
 from controlplane.web.core import Core
@@ -119,7 +119,7 @@ class SignInRequest(Exact):
 async def sign_in(core: Core, request: Request) -> Response:
     """Return the API key for the code of a sign-in link, once."""
     require_method(request, "POST")
-    require_json(request.headers)
+    require_media_type(request.headers)
     body = parse_body(SignInRequest, await read_body(core, request, SIGN_IN_MAX_BYTES))
     key = core.sign_in_links.take(body.code)
     if key is None:

@@ -9,6 +9,7 @@ from agent.wire.base import Array, Exact, Timestamp, Tolerant
 from controlplane.agent_protocol.tools.tool import ToolContext, tool
 from controlplane.analytics.question import visible_locations
 from controlplane.figures.local_time import date_of
+from controlplane.operation.records import record_of
 from controlplane.storage.merchant.merchant_tables import Location, Organization
 from controlplane.storage.merchant.rollup_tables import DayRollup
 
@@ -71,10 +72,10 @@ def business_context(
             all_locations=not caller.locations,
         ),
         locations=tuple(
-            LocationContext(
-                location_id=location.location_id,
+            record_of(
+                LocationContext,
+                location,
                 name=names[location.position],
-                currency=location.currency,
                 time_zone=location.clock.name,
                 fell_back_to_utc=location.clock.fell_back,
                 local_time=context.now.astimezone(location.clock.zone).isoformat(

@@ -31,10 +31,6 @@ class EncodedRow:
     location_id: str
     data: bytes
 
-    def is_visible_to(self, caller: Caller) -> bool:
-        is_own = self.organization_id == caller.organization_id
-        return is_own and caller.may_visit(self.location_id)
-
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -85,7 +81,8 @@ class ConsoleStream(EventStream):
         """Queue the rows that this console displays and has not received yet."""
         for position in self.displayed & rows.keys():
             row = rows[position]
-            if row.is_visible_to(caller) and self._sent.get(position) != row.data:
+            is_visible = caller.may_see(row.organization_id, row.location_id)
+            if is_visible and self._sent.get(position) != row.data:
                 self._sent[position] = self._fresh[position] = row.data
         self._is_to_reload |= is_reordered
         if self._fresh or self._is_to_reload:

@@ -99,14 +99,12 @@ def _record(earlier: Report, report: Report) -> ReportChanges | None:
     changes = None if payload is None else compared(earlier, payload)
     if changes is None:
         return None
-    return ReportChanges(
+    return record_of(
+        ReportChanges,
+        changes,
         report_id=report.id,
         kind=report.kind,
         earlier_id=earlier.id,
         since=earlier.created_at,
-        verdict=changes.verdict,
-        severity=changes.severity,
         changes=tuple(record_of(ReportChange, each) for each in changes.listed),
-        more=changes.more,
-        not_compared=changes.not_compared,
     )

@@ -51,7 +51,7 @@ from controlplane.web.admission import (
     address_of,
     admit,
     read_body,
-    require_json,
+    require_media_type,
     require_method,
 )
 from controlplane.web.core import Core
@@ -81,7 +81,7 @@ async def sign_in_by_email(core: Core, request: Request) -> Response:
 async def sign_out(core: Core, request: Request) -> Response:
     """End the session, if there is one. The reply is the same."""
     require_method(request, "POST")
-    require_json(request.headers)
+    require_media_type(request.headers)
     cookies.require_own_origin(core, request, is_needed=True)
     parse_body(SignOutRequest, await read_body(core, request, BODY_MAX_BYTES))
     token, now = cookies.token_of(core, request), core.clock()
@@ -136,7 +136,7 @@ async def change_password(core: Core, request: Request) -> Response:
 def admit_stranger(core: Core, request: Request) -> str:
     """Return the address of a caller without a credential. Raises the refusal."""
     require_method(request, "POST")
-    require_json(request.headers)
+    require_media_type(request.headers)
     cookies.require_own_origin(core, request, is_needed=False)
     return count_attempt(core, request)
 

@@ -24,7 +24,7 @@ from controlplane.accounts.oauth.metadata import (
 from controlplane.accounts.oauth.oauth_request import OAuthReply, OAuthRequest, read_parameters
 from controlplane.operation.bodies import parse_json
 from controlplane.operation.fairness import RateLimit
-from controlplane.web.admission import Handler, read_body, require_json, require_method
+from controlplane.web.admission import Handler, read_body, require_media_type, require_method
 from controlplane.web.core import Core
 from controlplane.web.oauth.authorize import authorize, sign_in
 from controlplane.web.oauth.requests import count, issuer_of, read_form
@@ -75,7 +75,7 @@ async def register(limit: RateLimit, core: Core, request: Request) -> Response:
     require_method(request, "POST")
     query = OAuthRequest("POST", issuer_of(core, request), request.url.path, {})
     count(core, request, limit)
-    require_json(request.headers)
+    require_media_type(request.headers)
     body = parse_json(await read_body(core, request, REGISTRATION_MAX_BYTES))
 
     def work(server: Any) -> OAuthReply:
