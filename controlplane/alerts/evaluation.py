@@ -117,7 +117,7 @@ def _devices(session: Session, states: store.StoredStates) -> dict[At, list[Devi
 
 def _counts(session: Session, at: Collection[At]) -> dict[At, tuple[int, int]]:
     """Return how many devices are bound at these locations, and how many of them are online."""
-    matches: dict[At, tuple[int, int]] = {}
+    by_location: dict[At, tuple[int, int]] = {}
     location = (Device.organization_id, Device.location_id)
     for step in in_steps(sorted(at)):
         query = (
@@ -126,10 +126,10 @@ def _counts(session: Session, at: Collection[At]) -> dict[At, tuple[int, int]]:
             .group_by(*location, Device.priority)
         )
         for organization_id, location_id, priority, count in session.execute(query):
-            total, online = matches.get((organization_id, location_id), (0, 0))
+            total, online = by_location.get((organization_id, location_id), (0, 0))
             online += count if priority in ONLINE else 0
-            matches[organization_id, location_id] = (total + count, online)
-    return matches
+            by_location[organization_id, location_id] = (total + count, online)
+    return by_location
 
 
 def _describe(

@@ -98,7 +98,10 @@ def _open_intervals(session: Session, devices: Sequence[DeviceRow]) -> None:
 def _misplaced(
     session: Session, by_location: Schedules, now: datetime, window: timedelta
 ) -> Iterable[DeviceRow]:
-    """Return the devices whose priority time may have changed: their location opened, and so on."""
+    """Return the devices whose priority may have changed with time.
+
+    For example, their location has opened or their maintenance window has ended.
+    """
     groups = session.execute(
         select(Device.organization_id, Device.location_id, Device.priority)
         .where(Device.priority.in_(NOT_ONLINE))

@@ -17,7 +17,7 @@ ALERTS_KEPT: Final = timedelta(days=92)
 
 
 def delete_old_monitoring(session: Session, now: datetime) -> None:
-    """Delete what ended longer ago than it is kept."""
+    """Delete data that ended before its retention period."""
     liveness_end, alerts_end = now - LIVENESS_KEPT, now - ALERTS_KEPT
     old_alerts = select(tables.Alert.id).where(tables.Alert.resolved_at < alerts_end)
     for statement in (

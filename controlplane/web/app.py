@@ -126,7 +126,7 @@ async def _healthz(_request: Request) -> Response:
 
 
 async def _refuse(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - what it is registered for
+    assert isinstance(error, HTTPException)  # noqa: S101 - the handler is registered for it
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         methods = (error.headers or {}).get("Allow", "")
         raise method_not_allowed(methods, "the method is not served here")

@@ -115,12 +115,13 @@ async def run(
     page_size: int | None = None,
     address: str = "",
 ) -> Result:
-    """Run ``work`` in one transaction; return what ``finish`` makes of its result after the commit.
+    """Run ``work`` in one transaction, and ``finish`` after the commit. Return its result.
 
-    The transaction and ``finish`` run in a thread. Streams are notified after the commit.
+    Both run in a thread. Streams are notified after the commit.
 
     Args:
         arguments: the second argument of ``work``.
+        finish: takes the result of ``work``, for example to encode it.
         renew: looks the caller up again inside the transaction.
         free_s: processor seconds that are not charged to the caller. Default: nothing is charged.
     """

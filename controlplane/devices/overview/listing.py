@@ -150,8 +150,8 @@ def rows_at(
 ) -> dict[int, Row]:
     """Return the rows of the devices at these positions."""
     devices = _devices(session, positions)
-    made = rows(session, devices, now, settings)
-    return {device.position: row for device, row in zip(devices, made, strict=True)}
+    console_rows = rows(session, devices, now, settings)
+    return {device.position: row for device, row in zip(devices, console_rows, strict=True)}
 
 
 def line_of(report: Report) -> ReportLine:

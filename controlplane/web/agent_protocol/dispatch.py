@@ -1,7 +1,7 @@
 """Passes requests to the official SDK, and runs the tools. Imported at the first call: it is large.
 
-The SDK's own HTTP server is not used: it opens streams, answers JSON-RPC errors with 4xx and takes
-envelopes that the contract refuses (docs/adr/0037-agent-protocol.md).
+The SDK's own HTTP server is not used: it opens streams, answers JSON-RPC errors with 4xx, and
+accepts envelopes that the contract refuses (docs/adr/0037-agent-protocol.md).
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

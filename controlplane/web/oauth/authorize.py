@@ -45,7 +45,7 @@ _PROBLEMS: Final = {
 }
 
 _ERRORS: Final = {
-    "invalid_client": "The program is not registered here, or no longer.",
+    "invalid_client": "The program is not registered, or its registration has ended.",
     "invalid_request": "The program has not registered the address for the reply.",
 }
 _UNKNOWN: Final = "The program requested something that this service does not support."

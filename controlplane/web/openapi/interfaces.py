@@ -89,9 +89,9 @@ characters.
     },
     components={FREE_VALUE: FREE_VALUE_SCHEMA},
     words={
-        401: "There is no valid access token, or the secret is not valid. No body.",
-        403: "The API key may not do this, or not in this company. No body.",
-        404: "There is no such thing, or it is another company's. No body.",
+        401: "The access token or the secret is missing or invalid. No body.",
+        403: "The API key lacks the required permission in this company. No body.",
+        404: "The object does not exist, or belongs to another company. No body.",
         503: "The service cannot answer now.",
     },
     empty=RETAIL_EMPTY,
