@@ -106,7 +106,8 @@ def _read_carefully(body: bytes, make: Callable[[Pairs], Any]) -> Any:
     except UnicodeDecodeError:
         raise invalid_request("the body is not UTF-8") from None
     except ValueError as error:
-        raise invalid_request(f"the body is not JSON: {_first_line(error)}") from None
+        reason = str(error).partition("\n")[0][:200]
+        raise invalid_request(f"the body is not JSON: {reason}") from None
 
 
 @functools.cache
@@ -126,7 +127,3 @@ def _require_unique_keys(pairs: Pairs) -> None:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON value")
-
-
-def _first_line(error: ValueError) -> str:
-    return str(error).split("\n", 1)[0][:200]

@@ -72,7 +72,8 @@ def store_heartbeats(
             if not is_silent and _is_live(session, device.key_id, now):
                 result.replies.append(HeartbeatReply(last_seen_at=device.last_seen_at))
                 continue
-            _move(session, device, heartbeat.caller)
+            moved = update(Device).where(Device.position == device.position)
+            change_rows(session, moved.values(key_id=heartbeat.caller.key_id))
             result.woken.add(heartbeat.caller.key_id)
         if device.last_seen_at < now:
             seen[heartbeat.body.foreground].append(device.position)
@@ -119,11 +120,6 @@ def _refusal(
 def _is_live(session: Session, key_id: UUID, now: datetime) -> bool:
     caller = callers(session, (key_id,), now).get(key_id)
     return caller is not None and caller.can_write
-
-
-def _move(session: Session, device: Known, caller: Caller) -> None:
-    statement = update(Device).where(Device.position == device.position)
-    change_rows(session, statement.values(key_id=caller.key_id))
 
 
 def _see(session: Session, positions: list[int], now: datetime, *, foreground: bool) -> None:
