@@ -33,7 +33,7 @@ from controlplane.web.admission import (
     parse_charged,
     read_body,
 )
-from controlplane.web.core import Core, Transactions
+from controlplane.web.core import Core, Transact
 
 Result = TypeVar("Result")
 DEPRECATED_SINCE_S: Final = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp())
@@ -127,10 +127,10 @@ async def run(
     """
     now, keys = core.clock(), await core.signing_keys()
 
-    def job(transactions: Transactions) -> tuple[Result, RequestContext, float]:
+    def job(transact: Transact) -> tuple[Result, RequestContext, float]:
         began_s = core.thread_time()
 
-        def transact(session: Session) -> tuple[Any, RequestContext]:
+        def answer(session: Session) -> tuple[Any, RequestContext]:
             context = RequestContext(
                 session,
                 caller if renew is None else renew(session, caller, now),
@@ -144,7 +144,7 @@ async def run(
             publish(session, context.woken, core.name)
             return result, context
 
-        result, context = (transactions.write if writes else transactions.read)(transact)
+        result, context = transact("write" if writes else "read", answer)
         # Here and not on the event loop: a reply can be megabytes.
         return finish(result), context, core.thread_time() - began_s
 

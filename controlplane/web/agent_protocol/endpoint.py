@@ -103,7 +103,7 @@ class AgentProtocol:
         It takes half a second. It happens in a thread, so that heartbeats do not wait for it.
         """
 
-        def load(_transactions: object) -> ModuleType:
+        def load(_transact: object) -> ModuleType:
             from controlplane.web.agent_protocol import dispatch
 
             return dispatch
