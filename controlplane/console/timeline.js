@@ -81,7 +81,7 @@ function describe(cell) {
   return parts.join(", ") || "unknown";
 }
 
-export function lasting(seconds) {
+function lasting(seconds) {
   const minutes = Math.round(seconds / 60);
   if (!seconds) return "0 min";
   if (minutes < 60) return `${Math.max(1, minutes)} min`;
