@@ -6,7 +6,6 @@ from typing import Final
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from controlplane.devices.overview.pending import OPEN
 from controlplane.storage import monitoring_tables as tables
 from controlplane.storage.statements import change_rows
 
@@ -26,7 +25,8 @@ def delete_old_monitoring(session: Session, now: datetime) -> None:
         delete(tables.AlertNotification).where(tables.AlertNotification.alert_id.in_(old_alerts)),
         delete(tables.Alert).where(tables.Alert.resolved_at < alerts_end),
         delete(tables.PendingRequest).where(
-            tables.PendingRequest.state.not_in(OPEN), tables.PendingRequest.updated_at < alerts_end
+            tables.PendingRequest.state.not_in(tables.OPEN_PENDING),
+            tables.PendingRequest.updated_at < alerts_end,
         ),
     ):
         change_rows(session, statement)

@@ -21,7 +21,6 @@ from uuid import UUID
 from sqlalchemy import Select, and_, exists, or_, select
 from sqlalchemy.orm import Session
 
-from controlplane.devices.overview.pending import OPEN
 from controlplane.devices.requests import lifecycle
 from controlplane.devices.requests.creation import add_request
 from controlplane.devices.requests.expiry import is_open
@@ -31,7 +30,7 @@ from controlplane.operation.errors import Refusal
 from controlplane.operation.permissions import of_asker
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import Membership
-from controlplane.storage.monitoring_tables import PendingRequest
+from controlplane.storage.monitoring_tables import OPEN_PENDING, PendingRequest
 from controlplane.storage.tables import ApiKey, Device, Request
 
 DISPATCHED_AT_ONCE: Final = 200
@@ -113,7 +112,7 @@ def _due(now: datetime, settings: Settings) -> Select[PendingRequest, int]:
         )
         .outerjoin(ApiKey, ApiKey.id == PendingRequest.requester_id)
         .where(
-            PendingRequest.state.in_(OPEN),
+            PendingRequest.state.in_(OPEN_PENDING),
             or_(
                 and_(PendingRequest.state == "waiting", or_(is_over, and_(is_online, ~under_way))),
                 and_(PendingRequest.state == "dispatched", ~its_own),

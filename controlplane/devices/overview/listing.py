@@ -11,13 +11,13 @@ from sqlalchemy.orm import Session, load_only
 
 from controlplane.devices.locations.locations import schedules
 from controlplane.devices.locations.status import DeviceStatus, status_of
-from controlplane.devices.overview.pending import pending_requests_of
 from controlplane.devices.overview.records import (
     PAGE_DEFAULT,
     Filters,
     OpenRequest,
     OverviewReply,
     OverviewRequest,
+    PendingRequestRecord,
     ReportLine,
     Row,
     RowState,
@@ -30,6 +30,7 @@ from controlplane.operation.cursors import SortKey
 from controlplane.operation.records import record_of
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import User
+from controlplane.storage.monitoring_tables import PendingRequest
 from controlplane.storage.tables import ApiKey, Device, Report, Request
 
 WORDS_MAX: Final = 8
@@ -115,7 +116,7 @@ def rows(
     records = device_records(session, devices, now, settings)
     lines = _newest(session, devices)
     requests = _open_requests(session, devices, now)
-    pending = pending_requests_of(session, devices)
+    pending = _pending_requests(session, devices)
     by_location = schedules(session, now, {(d.organization_id, d.location_id) for d in devices})
     statuses = [
         status_of(
@@ -139,7 +140,7 @@ def rows(
                 if each in lines
             ),
             requests=tuple(requests[device.binding_id]),
-            pending_requests=pending.get((device.organization_id, device.instance_id), ()),
+            pending_requests=tuple(pending[device.organization_id, device.instance_id]),
         )
         for device, record, status in zip(devices, records, statuses, strict=True)
     )
@@ -208,6 +209,29 @@ def _open_requests(
             record_of(OpenRequest, each, requested_by=requesters.get(each.requested_by_id))
         )
     return by_binding
+
+
+def _pending_requests(
+    session: Session, devices: Sequence[Device]
+) -> dict[tuple[str, UUID], list[PendingRequestRecord]]:
+    """Return the waiting pending requests, by organization and instance.
+
+    A dispatched one is shown as its request.
+    """
+    query = (
+        select(PendingRequest, ApiKey.name)
+        .outerjoin(ApiKey, ApiKey.id == PendingRequest.requester_id)
+        .where(
+            PendingRequest.instance_id.in_([each.instance_id for each in devices]),
+            PendingRequest.state == "waiting",
+        )
+        .order_by(PendingRequest.position)
+    )
+    by_device: dict[tuple[str, UUID], list[PendingRequestRecord]] = defaultdict(list)
+    for row, name in session.execute(query):
+        record = record_of(PendingRequestRecord, row, requested_by=name)
+        by_device[row.organization_id, row.instance_id].append(record)
+    return by_device
 
 
 def _contains(word: str) -> ColumnElement[bool]:
