@@ -24,7 +24,7 @@ LOCK: Final = 0x6E6F7469
 
 
 def evaluate_fleet(session: Session, now: datetime, settings: Settings) -> dict[str, set[int]]:
-    """Evaluate all devices. If another process does so at the moment, nothing happens.
+    """Evaluate all devices. Does nothing if another process is evaluating them.
 
     Returns the positions of devices whose priority changed, by organization.
     """

@@ -37,7 +37,7 @@ class ConsolePoller:
         displayed: Collection[int],
         key_ids: Collection[UUID],
     ) -> Snapshot:
-        """Return the ``changed`` rows, and the ``displayed`` ones with another fingerprint."""
+        """Return the ``changed`` rows, and the ``displayed`` ones whose fingerprint changed."""
         fresh = dict(self._fingerprinted(session, now, changed))
         others = dict(self._fingerprinted(session, now, displayed)) if displayed else {}
         stale = [
