@@ -75,7 +75,7 @@ async def test_a_just_revoked_grant_changes_nothing(agent: Agent) -> None:
     assert "write grant" in error["message"]
 
 
-async def test_who_asks_too_often_waits(bounded: Agent) -> None:
+async def test_too_many_calls_return_429_with_retry_after(bounded: Agent) -> None:
     replies = [await bounded.send(PING) for _ in range(5)]
     assert [reply.status_code for reply in replies] == [200, 200, 200, 429, 429]
     assert list(replies[-1].json()) == ["error"]

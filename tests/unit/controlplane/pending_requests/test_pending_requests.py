@@ -48,7 +48,7 @@ async def gone_device(service: RunningService) -> SimulatedDevice:
     return device
 
 
-async def test_it_waits_until_the_device_is_online_and_creates_one_request(
+async def test_a_pending_request_creates_one_request_when_the_device_is_online(
     service: RunningService,
 ) -> None:
     device = await gone_device(service)
@@ -103,7 +103,7 @@ async def test_a_request_that_the_device_never_received_is_dispatched_again(
     assert len((await device.detail())["reports"]) == 1
 
 
-async def test_an_open_request_of_its_kind_is_waited_for_and_answers_it(
+async def test_an_open_request_of_the_same_kind_answers_a_pending_request(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()
@@ -117,7 +117,7 @@ async def test_an_open_request_of_its_kind_is_waited_for_and_answers_it(
     assert (await row_of(service, device))["pendingRequests"] == []
 
 
-async def test_it_ends_on_its_date(service: RunningService) -> None:
+async def test_a_pending_request_expires_on_its_date(service: RunningService) -> None:
     device = await gone_device(service)
     await create_pending(service, instanceIds=[device.instance_id], days=1)
     service.clock.advance(86401)
@@ -139,7 +139,9 @@ async def test_it_can_be_cancelled(service: RunningService) -> None:
     assert await requests_of(device) == []
 
 
-async def test_a_revoke_of_device_or_key_ends_it(service: RunningService) -> None:
+async def test_revoking_the_device_or_the_key_ends_a_pending_request(
+    service: RunningService,
+) -> None:
     device, other = await gone_device(service), await gone_device(service)
     key = service.make_key()
     await create_pending(service, instanceIds=[device.instance_id])

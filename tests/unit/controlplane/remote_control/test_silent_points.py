@@ -43,7 +43,7 @@ async def test_the_payload_may_name_another_report(service: RunningService) -> N
     assert detail["payload"]["reportId"] == NETWORK["reportId"]
 
 
-async def test_what_completed_has_no_reason_to_have_failed(service: RunningService) -> None:
+async def test_a_completed_report_with_a_failure_reason_is_refused(service: RunningService) -> None:
     device = await service.device().enrolled()
     refused = await device.submit(NETWORK, failureReason="collection-failed")
     assert list(refused.json()["errors"]) == ["failureReason"]

@@ -35,7 +35,7 @@ def reader() -> Iterator[BodyReader]:
     made.close()
 
 
-async def test_it_is_another_process_that_gives_way(reader: BodyReader) -> None:
+async def test_large_bodies_are_parsed_in_a_process_with_lower_priority(reader: BodyReader) -> None:
     (first, _), (second, _) = await reader.read(own_pid, b""), await reader.read(own_pid, b"")
     assert first == second != os.getpid()
     least_urgent = 19

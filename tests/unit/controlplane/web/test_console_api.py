@@ -92,7 +92,7 @@ async def venue(service: RunningService) -> dict[str, SimulatedDevice]:
     return made
 
 
-async def test_what_is_broken_comes_first(service: RunningService) -> None:
+async def test_devices_with_problems_are_listed_first(service: RunningService) -> None:
     await venue(service)
     assert await listed(service) == ["gone", "never", "broken", "well", "revoked"]
 
@@ -131,7 +131,7 @@ async def test_devices_are_searched_by_id_prefix(service: RunningService) -> Non
         assert await listed(service, search=word) == ["well"]
 
 
-async def test_what_another_organization_asks_of_its_own_device_does_not_show(
+async def test_requests_of_another_organization_for_the_same_instance_are_hidden(
     service: RunningService,
 ) -> None:
     own = await enrolled(service, "till")
@@ -143,7 +143,7 @@ async def test_what_another_organization_asks_of_its_own_device_does_not_show(
     assert await listed(service, state="working") == ["till"]
 
 
-async def test_the_summary_counts_what_the_filters_find(service: RunningService) -> None:
+async def test_the_counts_of_the_summary_equal_the_filtered_lists(service: RunningService) -> None:
     made = await venue(service)
     await made["well"].create_request()
     result = await ask(service, "summary")
@@ -199,14 +199,14 @@ async def test_a_device_that_returns_takes_its_place(service: RunningService) ->
     assert await listed(service, state="online") == ["broken", "gone", "well"]
 
 
-async def test_only_what_the_key_may_see(service: RunningService) -> None:
+async def test_lists_and_summary_contain_only_accessible_devices(service: RunningService) -> None:
     await venue(service)
     second = service.make_key(can_write=False, locations=["loc-0002"])
     assert await listed(service, second) == ["gone", "broken"]
     assert await listed(service, second, location="loc-0001") == []
-    match = await ask(service, "summary", second)
-    assert match["states"]["all"] == 2
-    assert match["canWrite"] is False
+    totals = await ask(service, "summary", second)
+    assert totals["states"]["all"] == 2
+    assert totals["canWrite"] is False
     foreign = service.make_key(organization_id="org-0002")
     assert await listed(service, foreign) == []
     assert (await ask(service, "summary", foreign))["reports"] == []
@@ -233,7 +233,7 @@ async def test_each_call_wants_a_key(service: RunningService, call: str) -> None
     ],
     ids=str,
 )
-async def test_what_is_no_filter_is_refused(service: RunningService, body: Any) -> None:
+async def test_an_invalid_filter_is_refused(service: RunningService, body: Any) -> None:
     reply = await service.post("/console/api/overview", json.dumps(body))
     assert reply.status_code == 400
 
@@ -441,7 +441,7 @@ async def test_one_poll_serves_all_consoles(
     assert device.instance_id
 
 
-async def test_consoles_outlast_a_database_that_is_away(service: RunningService) -> None:
+async def test_console_streams_survive_an_unavailable_database(service: RunningService) -> None:
     await enrolled(service, "till")
     counted = Counted(service)
     counted.is_away = True
@@ -471,7 +471,7 @@ async def test_a_console_that_comes_as_the_last_one_goes_is_served(service: Runn
             assert len((await stream.next(TIMEOUT_S))[0]) == 1
 
 
-async def test_nothing_is_read_closely_that_is_what_it_was(
+async def test_rows_of_unchanged_devices_are_not_read_again(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = await enrolled(service, "till")
