@@ -56,8 +56,8 @@ async def test_a_pending_request_creates_one_request_when_the_device_is_online(
     assert (reply["created"], reply["existing"], reply["refused"]) == (1, 0, 0)
     await poll_changes(service.core)
     assert await requests_of(device) == []
-    (output,) = (await row_of(service, device))["pendingRequests"]
-    assert (output["kind"], output["id"], output["requestedBy"]) == (
+    (pending,) = (await row_of(service, device))["pendingRequests"]
+    assert (pending["kind"], pending["id"], pending["requestedBy"]) == (
         "network",
         reply["pendingRequests"][0],
         "test",
@@ -107,13 +107,13 @@ async def test_an_open_request_of_the_same_kind_answers_a_pending_request(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()
-    query = await device.create_request("network")
+    request_id = await device.create_request("network")
     await create_pending(service, instanceIds=[device.instance_id])
     await poll_changes(service.core)
     service.clock.advance(1)
-    await device.submit(requestId=query)
+    await device.submit(requestId=request_id)
     await poll_changes(service.core)
-    assert [each["id"] for each in await requests_of(device)] == [query]
+    assert [each["id"] for each in await requests_of(device)] == [request_id]
     assert (await row_of(service, device))["pendingRequests"] == []
 
 

@@ -215,8 +215,8 @@ async def test_heartbeats_make_a_device_online(service: RunningService) -> None:
     assert heartbeat_reply.json() == {
         "lastSeenAt": service.clock().isoformat().replace("+00:00", "Z")
     }
-    output = (await device.detail())["device"]
-    assert (output["online"], output["foreground"]) == (True, True)
+    record = (await device.detail())["device"]
+    assert (record["online"], record["foreground"]) == (True, True)
 
 
 async def test_a_heartbeat_of_nobody_is_not_found(service: RunningService) -> None:

@@ -123,9 +123,9 @@ async def test_revoking_twice_changes_nothing(service: RunningService) -> None:
     for _ in range(2):
         response = await device.call(routes.REVOKE, instanceId=device.instance_id)
         assert response.json() == {"revoked": True}
-        output = (await device.detail())["device"]
-        assert output["revokedAt"].startswith("2026-11-20T12:00:00")
-        assert output["online"] is False
+        record = (await device.detail())["device"]
+        assert record["revokedAt"].startswith("2026-11-20T12:00:00")
+        assert record["online"] is False
         service.clock.advance(60)
 
 

@@ -308,10 +308,12 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def console(service: RunningService) -> AsyncIterator[tuple[Console, SimulatedDevice]]:
     device = await enrolled(service, "till")
-    output = service.database.read(lambda session: session.scalars(select(Device.position)).all())
+    positions = service.database.read(
+        lambda session: session.scalars(select(Device.position)).all()
+    )
     caller = service.caller(service.write_key)
     feeds = service.core.console_feeds
-    with feeds.open(caller.organization_id, caller.key_id, output) as stream:
+    with feeds.open(caller.organization_id, caller.key_id, positions) as stream:
         events = ChangesEndpoint(service.core)._events(stream)
         async with aclosing(events):
             made = Console(events)
