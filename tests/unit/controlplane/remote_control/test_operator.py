@@ -172,7 +172,7 @@ async def test_history_of_a_place_the_key_may_not_visit_is_left_out(
     assert (detail["requests"], detail["reports"]) == ([], [])
 
 
-async def test_due_requests_are_shown_as_expired_and_the_sweep_stores_it(
+async def test_due_requests_are_expired_when_read_and_the_sweep_stores_it(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()
