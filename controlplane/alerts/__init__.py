@@ -1,1 +1,1 @@
-"""Alerts: conditions, their state, and what is notified."""
+"""Alerts: rules, the states of conditions, and notifications."""

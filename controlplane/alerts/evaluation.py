@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -24,24 +23,18 @@ LOCK: Final = 0x6E6F7469
 """Key of the advisory lock that one process holds during an evaluation."""
 
 
-@dataclass(slots=True)
-class Evaluation:
-    """The result: devices whose position in lists changed, by organization, and alerts."""
+def evaluate_fleet(session: Session, now: datetime, settings: Settings) -> dict[str, set[int]]:
+    """Evaluate all devices. Does nothing if another process is evaluating them.
 
-    moved: dict[str, set[int]] = field(default_factory=dict)
-    transitions: int = 0
-
-
-def evaluate_fleet(session: Session, now: datetime, settings: Settings) -> Evaluation:
-    """Evaluate all devices. If another process does so at the moment, nothing happens."""
+    Returns the positions of devices whose priority changed, by organization.
+    """
     if not _try_lock(session):
-        return Evaluation()
-    monitoring = _check(session, now, settings)
-    if not monitoring.is_settled(now, settings.offline_window):
-        # No heartbeat arrived while the service was down: all devices get the time to return.
-        return Evaluation({}, _evaluate_locations(session, now, settings, is_settled=False))
-    moved = update_liveness(session, now, settings.offline_window)
-    return Evaluation(moved, _evaluate_locations(session, now, settings, is_settled=True))
+        return {}
+    is_settled = _check(session, now, settings).is_settled(now, settings.offline_window)
+    # No heartbeat arrives while the service is down: then all devices get the time to return.
+    moved = update_liveness(session, now, settings.offline_window) if is_settled else {}
+    _evaluate_locations(session, now, settings, is_settled=is_settled)
+    return moved
 
 
 def _try_lock(session: Session) -> bool:
@@ -68,7 +61,7 @@ def _check(session: Session, now: datetime, settings: Settings) -> Monitoring:
 
 def _evaluate_locations(
     session: Session, now: datetime, settings: Settings, *, is_settled: bool
-) -> int:
+) -> None:
     states = store.read_states(session)
     devices = _devices(session, states)
     at = sorted(states.keys() | devices.keys())
@@ -78,7 +71,6 @@ def _evaluate_locations(
         timedelta(seconds=settings.alert_fire_after_s),
         timedelta(seconds=settings.alert_resolve_after_s),
     )
-    count = 0
     for location in at:
         known, before = devices.get(location, ()), states.get(location, {})
         bound = [each for each in known if each.priority != Priority.REVOKED]
@@ -104,8 +96,6 @@ def _evaluate_locations(
             store.record_transition(
                 session, location, transition, subject, now, has_webhook=has_webhook
             )
-        count += len(transitions)
-    return count
 
 
 def _devices(session: Session, states: store.StoredStates) -> dict[At, list[Device]]:
@@ -127,7 +117,7 @@ def _devices(session: Session, states: store.StoredStates) -> dict[At, list[Devi
 
 def _counts(session: Session, at: Collection[At]) -> dict[At, tuple[int, int]]:
     """Return how many devices are bound at these locations, and how many of them are online."""
-    matches: dict[At, tuple[int, int]] = {}
+    by_location: dict[At, tuple[int, int]] = {}
     location = (Device.organization_id, Device.location_id)
     for step in in_steps(sorted(at)):
         query = (
@@ -136,10 +126,10 @@ def _counts(session: Session, at: Collection[At]) -> dict[At, tuple[int, int]]:
             .group_by(*location, Device.priority)
         )
         for organization_id, location_id, priority, count in session.execute(query):
-            total, online = matches.get((organization_id, location_id), (0, 0))
+            total, online = by_location.get((organization_id, location_id), (0, 0))
             online += count if priority in ONLINE else 0
-            matches[organization_id, location_id] = (total + count, online)
-    return matches
+            by_location[organization_id, location_id] = (total + count, online)
+    return by_location
 
 
 def _describe(

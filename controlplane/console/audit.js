@@ -48,7 +48,7 @@ export function showAudit(data, view, hooks) {
   replace(at("audit-rows"),
     data.entries.length ? element("ul", { class: "cards log" }, ...data.entries.map(line)) : element("p", { class: "empty" }, "Nothing was found."),
     data.hasMore ? element("button", { class: "more", id: "older", type: "button", onclick: hooks.more }, "Show older") : null,
-    element("p", { class: "zone" }, `Times are in the zone of this browser, ${zone()}. Heartbeats, reports and what is only read are not noted.`));
+    element("p", { class: "zone" }, `Times are in the time zone of this browser, ${zone()}. Heartbeats, reports and read access are not logged.`));
 }
 
 function build(view, hooks) {

@@ -26,7 +26,7 @@ function drawing(title, width, height, kind, ...parts) {
 }
 
 // Returns round numbers that enclose all values.
-export function ticks(least, most, count = 4) {
+function ticks(least, most, count = 4) {
   const span = Math.max(1, most - least);
   const rough = span / count;
   const power = 10 ** Math.floor(Math.log10(rough));

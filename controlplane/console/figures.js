@@ -69,10 +69,10 @@ function showList({ rows, at, left, omittedCount }, view) {
   if (!document.getElementById("figures")) view.replaceChildren(element("div", { class: "sheet", id: "figures" }));
   replace(document.getElementById("figures"),
     element("h1", {}, "Figures of today"),
-    element("p", { class: "lede" }, "Net sales until now, beside yesterday until the same time."),
+    element("p", { class: "lede" }, "Net sales until now, compared with yesterday until the same time."),
     rows.length
       ? element("ul", { class: "cards venues" }, ...rows.map((row) => card(row, at)))
-      : element("p", { class: "empty" }, "There is no location whose figures you may see."),
+      : element("p", { class: "empty" }, "You have no access to the figures of a location."),
     left ? element("p", { class: "more" }, element("button", { type: "button", id: "more-venues", onclick: more }, `Show more (${left})`)) : null,
     omittedCount ? element("p", { class: "sub" }, `${plural(omittedCount, "location")} more are not listed.`) : null,
     element("p", { class: "zone" }, "Days and times are those of each location."));
@@ -90,18 +90,18 @@ function card({ venue, pulse }, at) {
       element("a", { class: "name", href: `#/figures/${encodeURIComponent(venue.locationId)}` }, venue.name),
       element("p", { class: "sub" }, `${now}, ${venue.fellBackToUtc ? "UTC because no time zone is set" : venue.timeZone}`)),
     pulse.currencies.length
-      ? element("ul", { class: "nets" }, ...taken(pulse.currencies).map((each) => net(each, now)))
+      ? element("ul", { class: "nets" }, ...withMovements(pulse.currencies).map((each) => net(each, now)))
       : element("p", { class: "empty" }, "No sales today or yesterday."));
 }
 
 // Omits a currency without movements if there are others.
-function taken(currencies) {
+function withMovements(currencies) {
   const some = currencies.filter((each) => each.todayCents || each.yesterdayCents || !each.complete || !each.comparisonComplete);
   return some.length ? some : currencies.slice(0, 1);
 }
 
 function net({ currency, todayCents, yesterdayCents, complete, comparisonComplete }, now) {
-  const part = !complete ? "Not everything of today is known." : comparisonComplete ? "" : "Not everything of yesterday is known.";
+  const part = !complete ? "The figures of today are incomplete." : comparisonComplete ? "" : "The figures of yesterday are incomplete.";
   return element("li", { title: currencyName(currency) },
     element("strong", {}, money(todayCents, currency)), " ", change(todayCents, yesterdayCents),
     element("span", { class: "sub" }, `${money(yesterdayCents, currency)} yesterday until ${now}`),

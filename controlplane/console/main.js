@@ -137,7 +137,7 @@ function render(wanted, data) {
   for (const each of ["home", "devices", "figures"]) at(`nav-${each}`).ariaCurrent = each === part ? "page" : null;
 }
 
-// ---------------------------------------------------------------------------- what changes
+// ---------------------------------------------------------------------------- changes
 
 function follow(ids) {
   const wanted = ids?.slice(0, STREAMED_MAX);

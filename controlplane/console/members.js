@@ -47,11 +47,11 @@ function row(member, all, hooks) {
 const invited = (each, hooks) => element("li", {},
   element("div", {},
     element("span", { class: "name" }, each.email),
-    element("p", { class: "sub" }, element("span", { class: "role" }, each.role), ` at ${describeLocations(each.locations)} · the link is good until ${exact(each.expiresAt)}`)),
+    element("p", { class: "sub" }, element("span", { class: "role" }, each.role), ` at ${describeLocations(each.locations)} · the link is valid until ${exact(each.expiresAt)}`)),
   element("button", { type: "button", id: `take-back-${each.id}`, "aria-label": `Revoke the invitation of ${each.email}`, onclick: () =>
     hooks.attempt(() => callConsole("members/revoke-invitation", { invitationId: each.id })) }, "Revoke"));
 
-const what = (role = "viewer", locations = []) => [
+const grantFields = (role = "viewer", locations = []) => [
   { name: "role", label: "Role", options: ROLES, value: role },
   { name: "locations", label: "Locations", type: "lines", value: locations.join("\n"), hint: LOCATIONS_HINT },
 ];
@@ -60,7 +60,7 @@ function invite(hooks) {
   openForm({
     title: "Invite a member", action: "Create link",
     text: "You get a link to send to them. It can be used once, within 24 hours.",
-    fields: [{ name: "email", label: "Their e-mail address", required: true, maxlength: 254, inputmode: "email", autocomplete: "off", autocapitalize: "none", spellcheck: "false" }, ...what()],
+    fields: [{ name: "email", label: "Their e-mail address", required: true, maxlength: 254, inputmode: "email", autocomplete: "off", autocapitalize: "none", spellcheck: "false" }, ...grantFields()],
   }, async ({ email, role, locations }) => {
     const made = await callConsole("members/invite", { email: email.trim(), role, locations: parseLocations(locations) });
     hooks.refresh();
@@ -72,7 +72,7 @@ function invite(hooks) {
 }
 
 function change(member, hooks) {
-  openForm({ title: `Change ${member.name}`, action: "Change", text: "The change takes effect within seconds, also for their API keys.", fields: what(member.role, member.locations) },
+  openForm({ title: `Change ${member.name}`, action: "Change", text: "The change takes effect within seconds, also for their API keys.", fields: grantFields(member.role, member.locations) },
     async ({ role, locations }) => {
       await callConsole("members/change", { userId: member.userId, role, locations: parseLocations(locations) });
       if (member.isThis) await fetchOwnProfile();
@@ -83,6 +83,6 @@ function change(member, hooks) {
 function remove(member, hooks) {
   confirmed({
     title: `Remove ${member.name}?`, keep: "Keep", action: "Remove",
-    text: `${member.email} may see nothing here any more. Their sessions here end, and so do the keys they made here: agents that use those are refused.`,
+    text: `${member.email} loses all access. Their sessions and the keys that they created here end: agents that use these keys are refused.`,
   }, () => hooks.attempt(() => callConsole("members/remove", { userId: member.userId })));
 }

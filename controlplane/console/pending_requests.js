@@ -3,8 +3,7 @@
 import { callConsole } from "./facade.js";
 import { element, exact, pill, when } from "./elements.js";
 
-const DAYS = 3;
-const DAY_MS = 86400000;
+const WAIT_MS = 3 * 86400000;
 const DEVICES_MAX = 500;
 export const isOnline = (row) => row.state === "online";
 
@@ -18,9 +17,9 @@ export function pendingSummary({ pendingRequests }) {
     pill("waiting"), " ", element("span", { class: "sub" }, `${kinds}, until ${date}`));
 }
 
-export async function createPending(instanceIds, kind, days = DAYS) {
+export async function createPending(instanceIds, kind) {
   const counts = { created: 0, existing: 0, refused: 0 };
-  const until = new Date(Date.now() + days * DAY_MS).toISOString();
+  const until = new Date(Date.now() + WAIT_MS).toISOString();
   for (let first = 0; first < instanceIds.length; first += DEVICES_MAX) {
     const body = { kind, until, instanceIds: instanceIds.slice(first, first + DEVICES_MAX) };
     const reply = await callConsole("pending-requests", body);

@@ -15,7 +15,7 @@ export const membership = () =>
 export const organizationName = (id) => ownProfile?.organizations.find((each) => each.id === id)?.name || id;
 
 // Owners of all locations see members and the audit log.
-export const owns = () => membership()?.role === "owner" && !membership().locations.length;
+const owns = () => membership()?.role === "owner" && !membership().locations.length;
 
 // Returns whether the browser is signed in. Throws if that cannot be determined.
 export async function fetchOwnProfile() {

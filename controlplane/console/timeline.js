@@ -1,21 +1,14 @@
 // The timeline of a device: a column per day for thirty days, the hours of the day under the pointer,
 // and a table.
 
+import { shape } from "./charts.js";
 import { element } from "./elements.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const STEP = 12;
 const WIDTH = 10;
 const HEIGHT = 36;
 const HOUR_S = 3600;
 let selectedDate = null;
-
-function shape(name, attributes, ...children) {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
-  made.append(...children);
-  return made;
-}
 
 export function timelineSection(timeline, redraw) {
   const { days, zone } = timeline;
@@ -88,7 +81,7 @@ function describe(cell) {
   return parts.join(", ") || "unknown";
 }
 
-export function lasting(seconds) {
+function lasting(seconds) {
   const minutes = Math.round(seconds / 60);
   if (!seconds) return "0 min";
   if (minutes < 60) return `${Math.max(1, minutes)} min`;

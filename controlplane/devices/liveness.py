@@ -16,7 +16,7 @@ from controlplane.devices.locations.locations import Schedules, schedules
 from controlplane.devices.locations.status import Schedule, State, status_of
 from controlplane.devices.priority import NOT_ONLINE, OFFLINE, ONLINE, Priority
 from controlplane.storage.monitoring_tables import OfflineInterval
-from controlplane.storage.statements import in_steps
+from controlplane.storage.statements import change_rows, in_steps
 from controlplane.storage.tables import Device
 
 NO_DEVICE: Final = UUID(int=0)
@@ -56,12 +56,10 @@ def update_liveness(session: Session, now: datetime, window: timedelta) -> dict[
 
 def end_offline_intervals(session: Session, positions: Collection[int], now: datetime) -> None:
     """End the offline intervals of these devices."""
-    session.execute(
-        update(OfflineInterval)
-        .where(OfflineInterval.device.in_(positions), OfflineInterval.until.is_(None))
-        .values(until=now)
-        .execution_options(synchronize_session=False)
+    statement = update(OfflineInterval).where(
+        OfflineInterval.device.in_(positions), OfflineInterval.until.is_(None)
     )
+    change_rows(session, statement.values(until=now))
 
 
 def record_service_outage(session: Session, since: datetime, until: datetime) -> None:
@@ -100,7 +98,10 @@ def _open_intervals(session: Session, devices: Sequence[DeviceRow]) -> None:
 def _misplaced(
     session: Session, by_location: Schedules, now: datetime, window: timedelta
 ) -> Iterable[DeviceRow]:
-    """Return the devices whose priority time may have changed: their location opened, and so on."""
+    """Return the devices whose priority may have changed with time.
+
+    For example, their location has opened or their maintenance window has ended.
+    """
     groups = session.execute(
         select(Device.organization_id, Device.location_id, Device.priority)
         .where(Device.priority.in_(NOT_ONLINE))
@@ -138,13 +139,9 @@ def _priority(device: DeviceRow, schedule: Schedule, now: datetime, window: time
 def _move(session: Session, priority: int, positions: list[int], since: datetime) -> None:
     """Set the priority of these devices, except of those that were seen in the meantime."""
     for step in in_steps(sorted(positions)):
-        session.execute(
-            update(Device)
-            .where(
-                Device.position.in_(step),
-                Device.priority.in_(ONLINE | NOT_ONLINE),
-                Device.last_seen_at < since,
-            )
-            .values(priority=priority)
-            .execution_options(synchronize_session=False)
+        statement = update(Device).where(
+            Device.position.in_(step),
+            Device.priority.in_(ONLINE | NOT_ONLINE),
+            Device.last_seen_at < since,
         )
+        change_rows(session, statement.values(priority=priority))

@@ -13,6 +13,7 @@ from sqlalchemy import case, select, update
 from sqlalchemy.orm import Session
 
 from controlplane.operation.context import RequestContext
+from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import Device, Report
 
 SEVERITIES: Final = ("bad", "warn", "good", "muted")
@@ -74,9 +75,5 @@ def mark_online(session: Session, positions: Collection[int]) -> None:
         (Device.severity == "warn", Priority.WARNING),
         else_=Priority.OK,
     )
-    session.execute(
-        update(Device)
-        .where(Device.position.in_(positions), Device.revoked_at.is_(None))
-        .values(priority=by_severity)
-        .execution_options(synchronize_session=False)
-    )
+    statement = update(Device).where(Device.position.in_(positions), Device.revoked_at.is_(None))
+    change_rows(session, statement.values(priority=by_severity))

@@ -1,5 +1,6 @@
 """Read devices, their requests and their reports."""
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 from sqlalchemy import select
@@ -9,19 +10,17 @@ from agent.wire.operator_operations import (
     DeviceDetailRequest,
     ListDevicesReply,
     ListDevicesRequest,
+    RemoteRequest,
     ReportDetail,
     ReportDetailRequest,
 )
-from controlplane.devices.records import (
-    device_records,
-    report_detail,
-    report_summary,
-    request_record,
-)
+from controlplane.devices.records import device_records, payload_of, report_summary
 from controlplane.devices.requests import lifecycle
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import POSITION_MAX, SortKey
 from controlplane.operation.errors import not_found
+from controlplane.operation.paging import Order, page
+from controlplane.operation.records import record_of
 from controlplane.storage.tables import Device, Report, Request
 
 Row = TypeVar("Row", Request, Report)
@@ -29,24 +28,12 @@ Row = TypeVar("Row", Request, Report)
 
 def list_devices(context: RequestContext, body: ListDevicesRequest) -> ListDevicesReply:
     """Return a page of devices in the order of their first enrollment."""
+    query = select(Device).where(context.visible(Device))
     listing = (context.organization_id, "devices")
-    after = 0 if body.cursor is None else context.cursors.read(listing, body.cursor).position
-    size = context.page_size
-    query = (
-        select(Device)
-        .where(Device.organization_id == context.caller.organization_id, Device.position > after)
-        .order_by(Device.position)
-        .limit(size + 1)
-    )
-    if context.caller.locations:
-        query = query.where(Device.location_id.in_(context.caller.locations))
-    rows = context.session.scalars(query).all()
-    page = rows[:size]
-    next_cursor = None
-    if len(rows) > size:
-        next_cursor = context.cursors.write(listing, SortKey(0, page[-1].position))
+    order, size = Order(Device.position), context.page_size
+    rows, next_cursor = page(context, query, order, listing, cursor=body.cursor, limit=size)
     return ListDevicesReply(
-        devices=device_records(context.session, page, context.now, context.settings),
+        devices=device_records(context.session, rows, context.now, context.settings),
         next_cursor=next_cursor,
     )
 
@@ -63,12 +50,12 @@ def device_detail(context: RequestContext, body: DeviceDetailRequest) -> DeviceD
         first_request, first_report = context.cursors.read(listing, body.cursor)
     requests, next_request = _page(context, Request, device, first_request)
     reports, next_report = _page(context, Report, device, first_report)
-    _show_due_as_expired(context, requests)
+    show_due_as_expired(context, requests)
     following = SortKey(next_request, next_report)
     (record,) = device_records(context.session, (device,), context.now, context.settings)
     return DeviceDetailReply(
         device=record,
-        requests=tuple(request_record(row) for row in requests),
+        requests=tuple(record_of(RemoteRequest, row) for row in requests),
         reports=tuple(report_summary(row) for row in reports),
         next_cursor=context.cursors.write(listing, following) if any(following) else None,
     )
@@ -80,7 +67,7 @@ def read_report(context: RequestContext, body: ReportDetailRequest) -> ReportDet
     if report is None:
         raise not_found("report")
     context.visit(report.organization_id, report.location_id, "report")
-    return report_detail(report)
+    return record_of(ReportDetail, report, payload=payload_of(report))
 
 
 def _page(
@@ -94,21 +81,18 @@ def _page(
     query = (
         select(table)
         .where(
+            context.visible(table),
             table.instance_id == device.instance_id,
-            table.organization_id == device.organization_id,
             table.position < before,
         )
         .order_by(table.position.desc())
         .limit(size + 1)
     )
-    if context.caller.locations:
-        query = query.where(table.location_id.in_(context.caller.locations))
     rows = list(context.session.scalars(query))
-    page = rows[:size]
-    return page, page[-1].position if len(rows) > size else 0
+    return rows[:size], rows[size - 1].position if len(rows) > size else 0
 
 
-def _show_due_as_expired(context: RequestContext, requests: list[Request]) -> None:
+def show_due_as_expired(context: RequestContext, requests: Sequence[Request]) -> None:
     """Show due requests as expired without storing it: a read operation writes nothing."""
     for row in requests:
         if lifecycle.is_due(row.status, row.expires_at, context.now):

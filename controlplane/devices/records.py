@@ -8,9 +8,9 @@ from typing import Final
 from sqlalchemy.orm import Session
 
 from agent.wire.codec import validate
-from agent.wire.device_operations import Command, EnrollmentRecord
+from agent.wire.device_operations import Command
 from agent.wire.operator_operations import Device as DeviceRecord
-from agent.wire.operator_operations import RemoteRequest, ReportDetail, ReportSummary
+from agent.wire.operator_operations import ReportSummary
 from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
 from controlplane.accounts.names import names_of
 from controlplane.operation.records import record_of
@@ -18,10 +18,6 @@ from controlplane.settings import Settings
 from controlplane.storage import tables
 
 PROTOCOL_VERSION: Final = 1
-
-
-def enrollment_record(device: tables.Device) -> EnrollmentRecord:
-    return record_of(EnrollmentRecord, device)
 
 
 def is_online(device: tables.Device, now: datetime, settings: Settings) -> bool:
@@ -50,16 +46,8 @@ def command(request: tables.Request) -> Command:
     return record_of(Command, request, version=PROTOCOL_VERSION, request_id=request.id)
 
 
-def request_record(request: tables.Request) -> RemoteRequest:
-    return record_of(RemoteRequest, request)
-
-
 def report_summary(report: tables.Report) -> ReportSummary:
     return record_of(ReportSummary, report, report_id=report.id)
-
-
-def report_detail(report: tables.Report) -> ReportDetail:
-    return record_of(ReportDetail, report, payload=payload_of(report))
 
 
 def payload_of(report: tables.Report) -> ReportPayload | None:

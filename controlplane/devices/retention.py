@@ -6,8 +6,8 @@ from typing import Final
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from controlplane.devices.overview.pending import OPEN
 from controlplane.storage import monitoring_tables as tables
+from controlplane.storage.statements import change_rows
 
 LIVENESS_KEPT: Final = timedelta(days=40)
 """Longer than the thirty days of a timeline."""
@@ -16,7 +16,7 @@ ALERTS_KEPT: Final = timedelta(days=92)
 
 
 def delete_old_monitoring(session: Session, now: datetime) -> None:
-    """Delete what ended longer ago than it is kept."""
+    """Delete data that ended before its retention period."""
     liveness_end, alerts_end = now - LIVENESS_KEPT, now - ALERTS_KEPT
     old_alerts = select(tables.Alert.id).where(tables.Alert.resolved_at < alerts_end)
     for statement in (
@@ -25,7 +25,8 @@ def delete_old_monitoring(session: Session, now: datetime) -> None:
         delete(tables.AlertNotification).where(tables.AlertNotification.alert_id.in_(old_alerts)),
         delete(tables.Alert).where(tables.Alert.resolved_at < alerts_end),
         delete(tables.PendingRequest).where(
-            tables.PendingRequest.state.not_in(OPEN), tables.PendingRequest.updated_at < alerts_end
+            tables.PendingRequest.state.not_in(tables.OPEN_PENDING),
+            tables.PendingRequest.updated_at < alerts_end,
         ),
     ):
-        session.execute(statement, execution_options={"synchronize_session": False})
+        change_rows(session, statement)

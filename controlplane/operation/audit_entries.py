@@ -6,7 +6,7 @@ Their fields contain no secrets: only the hint of a key and the id of a session.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -48,8 +48,6 @@ Operation = Literal[
     "support.confirm",
     "support.disconnect",
 ]
-AREAS: Final = tuple(dict.fromkeys(each.partition(".")[0] for each in get_args(Operation)))
-"""The filters of the log: the first parts of the operations."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,13 @@ ERRORS_MAX = 50
 """Fields with errors in one refusal. Further errors are counted in the detail."""
 NAME_MAX = 256
 CONTAINERS_MAX = 50_000
-"""Each costs far more than its two bytes. A report has one per 60 bytes: fewer than 35,000."""
+"""Lists and objects. Each costs far more memory than its two bytes. A report has fewer than 35,000:
+about one per 60 bytes."""
 ITEMS_MAX = 120_000
-"""Members and elements, by commas. A report has one per 22 bytes: fewer than 100,000."""
+"""Members and elements, counted by commas. A report has fewer than 100,000: about one per 22
+bytes."""
 SMALL_BYTES = 65_536
-"""Bodies up to this size are parsed with all checks at once."""
+"""Bodies up to this size are parsed and checked for duplicate keys in one pass."""
 
 T = TypeVar("T")
 Pairs = list[tuple[str, Any]]
@@ -56,9 +58,9 @@ def require_unique_keys(body: bytes) -> None:
 
 def parse_body(model: type[T], body: bytes) -> T:
     """Return ``body`` as ``model``, or raise a refusal."""
-    made = parse_part(model, parse_json(body))
+    parsed = parse_part(model, parse_json(body))
     require_unique_keys(body)
-    return made
+    return parsed
 
 
 def require_no_body(body: bytes) -> None:
@@ -104,7 +106,8 @@ def _read_carefully(body: bytes, make: Callable[[Pairs], Any]) -> Any:
     except UnicodeDecodeError:
         raise invalid_request("the body is not UTF-8") from None
     except ValueError as error:
-        raise invalid_request(f"the body is not JSON: {_first_line(error)}") from None
+        reason = str(error).partition("\n")[0][:200]
+        raise invalid_request(f"the body is not JSON: {reason}") from None
 
 
 @functools.cache
@@ -124,7 +127,3 @@ def _require_unique_keys(pairs: Pairs) -> None:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON value")
-
-
-def _first_line(error: ValueError) -> str:
-    return str(error).split("\n", 1)[0][:200]

@@ -65,7 +65,7 @@ def _started() -> ProcessPoolExecutor:
 
 
 def _settle_in() -> None:
-    """Lower the priority. Ignore signals, which may be sent to both, and end with the service."""
+    """Lower the priority, ignore signals to the process group, and end with the service."""
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
     if sys.platform != "win32":
@@ -83,7 +83,7 @@ def _end_with_parent() -> None:
 def _read(parse: Parse, body: bytes) -> tuple[Any, float]:
     began_s = time.process_time()
     try:
-        made = parse(body)
+        parsed = parse(body)
     except Refusal as refusal:
-        made = refusal
-    return made, time.process_time() - began_s
+        parsed = refusal
+    return parsed, time.process_time() - began_s

@@ -46,6 +46,9 @@ class Caller:
     def may_visit(self, location_id: str) -> bool:
         return not self.locations or location_id in self.locations
 
+    def may_see(self, organization_id: str, location_id: str) -> bool:
+        return organization_id == self.organization_id and self.may_visit(location_id)
+
 
 def cut(locations: Iterable[str], bounds: Iterable[str]) -> frozenset[str]:
     """Return the intersection. An empty set means all locations."""

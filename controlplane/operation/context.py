@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, and_, select
 from sqlalchemy.orm import Session
 
 from agent.wire.vocabulary import Kind, Outcome
@@ -74,6 +75,12 @@ class RequestContext:
             raise not_found(thing)
         if not self.caller.may_visit(location_id):
             raise foreign_location()
+
+    def visible(self, table: Any) -> ColumnElement[bool]:
+        """Return the condition for the rows of ``table`` at locations that the caller may see."""
+        own: ColumnElement[bool] = table.organization_id == self.caller.organization_id
+        locations = self.caller.locations
+        return and_(own, table.location_id.in_(locations)) if locations else own
 
     def device(self, instance_id: UUID, *, lock: bool = False) -> Device:
         query = select(Device).where(

@@ -63,16 +63,16 @@ def unauthenticated(realm: str = "remoteControl") -> Refusal:
 
 def read_only_key() -> Refusal:
     detail = "the API key or role has no write grant: use a key that was created with --write"
-    return _forbidden("read_only_key", detail)
+    return forbidden("read_only_key", detail)
 
 
 def session_required() -> Refusal:
     detail = "this requires a signed-in user: API keys are not accepted"
-    return _forbidden("session_required", detail)
+    return forbidden("session_required", detail)
 
 
 def manager_required() -> Refusal:
-    return _forbidden(
+    return forbidden(
         "manager_required",
         "this requires an owner or manager of the whole organization, or an API key with a write"
         " grant for all its locations",
@@ -80,11 +80,22 @@ def manager_required() -> Refusal:
 
 
 def foreign_location() -> Refusal:
-    return _forbidden("foreign_location", "the API key has no access to the location")
+    return forbidden("foreign_location", "the API key has no access to the location")
 
 
-def _forbidden(code: str, detail: str) -> Refusal:
+def forbidden(code: str, detail: str) -> Refusal:
     return Refusal(HTTPStatus.FORBIDDEN, code, detail)
+
+
+def foreign_origin(detail: str) -> Refusal:
+    return forbidden("foreign_origin", detail)
+
+
+def method_not_allowed(methods: str, detail: str) -> Refusal:
+    """Return the refusal for a path that serves only ``methods``, which are joined by commas."""
+    return Refusal(
+        HTTPStatus.METHOD_NOT_ALLOWED, "method_not_allowed", detail, headers={"Allow": methods}
+    )
 
 
 def not_found(thing: str) -> Refusal:

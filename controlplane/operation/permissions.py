@@ -75,7 +75,7 @@ def of_access_token(session: Session, token_hash: str, now: datetime) -> Caller 
 def of_asker(
     session: Session, asker_id: UUID, organization_id: str, now: datetime
 ) -> Caller | None:
-    """Return the caller who created something that waits (`Caller.asker_id`): a key or a member."""
+    """Return the creator of a pending request (`Caller.asker_id`): a key or a member."""
     caller = callers(session, (asker_id,), now).get(asker_id)
     if caller is not None:
         return caller

@@ -9,8 +9,6 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from agent.wire.vocabulary import Kind
-from controlplane.devices.overview.listing import visible
-from controlplane.devices.overview.pending import OPEN
 from controlplane.devices.requests.creation import refuse_unable
 from controlplane.operation.audit_entries import Event, Subject, device_subject
 from controlplane.operation.context import RequestContext
@@ -22,7 +20,7 @@ from controlplane.operation.errors import (
     not_found,
 )
 from controlplane.pending_requests import records
-from controlplane.storage.monitoring_tables import PendingRequest
+from controlplane.storage.monitoring_tables import OPEN_PENDING, PendingRequest
 from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device
 
@@ -69,7 +67,7 @@ def cancel(
         raise not_found("pending_request")
     device = context.device(row.instance_id)
     context.changed.add(device.position)
-    if row.state in OPEN:
+    if row.state in OPEN_PENDING:
         row.state, row.updated_at = "cancelled", context.now
         context.note(Event("pending_request.cancel", device_subject(device), row.kind))
     return records.CancelPendingReply(cancelled=row.state == "cancelled", state=row.state)
@@ -86,7 +84,7 @@ def _devices(context: RequestContext, body: records.CreatePendingRequest) -> Seq
         return [context.device(each) for each in dict.fromkeys(body.instance_ids)]
     if body.location is not None and not context.caller.may_visit(body.location):
         raise foreign_location()
-    query = select(Device).where(visible(context), Device.revoked_at.is_(None))
+    query = select(Device).where(context.visible(Device), Device.revoked_at.is_(None))
     if body.location is not None:
         query = query.where(Device.location_id == body.location)
     limit = context.settings.pending_requests_max
@@ -103,14 +101,11 @@ def _is_able(device: Device, kind: Kind) -> bool:
 
 def _event(devices: Sequence[Device], body: records.CreatePendingRequest) -> Event:
     detail = f"{body.kind}, until {body.until:%Y-%m-%d %H:%M} UTC"
+    kind = "location" if body.location else "devices"
+    subject = Subject(kind, body.location or "", f"{len(devices)} devices")
     if len(devices) == 1:
-        return Event("pending_request.create", device_subject(devices[0]), detail)
-    where = Subject("location", body.location or "", f"{len(devices)} devices")
-    return Event(
-        "pending_request.create",
-        where if body.location else Subject("devices", "", where.name),
-        detail,
-    )
+        subject = device_subject(devices[0])
+    return Event("pending_request.create", subject, detail)
 
 
 def _existing(
@@ -122,7 +117,7 @@ def _existing(
             PendingRequest.organization_id == step[0].organization_id,
             PendingRequest.instance_id.in_([each.instance_id for each in step]),
             PendingRequest.kind == kind,
-            PendingRequest.state.in_(OPEN),
+            PendingRequest.state.in_(OPEN_PENDING),
         )
         results |= {(row.organization_id, row.instance_id): row for row in session.scalars(query)}
     return results
@@ -134,7 +129,7 @@ def _refuse_too_many(context: RequestContext, more: int) -> None:
         .select_from(PendingRequest)
         .where(
             PendingRequest.organization_id == context.caller.organization_id,
-            PendingRequest.state.in_(OPEN),
+            PendingRequest.state.in_(OPEN_PENDING),
         )
     )
     limit = context.settings.pending_requests_max

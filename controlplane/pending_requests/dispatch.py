@@ -21,16 +21,16 @@ from uuid import UUID
 from sqlalchemy import Select, and_, exists, or_, select
 from sqlalchemy.orm import Session
 
-from controlplane.devices.overview.pending import OPEN
 from controlplane.devices.requests import lifecycle
 from controlplane.devices.requests.creation import add_request
+from controlplane.devices.requests.expiry import is_open
 from controlplane.operation.audit_entries import Credential, Event, actor_of, device_subject, note
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal
 from controlplane.operation.permissions import of_asker
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import Membership
-from controlplane.storage.monitoring_tables import PendingRequest
+from controlplane.storage.monitoring_tables import OPEN_PENDING, PendingRequest
 from controlplane.storage.tables import ApiKey, Device, Request
 
 DISPATCHED_AT_ONCE: Final = 200
@@ -43,12 +43,10 @@ class DispatchResult:
     Attributes:
         woken: API keys whose command streams have something new.
         changed: positions of devices by organization.
-        created: number of requests.
     """
 
     woken: set[UUID] = field(default_factory=set)
     changed: dict[str, set[int]] = field(default_factory=dict)
-    created: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +98,9 @@ def _due(now: datetime, settings: Settings) -> Select[PendingRequest, int]:
     under_way = exists().where(
         Request.binding_id == Device.binding_id,
         Request.kind == PendingRequest.kind,
-        Request.status.in_(lifecycle.OPEN),
-        Request.expires_at > now,
+        is_open(now),
     )
-    its_own = exists().where(
-        Request.id == PendingRequest.request_id,
-        Request.status.in_(lifecycle.OPEN),
-        Request.expires_at > now,
-    )
+    its_own = exists().where(Request.id == PendingRequest.request_id, is_open(now))
     return (
         select(PendingRequest, Device.position)
         .join(
@@ -119,7 +112,7 @@ def _due(now: datetime, settings: Settings) -> Select[PendingRequest, int]:
         )
         .outerjoin(ApiKey, ApiKey.id == PendingRequest.requester_id)
         .where(
-            PendingRequest.state.in_(OPEN),
+            PendingRequest.state.in_(OPEN_PENDING),
             or_(
                 and_(PendingRequest.state == "waiting", or_(is_over, and_(is_online, ~under_way))),
                 and_(PendingRequest.state == "dispatched", ~its_own),
@@ -192,10 +185,6 @@ def _ask(dispatch: Dispatch, pending: PendingRequest, device: Device, asker: Cal
         organization_id=device.organization_id,
         now=dispatch.now,
     )
-    pending.state, pending.request_id, pending.attempts = (
-        "dispatched",
-        request_id,
-        pending.attempts + 1,
-    )
+    pending.state, pending.request_id = "dispatched", request_id
+    pending.attempts += 1
     dispatch.result.woken.add(device.key_id)
-    dispatch.result.created += 1

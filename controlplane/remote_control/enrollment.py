@@ -22,7 +22,6 @@ from agent.wire.device_operations import (
 from agent.wire.text import AppVersion, Capability, LegacyInstallId, LocationId
 from controlplane.devices.liveness import end_offline_intervals
 from controlplane.devices.priority import priority_of
-from controlplane.devices.records import enrollment_record
 from controlplane.devices.requests.expiry import expire_binding
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import (
@@ -32,6 +31,7 @@ from controlplane.operation.errors import (
     invalid_field,
     not_found,
 )
+from controlplane.operation.records import record_of
 from controlplane.operation.storable_text import STORABLE
 from controlplane.remote_control.signatures import PublicKey, is_signed
 from controlplane.storage.tables import Binding, Challenge, Device
@@ -84,7 +84,7 @@ def enroll(context: RequestContext, body: EnrollRequest) -> EnrollmentRecord:
     device = _bind(context, row)
     row.signature = body.signature
     row.binding_id = device.binding_id
-    return enrollment_record(device)
+    return record_of(EnrollmentRecord, device)
 
 
 def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | None:
@@ -92,23 +92,21 @@ def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | 
     query = (
         select(Device)
         .where(
+            context.visible(Device),
             Device.key_id == context.caller.key_id,
-            Device.organization_id == context.caller.organization_id,
             Device.revoked_at.is_(None),
         )
         .order_by(Device.enrolled_at.desc(), Device.position.desc())
         .limit(1)
     )
-    if context.caller.locations:
-        query = query.where(Device.location_id.in_(context.caller.locations))
     device = context.session.scalars(query).first()
-    return None if device is None else enrollment_record(device)
+    return None if device is None else record_of(EnrollmentRecord, device)
 
 
 def _repeat(context: RequestContext, row: Challenge, signature: str) -> EnrollmentRecord:
     if row.signature != signature or row.binding_id is None:
         raise conflict("challenge_used", "the challenge was already answered: request a new one")
-    return enrollment_record(context.bound_device(row.binding_id))
+    return record_of(EnrollmentRecord, context.bound_device(row.binding_id))
 
 
 def _bind(context: RequestContext, row: Challenge) -> Device:

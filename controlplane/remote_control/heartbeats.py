@@ -22,6 +22,7 @@ from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal
 from controlplane.operation.permissions import callers
 from controlplane.settings import Settings
+from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import Device
 
 Known = Row[int, UUID, UUID, str, str, datetime, int]
@@ -61,7 +62,9 @@ def store_heartbeats(
     back: list[int] = []
     for heartbeat in heartbeats:
         device = devices.get(heartbeat.body.binding_id)
-        if device is None or not _is_its_own(device, heartbeat.caller):
+        if device is None or not heartbeat.caller.may_see(
+            device.organization_id, device.location_id
+        ):
             result.replies.append(_refusal(session, heartbeat, now, settings))
             continue
         if device.key_id != heartbeat.caller.key_id:
@@ -69,7 +72,8 @@ def store_heartbeats(
             if not is_silent and _is_live(session, device.key_id, now):
                 result.replies.append(HeartbeatReply(last_seen_at=device.last_seen_at))
                 continue
-            _move(session, device, heartbeat.caller)
+            moved = update(Device).where(Device.position == device.position)
+            change_rows(session, moved.values(key_id=heartbeat.caller.key_id))
             result.woken.add(heartbeat.caller.key_id)
         if device.last_seen_at < now:
             seen[heartbeat.body.foreground].append(device.position)
@@ -100,10 +104,6 @@ def _devices(session: Session, binding_ids: set[UUID]) -> dict[UUID, Known]:
     return {row.binding_id: row for row in session.execute(query)}
 
 
-def _is_its_own(device: Known, caller: Caller) -> bool:
-    return device.organization_id == caller.organization_id and caller.may_visit(device.location_id)
-
-
 def _refusal(
     session: Session, heartbeat: DeviceHeartbeat, now: datetime, settings: Settings
 ) -> Refusal:
@@ -122,19 +122,6 @@ def _is_live(session: Session, key_id: UUID, now: datetime) -> bool:
     return caller is not None and caller.can_write
 
 
-def _move(session: Session, device: Known, caller: Caller) -> None:
-    session.execute(
-        update(Device)
-        .where(Device.position == device.position)
-        .values(key_id=caller.key_id)
-        .execution_options(synchronize_session=False)
-    )
-
-
 def _see(session: Session, positions: list[int], now: datetime, *, foreground: bool) -> None:
-    session.execute(
-        update(Device)
-        .where(Device.position.in_(positions))
-        .values(last_seen_at=now, foreground=foreground)
-        .execution_options(synchronize_session=False)
-    )
+    statement = update(Device).where(Device.position.in_(positions))
+    change_rows(session, statement.values(last_seen_at=now, foreground=foreground))

@@ -15,6 +15,7 @@ from controlplane.devices.requests.creation import add_request
 from controlplane.devices.requests.expiry import expire_binding
 from controlplane.operation.audit_entries import Event, device_subject
 from controlplane.operation.context import RequestContext
+from controlplane.operation.records import record_of
 from controlplane.storage.tables import Binding
 
 
@@ -32,14 +33,7 @@ def create_request(context: RequestContext, body: CreateRequestRequest) -> Creat
     )
     context.note(Event("request.create", device_subject(device), body.kind))
     context.woken.add(device.key_id)
-    return CreateRequestReply(
-        version=PROTOCOL_VERSION,
-        request_id=request.id,
-        binding_id=request.binding_id,
-        kind=request.kind,
-        expires_at=request.expires_at,
-        status="queued",
-    )
+    return record_of(CreateRequestReply, request, version=PROTOCOL_VERSION, request_id=request.id)
 
 
 def revoke(context: RequestContext, body: RevokeRequest) -> RevokeReply:

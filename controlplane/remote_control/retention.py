@@ -5,13 +5,13 @@ kind of a device is kept, however old it is. A request is kept as long as its re
 """
 
 from datetime import datetime, timedelta
-from typing import Any, cast
 
-from sqlalchemy import CursorResult, delete, exists, select
+from sqlalchemy import delete, exists, select
 from sqlalchemy.orm import Session, aliased
 
 from controlplane.devices.requests import lifecycle
 from controlplane.devices.requests.expiry import expire_due
+from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import Challenge, Report, Request
 
 ROWS_A_STEP = 200
@@ -22,7 +22,7 @@ CHALLENGES_KEPT = timedelta(days=1)
 def sweep(session: Session, now: datetime) -> tuple[int, int]:
     """Expire requests and delete old challenges. Return the number of each."""
     old = delete(Challenge).where(Challenge.expires_at < now - CHALLENGES_KEPT)
-    return expire_due(session, now), _rows(session, old)
+    return expire_due(session, now), change_rows(session, old)
 
 
 def delete_old(session: Session, now: datetime, keep: timedelta) -> int:
@@ -45,7 +45,9 @@ def _delete_reports(session: Session, before: datetime) -> int:
         .order_by(Report.position)
         .limit(ROWS_A_STEP)
     )
-    return _rows(session, delete(Report).where(Report.position.in_(session.scalars(old).all())))
+    return change_rows(
+        session, delete(Report).where(Report.position.in_(session.scalars(old).all()))
+    )
 
 
 def _delete_requests(session: Session, before: datetime) -> int:
@@ -59,10 +61,6 @@ def _delete_requests(session: Session, before: datetime) -> int:
         .order_by(Request.position)
         .limit(ROWS_A_STEP)
     )
-    return _rows(session, delete(Request).where(Request.position.in_(session.scalars(old).all())))
-
-
-def _rows(session: Session, statement: Any) -> int:
-    options = {"synchronize_session": False}
-    changed = session.execute(statement, execution_options=options)
-    return cast("CursorResult[Any]", changed).rowcount
+    return change_rows(
+        session, delete(Request).where(Request.position.in_(session.scalars(old).all()))
+    )

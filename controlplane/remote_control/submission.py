@@ -25,6 +25,7 @@ from controlplane.devices.requests.expiry import expire_due
 from controlplane.operation.bodies import parse_json, parse_part, require_unique_keys
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import conflict, invalid_field
+from controlplane.operation.records import record_of
 from controlplane.storage.tables import Device, Report, Request
 
 _NULL: Final = {"type": "null"}
@@ -154,12 +155,7 @@ def _report(
 
 
 def _reply(report: Report) -> SubmitResultReply:
-    return SubmitResultReply(
-        report_id=report.id,
-        request_id=report.request_id,
-        outcome=report.outcome,
-        tracker_status=report.tracker_status,
-    )
+    return record_of(SubmitResultReply, report, report_id=report.id)
 
 
 def canonical_json(value: Any) -> bytes:

@@ -4,6 +4,7 @@ As in `controlplane.storage.tables`, all times are UTC and ``position`` columns 
 """
 
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy import JSON, BigInteger, Index, UniqueConstraint, text
@@ -11,6 +12,9 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from agent.wire.vocabulary import Kind
 from controlplane.storage.tables import Base, Position
+
+OPEN_PENDING: Final = ("waiting", "dispatched")
+"""The states of a `PendingRequest` that has not ended."""
 
 
 class LocationHours(Base):

@@ -19,6 +19,7 @@ from controlplane.operation.caller import Caller
 from controlplane.operation.errors import (
     Refusal,
     body_too_large,
+    method_not_allowed,
     read_only_key,
     session_required,
     unauthenticated,
@@ -147,25 +148,17 @@ async def admit(
     if writes and not caller.can_write and not checks_itself:
         raise read_only_key()
     if has_body:
-        require_json(request.headers)
+        require_media_type(request.headers)
     return caller
 
 
 def require_method(request: Request, *methods: str) -> None:
     if request.method not in methods:
-        raise Refusal(
-            HTTPStatus.METHOD_NOT_ALLOWED,
-            "method_not_allowed",
-            f"only {' and '.join(methods)} is served here",
-            headers={"Allow": ", ".join(methods)},
-        )
+        detail = f"only {' and '.join(methods)} is served here"
+        raise method_not_allowed(", ".join(methods), detail)
 
 
-def require_json(headers: Mapping[str, str]) -> None:
-    require_media_type(headers, "application/json")
-
-
-def require_media_type(headers: Mapping[str, str], required: str) -> None:
+def require_media_type(headers: Mapping[str, str], required: str = "application/json") -> None:
     media_type = headers.get("content-type", "").split(";")[0].strip().lower()
     if media_type != required:
         raise Refusal(
@@ -212,22 +205,22 @@ async def read_body(core: Core, request: Request, limit_bytes: int | None = None
 async def read_model(core: Core, request: Request, caller: Caller, model: type[Parsed]) -> Parsed:
     """Return the JSON body of a request as ``model``. Raises the refusal of a wrong one."""
     body = await read_body(core, request)
-    parse = await parser_of(core, caller, partial(parse_body, model), body)
-    parsed: Parsed = parse()
+    parsed: Parsed = await parse_charged(core, caller, partial(parse_body, model), body)
     return parsed
 
 
-async def parser_of(
+async def parse_charged(
     core: Core, caller: Caller, parse: Callable[[bytes], Any], body: bytes
-) -> Callable[[], Any]:
-    """Return a function that returns the parsed body, or raises the refusal of a wrong one.
+) -> Any:
+    """Return the parsed body. Raises the refusal of a wrong one.
 
-    A large body is parsed first, in a separate process, and its caller is charged for the time.
+    A small body is parsed at once, so that a wrong one does not wait for a database thread. A large
+    one is parsed in a separate process, and its caller is charged for the time.
     """
     if len(body) <= LARGE_BYTES:
-        return partial(parse, body)
+        return parse(body)
     parsed, took_s = await core.body_reader.read(parse, body)
     core.fairness.charge(caller, took_s)
     if isinstance(parsed, Refusal):
         raise parsed
-    return lambda: parsed
+    return parsed

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 from http import HTTPStatus
 
 from sqlalchemy import text
@@ -16,7 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from controlplane.accounts.oauth.metadata import RESOURCE_PATH
-from controlplane.operation.errors import Refusal, unavailable
+from controlplane.operation.errors import Refusal, method_not_allowed, unavailable
 from controlplane.operation.operation import Operation, Procedure
 from controlplane.remote_control.registry import HEARTBEAT, ON_COMMANDS
 from controlplane.web.accounts.joining import joining_routes
@@ -31,7 +32,7 @@ from controlplane.web.core import Core
 from controlplane.web.heartbeat import HeartbeatEndpoint
 from controlplane.web.middleware import CallMiddleware
 from controlplane.web.oauth.endpoints import oauth_routes
-from controlplane.web.openapi.interfaces import AREAS, FACADE, OPERATIONS, DocumentEndpoint
+from controlplane.web.openapi.interfaces import AREAS, FACADE, OPERATIONS, serve_document
 from controlplane.web.pipeline import Endpoint
 from controlplane.web.problems import reply_to
 from controlplane.web.retail import retail_routes
@@ -53,7 +54,7 @@ def build_app(core: Core) -> Starlette:
     routes = [
         # Paths are compared in this order: the most frequent calls come first.
         *(Route(each.path, _endpoint(core, each)) for each in sorted(OPERATIONS, key=_rarity)),
-        Route("/openapi.json", DocumentEndpoint(FACADE)),
+        Route("/openapi.json", Handler(core, partial(serve_document, FACADE))),
         *sign_in_routes(core),
         *joining_routes(core),
         *oauth_routes(core),
@@ -125,12 +126,8 @@ async def _healthz(_request: Request) -> Response:
 
 
 async def _refuse(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - what it is registered for
+    assert isinstance(error, HTTPException)  # noqa: S101 - the handler is registered for it
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        raise Refusal(
-            HTTPStatus.METHOD_NOT_ALLOWED,
-            "method_not_allowed",
-            "the method is not served here",
-            headers=dict(error.headers or {}),
-        )
+        methods = (error.headers or {}).get("Allow", "")
+        raise method_not_allowed(methods, "the method is not served here")
     raise Refusal(HTTPStatus(error.status_code), "not_found", "there is nothing at this path")

@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
@@ -30,6 +30,8 @@ from controlplane.web.webhooks.sending import Outbox, send_due, webhook_client
 from controlplane.web.webhooks.tracker import Tracker
 
 log = logging.getLogger("controlplane.web.background")
+Delete = Callable[[Session, datetime, timedelta], int]
+"""Deletes some rows older than a duration. Returns how many; 0 if none is left."""
 CHANGES_LOOKBACK = timedelta(seconds=30)
 """Covers slow transactions, and small differences between the clocks of machines."""
 
@@ -48,13 +50,9 @@ async def background(core: Core) -> AsyncIterator[None]:
             _start("watch", core.settings.sweep_interval_s, lambda: watch_fleet(core)),
             _start("summaries", SUMMED_UP_AGAIN_S, lambda: _sum_up_old(core)),
             _start("forgetting", FORGOTTEN_EVERY_S, lambda: _forget_old(core)),
-            _start("audit retention", FORGOTTEN_EVERY_S, lambda: _delete_old_entries(core)),
             _start("changes", core.settings.poll_interval_s, lambda: poll_changes(core)),
+            *_start_retention(core),
         ]
-        if core.settings.keep_reports_s is not None:
-            keep = timedelta(seconds=core.settings.keep_reports_s)
-            interval_s = core.settings.sweep_interval_s
-            tasks.append(_start("retention", interval_s, lambda: _delete_old(core, keep)))
         notifier = Notifier()
         if notifier.watchdog_s:
             tasks.append(_start("watchdog", notifier.watchdog_s / 4, partial(_ping, notifier)))
@@ -72,6 +70,15 @@ async def background(core: Core) -> AsyncIterator[None]:
             core.close_feeds()
             await core.feeds.finished()
             await core.console_feeds.finished()
+
+
+def _start_retention(core: Core) -> Iterator[asyncio.Task[None]]:
+    settings = core.settings
+    entries = (core, "entries of the audit log", delete_old_entries, settings.keep_audit_s)
+    yield _start("audit retention", FORGOTTEN_EVERY_S, partial(_delete_old, *entries))
+    if settings.keep_reports_s is not None:
+        reports = (core, "reports and requests", delete_old, settings.keep_reports_s)
+        yield _start("retention", settings.sweep_interval_s, partial(_delete_old, *reports))
 
 
 def _outboxes(settings: Settings) -> Iterator[Outbox]:
@@ -140,16 +147,16 @@ async def poll_changes(core: Core) -> None:
             has_due(session, now, settings),
         )
 
-    match = await core.read(work)
-    core.keys.forget(match.revoked, match.versions, polled_at_s)
-    changed = core.streams.changed(match.versions)
-    core.feeds.notify((*match.revoked, *changed, *match.requested, *core.feeds.cut))
+    changes = await core.read(work)
+    core.keys.forget(changes.revoked, changes.versions, polled_at_s)
+    changed = core.streams.changed(changes.versions)
+    core.feeds.notify((*changes.revoked, *changed, *changes.requested, *core.feeds.cut))
     if changed:
         core.console_feeds.poll_again()
     uses = core.keys.take_uses()
     if uses:
         await core.write(lambda session: note_uses(session, uses))
-    if match.has_pending:
+    if changes.has_pending:
         await dispatch_pending_requests(core)
 
 
@@ -182,11 +189,7 @@ async def _sweep(core: Core) -> None:
 async def watch_fleet(core: Core) -> None:
     """Update the liveness of devices, and evaluate the alert rules."""
     now = core.clock()
-    result = await core.write(lambda session: evaluate_fleet(session, now, core.settings))
-    _notify_consoles(core, result.moved)
-
-
-def _notify_consoles(core: Core, moved: Mapping[str, set[int]]) -> None:
+    moved = await core.write(lambda session: evaluate_fleet(session, now, core.settings))
     for organization_id, positions in moved.items():
         core.console_feeds.notify(organization_id, positions, is_reordered=True)
 
@@ -201,17 +204,10 @@ async def _sum_up_old(core: Core) -> None:
         log.info("summarized %d reports of an older release", count)
 
 
-async def _delete_old_entries(core: Core) -> None:
-    keep = timedelta(seconds=core.settings.keep_audit_s)
-    if count := await _in_steps(
-        core, lambda session: delete_old_entries(session, core.clock(), keep)
-    ):
-        log.info("deleted %d entries of the audit log older than %s", count, keep)
-
-
-async def _delete_old(core: Core, keep: timedelta) -> None:
-    if count := await _in_steps(core, lambda session: delete_old(session, core.clock(), keep)):
-        log.info("deleted %d reports and requests older than %s", count, keep)
+async def _delete_old(core: Core, what: str, delete: Delete, keep_s: float) -> None:
+    keep = timedelta(seconds=keep_s)
+    if count := await _in_steps(core, lambda session: delete(session, core.clock(), keep)):
+        log.info("deleted %d %s older than %s", count, what, keep)
 
 
 async def _in_steps(core: Core, step: Callable[[Session], int], *, pause_s: float = 0.0) -> int:

@@ -23,7 +23,7 @@ from controlplane.web.core import Core
 RECONNECT_MIN_MS = 3000
 RECONNECT_MAX_MS = 60_000
 RECONNECTS_A_SECOND = 200
-"""Not much more than their heartbeats: a reconnection costs about as much as a heartbeat."""
+"""About as many as heartbeats: a reconnection costs about as much as one."""
 OPENING = b"retry: %d\n: connected\n\n"
 KEEP_ALIVE = b"retry: %d\n: keep-alive\n\n"
 HEADERS = [
@@ -106,7 +106,7 @@ async def _end_when_gone(receive: Receive, stream: EventStream) -> None:
 
 
 def event_of(command: Command) -> bytes:
-    """One event of the HTML standard, section 9.2; JSON holds no raw line break."""
+    """Return an event (HTML standard, section 9.2). JSON contains no raw line breaks."""
     data = encode(command).decode()
     return f"event: command\nid: {command.request_id}\ndata: {data}\n\n".encode()
 

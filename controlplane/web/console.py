@@ -1,7 +1,7 @@
 """The web console: its static files, and reports as a page or as CSV."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Annotated, Any
@@ -11,7 +11,6 @@ from sqlalchemy import select
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from agent.presentation.page.html import report_page, style_hash
 from agent.presentation.report_csv import report_csv, tables_of
@@ -30,7 +29,7 @@ from controlplane.web.admission import (
     admit,
     read_body,
     read_model,
-    require_json,
+    require_media_type,
     require_method,
 )
 from controlplane.web.core import Core
@@ -60,43 +59,32 @@ def console_policy() -> str:
 
 
 def console_routes(core: Core) -> list[Route]:
-    policy = console_policy()
     headers = {
-        "Content-Security-Policy": policy,
+        "Content-Security-Policy": console_policy(),
         "Referrer-Policy": "no-referrer",
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cache-Control": "no-cache",
     }
     return [
-        *(
-            Route(path, Page(_content(name), _media_type(name), headers))
-            for path, name in PAGES.items()
-        ),
+        *(Route(path, _static(core, name, headers)) for path, name in PAGES.items()),
         Route("/console/report", Handler(core, report_as_page)),
         Route("/console/report-table", Handler(core, report_as_table)),
         Route("/console/sign-in", Handler(core, sign_in)),
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """An ASGI endpoint for one static file."""
-
-    content: bytes
-    media_type: str
-    headers: Mapping[str, str]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        require_method(Request(scope, receive), "GET", "HEAD")
-        response = Response(self.content, media_type=self.media_type, headers=self.headers)
-        await response(scope, receive, send)
+async def serve_file(
+    content: bytes, media_type: str, headers: Mapping[str, str], _core: Core, request: Request
+) -> Response:
+    """Serve a static file."""
+    require_method(request, "GET", "HEAD")
+    return Response(content, media_type=media_type, headers=headers)
 
 
 async def report_as_page(core: Core, request: Request) -> Response:
     """Take the body of `reportDetail` and return the report as HTML."""
     page = await _read(core, request, ReportDetailRequest, _page_of)
-    policy = FRAMED_POLICY.format(style=style_hash())
-    headers = {"Content-Security-Policy": policy}
+    headers = {"Content-Security-Policy": FRAMED_POLICY.format(style=style_hash())}
     return Response(page, media_type="text/html", headers=headers)
 
 
@@ -117,7 +105,7 @@ async def _read(
 ) -> str:
     caller = await admit(core, request, writes=False)
     body = await read_model(core, request, caller, model)
-    return await run(core, caller, work, str, parse=lambda: body, writes=False)
+    return await run(core, caller, work, str, arguments=body, writes=False)
 
 
 SIGN_IN_MAX_BYTES = 1024
@@ -131,7 +119,7 @@ class SignInRequest(Exact):
 async def sign_in(core: Core, request: Request) -> Response:
     """Return the API key for the code of a sign-in link, once."""
     require_method(request, "POST")
-    require_json(request.headers)
+    require_media_type(request.headers)
     body = parse_body(SignInRequest, await read_body(core, request, SIGN_IN_MAX_BYTES))
     key = core.sign_in_links.take(body.code)
     if key is None:
@@ -162,9 +150,7 @@ def _payload_of(report: ReportDetail) -> ReportPayload:
     return report.payload
 
 
-def _content(name: str) -> bytes:
-    return (files("controlplane.console") / name).read_bytes()
-
-
-def _media_type(name: str) -> str:
-    return MEDIA_TYPES[name.rpartition(".")[2]]
+def _static(core: Core, name: str, headers: Mapping[str, str]) -> Handler:
+    content = (files("controlplane.console") / name).read_bytes()
+    media_type = MEDIA_TYPES[name.rpartition(".")[2]]
+    return Handler(core, partial(serve_file, content, media_type, headers))

@@ -17,10 +17,8 @@ from controlplane.analytics.venue_list import venue_list
 from controlplane.devices.overview.console_feeds import ConsoleStream
 from controlplane.devices.overview.device import device
 from controlplane.devices.overview.home import summary
-from controlplane.devices.overview.listing import overview, visible
-from controlplane.devices.overview.records import (
-    ChangesRequest,
-)
+from controlplane.devices.overview.listing import overview
+from controlplane.devices.overview.records import ChangesRequest
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.operation.operation import procedure
@@ -92,6 +90,6 @@ class ChangesEndpoint:
     def _positions(self, caller: Caller, body: ChangesRequest, session: Session) -> list[int]:
         context = RequestContext(session, caller, self._core.clock(), self._core.settings)
         query = select(Device.position).where(
-            visible(context), Device.instance_id.in_(body.instance_ids)
+            context.visible(Device), Device.instance_id.in_(body.instance_ids)
         )
         return list(session.scalars(query))

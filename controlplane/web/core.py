@@ -5,7 +5,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal, TypeVar
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -28,7 +28,7 @@ from controlplane.retail.credentials import signing_keys
 from controlplane.retail.credentials.signing_keys import SigningKeys
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
-from controlplane.web.observability.metrics import Metrics
+from controlplane.web.observability.metrics import Metrics, Transaction
 
 Result = TypeVar("Result")
 Work = Callable[[Session], Result]
@@ -37,42 +37,10 @@ SIGN_INS_BURST = 30
 """Attempts to sign in from one address. Further attempts do not reach the database."""
 
 
-class Transactions:
-    """The two kinds of transaction, for one job. Each transaction is measured.
+class Transact(Protocol):
+    """Runs ``work`` in a transaction, and measures it."""
 
-    ``queued_s`` is the time at which the job was queued, by `time.perf_counter`.
-    """
-
-    def __init__(self, database: Database, metrics: Metrics, queued_s: float) -> None:
-        self._database = database
-        self._metrics = metrics
-        self._queued_s = queued_s
-
-    def read(self, work: Work[Result]) -> Result:
-        return self._measured("read", self._database.read, work)
-
-    def write(self, work: Work[Result]) -> Result:
-        return self._measured("write", self._database.write, work)
-
-    def _measured(
-        self,
-        kind: Literal["read", "write"],
-        transact: Callable[[Work[Result]], Result],
-        work: Work[Result],
-    ) -> Result:
-        begun_s: list[float] = []
-
-        def begin(session: Session) -> Result:
-            begun_s.append(time.perf_counter())
-            return work(session)
-
-        try:
-            return transact(begin)
-        finally:
-            ended_s = time.perf_counter()
-            first_s = begun_s[0] if begun_s else ended_s
-            waited_s, took_s = first_s - self._queued_s, ended_s - first_s
-            self._metrics.transacted(kind, waited_s, took_s, len(begun_s))
+    def __call__(self, kind: Transaction, work: Work[Result], /) -> Result: ...
 
 
 class Core:
@@ -117,17 +85,21 @@ class Core:
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")
 
     async def read(self, work: Callable[[Session], Result]) -> Result:
-        return await self.run(lambda transactions: transactions.read(work))
+        return await self.run(lambda transact: transact("read", work))
 
     async def write(self, work: Callable[[Session], Result]) -> Result:
-        return await self.run(lambda transactions: transactions.write(work))
+        return await self.run(lambda transact: transact("write", work))
 
-    async def run(self, job: Callable[[Transactions], Result]) -> Result:
+    async def run(self, job: Callable[[Transact], Result]) -> Result:
         """Run ``job`` in a thread. Its work before the transaction delays no other transaction."""
         loop = asyncio.get_running_loop()
-        transactions = Transactions(self._database, self.metrics, time.perf_counter())
+        queued_s = time.perf_counter()
+
+        def transact(kind: Transaction, work: Work[Any]) -> Any:
+            return self._transact(kind, work, queued_s)
+
         try:
-            return await loop.run_in_executor(self._threads, job, transactions)
+            return await loop.run_in_executor(self._threads, job, transact)
         except DatabaseBusyError as error:
             raise unavailable(str(error)) from error
 
@@ -152,6 +124,22 @@ class Core:
         """End every stream."""
         self.feeds.close()
         self.console_feeds.close()
+
+    def _transact(self, kind: Transaction, work: Work[Result], queued_s: float) -> Result:
+        """Run a transaction for a job that was queued at ``queued_s``, by `time.perf_counter`."""
+        begun_s: list[float] = []
+
+        def begin(session: Session) -> Result:
+            begun_s.append(time.perf_counter())
+            return work(session)
+
+        try:
+            return self._database.read(begin) if kind == "read" else self._database.write(begin)
+        finally:
+            ended_s = time.perf_counter()
+            first_s = begun_s[0] if begun_s else ended_s
+            waited_s, took_s = first_s - queued_s, ended_s - first_s
+            self.metrics.transacted(kind, waited_s, took_s, len(begun_s))
 
     async def _waiting(self, key_ids: Sequence[UUID]) -> Mapping[UUID, Sequence[Command]]:
         now = self.clock()

@@ -6,6 +6,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from email.utils import format_datetime
 from http import HTTPStatus
 
@@ -30,10 +31,11 @@ Answer = Callable[[Refusal, str, str], Response]
 _NOT_PLAIN = re.compile(r"[^\x21-\x7e]")
 
 
+@dataclass(frozen=True, slots=True)
 class CallMiddleware:
-    """ASGI middleware. Gives ``scope["state"]["trace_id"]`` to what is inside.
+    """ASGI middleware. Gives ``scope["state"]["trace_id"]`` to the application.
 
-    Args:
+    Attributes:
         delay_s: delay of the reply to a refusal for too many calls. Otherwise clients that retry
             at once would keep the service busy.
         names: operations by path.
@@ -41,35 +43,26 @@ class CallMiddleware:
         answer: returns the reply for a refusal.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        clock: Clock,
-        delay_s: float,
-        names: Mapping[str, str],
-        count: CountCall,
-        answer: Answer,
-    ) -> None:
-        self._app = app
-        self._clock = clock
-        self._delay_s = delay_s
-        self._names = names
-        self._count = count
-        self._answer = answer
+    app: ASGIApp
+    _: KW_ONLY
+    clock: Clock
+    delay_s: float
+    names: Mapping[str, str]
+    count: CountCall
+    answer: Answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
-        call = _Call(scope, send, self._clock, self._answer)
+        call = _Call(scope, send, self.clock, self.answer)
         try:
-            await self._app(scope, receive, call.send)
+            await self.app(scope, receive, call.send)
         except ClientDisconnect:
             call.note = "client_gone"
         except Refusal as refusal:
             if refusal.status in TOO_MUCH:
-                await asyncio.sleep(self._delay_s)
+                await asyncio.sleep(self.delay_s)
             await call.refuse(refusal, receive)
         except Exception:
             # The boundary: the caller gets a trace id, and the log has the rest.
@@ -77,8 +70,8 @@ class CallMiddleware:
             log.exception("trace_id=%s the call failed", call.trace_id, extra=fields)
             await call.refuse(internal_error(), receive)
         finally:
-            operation = self._names.get(scope["path"], OTHER)
-            self._count(operation, call.status, call.note, call.took_s)
+            operation = self.names.get(scope["path"], OTHER)
+            self.count(operation, call.status, call.note, call.took_s)
             call.write_log(operation)
 
 

@@ -30,10 +30,10 @@ from controlplane.web.admission import (
     address_of,
     admit,
     by_key_or_session,
-    parser_of,
+    parse_charged,
     read_body,
 )
-from controlplane.web.core import Core, Transactions
+from controlplane.web.core import Core, Transact
 
 Result = TypeVar("Result")
 DEPRECATED_SINCE_S: Final = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp())
@@ -80,15 +80,15 @@ class Endpoint:
         with core.fairness.call(caller):
             if method == "POST":
                 body = await read_body(core, request)
-                parse = await parser_of(core, caller, row.parse, body)
+                arguments = await parse_charged(core, caller, row.parse, body)
             else:
-                parse = partial(parse_parameters, row.body, request)
+                arguments = parse_parameters(row.body, request)
             content = await run(
                 core,
                 caller,
                 row.run,
                 encode,
-                parse=parse,
+                arguments=arguments,
                 writes=row.writes,
                 page_size=preferred_page_size(request.headers.getlist("prefer")),
                 address=address_of(core, request),
@@ -108,29 +108,29 @@ async def run(
     work: Callable[[RequestContext, Any], Any],
     finish: Callable[[Any], Result],
     *,
-    parse: Callable[[], Any],
+    arguments: Any,
     writes: bool,
     renew: Callable[[Session, Caller, datetime], Caller] | None = None,
     free_s: float | None = None,
     page_size: int | None = None,
     address: str = "",
 ) -> Result:
-    """Run ``work`` in one transaction; return what ``finish`` makes of its result after the commit.
+    """Run ``work`` in one transaction, and ``finish`` after the commit. Return its result.
 
-    Everything except waiting happens in a thread. Streams are notified after the commit.
+    Both run in a thread. Streams are notified after the commit.
 
     Args:
-        parse: returns the argument of ``work``, before the transaction begins.
+        arguments: the second argument of ``work``.
+        finish: takes the result of ``work``, for example to encode it.
         renew: looks the caller up again inside the transaction.
         free_s: processor seconds that are not charged to the caller. Default: nothing is charged.
     """
     now, keys = core.clock(), await core.signing_keys()
 
-    def job(transactions: Transactions) -> tuple[Result, RequestContext, float]:
+    def job(transact: Transact) -> tuple[Result, RequestContext, float]:
         began_s = core.thread_time()
-        arguments = parse()
 
-        def transact(session: Session) -> tuple[Any, RequestContext]:
+        def answer(session: Session) -> tuple[Any, RequestContext]:
             context = RequestContext(
                 session,
                 caller if renew is None else renew(session, caller, now),
@@ -144,7 +144,7 @@ async def run(
             publish(session, context.woken, core.name)
             return result, context
 
-        result, context = (transactions.write if writes else transactions.read)(transact)
+        result, context = transact("write" if writes else "read", answer)
         # Here and not on the event loop: a reply can be megabytes.
         return finish(result), context, core.thread_time() - began_s
 

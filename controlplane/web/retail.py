@@ -20,9 +20,9 @@ from controlplane.retail.limits import ACCESS_TOKEN_S
 from controlplane.retail.models import RefreshRequest, TokenRequest, Tokens
 from controlplane.retail.registry import OPERATIONS
 from controlplane.retail.routes import DOCUMENT, REFRESH, TOKENS
-from controlplane.web.admission import Handler, read_body, require_json, require_method
+from controlplane.web.admission import Handler, read_body, require_media_type, require_method
 from controlplane.web.core import Core
-from controlplane.web.openapi.interfaces import RETAIL_API, DocumentEndpoint
+from controlplane.web.openapi.interfaces import RETAIL_API, serve_document
 from controlplane.web.pipeline import Endpoint, by_path
 
 REALM: Final = "retail"
@@ -35,7 +35,7 @@ TOKENS_BURST: Final = 50
 def retail_routes(core: Core) -> list[Route]:
     limit = RateLimit(TOKENS_PER_S, TOKENS_BURST, core.monotonic)
     return [
-        Route(DOCUMENT, DocumentEndpoint(RETAIL_API)),
+        Route(DOCUMENT, Handler(core, partial(serve_document, RETAIL_API))),
         Route(TOKENS, Handler(core, partial(issue_tokens, limit, TokenRequest))),
         Route(REFRESH, Handler(core, partial(issue_tokens, limit, RefreshRequest))),
         *(
@@ -76,7 +76,7 @@ async def issue_tokens(
     The refusal does not reveal why a secret is not valid.
     """
     require_method(request, "POST")
-    require_json(request.headers)
+    require_media_type(request.headers)
     if wait_s := limit.take(request.client.host if request.client else ""):
         raise rate_limited(wait_s)
     body = parse_body(model, await read_body(core, request, BODY_MAX_BYTES))

@@ -9,6 +9,7 @@ from agent.wire.base import Array, Exact, Timestamp, Tolerant
 from controlplane.agent_protocol.tools.tool import ToolContext, tool
 from controlplane.analytics.question import visible_locations
 from controlplane.figures.local_time import date_of
+from controlplane.operation.records import record_of
 from controlplane.storage.merchant.merchant_tables import Location, Organization
 from controlplane.storage.merchant.rollup_tables import DayRollup
 
@@ -61,13 +62,9 @@ def business_context(
     positions = [location.position for location in locations]
     query = select(Location.position, Location.name).where(Location.position.in_(positions))
     names = {row.position: row.name for row in context.session.execute(query)}
-    organization = context.session.get(Organization, caller.organization_id)
     span = _span(context, positions)
     result = BusinessContext(
-        organization=OrganizationContext(
-            organization_id=caller.organization_id,
-            name=organization.name if organization else None,
-        ),
+        organization=organization_of(context),
         role=caller.role,
         credential=Credential(
             kind="oauthToken" if caller.kind == "oauth" else "apiKey",
@@ -75,10 +72,10 @@ def business_context(
             all_locations=not caller.locations,
         ),
         locations=tuple(
-            LocationContext(
-                location_id=location.location_id,
+            record_of(
+                LocationContext,
+                location,
                 name=names[location.position],
-                currency=location.currency,
                 time_zone=location.clock.name,
                 fell_back_to_utc=location.clock.fell_back,
                 local_time=context.now.astimezone(location.clock.zone).isoformat(
@@ -93,6 +90,13 @@ def business_context(
     days = f"Sales from {span.from_date} to {span.to_date}" if span else "No sales yet"
     who = result.organization.name or caller.organization_id
     return f"{who}. Locations: {len(locations)}. {days}.", result
+
+
+def organization_of(context: ToolContext) -> OrganizationContext:
+    row = context.session.get(Organization, context.caller.organization_id)
+    return OrganizationContext(
+        organization_id=context.caller.organization_id, name=row.name if row else None
+    )
 
 
 def _span(context: ToolContext, positions: list[int]) -> DataSpan | None:

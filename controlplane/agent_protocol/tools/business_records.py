@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import Select, select
 
+from agent.wire.operator_operations import RemoteRequest
 from controlplane.agent_protocol.tools.record_models import (
     BusinessRecords,
     Dataset,
@@ -17,10 +18,11 @@ from controlplane.agent_protocol.tools.record_models import (
 )
 from controlplane.agent_protocol.tools.sale_records import refund_records, sale_records
 from controlplane.agent_protocol.tools.tool import ToolContext, ToolError, named_locations, tool
-from controlplane.devices.records import device_records, report_summary, request_record
-from controlplane.devices.requests import lifecycle
+from controlplane.devices.reading import show_due_as_expired
+from controlplane.devices.records import device_records, report_summary
 from controlplane.figures.financial import QueryLocation
 from controlplane.operation.paging import Order, listing_of, page
+from controlplane.operation.records import record_of
 from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale
 from controlplane.storage.merchant.sales_tables import Refund, Sale
 from controlplane.storage.tables import Device, Report, Request
@@ -75,9 +77,13 @@ def read_business_records(
     return f"Rows of {arguments.dataset}: {len(records)}{more}.", answer
 
 
+def _given(filters: RecordFilters) -> dict[str, Any]:
+    """Return the filters by their names on the wire."""
+    return filters.model_dump(by_alias=True, exclude_none=True)
+
+
 def _require_known(dataset: Dataset, source: Source, filters: RecordFilters) -> None:
-    given = filters.model_dump(by_alias=True, exclude_none=True)
-    if strange := [name for name in given if name not in source.filters]:
+    if strange := [name for name in _given(filters) if name not in source.filters]:
         raise ToolError(
             f"{dataset} cannot be filtered by {', '.join(strange)}."
             f" Its filters: {', '.join(source.filters)}."
@@ -101,10 +107,10 @@ def _query(
         query = query.where(source.time >= filters.since)
     if filters.until is not None:
         query = query.where(source.time < filters.until)
+    given = _given(filters)
     for name, column in source.columns.items():
-        value = getattr(filters, _FIELDS[name])
-        if value is not None:
-            query = query.where(column.in_(_matching(context, name, value)))
+        if name in given:
+            query = query.where(column.in_(_matching(context, name, given[name])))
     return query
 
 
@@ -126,13 +132,6 @@ def _matching(context: ToolContext, name: str, value: Any) -> Any:
     )
 
 
-_FIELDS: Final = {
-    "paymentType": "payment_type",
-    "employeeId": "employee_id",
-    "status": "status",
-    "instanceId": "instance_id",
-}
-
 # ---------------------------------------------------------------------------- records
 
 
@@ -140,25 +139,16 @@ def _employees(
     _context: ToolContext, rows: Sequence[Employee], ids: Mapping[int, str]
 ) -> Iterable[Record]:
     for row in rows:
-        yield EmployeeRecord(
-            employee_id=row.id,
-            name=row.name,
-            role=row.role,
-            status=row.status,
-            location_id=None if row.location is None else ids.get(row.location),
-        )
+        location_id = None if row.location is None else ids.get(row.location)
+        yield record_of(EmployeeRecord, row, employee_id=row.id, location_id=location_id)
 
 
 def _points_of_sale(
     _context: ToolContext, rows: Sequence[PointOfSale], ids: Mapping[int, str]
 ) -> Iterable[Record]:
     for row in rows:
-        yield PointOfSaleRecord(
-            point_of_sale_id=row.id,
-            name=row.name,
-            status=row.status,
-            location_id=ids[row.location],
-        )
+        location_id = ids[row.location]
+        yield record_of(PointOfSaleRecord, row, point_of_sale_id=row.id, location_id=location_id)
 
 
 def _devices(context: ToolContext, rows: Sequence[Device], _ids: Any) -> Iterable[Record]:
@@ -166,13 +156,8 @@ def _devices(context: ToolContext, rows: Sequence[Device], _ids: Any) -> Iterabl
 
 
 def _requests(context: ToolContext, rows: Sequence[Request], _ids: Any) -> Iterable[Record]:
-    for row in rows:
-        # As in the facade, a due request is shown as expired before the sweep stores it.
-        if lifecycle.is_due(row.status, row.expires_at, context.now):
-            context.session.expunge(row)
-            row.status = lifecycle.move(row.status, "expire")
-            row.finished_at = row.expires_at
-        yield request_record(row)
+    show_due_as_expired(context, rows)
+    return (record_of(RemoteRequest, row) for row in rows)
 
 
 def _reports(_context: ToolContext, rows: Sequence[Report], _ids: Any) -> Iterable[Record]:

@@ -14,6 +14,7 @@ from controlplane.agent_protocol.tools.tool import ToolContext, ToolError, tool
 from controlplane.figures.records import Cents
 from controlplane.operation.errors import not_found
 from controlplane.operation.paging import Order, listing_of, page
+from controlplane.operation.records import record_of
 from controlplane.storage.merchant.catalog_tables import Category, Good, GoodCode, GoodVariation
 from controlplane.storage.merchant.merchant_tables import UnitOfMeasure
 
@@ -23,7 +24,6 @@ NAMED_MAX: Final = 20
 """Categories that an error message lists."""
 SearchText = Annotated[str, Utf16Length(128, 1)]
 Availability = Literal["active", "inactive"]
-Text = str | None
 
 
 class ReadCatalogArguments(Exact):
@@ -77,14 +77,8 @@ def read_catalog(context: ToolContext, arguments: ReadCatalogArguments) -> tuple
     if arguments.search is not None:
         query = query.where(_matches_search(arguments.search))
     listing = listing_of(context, type(arguments).__name__, arguments)
-    rows, cursor = page(
-        context,
-        query,
-        Order(Good.position),
-        listing,
-        cursor=arguments.cursor,
-        limit=arguments.limit,
-    )
+    order, limit = Order(Good.position), arguments.limit
+    rows, cursor = page(context, query, order, listing, cursor=arguments.cursor, limit=limit)
     answer = Catalog(rows=tuple(_rows_of(context, rows)), next_cursor=cursor)
     more = "; more with nextCursor" if cursor else ""
     return f"Goods: {len(answer.rows)}{more}.", answer
@@ -94,12 +88,7 @@ def _matches_search(search: str) -> Any:
     of_variation = (
         select(GoodVariation.good_id)
         .outerjoin(GoodCode, GoodCode.variation_id == GoodVariation.id)
-        .where(
-            or_(
-                GoodVariation.name.icontains(search, autoescape=True),
-                GoodCode.value == search,
-            )
-        )
+        .where(GoodVariation.name.icontains(search, autoescape=True) | (GoodCode.value == search))
     )
     return or_(Good.name.icontains(search, autoescape=True), Good.id.in_(of_variation))
 
@@ -132,12 +121,10 @@ def _rows_of(context: ToolContext, rows: Sequence[Good]) -> Iterator[GoodRow]:
         session, select(UnitOfMeasure.id, UnitOfMeasure.symbol).where(UnitOfMeasure.id.in_(units))
     )
     for row in rows:
-        yield GoodRow(
+        yield record_of(
+            GoodRow,
+            row,
             good_id=row.id,
-            name=row.name,
-            description=row.description,
-            status=row.status,
-            category_id=row.category_id,
             category_name=categories.get(row.category_id),
             quantity_unit=symbols.get(row.uom_id),
             variations=tuple(variations[row.id]),
@@ -154,16 +141,15 @@ def _variations(context: ToolContext, goods: Sequence[UUID]) -> Mapping[UUID, li
     codes: defaultdict[UUID, list[CodeRow]] = defaultdict(list)
     of = select(GoodCode).where(GoodCode.variation_id.in_([each.id for each in variations]))
     for code in context.session.scalars(of.order_by(GoodCode.number)):
-        codes[code.variation_id].append(CodeRow(type=code.type, value=code.value))
+        codes[code.variation_id].append(record_of(CodeRow, code))
     rows: defaultdict[UUID, list[VariationRow]] = defaultdict(list)
     for each in variations:
         rows[each.good_id].append(
-            VariationRow(
+            record_of(
+                VariationRow,
+                each,
                 variation_id=each.id,
-                name=each.name,
-                status=each.status,
                 price_cents=each.price,
-                currency=each.currency,
                 codes=tuple(codes[each.id]),
             )
         )

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from agent.wire.base import Absent, Array, Exact, Tolerant
 from agent.wire.operator_operations import Device, RemoteRequest, ReportSummary
 from controlplane.agent_protocol.tools.business_context import OrganizationContext
-from controlplane.agent_protocol.tools.business_records import SOURCES, Source
+from controlplane.agent_protocol.tools.business_records import SOURCES
 from controlplane.agent_protocol.tools.catalog import GoodRow
 from controlplane.agent_protocol.tools.merchant_data import (
     FeeRow,
@@ -99,6 +99,11 @@ _ROWS: Final[Mapping[DatasetName, tuple[str, type[BaseModel]]]] = {
     "paymentMethods": (_MERCHANT, PaymentMethodRow),
     "catalog": ("read_catalog", GoodRow),
 }
+_FILTERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "salesFigures": ("locations", "period", "from", "to"),
+    "catalog": ("search", "category", "status"),
+    **{name: source.filters for name, source in SOURCES.items()},
+}
 _FIGURES_EXAMPLES: Final = (
     ("What sold best in the last seven days?",
      {"period": "last7", "groupBy": ["item"], "metrics": ["netCents", "quantityMilli"],
@@ -123,7 +128,7 @@ def _described(name: DatasetName) -> DatasetDescription:
         dataset=name,
         tool=tool,
         fields=tuple(_fields(row)),
-        filters=_filters(name),
+        filters=_FILTERS.get(name, ()),
         groupings=tuple(
             Grouping(name=each, not_beside=tuple(sorted(NOT_BESIDE.get(each, ()))))
             for each in (GroupBy.__args__ if is_figures else ())  # type: ignore[attr-defined]
@@ -136,17 +141,6 @@ def _described(name: DatasetName) -> DatasetDescription:
             Example(question=question, arguments=args) for question, args in _examples(name)
         ),
     )
-
-
-def _filters(name: DatasetName) -> tuple[str, ...]:
-    sources: Mapping[str, Source] = dict(SOURCES.items())
-    if name in sources:
-        return sources[name].filters
-    of: dict[str, tuple[str, ...]] = {
-        "salesFigures": ("locations", "period", "from", "to"),
-        "catalog": ("search", "category", "status"),
-    }
-    return of.get(name, ())
 
 
 def _examples(name: DatasetName) -> tuple[tuple[str, Json], ...]:

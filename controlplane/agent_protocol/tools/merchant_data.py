@@ -7,7 +7,7 @@ from pydantic import Field
 from sqlalchemy import select
 
 from agent.wire.base import Array, Count, Exact, Number, Tolerant, Uuid
-from controlplane.agent_protocol.tools.business_context import OrganizationContext
+from controlplane.agent_protocol.tools.business_context import OrganizationContext, organization_of
 from controlplane.agent_protocol.tools.business_records import read_business_records
 from controlplane.agent_protocol.tools.record_models import (
     Dataset,
@@ -17,10 +17,10 @@ from controlplane.agent_protocol.tools.record_models import (
 )
 from controlplane.agent_protocol.tools.tool import ToolContext, tool
 from controlplane.analytics.question import visible_locations
+from controlplane.operation.records import record_of
 from controlplane.storage.merchant.merchant_tables import (
     FeeItem,
     Location,
-    Organization,
     PaymentMethod,
     UnitOfMeasure,
 )
@@ -95,47 +95,34 @@ def read_merchant_data(
 
 
 def _organization(context: ToolContext) -> list[Any]:
-    row = context.session.get(Organization, context.caller.organization_id)
-    name = row.name if row else None
-    return [OrganizationContext(organization_id=context.caller.organization_id, name=name)]
+    return [organization_of(context)]
 
 
 def _locations(context: ToolContext) -> list[Any]:
     positions = [location.position for location in visible_locations(context)]
     query = select(Location).where(Location.position.in_(positions)).order_by(Location.id)
     return [
-        LocationRow(
-            location_id=row.id,
-            name=row.name or row.id,
-            currency=row.currency,
-            time_zone=row.zone,
-        )
+        record_of(LocationRow, row, location_id=row.id, name=row.name or row.id, time_zone=row.zone)
         for row in context.session.scalars(query)
     ]
 
 
 def _fees(context: ToolContext) -> list[Any]:
-    return [
-        FeeRow(
-            fee_item_id=row.id,
-            name=row.name,
-            kind=row.kind,
-            percentage=None if row.percentage_milli is None else row.percentage_milli / MILLI,
-        )
-        for row in _by_name(context, FeeItem)
-    ]
+    rows = []
+    for row in _by_name(context, FeeItem):
+        milli = row.percentage_milli
+        percentage = None if milli is None else milli / MILLI
+        rows.append(record_of(FeeRow, row, fee_item_id=row.id, percentage=percentage))
+    return rows
 
 
 def _uoms(context: ToolContext) -> list[Any]:
-    return [
-        UomRow(uom_id=row.id, name=row.name, symbol=row.symbol, exponent=row.exponent)
-        for row in _by_name(context, UnitOfMeasure)
-    ]
+    return [record_of(UomRow, row, uom_id=row.id) for row in _by_name(context, UnitOfMeasure)]
 
 
 def _payment_methods(context: ToolContext) -> list[Any]:
     return [
-        PaymentMethodRow(payment_method_id=row.id, type=row.type, name=row.name)
+        record_of(PaymentMethodRow, row, payment_method_id=row.id)
         for row in _by_name(context, PaymentMethod)
     ]
 

@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from controlplane.agent_protocol.tools.record_models import LineRecord, RefundRecord, SaleRecord
 from controlplane.agent_protocol.tools.tool import ToolContext
+from controlplane.operation.records import record_of
 from controlplane.storage.merchant.catalog_tables import LineSnapshot
 from controlplane.storage.merchant.merchant_tables import Employee, PaymentMethod, PointOfSale
 from controlplane.storage.merchant.sales_tables import Refund, Sale, SaleLine
@@ -24,23 +25,19 @@ def sale_records(
     )
     methods = _methods(context, rows)
     for row in rows:
-        yield SaleRecord(
+        yield record_of(
+            SaleRecord,
+            row,
             sale_id=row.id,
-            number=row.number,
-            ticket_number=row.ticket_number,
-            status=row.status,
-            initiated_at=row.initiated_at,
             location_id=ids[row.location],
             point_of_sale_id=terminals.get(row.point_of_sale),
             employee_id=employees.get(row.employee),
-            currency=row.currency,
             gross_cents=row.gross,
             discount_cents=row.gross - row.total,
             sale_cents=row.total,
             known_vat_cents=row.tax,
             municipality_fee_cents=row.municipality_fee,
             tip_cents=row.tip,
-            payment_type=row.payment_type,
             payment_method_name=methods.get(row.payment_method),
             lines=tuple(lines[row.position]) if row.has_lines else None,
         )
@@ -53,18 +50,17 @@ def refund_records(
     methods = _methods(context, rows)
     sales: dict[Any, UUID] = _by_position(context, Sale, Sale.id, {row.sale for row in rows})
     for row in rows:
-        yield RefundRecord(
+        yield record_of(
+            RefundRecord,
+            row,
             refund_id=row.id,
             sale_id=sales.get(row.sale),
-            refunded_at=row.refunded_at,
             location_id=ids[row.location],
             employee_id=employees.get(row.employee),
-            currency=row.currency,
             refund_cents=row.goods,
             refunded_fee_cents=row.fee,
             refund_tip_cents=row.tip,
             components_known=row.has_components,
-            payment_type=row.payment_type,
             payment_method_name=methods.get(row.payment_method),
         )
 
@@ -79,10 +75,9 @@ def _lines(context: ToolContext, sales: Sequence[int]) -> Mapping[int, list[Line
     lines: defaultdict[int, list[LineRecord]] = defaultdict(list)
     for line, snapshot in context.session.execute(query):
         lines[line.sale].append(
-            LineRecord(
-                name=snapshot.name,
-                good_id=snapshot.good_id,
-                variation_id=snapshot.variation_id,
+            record_of(
+                LineRecord,
+                snapshot,
                 quantity_milli=line.quantity * snapshot.unit_milli,
                 quantity_unit=snapshot.uom_symbol,
                 unit_price_cents=line.unit_price,

@@ -3,9 +3,9 @@
 The sums go through the same pure functions as the figures, buckets and items of the dashboard.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from typing import Any, Final, Literal
@@ -108,17 +108,6 @@ class Group:
     label: str | None = None
 
 
-@dataclass(slots=True)
-class Names:
-    """The names of groups, by grouping."""
-
-    of: dict[str, dict[Any, str]] = field(default_factory=dict)
-
-    def label(self, key: Mapping[str, Any]) -> str | None:
-        labels = [self.of[name][key[name]] for name in key if key[name] in self.of.get(name, {})]
-        return ", ".join(labels) or None
-
-
 def base_of(groups: Sequence[GroupBy]) -> Base:
     """Return the metrics of groupings. Raises ToolError if they cannot be combined."""
     for each in groups:
@@ -142,7 +131,7 @@ def groups_of(question: Question, context: ToolContext, groups: Sequence[GroupBy
         rows = _by_day(question, context, groups, ids)
     names = _names(context, groups)
     for group in rows:
-        group.label = group.label or names.label(group.key)
+        group.label = group.label or _label(names, group.key)
     return rows
 
 
@@ -199,26 +188,26 @@ def _value(group: GroupBy, values: Mapping[str, Any], ids: Mapping[int, str]) ->
 
 
 def _by_hour(question: Question, groups: Sequence[GroupBy]) -> list[Group]:
-    sums: dict[tuple[Any, ...], dict[str, Any]] = {}
+    sums: defaultdict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
     buckets_by_currency = buckets(question.locations, question.reader.hours(question.stretches))
-    for currency, rows in buckets_by_currency.items():
-        for bucket in rows:
-            key = (currency, *(_of_bucket(each, bucket) for each in groups))
-            known = sums.setdefault(key, dict.fromkeys(_SUMMED, 0))
-            for name in _SUMMED:
-                known[name] += bucket[name]
-    for values in sums.values():
-        values["saleCents"] = values["grossCents"] - values["discountCents"]
-        values["averageSaleCents"] = ratio(values["saleCents"], values["saleCount"])
+    for currency, of_currency in buckets_by_currency.items():
+        for bucket in of_currency:
+            values = (_of_bucket(each, bucket) for each in groups)
+            sums[currency, *values].update({name: bucket[name] for name in _SUMMED})
     return [
         Group(
             key[0],
             dict(zip(groups, key[1:], strict=True)),
-            values["netCents"],
-            partial(dict, values),
+            part["netCents"],
+            partial(_hour_metrics, part),
         )
-        for key, values in sums.items()
+        for key, part in sums.items()
     ]
+
+
+def _hour_metrics(sums: Counter[str]) -> Mapping[str, Any]:
+    sale = sums["grossCents"] - sums["discountCents"]
+    return {**sums, "saleCents": sale, "averageSaleCents": ratio(sale, sums["saleCount"])}
 
 
 def _of_bucket(group: GroupBy, bucket: Any) -> Any:
@@ -249,7 +238,7 @@ def _by_article(
     snapshots = {each for part in sums.values() for each in part}
     categories = question.reader.categories(snapshots) if "category" in groups else {}
     articles = question.reader.articles(snapshots) if "item" in groups else {}
-    value, plain = list[Group](), [each for each in groups if each not in BY_ARTICLE]
+    rows, plain = list[Group](), [each for each in groups if each not in BY_ARTICLE]
     for (currency, *others), part in sums.items():
         for category, of in _split(part, categories, is_split="category" in groups):
             for ranked in rank(of.items(), articles):
@@ -257,8 +246,8 @@ def _by_article(
                 key = dict(zip(plain, others, strict=True))
                 key |= {"category": category, "item": article.variation_id or article.name}
                 label = article.name if "item" in groups else None
-                value.append(Group(currency, key, ranked.net, partial(_item, ranked), label))
-    return value
+                rows.append(Group(currency, key, ranked.net, partial(_item, ranked), label))
+    return rows
 
 
 def _item(ranked: Ranked) -> Mapping[str, Any]:
@@ -280,16 +269,22 @@ def _split(
 # ---------------------------------------------------------------------------- names
 
 
-def _names(context: ToolContext, groups: Sequence[GroupBy]) -> Names:
+def _label(names: Mapping[str, Mapping[Any, str]], key: Mapping[str, Any]) -> str | None:
+    labels = [names[group][value] for group, value in key.items() if value in names.get(group, {})]
+    return ", ".join(labels) or None
+
+
+def _names(context: ToolContext, groups: Sequence[GroupBy]) -> dict[str, dict[Any, str]]:
+    """Return the names of locations, categories and employees by id, by grouping."""
     tables: dict[str, Any] = {"location": Location, "category": Category, "employee": Employee}
-    names = Names()
+    names: dict[str, dict[Any, str]] = {}
     for group in groups:
         if group in tables:
             table = tables[group]
             query = select(table.id, table.name).where(
                 table.organization_id == context.caller.organization_id
             )
-            names.of[group] = {
+            names[group] = {
                 str(key) if isinstance(key, UUID) else key: name
                 for key, name in context.session.execute(query)
             }

@@ -69,7 +69,7 @@ def add_maintenance(session: Session, at: At, window: Maintenance, reason: str) 
 
 
 def end_maintenance(session: Session, at: At, instance_id: UUID | None, now: datetime) -> int:
-    """End the current windows and cancel the planned ones. Returns how many windows."""
+    """End the current windows and cancel the planned ones. Returns the number of windows."""
     windows = session.scalars(
         select(MaintenanceWindow).where(
             MaintenanceWindow.organization_id == at[0],

@@ -14,6 +14,7 @@ from typing import Final
 from uuid import UUID
 
 from controlplane.devices.event_stream import EventStream
+from controlplane.operation.caller import Caller
 
 log = logging.getLogger("controlplane.devices.overview.console_feeds")
 SETTLE_S: Final = 0.2
@@ -32,26 +33,14 @@ class EncodedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Viewer:
-    """What a credential may see. ``locations`` empty means all of its organization."""
-
-    organization_id: str
-    locations: frozenset[str]
-
-    def can_see(self, row: EncodedRow) -> bool:
-        is_visible = not self.locations or row.location_id in self.locations
-        return is_visible and row.organization_id == self.organization_id
-
-
-@dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The result of a poll: rows by position, and viewers by credential.
+    """The result of a poll: rows by position, and callers by credential.
 
-    A credential without a viewer is no longer valid.
+    A credential without a caller is no longer valid.
     """
 
     rows: Mapping[int, EncodedRow]
-    viewers: Mapping[UUID, Viewer]
+    callers: Mapping[UUID, Caller]
 
 
 Poll = Callable[[Collection[int], Collection[int], Collection[UUID]], Awaitable[Snapshot]]
@@ -88,11 +77,12 @@ class ConsoleStream(EventStream):
         self.is_reordered |= is_reordered
         return bool(self.changed) or self.is_reordered
 
-    def update(self, rows: Mapping[int, EncodedRow], viewer: Viewer, *, is_reordered: bool) -> None:
+    def update(self, rows: Mapping[int, EncodedRow], caller: Caller, *, is_reordered: bool) -> None:
         """Queue the rows that this console displays and has not received yet."""
         for position in self.displayed & rows.keys():
             row = rows[position]
-            if viewer.can_see(row) and self._sent.get(position) != row.data:
+            is_visible = caller.may_see(row.organization_id, row.location_id)
+            if is_visible and self._sent.get(position) != row.data:
                 self._sent[position] = self._fresh[position] = row.data
         self._is_to_reload |= is_reordered
         if self._fresh or self._is_to_reload:
@@ -204,8 +194,8 @@ class ConsoleFeeds:
                 stream.offer(positions, is_reordered=is_reordered)
             return
         for stream, (_, is_reordered) in taken.items():
-            viewer = snapshot.viewers.get(stream.key_id)
-            if viewer is None:
+            caller = snapshot.callers.get(stream.key_id)
+            if caller is None:
                 stream.end()
             else:
-                stream.update(snapshot.rows, viewer, is_reordered=is_reordered)
+                stream.update(snapshot.rows, caller, is_reordered=is_reordered)

@@ -1,13 +1,13 @@
 """The console's first view: counts of devices by state, and the newest reports."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Row, func, select
 
 from controlplane.devices.overview import records
-from controlplane.devices.overview.listing import LINE, state_is, visible
+from controlplane.devices.overview.listing import LINE, state_is
 from controlplane.devices.priority import NOT_ONLINE, OFFLINE, ONLINE, Priority
 from controlplane.operation.context import RequestContext
 from controlplane.operation.records import record_of
@@ -24,7 +24,7 @@ def summary(context: RequestContext, _body: records.SummaryRequest) -> records.S
     bound = [each for each in groups if each.priority != Priority.REVOKED]
     return records.SummaryReply(
         states=_states(context, groups),
-        versions=_counts((each.version, each.devices) for each in bound),
+        versions=_counts((each.app_version, each.devices) for each in bound),
         platforms=_counts((each.platform, each.devices) for each in bound),
         locations=_locations(context),
         reports=tuple(_newest_reports(context)),
@@ -32,23 +32,17 @@ def summary(context: RequestContext, _body: records.SummaryRequest) -> records.S
     )
 
 
-class _Group(NamedTuple):
-    """The number of devices with the same values."""
-
-    priority: int
-    severity: str | None
-    platform: str
-    version: str | None
-    devices: int
+Group = Row[int, str | None, str, str | None, int]
+"""Priority, severity, platform and version, and the number of devices with these values."""
 
 
-def _groups(context: RequestContext) -> list[_Group]:
+def _groups(context: RequestContext) -> Sequence[Group]:
     alike = (Device.priority, Device.severity, Device.platform, Device.app_version)
-    query = select(*alike, func.count()).where(visible(context)).group_by(*alike)
-    return [_Group(*row) for row in context.session.execute(query)]
+    query = select(*alike, func.count().label("devices")).where(context.visible(Device))
+    return context.session.execute(query.group_by(*alike)).all()
 
 
-def _states(context: RequestContext, groups: list[_Group]) -> dict[str, int]:
+def _states(context: RequestContext, groups: Sequence[Group]) -> dict[str, int]:
     def total(priorities: Collection[int], severity: str | None = None) -> int:
         return sum(
             each.devices
@@ -57,7 +51,7 @@ def _states(context: RequestContext, groups: list[_Group]) -> dict[str, int]:
         )
 
     bound = ONLINE | NOT_ONLINE
-    working = select(func.count()).select_from(Device).where(visible(context))
+    working = select(func.count()).select_from(Device).where(context.visible(Device))
     return {
         "all": total(list(Priority)),
         "offline": total(OFFLINE),
@@ -84,7 +78,7 @@ def _counts(values: Iterable[tuple[str | None, int]]) -> tuple[records.Count, ..
 def _locations(context: RequestContext) -> tuple[records.Count, ...]:
     query = (
         select(Device.location_id, func.count())
-        .where(visible(context))
+        .where(context.visible(Device))
         .group_by(Device.location_id)
         .order_by(Device.location_id)
         .limit(VALUES_MAX)
@@ -100,12 +94,10 @@ def _newest_reports(context: RequestContext) -> Iterable[records.NamedReport]:
             (Device.instance_id == Report.instance_id)
             & (Device.organization_id == Report.organization_id),
         )
-        .where(Report.organization_id == context.caller.organization_id)
+        .where(context.visible(Report))
         .order_by(Report.position.desc())
         .limit(REPORTS)
         .options(LINE)
     )
-    if context.caller.locations:
-        query = query.where(Report.location_id.in_(context.caller.locations))
     for report, name in context.session.execute(query):
         yield record_of(records.NamedReport, report, report_id=report.id, name=name)

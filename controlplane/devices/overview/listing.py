@@ -11,25 +11,26 @@ from sqlalchemy.orm import Session, load_only
 
 from controlplane.devices.locations.locations import schedules
 from controlplane.devices.locations.status import DeviceStatus, status_of
-from controlplane.devices.overview.pending import pending_requests_of
 from controlplane.devices.overview.records import (
     PAGE_DEFAULT,
     Filters,
     OpenRequest,
     OverviewReply,
     OverviewRequest,
+    PendingRequestRecord,
     ReportLine,
     Row,
     RowState,
 )
 from controlplane.devices.priority import OFFLINE, ONLINE, Priority
 from controlplane.devices.records import device_records
-from controlplane.devices.requests import lifecycle
+from controlplane.devices.requests.expiry import is_open
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import SortKey
 from controlplane.operation.records import record_of
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import User
+from controlplane.storage.monitoring_tables import PendingRequest
 from controlplane.storage.tables import ApiKey, Device, Report, Request
 
 WORDS_MAX: Final = 8
@@ -56,7 +57,7 @@ def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
     listing = (context.organization_id, "overview")
     query = (
         select(Device.position)
-        .where(visible(context), *conditions(body, context.now))
+        .where(context.visible(Device), *conditions(body, context.now))
         .order_by(Device.priority, Device.position)
         .limit(size + 1)
     )
@@ -73,14 +74,6 @@ def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
         else context.cursors.write(listing, SortKey(last.priority, last.position)),
         can_write=context.caller.can_write,
     )
-
-
-def visible(context: RequestContext) -> ColumnElement[bool]:
-    """Return the condition for devices that the caller may see."""
-    own = Device.organization_id == context.caller.organization_id
-    if not context.caller.locations:
-        return own
-    return and_(own, Device.location_id.in_(context.caller.locations))
 
 
 def conditions(filters: Filters, now: datetime) -> list[ColumnElement[bool]]:
@@ -101,9 +94,7 @@ def conditions(filters: Filters, now: datetime) -> list[ColumnElement[bool]]:
 
 def state_is(state: str, now: datetime) -> ColumnElement[bool]:
     """Return the condition for a state. A device may have several: broken and offline."""
-    working = select(Request.binding_id).where(
-        Request.status.in_(lifecycle.OPEN), Request.expires_at > now
-    )
+    working = select(Request.binding_id).where(is_open(now))
     is_bound = Device.priority != Priority.REVOKED
     return {
         "offline": Device.priority.in_(OFFLINE),
@@ -125,7 +116,7 @@ def rows(
     records = device_records(session, devices, now, settings)
     lines = _newest(session, devices)
     requests = _open_requests(session, devices, now)
-    pending = pending_requests_of(session, devices)
+    pending = _pending_requests(session, devices)
     by_location = schedules(session, now, {(d.organization_id, d.location_id) for d in devices})
     statuses = [
         status_of(
@@ -149,7 +140,7 @@ def rows(
                 if each in lines
             ),
             requests=tuple(requests[device.binding_id]),
-            pending_requests=pending.get((device.organization_id, device.instance_id), ()),
+            pending_requests=tuple(pending[device.organization_id, device.instance_id]),
         )
         for device, record, status in zip(devices, records, statuses, strict=True)
     )
@@ -160,8 +151,8 @@ def rows_at(
 ) -> dict[int, Row]:
     """Return the rows of the devices at these positions."""
     devices = _devices(session, positions)
-    made = rows(session, devices, now, settings)
-    return {device.position: row for device, row in zip(devices, made, strict=True)}
+    console_rows = rows(session, devices, now, settings)
+    return {device.position: row for device, row in zip(devices, console_rows, strict=True)}
 
 
 def line_of(report: Report) -> ReportLine:
@@ -207,11 +198,7 @@ def _open_requests(
 ) -> dict[UUID, list[OpenRequest]]:
     query = (
         select(Request)
-        .where(
-            Request.binding_id.in_([device.binding_id for device in devices]),
-            Request.status.in_(lifecycle.OPEN),
-            Request.expires_at > now,
-        )
+        .where(Request.binding_id.in_([device.binding_id for device in devices]), is_open(now))
         .order_by(Request.position)
     )
     requests = session.scalars(query).all()
@@ -222,6 +209,29 @@ def _open_requests(
             record_of(OpenRequest, each, requested_by=requesters.get(each.requested_by_id))
         )
     return by_binding
+
+
+def _pending_requests(
+    session: Session, devices: Sequence[Device]
+) -> dict[tuple[str, UUID], list[PendingRequestRecord]]:
+    """Return the waiting pending requests, by organization and instance.
+
+    A dispatched one is shown as its request.
+    """
+    query = (
+        select(PendingRequest, ApiKey.name)
+        .outerjoin(ApiKey, ApiKey.id == PendingRequest.requester_id)
+        .where(
+            PendingRequest.instance_id.in_([each.instance_id for each in devices]),
+            PendingRequest.state == "waiting",
+        )
+        .order_by(PendingRequest.position)
+    )
+    by_device: dict[tuple[str, UUID], list[PendingRequestRecord]] = defaultdict(list)
+    for row, name in session.execute(query):
+        record = record_of(PendingRequestRecord, row, requested_by=name)
+        by_device[row.organization_id, row.instance_id].append(record)
+    return by_device
 
 
 def _contains(word: str) -> ColumnElement[bool]:

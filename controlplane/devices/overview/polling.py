@@ -10,9 +10,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from agent.wire.codec import encode
-from controlplane.devices.overview.console_feeds import EncodedRow, Snapshot, Viewer
+from controlplane.devices.overview.console_feeds import EncodedRow, Snapshot
 from controlplane.devices.overview.listing import rows_at
-from controlplane.devices.requests import lifecycle
+from controlplane.devices.requests.expiry import is_open
 from controlplane.operation.permissions import callers
 from controlplane.settings import Settings
 from controlplane.storage.statements import in_steps
@@ -37,7 +37,7 @@ class ConsolePoller:
         displayed: Collection[int],
         key_ids: Collection[UUID],
     ) -> Snapshot:
-        """Return the ``changed`` rows, and the ``displayed`` ones with another fingerprint."""
+        """Return the ``changed`` rows, and the ``displayed`` ones whose fingerprint changed."""
         fresh = dict(self._fingerprinted(session, now, changed))
         others = dict(self._fingerprinted(session, now, displayed)) if displayed else {}
         stale = [
@@ -47,14 +47,14 @@ class ConsolePoller:
             # Drops devices that no console displays any more.
             self._fingerprints = others
         self._fingerprints |= fresh
-        return Snapshot(self._rows(session, now, [*fresh, *stale]), viewers(session, key_ids, now))
+        return Snapshot(self._rows(session, now, [*fresh, *stale]), callers(session, key_ids, now))
 
     def _rows(self, session: Session, now: datetime, positions: list[int]) -> dict[int, EncodedRow]:
         rows: dict[int, EncodedRow] = {}
         for part in in_steps(positions):
             for at, row in rows_at(session, part, now, self._settings).items():
-                place = row.device.organization_id, row.device.location_id
-                rows[at] = EncodedRow(*place, encode(row))
+                device = row.device
+                rows[at] = EncodedRow(device.organization_id, device.location_id, encode(row))
         return rows
 
     def _fingerprinted(
@@ -78,24 +78,12 @@ class ConsolePoller:
                 yield row.position, (*row, is_recent, work.get(row.binding_id))
 
 
-def viewers(session: Session, key_ids: Collection[UUID], now: datetime) -> dict[UUID, Viewer]:
-    """Return what these credentials may see, without invalid ones."""
-    return {
-        key_id: Viewer(caller.organization_id, caller.locations)
-        for key_id, caller in callers(session, key_ids, now).items()
-    }
-
-
 def _open_requests(
     session: Session, now: datetime, bindings: list[UUID]
 ) -> dict[UUID, list[tuple[UUID, str]]]:
     query = (
         select(Request.binding_id, Request.id, Request.status)
-        .where(
-            Request.binding_id.in_(bindings),
-            Request.status.in_(lifecycle.OPEN),
-            Request.expires_at > now,
-        )
+        .where(Request.binding_id.in_(bindings), is_open(now))
         .order_by(Request.position)
     )
     results: dict[UUID, list[tuple[UUID, str]]] = defaultdict(list)

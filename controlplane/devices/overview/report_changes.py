@@ -40,10 +40,8 @@ class ReportChangeCache:
         A device that moved may have made a report at another location.
         """
         newest = [each for each in (device.network_report, device.application_report) if each]
-        query = select(Report).where(Report.position.in_(newest)).order_by(Report.kind.desc())
-        if context.caller.locations:
-            query = query.where(Report.location_id.in_(context.caller.locations))
-        reports = context.session.scalars(query).all()
+        query = select(Report).where(context.visible(Report), Report.position.in_(newest))
+        reports = context.session.scalars(query.order_by(Report.kind.desc())).all()
         results = (self._of_report(context, report) for report in reports)
         return tuple(each for each in results if each is not None)
 
@@ -69,8 +67,8 @@ def earlier_than(context: RequestContext, report: Report) -> Report | None:
     query = (
         select(Report)
         .where(
+            context.visible(Report),
             Report.instance_id == report.instance_id,
-            Report.organization_id == report.organization_id,
             Report.kind == report.kind,
             Report.position < report.position,
             Report.payload != _EMPTY,
@@ -78,8 +76,6 @@ def earlier_than(context: RequestContext, report: Report) -> Report | None:
         .order_by(Report.position.desc())
         .limit(1)
     )
-    if context.caller.locations:
-        query = query.where(Report.location_id.in_(context.caller.locations))
     return context.session.scalars(query).first()
 
 
@@ -103,14 +99,12 @@ def _record(earlier: Report, report: Report) -> ReportChanges | None:
     changes = None if payload is None else compared(earlier, payload)
     if changes is None:
         return None
-    return ReportChanges(
+    return record_of(
+        ReportChanges,
+        changes,
         report_id=report.id,
         kind=report.kind,
         earlier_id=earlier.id,
         since=earlier.created_at,
-        verdict=changes.verdict,
-        severity=changes.severity,
         changes=tuple(record_of(ReportChange, each) for each in changes.listed),
-        more=changes.more,
-        not_compared=changes.not_compared,
     )

@@ -74,11 +74,11 @@ def waiting_by_key(
     }
     waiting: dict[UUID, list[Command]] = {key_id: [] for key_id in live}
     for request, key_id, location_id in _rows(session, tuple(live), now):
-        result, caller = waiting[key_id], live[key_id]
+        commands, caller = waiting[key_id], live[key_id]
         # A session that switched its organization keeps the devices that it enrolled.
-        is_own = request.organization_id == caller.organization_id
-        if len(result) < COMMANDS_MAX and is_own and caller.may_visit(location_id):
-            result.append(command(request))
+        is_visible = caller.may_see(request.organization_id, location_id)
+        if len(commands) < COMMANDS_MAX and is_visible:
+            commands.append(command(request))
     return waiting
 
 

@@ -4,14 +4,19 @@ Call these functions before loading requests: objects in the session are not upd
 """
 
 from datetime import datetime
-from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import CursorResult, Update, case, update
+from sqlalchemy import ColumnElement, Update, and_, case, update
 from sqlalchemy.orm import Session
 
 from controlplane.devices.requests import lifecycle
+from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import Request
+
+
+def is_open(now: datetime) -> ColumnElement[bool]:
+    """Return the condition for requests that are open and not due."""
+    return and_(Request.status.in_(lifecycle.OPEN), Request.expires_at > now)
 
 
 def expire_due(session: Session, now: datetime, instance_id: UUID | None = None) -> int:
@@ -34,7 +39,6 @@ def _expire(session: Session, query: Update, now: datetime) -> int:
     expired = lifecycle.move("queued", "expire")
     # Due requests are already shown as finished at their expiry.
     finished_at = case((Request.expires_at < now, Request.expires_at), else_=now)
-    update_ = query.values(status=expired, finished_at=finished_at, updated_at=now)
-    # Updating the session's objects would cost as much as the update itself.
-    changed = session.execute(update_, execution_options={"synchronize_session": False})
-    return cast("CursorResult[Any]", changed).rowcount
+    return change_rows(
+        session, query.values(status=expired, finished_at=finished_at, updated_at=now)
+    )

@@ -5,7 +5,6 @@ and calls that change anything must show that they come from our own pages.
 """
 
 import re
-from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -14,7 +13,7 @@ from starlette.requests import Request
 from controlplane.accounts import sessions
 from controlplane.operation import permissions
 from controlplane.operation.caller import Caller
-from controlplane.operation.errors import Refusal, unauthenticated
+from controlplane.operation.errors import foreign_origin, unauthenticated
 from controlplane.web.core import Core
 
 NAME: Final = "venue.session_token"
@@ -68,10 +67,8 @@ def require_own_origin(core: Core, request: Request, *, is_needed: bool) -> None
         origin is not None and not _is_own(core, request, origin)
     )
     if is_foreign or (is_needed and origin is None):
-        raise Refusal(
-            HTTPStatus.FORBIDDEN,
-            "foreign_origin",
-            "a call with the session cookie must come from this service's own pages",
+        raise foreign_origin(
+            "a call with the session cookie must come from this service's own pages"
         )
 
 

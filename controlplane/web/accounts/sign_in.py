@@ -4,7 +4,6 @@ An unknown address and a wrong password get the same reply, after the same work.
 creates a session and ends the previous one of the browser, which prevents session fixation.
 """
 
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 from uuid import UUID, uuid4
@@ -43,7 +42,7 @@ from controlplane.operation.audit_entries import (
 )
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.caller import Caller
-from controlplane.operation.errors import Refusal, invalid_field
+from controlplane.operation.errors import Refusal, forbidden, invalid_field
 from controlplane.operation.fairness import spread
 from controlplane.storage.account_tables import SignInSession, User
 from controlplane.web.accounts import cookies
@@ -52,7 +51,7 @@ from controlplane.web.admission import (
     address_of,
     admit,
     read_body,
-    require_json,
+    require_media_type,
     require_method,
 )
 from controlplane.web.core import Core
@@ -75,14 +74,14 @@ async def sign_in_by_email(core: Core, request: Request) -> Response:
     """Create a session for an e-mail address and a password."""
     admit_stranger(core, request)
     body = parse_body(SignInRequest, await read_body(core, request, BODY_MAX_BYTES))
-    token, reply = await SignIn(core, request).sign_in(body)
+    token, reply = await begin_session(core, request, body)
     return reply_with_cookie(core, request, reply, token)
 
 
 async def sign_out(core: Core, request: Request) -> Response:
     """End the session, if there is one. The reply is the same."""
     require_method(request, "POST")
-    require_json(request.headers)
+    require_media_type(request.headers)
     cookies.require_own_origin(core, request, is_needed=True)
     parse_body(SignOutRequest, await read_body(core, request, BODY_MAX_BYTES))
     token, now = cookies.token_of(core, request), core.clock()
@@ -137,7 +136,7 @@ async def change_password(core: Core, request: Request) -> Response:
 def admit_stranger(core: Core, request: Request) -> str:
     """Return the address of a caller without a credential. Raises the refusal."""
     require_method(request, "POST")
-    require_json(request.headers)
+    require_media_type(request.headers)
     cookies.require_own_origin(core, request, is_needed=False)
     return count_attempt(core, request)
 
@@ -165,84 +164,76 @@ def reply_with_cookie(core: Core, request: Request, reply: Message, token: str) 
     return Response(encode(reply), headers=headers, media_type="application/json")
 
 
-@dataclass(frozen=True, slots=True)
-class SignIn:
-    """One attempt to sign in."""
+async def begin_session(
+    core: Core, request: Request, body: SignInRequest
+) -> tuple[str, SignInReply]:
+    """Return the token of a new session, and the reply. Raises the refusal."""
+    address = address_of(core, request)
+    attempt = await begin_attempt(core, body.email, address)
+    user = await core.read(lambda session: find_user(session, body.email))
+    known = None if user is None else user.password_hash
+    is_right = await core.passwords.verify(known, body.password)
+    try:
+        if user is None or not is_right:
+            raise sign_in_failed()
+        return await _open_session(core, request, user, body.password, attempt)
+    except Refusal as refusal:
+        await _note_refused(core, body.email, address, refusal.detail)
+        raise
 
-    core: Core
-    request: Request
 
-    async def sign_in(self, body: SignInRequest) -> tuple[str, SignInReply]:
-        """Return the token of a new session, and the reply. Raises the refusal."""
-        address = address_of(self.core, self.request)
-        attempt = await begin_attempt(self.core, body.email, address)
-        user = await self._identify(body.email, body.password)
-        try:
-            if user is None:
-                raise sign_in_failed()
-            return await self._open(user, body.password, attempt)
-        except Refusal as refusal:
-            await self._note_refused(body.email, address, refusal.detail)
-            raise
+async def _note_refused(core: Core, email: str, address: str, reason: str) -> None:
+    """Add an attempt to the audit log.
 
-    async def _identify(self, email: str, password: str) -> User | None:
-        user = await self.core.read(lambda session: find_user(session, email))
-        known = None if user is None else user.password_hash
-        is_right = await self.core.passwords.verify(known, password)
-        return user if is_right else None
+    An unknown address takes the same queries. It is not logged, because users type passwords into
+    the wrong field. Attempts beyond the limit are not logged, because they would fill it.
+    """
+    now = core.clock()
 
-    async def _note_refused(self, email: str, address: str, reason: str) -> None:
-        """Add an attempt to the audit log.
+    def work(session: Session) -> None:
+        user = find_user(session, email)
+        unknown = Actor("unknown", None, "", address=address)
+        actor = unknown if user is None else user_actor(user, address=address)
+        of = memberships(session, uuid4() if user is None else user.id)
+        event = Event("session.sign_in", Subject("session", ""), reason, "refused")
+        organization_id = of[0].organization_id if of else None
+        note(session, actor, event, organization_id=organization_id, now=now)
 
-        An unknown address takes the same queries. It is not logged, because users type passwords
-        into the wrong field. Attempts beyond the limit are not logged, because they would fill it.
-        """
-        now = self.core.clock()
+    await core.write(work)
 
-        def work(session: Session) -> None:
-            user = find_user(session, email)
-            unknown = Actor("unknown", None, "", address=address)
-            actor = unknown if user is None else user_actor(user, address=address)
-            match = memberships(session, uuid4() if user is None else user.id)
-            event = Event("session.sign_in", Subject("session", ""), reason, "refused")
-            organization_id = match[0].organization_id if match else None
-            note(session, actor, event, organization_id=organization_id, now=now)
 
-        await self.core.write(work)
+async def _open_session(
+    core: Core, request: Request, user: User, password: str, attempt: Try
+) -> tuple[str, SignInReply]:
+    old, now = cookies.token_of(core, request), core.clock()
+    agent = request.headers.get("user-agent", "")
+    address = address_of(core, request)
+    verified = user.password_hash
+    better = await core.passwords.hash(password) if core.passwords.is_outdated(verified) else None
 
-    async def _open(self, user: User, password: str, attempt: Try) -> tuple[str, SignInReply]:
-        core, request, now = self.core, self.request, self.core.clock()
-        old = cookies.token_of(core, request)
-        agent = request.headers.get("user-agent", "")
-        address = address_of(core, request)
-        verified = user.password_hash
-        better = (
-            await core.passwords.hash(password) if core.passwords.is_outdated(verified) else None
+    def work(session: Session) -> tuple[str, SignInReply]:
+        row = session.get(User, user.id, with_for_update=True)
+        if row is None or row.password_hash != verified:
+            raise sign_in_failed()  # it was changed in the meantime
+        throttle.succeed(session, attempt)
+        row.password_hash = better or verified
+        if old is not None:
+            sessions.end_by_token(session, old)
+        organization_id = _first_organization(session, row.id)
+        session_id, token = sessions.create(
+            session,
+            user_id=row.id,
+            organization_id=organization_id,
+            user_agent=agent,
+            address=address,
+            now=now,
         )
+        actor = user_actor(row, Credential("session", session_id), address)
+        event = Event("session.sign_in", Subject("session", str(session_id)))
+        note(session, actor, event, organization_id=organization_id, now=now)
+        return token, _reply(session, row, session_id, organization_id)
 
-        def work(session: Session) -> tuple[str, SignInReply]:
-            row = session.get(User, user.id, with_for_update=True)
-            if row is None or row.password_hash != verified:
-                raise sign_in_failed()  # it was changed in the meantime
-            throttle.succeed(session, attempt)
-            row.password_hash = better or verified
-            if old is not None:
-                sessions.end_by_token(session, old)
-            organization_id = _first_organization(session, row.id)
-            session_id, token = sessions.create(
-                session,
-                user_id=row.id,
-                organization_id=organization_id,
-                user_agent=agent,
-                address=address,
-                now=now,
-            )
-            actor = user_actor(row, Credential("session", session_id), address)
-            event = Event("session.sign_in", Subject("session", str(session_id)))
-            note(session, actor, event, organization_id=organization_id, now=now)
-            return token, _reply(session, row, session_id, organization_id)
-
-        return await core.write(work)
+    return await core.write(work)
 
 
 def sign_in_failed() -> Refusal:
@@ -268,9 +259,7 @@ def _first_organization(session: Session, user_id: UUID) -> str:
     """Return the oldest organization of a user. The user can choose another one later."""
     for each in memberships(session, user_id):
         return each.organization_id
-    raise Refusal(
-        HTTPStatus.FORBIDDEN, "no_membership", "the account is a member of no organization"
-    )
+    raise forbidden("no_membership", "the account is a member of no organization")
 
 
 def _reply(session: Session, user: User, session_id: UUID, organization_id: str) -> SignInReply:
@@ -306,4 +295,4 @@ def require_new(password: str, field: str) -> None:
 
 def wrong_password(detail: str) -> Refusal:
     """Return a refusal. It is not 401, because the user is signed in or has a valid code."""
-    return Refusal(HTTPStatus.FORBIDDEN, "wrong_password", detail)
+    return forbidden("wrong_password", detail)

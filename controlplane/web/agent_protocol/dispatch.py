@@ -1,13 +1,12 @@
 """Passes requests to the official SDK, and runs the tools. Imported at the first call: it is large.
 
-The SDK's own HTTP server is not used: it opens streams, answers JSON-RPC errors with 4xx and takes
-envelopes that the contract refuses (docs/adr/0037-agent-protocol.md).
+The SDK's own HTTP server is not used: it opens streams, answers JSON-RPC errors with 4xx, and
+accepts envelopes that the contract refuses (docs/adr/0037-agent-protocol.md).
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from typing import Any, Final
 
 import anyio
@@ -168,7 +167,7 @@ async def run_tool(core: Core, caller: Caller, tool: Tool, arguments: Json) -> t
             caller,
             work,
             tuple,
-            parse=partial(read_arguments, tool, arguments),
+            arguments=read_arguments(tool, arguments),
             writes=tool.writes,
             renew=_renewed,
             free_s=FREE_S,

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from controlplane.accounts.oauth.metadata import RESOURCE_METADATA, RESOURCE_PATH
 from controlplane.operation.caller import Caller
-from controlplane.operation.errors import Refusal
+from controlplane.operation.errors import Refusal, foreign_origin, internal_error
 from controlplane.web.admission import Handler, admit, by_key_or_token, read_body, require_method
 from controlplane.web.agent_protocol.envelope import (
     INTERNAL_ERROR,
@@ -93,8 +93,8 @@ class AgentProtocol:
             # The boundary: the caller gets a trace id, and the log has the rest.
             trace_id = request.state.trace_id
             log.exception("trace_id=%s the call failed", trace_id, extra={"trace_id": trace_id})
-            message = "the service failed to answer; the trace id names the entry in its log"
             data = {"traceId": trace_id}
+            message = internal_error().detail
             raise RpcError(INTERNAL_ERROR, message, data, call.request_id) from None
 
     async def _load(self, core: Core) -> ModuleType:
@@ -103,7 +103,7 @@ class AgentProtocol:
         It takes half a second. It happens in a thread, so that heartbeats do not wait for it.
         """
 
-        def load(_transactions: object) -> ModuleType:
+        def load(_transact: object) -> ModuleType:
             from controlplane.web.agent_protocol import dispatch
 
             return dispatch
@@ -146,6 +146,4 @@ def require_no_web_page(request: Request) -> None:
     """
     origin = request.headers.get("origin")
     if origin is not None and not _LOOPBACK.fullmatch(origin):
-        raise Refusal(
-            HTTPStatus.FORBIDDEN, "foreign_origin", "web pages of other origins are not served here"
-        )
+        raise foreign_origin("web pages of other origins are not served here")

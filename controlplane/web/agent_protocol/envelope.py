@@ -46,7 +46,7 @@ class Params(Model):
 
 
 class Named(Model):
-    """The id alone, for errors of a request that is wrong otherwise."""
+    """The id alone, for the error of a request whose other parts are wrong."""
 
     id: Absent[Id] = None
 

@@ -28,20 +28,15 @@ from controlplane.operation import permissions
 from controlplane.operation.audit_entries import Event, Subject, note_call
 from controlplane.operation.bodies import parse_part
 from controlplane.operation.caller import Caller
-from controlplane.operation.errors import Refusal, invalid_request
+from controlplane.operation.errors import Refusal, foreign_origin, invalid_request
 from controlplane.operation.fairness import RateLimit
 from controlplane.storage.account_tables import User
 from controlplane.storage.oauth_tables import OAuthClient
 from controlplane.web.accounts import cookies
-from controlplane.web.accounts.sign_in import SignIn, count_attempt
+from controlplane.web.accounts.sign_in import begin_session, count_attempt
 from controlplane.web.admission import address_of, require_method
 from controlplane.web.core import Core
-from controlplane.web.oauth.pages import (
-    Consent,
-    Organization,
-    consent_page,
-    sign_in_page,
-)
+from controlplane.web.oauth.pages import Consent, Organization, consent_page, sign_in_page
 from controlplane.web.oauth.requests import count, fields_of, issuer_of, read_form
 
 _PROBLEMS: Final = {
@@ -50,7 +45,7 @@ _PROBLEMS: Final = {
 }
 
 _ERRORS: Final = {
-    "invalid_client": "The program is not registered here, or no longer.",
+    "invalid_client": "The program is not registered, or its registration has ended.",
     "invalid_request": "The program has not registered the address for the reply.",
 }
 _UNKNOWN: Final = "The program requested something that this service does not support."
@@ -91,11 +86,7 @@ async def _decide(core: Core, request: Request, issuer: str) -> Response:
     if token is None or caller is None:
         return _again(oauth_request)
     if not hmac.compare_digest(proof(token, oauth_request.query), fields.get("proof", "").encode()):
-        raise Refusal(
-            HTTPStatus.FORBIDDEN,
-            "foreign_origin",
-            "this decision does not belong to the page that you were shown",
-        )
+        raise foreign_origin("this decision does not belong to the page that you were shown")
     decision = fields.get("decision")
     if decision == "switch":
         await core.write(lambda session: sessions.end_by_token(session, token))
@@ -117,7 +108,7 @@ async def sign_in(core: Core, request: Request) -> Response:
     email = fields.get("email", "")
     try:
         body = {"email": email, "password": fields.get("password", "")}
-        token, _ = await SignIn(core, request).sign_in(parse_part(SignInRequest, body))
+        token, _ = await begin_session(core, request, parse_part(SignInRequest, body))
     except Refusal as refusal:
         view = await find_view(core, oauth_request, None)
         if isinstance(view, OAuthReply):
@@ -171,8 +162,10 @@ def proof(token: str, query: str) -> bytes:
 
 async def _signed_in(core: Core, token: str) -> Caller | None:
     now, token_hash = core.clock(), sessions.hash_token(token)
-    value = await core.read(lambda session: permissions.of_session(session, token_hash, now))
-    return None if value is None else value[0]
+    session_match = await core.read(
+        lambda session: permissions.of_session(session, token_hash, now)
+    )
+    return None if session_match is None else session_match[0]
 
 
 async def _answer(

@@ -24,7 +24,7 @@ from controlplane.accounts.oauth.metadata import (
 from controlplane.accounts.oauth.oauth_request import OAuthReply, OAuthRequest, read_parameters
 from controlplane.operation.bodies import parse_json
 from controlplane.operation.fairness import RateLimit
-from controlplane.web.admission import Handler, read_body, require_json, require_method
+from controlplane.web.admission import Handler, read_body, require_media_type, require_method
 from controlplane.web.core import Core
 from controlplane.web.oauth.authorize import authorize, sign_in
 from controlplane.web.oauth.requests import count, issuer_of, read_form
@@ -73,25 +73,27 @@ async def metadata(
 async def register(limit: RateLimit, core: Core, request: Request) -> Response:
     """Register a client by its own description (RFC 7591). No credential is required."""
     require_method(request, "POST")
-    query = OAuthRequest("POST", issuer_of(core, request), request.url.path, {})
+    oauth_request = OAuthRequest("POST", issuer_of(core, request), request.url.path, {})
     count(core, request, limit)
-    require_json(request.headers)
+    require_media_type(request.headers)
     body = parse_json(await read_body(core, request, REGISTRATION_MAX_BYTES))
 
     def work(server: Any) -> OAuthReply:
         from controlplane.accounts.oauth.registration import registration_request
 
-        request = registration_request(query, body)
-        reply: OAuthReply = server.create_endpoint_response("client_registration", request)
+        registration = registration_request(oauth_request, body)
+        reply: OAuthReply = server.create_endpoint_response("client_registration", registration)
         return reply
 
-    return await _call(core, query, work)
+    return await _call(core, oauth_request, work)
 
 
 async def issue_token(limit: RateLimit, core: Core, request: Request) -> Response:
     """Return tokens for a code or a refresh token."""
-    question = await _read(core, request, limit)
-    return await _call(core, question, lambda server: server.create_token_response(question))
+    oauth_request = await _read(core, request, limit)
+    return await _call(
+        core, oauth_request, lambda server: server.create_token_response(oauth_request)
+    )
 
 
 async def revoke(limit: RateLimit, core: Core, request: Request) -> Response:

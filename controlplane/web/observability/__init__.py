@@ -1,1 +1,1 @@
-"""Metrics, logs, and what systemd is notified of."""
+"""Metrics and logs."""

@@ -34,7 +34,7 @@ from controlplane.storage.tables import Device, Report
 from controlplane.web.core import Core
 
 COUNTS_CACHED_S: Final = 5.0
-"""Several clients may scrape, each as often as it likes."""
+"""Several clients may scrape, at any rate."""
 COUNTS_TIMEOUT_S: Final = 2.0
 """By default, Prometheus waits for 10 s."""
 SUMMED = {

@@ -27,7 +27,7 @@ FIELDS: Final = (
     "organization_id",
     "report_id",
 )
-"""Fields of a record besides its message, from ``extra``."""
+"""Fields of a line in addition to its message, from ``extra``."""
 _API_KEY: Final = re.compile(PREFIX + r"[\w-]+")
 LIBRARY_LOGGERS: Final = ("uvicorn", "httpx2", "httpcore2")
 """On level INFO, these log every call with its full address."""

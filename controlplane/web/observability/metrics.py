@@ -17,10 +17,10 @@ from prometheus_client import values as prometheus_values
 from prometheus_client.multiprocess import mark_process_dead
 
 from agent.wire.vocabulary import Kind, Outcome
+from controlplane.operation.fairness import StreamOf
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # they would double the number of series
 
-StreamKind = Literal["commands", "console"]
 Way = Literal["stream", "reply"]
 Transaction = Literal["read", "write"]
 TrackerResult = Literal["sent", "failed", "retried"]
@@ -113,7 +113,7 @@ class Metrics:
         if status >= HTTPStatus.BAD_REQUEST and code:
             self._refusals.labels(code).inc()
 
-    def stream(self, kind: StreamKind) -> AbstractContextManager[object]:
+    def stream(self, kind: StreamOf) -> AbstractContextManager[object]:
         """Count a stream as long as the context lasts."""
         return self._streams.labels(kind).track_inprogress()
 
@@ -136,7 +136,7 @@ class Metrics:
 
     def _begin_at_zero(self) -> None:
         """Start series with known labels at 0. A rate needs the value before the first event."""
-        for stream in get_args(StreamKind):
+        for stream in get_args(StreamOf):
             self._streams.labels(stream)
         for kind, way in product(get_args(Kind), get_args(Way)):
             self._commands.labels(kind, way)

@@ -24,22 +24,22 @@ from controlplane.web.openapi.schemas import (
 )
 
 _WORDS: Final = {
-    400: "A parameter or the body is not what the operation takes.",
-    401: "There is no valid API key, nor a session.",
-    403: "The API key or session may not do this.",
-    404: "There is no such thing, or it is another organization's.",
-    408: "The body came too slowly.",
-    409: "It cannot be done as things are now.",
+    400: "A parameter or the body is invalid.",
+    401: "The API key or session is missing or invalid.",
+    403: "The API key or session lacks the required permission.",
+    404: "The object does not exist, or belongs to another organization.",
+    408: "The body arrived too slowly.",
+    409: "The request conflicts with the current state.",
     413: "The body is too large.",
     415: "The body is not `application/json`.",
     429: "Too many calls.",
-    500: "The service failed; its log knows more under the trace id.",
+    500: "The service failed. The trace id names the entry in its log.",
     503: "The database is busy, or too many streams are open.",
 }
 _PAGE_SIZE: Final = {
     "name": "Prefer",
     "in": "header",
-    "description": "`maxpagesize=N`: how many records a page should have (OData 4.01, RFC 7240).",
+    "description": "`maxpagesize=N`: preferred number of records in a page (OData 4.01, RFC 7240).",
     "schema": {"type": "string"},
 }
 _COMPONENT_HEADERS: Final[Json] = {
@@ -56,12 +56,12 @@ _COMPONENT_HEADERS: Final[Json] = {
 }
 _DEPRECATION: Final[Json] = {
     "Deprecation": {
-        "description": "Since when, as `@` and seconds since 1970 (RFC 9745).",
+        "description": "Time of the deprecation, as `@` and seconds since 1970 (RFC 9745).",
         "required": True,
         "schema": {"type": "string", "pattern": "^@[0-9]+$"},
     },
     "Link": {
-        "description": 'What replaced the operation, as `rel="successor-version"` (RFC 8288).',
+        "description": 'The operation that replaces it, as `rel="successor-version"` (RFC 8288).',
         "required": True,
         "schema": {"type": "string"},
     },
@@ -75,7 +75,7 @@ _HEADERS: Final[dict[int, Json]] = {
 
 
 class Problem(Tolerant):
-    """Why a call was refused. ``errors`` names fields. ``reason`` explains a conflict."""
+    """A refusal. ``errors`` lists messages by field. ``reason`` explains a conflict."""
 
     title: str
     type: str

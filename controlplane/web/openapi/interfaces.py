@@ -9,7 +9,6 @@ from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from agent import __version__
 from agent.wire.payloads.application import ApplicationPayload
@@ -24,6 +23,7 @@ from controlplane.retail.texts import FREE_VALUE, FREE_VALUE_SCHEMA
 from controlplane.support.operations import SUPPORT
 from controlplane.web.accounts.cookies import NAME, SECURE_PREFIX
 from controlplane.web.admission import require_method
+from controlplane.web.core import Core
 from controlplane.web.openapi.document import Interface, document
 from controlplane.web.openapi.schemas import Json
 from controlplane.web.problems import RETAIL_EMPTY, retail_code
@@ -89,9 +89,9 @@ characters.
     },
     components={FREE_VALUE: FREE_VALUE_SCHEMA},
     words={
-        401: "There is no valid access token, or the secret is not valid. No body.",
-        403: "The API key may not do this, or not in this company. No body.",
-        404: "There is no such thing, or it is another company's. No body.",
+        401: "The access token or the secret is missing or invalid. No body.",
+        403: "The API key lacks the required permission in this company. No body.",
+        404: "The object does not exist, or belongs to another company. No body.",
         503: "The service cannot answer now.",
     },
     empty=RETAIL_EMPTY,
@@ -100,18 +100,12 @@ characters.
 )
 
 
-class DocumentEndpoint:
-    """Serves a document. It requires no credential, because it describes only the interface."""
-
-    def __init__(self, interface: Interface) -> None:
-        self._interface = interface
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        require_method(Request(scope, receive), "GET", "HEAD")
-        headers = {"Cache-Control": "public, max-age=300"}
-        content = document_bytes(self._interface)
-        response = Response(content, media_type="application/json", headers=headers)
-        await response(scope, receive, send)
+async def serve_document(interface: Interface, _core: Core, request: Request) -> Response:
+    """Serve a document. It requires no credential, because it describes only the interface."""
+    require_method(request, "GET", "HEAD")
+    headers = {"Cache-Control": "public, max-age=300"}
+    content = document_bytes(interface)
+    return Response(content, media_type="application/json", headers=headers)
 
 
 @cache

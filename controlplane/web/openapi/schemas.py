@@ -1,4 +1,4 @@
-"""JSON Schemas of models, as an OpenAPI document refers to them: pydantic's own, made readable."""
+"""JSON Schemas of models for an OpenAPI document: those of pydantic, with readable texts."""
 
 import re
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _MARKUP: Final = re.compile(r"``([^`]+)``")
 
 @dataclass(frozen=True, slots=True)
 class SchemaOf:
-    """What schema is wanted: that of what ``kind`` reads or, of a reply, of what it writes."""
+    """A schema to generate: of the input of ``kind``, or of its output if it is a reply."""
 
     key: Key
     kind: Any
@@ -24,7 +24,7 @@ class SchemaOf:
 
 
 def json_schemas(wanted: Iterable[SchemaOf]) -> tuple[dict[Key, Json], Json]:
-    """Return the schemas by their keys, and by name the models that they refer to."""
+    """Return the schemas by key, and the schemas of the models that they refer to, by name."""
     inputs: list[tuple[Key, JsonSchemaMode, TypeAdapter[Any]]] = [
         (each.key, "serialization" if each.is_reply else "validation", TypeAdapter(each.kind))
         for each in wanted
@@ -55,10 +55,10 @@ def markdown(text: str) -> str:
 
 class _Schemas(GenerateJsonSchema):
     def field_title_should_be_set(self, schema: Any) -> bool:
-        return False  # it would be the name once more
+        return False  # the title would repeat the name
 
     def field_is_required(self, field: Any, total: bool) -> bool:
-        # By its constant one of several shapes is known: a default is for our own code only.
+        # A constant identifies one of several shapes. Its default is for our own code only.
         default = field["schema"]
         is_constant = default["type"] == "default" and default["schema"]["type"] == "literal"
         return is_constant or super().field_is_required(field, total)

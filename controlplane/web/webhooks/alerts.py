@@ -21,7 +21,7 @@ from controlplane.web.observability.metrics import Metrics, TrackerResult
 from controlplane.web.webhooks.sending import BATCH, Claim, backoff_s
 
 TRIED_FOR: Final = timedelta(days=3)
-SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - what one begins with
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - a prefix
 SECRET_BYTES: Final = range(24, 65)
 
 

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from agent.wire.base import Message
 from agent.wire.codec import encode
 from agent.wire.vocabulary import FailureReason, Kind, Outcome, TrackerStatus
+from controlplane.operation.records import record_of
 from controlplane.settings import Settings
 from controlplane.storage.tables import Report
 from controlplane.web.observability.metrics import Metrics, TrackerResult
@@ -64,7 +65,7 @@ class Tracker:
             wait_s = self.settings.tracker_timeout_s + backoff_s(report.tracker_attempts)
             report.tracker_due_at = now + timedelta(seconds=wait_s)
             report.updated_at = now
-            event = _event(report)
+            event = record_of(Event, report, event_id=report.tracker_event_id, report_id=report.id)
             attempt = report.tracker_attempts
             claims.append(Claim(event.event_id, report.id, attempt, encode(event)))
         return claims
@@ -85,12 +86,6 @@ class Tracker:
 
     def count(self, metrics: Metrics, result: TrackerResult) -> None:
         metrics.tracked(result)
-
-
-def _event(report: Report) -> Event:
-    names = Event.model_fields.keys() - {"event_id", "report_id"}
-    values = {name: getattr(report, name) for name in names}
-    return Event(event_id=report.tracker_event_id, report_id=report.id, **values)
 
 
 def _settle(report: Report, status: TrackerStatus, now: datetime) -> None:

@@ -222,7 +222,7 @@ def format_amount(cents: int, currency: str) -> str:
 
 def test_without_a_merchant_there_is_no_link_to_figures(counted: dict[str, Any]) -> None:
     assert counted["link"] is True
-    assert counted["none"] == "There is no location whose figures you may see."
+    assert counted["none"] == "You have no access to the figures of a location."
 
 
 def test_each_location_is_listed_with_today_beside_yesterday(counted: dict[str, Any]) -> None:

@@ -15,9 +15,9 @@ SILENT: Final = REMOTE + "test_silent_points.py::"
 TRACKER: Final = UNIT + "web/webhooks/test_tracker.py::"
 STRICT: Final = REMOTE + "test_schema.py::test_every_field_is_always_present_and_no_other"
 WITHIN: Final = REMOTE + "test_schema.py::test_records_within_have_every_field_and_no_other"
-BACK: Final = SUBMISSION + "test_a_report_comes_back_as_it_was_sent"
+BACK: Final = SUBMISSION + "test_a_stored_report_equals_the_submitted_one"
 MOVED: Final = DELIVERY + "test_acknowledgements_move_the_request"
-EXPIRED: Final = OPERATOR + "test_reading_shows_what_is_due_and_the_sweep_writes_it"
+EXPIRED: Final = OPERATOR + "test_due_requests_are_expired_when_read_and_the_sweep_stores_it"
 TABLE: Final = UNIT + "devices/requests/test_lifecycle.py::test_table_is_the_one_written_here"
 READING: Final = UNIT + "devices/test_reading.py::test_what_reads_changes_nothing"
 PAYLOAD: Final = REMOTE + "test_payload_edges.py::"
@@ -71,7 +71,7 @@ DEVICES: Final = (
                 EXAMPLE,
                 DELIVERY + "test_a_request_is_delivered_until_it_runs",
                 UNIT + "web/test_commands_stream.py::"
-                "test_what_waits_comes_first_and_what_is_new_at_once",
+                "test_a_stream_sends_waiting_requests_first_and_new_ones_at_once",
             ),
             row(
                 "`createRequest` → `version` 1, ids, `kind`, `expiresAt`, `status` queued",

@@ -75,7 +75,7 @@ async def test_a_just_revoked_grant_changes_nothing(agent: Agent) -> None:
     assert "write grant" in error["message"]
 
 
-async def test_who_asks_too_often_waits(bounded: Agent) -> None:
+async def test_too_many_calls_return_429_with_retry_after(bounded: Agent) -> None:
     replies = [await bounded.send(PING) for _ in range(5)]
     assert [reply.status_code for reply in replies] == [200, 200, 200, 429, 429]
     assert list(replies[-1].json()) == ["error"]
@@ -122,12 +122,12 @@ async def test_an_internal_error_is_a_json_rpc_error(
 
 
 async def test_calls_at_once_do_not_meet(agent: Agent) -> None:
-    output = await asyncio.gather(
+    results = await asyncio.gather(
         *(agent.call("query_sales", groupBy=["day"], period="last7") for _ in range(8)),
         *(agent.call("business_context") for _ in range(8)),
     )
-    assert all(each == output[0] for each in output[:8])
-    assert all(each == output[8] for each in output[8:])
+    assert all(each == results[0] for each in results[:8])
+    assert all(each == results[8] for each in results[8:])
 
 
 @pytest.mark.medium

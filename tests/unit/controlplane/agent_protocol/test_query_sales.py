@@ -48,9 +48,9 @@ def added(rows: list[Json], metric: str) -> dict[str, int]:
 async def test_totals_windows_and_coverage_are_the_dashboards(agent: Agent, period: str) -> None:
     request = MONTH if period == "custom" else {"period": period}
     message = await agent.call("query_sales", **request, metrics=list(base_of(()).metrics))
-    output = await dashboard(agent, **({"period": period} | (MONTH if period == "custom" else {})))
-    assert message["windows"] == output["windows"]
-    currencies = output["financial"]["current"]["currencies"]
+    figures = await dashboard(agent, **({"period": period} | (MONTH if period == "custom" else {})))
+    assert message["windows"] == figures["windows"]
+    currencies = figures["financial"]["current"]["currencies"]
     assert [each["currency"] for each in message["totals"]] == [e["currency"] for e in currencies]
     for total, each in zip(message["totals"], currencies, strict=True):
         assert total["coverage"] == each["figures"]["coverage"]

@@ -37,11 +37,11 @@ async def test_another_organization_sees_nothing_of_it(
     agent: Agent, tool: str, arguments: dict[str, Any]
 ) -> None:
     key = agent.service.make_key(organization_id="org-0002")
-    output = await agent.call(tool, key, **arguments)
+    result = await agent.call(tool, key, **arguments)
     if tool == "describe_business_data":
         return
-    assert "loc-0001" not in json.dumps(output)
-    assert output.get("rows", []) in ([], [{"organizationId": "org-0002", "name": None}])
+    assert "loc-0001" not in json.dumps(result)
+    assert result.get("rows", []) in ([], [{"organizationId": "org-0002", "name": None}])
 
 
 @pytest.mark.parametrize(("tool", "arguments"), READ)

@@ -48,7 +48,7 @@ async def gone_device(service: RunningService) -> SimulatedDevice:
     return device
 
 
-async def test_it_waits_until_the_device_is_online_and_creates_one_request(
+async def test_a_pending_request_creates_one_request_when_the_device_is_online(
     service: RunningService,
 ) -> None:
     device = await gone_device(service)
@@ -56,8 +56,8 @@ async def test_it_waits_until_the_device_is_online_and_creates_one_request(
     assert (reply["created"], reply["existing"], reply["refused"]) == (1, 0, 0)
     await poll_changes(service.core)
     assert await requests_of(device) == []
-    (output,) = (await row_of(service, device))["pendingRequests"]
-    assert (output["kind"], output["id"], output["requestedBy"]) == (
+    (pending,) = (await row_of(service, device))["pendingRequests"]
+    assert (pending["kind"], pending["id"], pending["requestedBy"]) == (
         "network",
         reply["pendingRequests"][0],
         "test",
@@ -103,21 +103,21 @@ async def test_a_request_that_the_device_never_received_is_dispatched_again(
     assert len((await device.detail())["reports"]) == 1
 
 
-async def test_an_open_request_of_its_kind_is_waited_for_and_answers_it(
+async def test_an_open_request_of_the_same_kind_answers_a_pending_request(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()
-    query = await device.create_request("network")
+    request_id = await device.create_request("network")
     await create_pending(service, instanceIds=[device.instance_id])
     await poll_changes(service.core)
     service.clock.advance(1)
-    await device.submit(requestId=query)
+    await device.submit(requestId=request_id)
     await poll_changes(service.core)
-    assert [each["id"] for each in await requests_of(device)] == [query]
+    assert [each["id"] for each in await requests_of(device)] == [request_id]
     assert (await row_of(service, device))["pendingRequests"] == []
 
 
-async def test_it_ends_on_its_date(service: RunningService) -> None:
+async def test_a_pending_request_expires_on_its_date(service: RunningService) -> None:
     device = await gone_device(service)
     await create_pending(service, instanceIds=[device.instance_id], days=1)
     service.clock.advance(86401)
@@ -139,7 +139,9 @@ async def test_it_can_be_cancelled(service: RunningService) -> None:
     assert await requests_of(device) == []
 
 
-async def test_a_revoke_of_device_or_key_ends_it(service: RunningService) -> None:
+async def test_revoking_the_device_or_the_key_ends_a_pending_request(
+    service: RunningService,
+) -> None:
     device, other = await gone_device(service), await gone_device(service)
     key = service.make_key()
     await create_pending(service, instanceIds=[device.instance_id])

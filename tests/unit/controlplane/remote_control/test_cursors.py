@@ -23,7 +23,7 @@ def code_of(cursors: Cursors, listing: tuple[str, ...], cursor: str) -> str:
 
 
 @given(positions, positions)
-def test_a_cursor_is_read_as_it_was_written(value: int, position: int) -> None:
+def test_a_written_cursor_can_be_read(value: int, position: int) -> None:
     cursor = CURSORS.write(LISTING, SortKey(value, position))
     assert len(cursor) <= CURSOR_MAX
     assert CURSORS.read(LISTING, cursor) == (value, position)

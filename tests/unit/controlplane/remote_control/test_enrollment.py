@@ -146,7 +146,7 @@ async def test_another_location_makes_a_new_binding(service: RunningService) -> 
     assert moved.json()["locationId"] == "loc-0002"
 
 
-async def test_a_revoked_device_may_enrol_anew(service: RunningService) -> None:
+async def test_a_revoked_device_can_enroll_again(service: RunningService) -> None:
     device = await service.device().enrolled()
     await device.call(routes.REVOKE, instanceId=device.instance_id)
     again = await device.enroll()
@@ -154,7 +154,9 @@ async def test_a_revoked_device_may_enrol_anew(service: RunningService) -> None:
     assert (await device.detail())["device"]["revokedAt"] is None
 
 
-async def test_who_cannot_see_a_device_must_hold_its_key(service: RunningService) -> None:
+async def test_a_caller_without_access_to_a_device_cannot_replace_its_key(
+    service: RunningService,
+) -> None:
     device = await service.device().enrolled()
     device.api_key = service.make_key(locations=["loc-0002"])
     moved = await device.enroll(locationId="loc-0002")
@@ -213,8 +215,8 @@ async def test_heartbeats_make_a_device_online(service: RunningService) -> None:
     assert heartbeat_reply.json() == {
         "lastSeenAt": service.clock().isoformat().replace("+00:00", "Z")
     }
-    output = (await device.detail())["device"]
-    assert (output["online"], output["foreground"]) == (True, True)
+    record = (await device.detail())["device"]
+    assert (record["online"], record["foreground"]) == (True, True)
 
 
 async def test_a_heartbeat_of_nobody_is_not_found(service: RunningService) -> None:

@@ -107,7 +107,7 @@ async def test_a_cursor_stays_right_while_new_ones_come(service: RunningService)
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "😀", "A" * 128])
-async def test_a_cursor_that_is_none_is_refused(service: RunningService, cursor: str) -> None:
+async def test_an_invalid_cursor_is_refused(service: RunningService, cursor: str) -> None:
     device = await service.device().enrolled()
     refused = await device.call(routes.LIST_DEVICES, cursor=cursor)
     assert (refused.status_code, refused.json()["code"]) == (400, "invalid_cursor")
@@ -123,9 +123,9 @@ async def test_revoking_twice_changes_nothing(service: RunningService) -> None:
     for _ in range(2):
         response = await device.call(routes.REVOKE, instanceId=device.instance_id)
         assert response.json() == {"revoked": True}
-        output = (await device.detail())["device"]
-        assert output["revokedAt"].startswith("2026-11-20T12:00:00")
-        assert output["online"] is False
+        record = (await device.detail())["device"]
+        assert record["revokedAt"].startswith("2026-11-20T12:00:00")
+        assert record["online"] is False
         service.clock.advance(60)
 
 
@@ -172,7 +172,9 @@ async def test_history_of_a_place_the_key_may_not_visit_is_left_out(
     assert (detail["requests"], detail["reports"]) == ([], [])
 
 
-async def test_reading_shows_what_is_due_and_the_sweep_writes_it(service: RunningService) -> None:
+async def test_due_requests_are_expired_when_read_and_the_sweep_stores_it(
+    service: RunningService,
+) -> None:
     device = await service.device().enrolled()
     request = await device.create_request()
     service.clock.advance(service.core.settings.request_ttl_s)

@@ -126,8 +126,8 @@ async def test_a_payload_at_its_edges(service: RunningService, kind: str) -> Non
         assert refused.status_code == 400, (path, bound)
         named = "report." + ".".join(map(str, path))
         whole = named.rpartition(".")[0]  # what is one of several shapes is named as a whole
-        output = refused.json()["errors"]
-        assert any(each == whole or each.startswith(named) for each in output), (path, bound)
+        errors = refused.json()["errors"]
+        assert any(each == whole or each.startswith(named) for each in errors), (path, bound)
 
 
 @pytest.mark.parametrize("kind", KINDS)

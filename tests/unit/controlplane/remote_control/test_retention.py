@@ -52,7 +52,7 @@ async def test_the_newest_of_each_kind_stays_however_old(service: RunningService
     assert delete(service) == 0
 
 
-async def test_what_is_younger_stays(service: RunningService) -> None:
+async def test_rows_within_the_retention_period_are_kept(service: RunningService) -> None:
     device = await service.device().enrolled()
     reports = {await report(device) for _ in range(3)}
     service.clock.advance(KEEP.total_seconds())

@@ -49,11 +49,11 @@ def test_other_keys_are_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "é" * 128, "0" * 127, "A" * 85, "=" * 88])
-def test_what_is_not_64_bytes_is_no_signature(text: str) -> None:
+def test_a_signature_without_64_bytes_is_invalid(text: str) -> None:
     assert parse_signature(text) is None
 
 
 @given(st.text(max_size=140), st.text(max_size=40), st.text(max_size=140))
-def test_no_text_makes_it_raise_or_agree(key: str, nonce: str, signature: str) -> None:
+def test_no_text_is_a_valid_signature_or_raises(key: str, nonce: str, signature: str) -> None:
     assert is_signed(key, nonce, signature) is False
     assert is_signed(PREFIX + RFC_KEY, nonce, signature) is False

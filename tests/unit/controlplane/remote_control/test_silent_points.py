@@ -43,7 +43,7 @@ async def test_the_payload_may_name_another_report(service: RunningService) -> N
     assert detail["payload"]["reportId"] == NETWORK["reportId"]
 
 
-async def test_what_completed_has_no_reason_to_have_failed(service: RunningService) -> None:
+async def test_a_completed_report_with_a_failure_reason_is_refused(service: RunningService) -> None:
     device = await service.device().enrolled()
     refused = await device.submit(NETWORK, failureReason="collection-failed")
     assert list(refused.json()["errors"]) == ["failureReason"]
@@ -67,15 +67,15 @@ async def test_the_expiry_time_of_a_request_never_changes(
     device = await service.device().enrolled()
     request = await device.create_request()
     service.clock.advance(service.core.settings.request_ttl_s + 60)
-    (output,) = (await device.detail())["requests"]
-    assert output["finishedAt"] == output["expiresAt"]
+    (expired,) = (await device.detail())["requests"]
+    assert expired["finishedAt"] == expired["expiresAt"]
     if is_swept:
         service.database.write(lambda session: sweep(session, service.clock()))
     service.clock.advance(60)
     await device.submit(NETWORK, requestId=request)
     (ended,) = (await device.detail())["requests"]
-    assert (ended["status"], ended["finishedAt"]) == ("completed", output["finishedAt"])
-    assert ended["updatedAt"] > output["updatedAt"]
+    assert (ended["status"], ended["finishedAt"]) == ("completed", expired["finishedAt"])
+    assert ended["updatedAt"] > expired["updatedAt"]
 
 
 @pytest.mark.parametrize(
@@ -93,10 +93,10 @@ async def test_requests_require_a_declared_capability(
 ) -> None:
     device = service.device()
     await device.enroll(capabilities=capabilities)
-    query = await device.call(routes.CREATE_REQUEST, instanceId=device.instance_id, kind=kind)
-    assert query.status_code == status
+    reply = await device.call(routes.CREATE_REQUEST, instanceId=device.instance_id, kind=kind)
+    assert reply.status_code == status
     if status == 409:
-        assert query.json()["code"] == "kind_unsupported"
+        assert reply.json()["code"] == "kind_unsupported"
 
 
 def test_a_reply_may_hold_a_longer_version_than_is_taken() -> None:

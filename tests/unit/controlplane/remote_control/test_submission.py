@@ -23,7 +23,7 @@ HOSTILE: dict[str, Any] = json.loads(encode(hostile_network()))
 @pytest.mark.parametrize(
     ("kind", "report"), [("network", NETWORK), ("application", APPLICATION), ("network", HOSTILE)]
 )
-async def test_a_report_comes_back_as_it_was_sent(
+async def test_a_stored_report_equals_the_submitted_one(
     service: RunningService, kind: str, report: dict[str, Any]
 ) -> None:
     device = await service.device().enrolled()

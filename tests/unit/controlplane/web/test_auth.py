@@ -111,7 +111,7 @@ async def test_only_post_is_served(service: RunningService, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/nope", "/api/public/v1/remoteControl/", "/console/x.js"])
-async def test_elsewhere_is_nothing(service: RunningService, path: str) -> None:
+async def test_an_unknown_path_returns_404(service: RunningService, path: str) -> None:
     response = await service.post(path)
     problem = problem_of(response)
     assert (response.status_code, problem.code, problem.instance) == (404, "not_found", path)
@@ -258,7 +258,7 @@ async def test_a_busy_database_asks_to_come_back() -> None:
     assert int(response.headers["retry-after"]) >= 1
 
 
-async def test_it_is_ready_while_the_database_answers(service: RunningService) -> None:
+async def test_readyz_fails_without_the_database(service: RunningService) -> None:
     assert (await service.http.get("/readyz")).status_code == 200
     core = Core(
         BrokenDatabase(OperationalError("SELECT 1", {}, Exception("gone"))),

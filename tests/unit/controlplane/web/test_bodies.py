@@ -69,14 +69,14 @@ def test_malformed_json_is_an_invalid_request(body: bytes, word: str) -> None:
     assert word in refusal.detail
 
 
-def test_a_body_of_nothing_but_lists_is_refused_before_it_is_read() -> None:
+def test_a_body_with_too_many_lists_is_refused_before_parsing() -> None:
     refusal = refused(b'{"a":[' + b",".join([b"[]"] * CONTAINERS_MAX) + b"]}")
     assert (refusal.status, refusal.code) == (400, "invalid_request")
     assert f"more than {CONTAINERS_MAX} lists and objects" in refusal.detail
 
 
 @pytest.mark.parametrize("template", ['{{"a":[{}]}}', '{{"a":{{{}}}}}'])
-def test_a_body_of_more_items_than_any_report_has_is_refused_before_it_is_read(
+def test_a_body_with_too_many_items_is_refused_before_parsing(
     template: str,
 ) -> None:
     items = (f'"{number}":1' if "{{{" in template else "1" for number in range(ITEMS_MAX + 2))
@@ -159,7 +159,7 @@ def test_any_body_is_a_model_or_a_bounded_refusal(body: dict[str, Any]) -> None:
 
 
 @given(json_values)
-def test_any_report_is_refused_with_names_that_begin_with_it(value: Any) -> None:
+def test_errors_of_a_report_have_names_that_begin_with_report(value: Any) -> None:
     result = outcome_of(lambda: parse_part(NetworkPayload, value, "report"))
     assert isinstance(result, Refusal)
     assert all(name.split(".")[0] == "report" for name in result.errors or {})

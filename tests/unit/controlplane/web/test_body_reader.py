@@ -6,14 +6,17 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from http import HTTPStatus
 
 import pytest
 
+from agent.wire import routes
 from controlplane.operation.body_reader import LARGE_BYTES, NICENESS, BodyReader
 from controlplane.operation.errors import Refusal
 from controlplane.settings import Settings
+from controlplane.web.background import poll_changes
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import REPORT
@@ -25,6 +28,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="reads proc(5)"),
 ]
 
+TIMEOUT_S = 20.0
 LARGE = REPORT | {"limitations": ["x" * 1000] * 100}
 
 
@@ -35,7 +39,7 @@ def reader() -> Iterator[BodyReader]:
     made.close()
 
 
-async def test_it_is_another_process_that_gives_way(reader: BodyReader) -> None:
+async def test_large_bodies_are_parsed_in_a_process_with_lower_priority(reader: BodyReader) -> None:
     (first, _), (second, _) = await reader.read(own_pid, b""), await reader.read(own_pid, b"")
     assert first == second != os.getpid()
     least_urgent = 19
@@ -82,6 +86,7 @@ async def test_a_signal_to_the_whole_group_does_not_end_it(reader: BodyReader) -
 
 PARENT = """
 import asyncio, os
+from agent.wire import routes
 from controlplane.operation.body_reader import BodyReader
 from tests.unit.controlplane.web.body_parsers import own_pid
 if __name__ == "__main__":
@@ -116,6 +121,26 @@ class TestService:
         device = await service.device().enrolled()
         await device.submit(REPORT)
         assert not service.core.body_reader.is_running
+
+    async def test_a_wrong_small_body_does_not_wait_for_a_database_thread(
+        self, service: RunningService
+    ) -> None:
+        await poll_changes(service.core)  # the cache of keys requires a poll
+        assert (await service.post(routes.LIST_DEVICES)).status_code == 200
+        released = threading.Event()
+        threads = service.core.settings.worker_threads
+        busy = [
+            service.core.run(lambda _transact: released.wait(TIMEOUT_S)) for _ in range(threads)
+        ]
+        waiting = asyncio.gather(*busy)
+        await asyncio.sleep(0)
+        try:
+            async with asyncio.timeout(TIMEOUT_S / 2):
+                refused = await service.post(routes.LIST_DEVICES, b'{"colour": "red"}')
+        finally:
+            released.set()
+            await waiting
+        assert (refused.status_code, refused.json()["code"]) == (400, "validation_error")
 
     async def test_reports_that_come_together_take_turns(self, service: RunningService) -> None:
         device = await service.device().enrolled()

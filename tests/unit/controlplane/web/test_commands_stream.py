@@ -75,7 +75,9 @@ async def opened(service: RunningService, api_key: str) -> AsyncIterator[Stream]
         yield stream
 
 
-async def test_what_waits_comes_first_and_what_is_new_at_once(service: RunningService) -> None:
+async def test_a_stream_sends_waiting_requests_first_and_new_ones_at_once(
+    service: RunningService,
+) -> None:
     device = await service.device().enrolled()
     first = await device.create_request()
     async with opened(service, device.api_key) as stream:
@@ -85,7 +87,7 @@ async def test_what_waits_comes_first_and_what_is_new_at_once(service: RunningSe
         assert await waiting == second
 
 
-async def test_a_new_stream_brings_again_what_does_not_run(service: RunningService) -> None:
+async def test_a_new_stream_repeats_requests_that_are_not_running(service: RunningService) -> None:
     device = await service.device().enrolled()
     requests = [await device.create_request() for _ in range(3)]
     await device.acknowledge(requests[1], "received")
@@ -208,12 +210,12 @@ class TestQuickPolls:
         ("text/event-stream;q=what", False),
     ],
 )
-def test_who_gets_a_stream(accept: str, expected: bool) -> None:
+def test_the_accept_header_selects_stream_or_reply(accept: str, expected: bool) -> None:
     assert prefers_stream(accept) is expected
 
 
 @given(st.text(max_size=60))
-def test_no_accept_header_is_a_fault(accept: str) -> None:
+def test_every_accept_header_is_parsed(accept: str) -> None:
     assert prefers_stream(accept) in {True, False}
 
 
@@ -221,7 +223,7 @@ def test_no_accept_header_is_a_fault(accept: str) -> None:
     ("streams", "expected"),
     [(0, RECONNECT_MIN_MS), (600, 3000), (10_000, 50_000), (16_384, RECONNECT_MAX_MS)],
 )
-def test_the_more_streams_are_open_the_longer_they_take_to_return(
+def test_the_reconnection_time_grows_with_the_number_of_streams(
     streams: int, expected: int
 ) -> None:
     assert reconnect_ms(streams) == expected

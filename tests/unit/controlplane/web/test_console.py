@@ -33,7 +33,9 @@ async def test_files_are_served_with_a_strict_policy(service: RunningService, pa
 
 
 @pytest.mark.parametrize("path", PAGES)
-async def test_nothing_comes_from_elsewhere(service: RunningService, path: str) -> None:
+async def test_the_console_loads_nothing_from_other_servers(
+    service: RunningService, path: str
+) -> None:
     text = (await service.http.get(path)).text
     addresses = set(re.findall(r"(?:https?:)?//[a-z][^\s\"')]*", text))
     assert addresses <= {"http://www.w3.org/2000/svg"}
@@ -61,7 +63,7 @@ async def test_the_page_is_only_read(service: RunningService) -> None:
 
 
 @pytest.mark.parametrize("report", [REPORT, HOSTILE], ids=["plain", "hostile"])
-async def test_a_report_is_a_page_that_may_do_nothing(
+async def test_a_report_page_has_a_policy_without_permissions(
     service: RunningService, report: object
 ) -> None:
     device = await service.device().enrolled()
@@ -76,7 +78,7 @@ async def test_a_report_is_a_page_that_may_do_nothing(
     assert "<script" not in response.text.lower()
 
 
-async def test_a_report_page_needs_a_key_that_may_see_it(service: RunningService) -> None:
+async def test_a_report_page_requires_a_key_with_access(service: RunningService) -> None:
     device = await service.device().enrolled()
     report_id = (await device.submit(REPORT)).json()["reportId"]
     body = json.dumps({"reportId": report_id})
@@ -125,7 +127,7 @@ async def test_the_console_takes_the_same_ids_for_names_as_reports_do(
         assert is_number is (machine_name(name) is None)
 
 
-async def test_who_has_no_key_can_send_little_to_the_sign_in(service: RunningService) -> None:
+async def test_the_body_of_the_console_sign_in_is_limited(service: RunningService) -> None:
     body = json.dumps({"code": "x" * SIGN_IN_MAX_BYTES})
     reply = await service.post("/console/sign-in", body, authorization="")
     assert (reply.status_code, reply.json()["code"]) == (413, "body_too_large")

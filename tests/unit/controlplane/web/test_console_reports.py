@@ -59,7 +59,7 @@ async def test_the_device_detail_lists_changes_of_the_newest_reports(
     assert again["changes"] == reply["changes"]
 
 
-async def test_a_first_report_has_nothing_before_it(service: RunningService) -> None:
+async def test_a_first_report_has_no_changes(service: RunningService) -> None:
     device, _ = await _reported(service, small_venue(), application_snapshot())
     reply = await service.post(
         "/console/api/device", json.dumps({"instanceId": device.instance_id})

@@ -19,7 +19,7 @@ def caller(organization_id: str = "org-0001") -> Caller:
     return Caller(uuid.uuid4(), organization_id, can_write=True)
 
 
-def test_an_organization_has_a_limit_beside_its_keys() -> None:
+def test_an_organization_has_its_own_limit() -> None:
     settings = Settings(rate_per_s=1, burst=3, organization_rate_per_s=1, organization_burst=5)
     fairness = Fairness(settings, Monotonic())
     for _ in range(5):
@@ -40,7 +40,7 @@ def test_a_key_that_is_refused_takes_nothing_from_its_organization() -> None:
     fairness.admit(caller())
 
 
-def test_who_used_much_of_the_processor_waits_until_it_is_made_up_for() -> None:
+def test_a_caller_that_used_too_much_processor_time_has_to_wait() -> None:
     settings = Settings(rate_per_s=0, processing_share=0.1, processing_burst_s=1)
     clock = Monotonic()
     fairness, greedy = Fairness(settings, clock), caller()
@@ -95,7 +95,7 @@ def test_consoles_and_devices_of_a_key_do_not_shut_each_other_out() -> None:
         pass
 
 
-def test_those_who_are_refused_together_do_not_come_back_together() -> None:
+def test_waits_of_refused_callers_are_spread() -> None:
     assert len({spread(30) for _ in range(200)}) > 20
     assert {spread(30) for _ in range(200)} <= set(range(30, 61))
 

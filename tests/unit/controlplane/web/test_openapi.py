@@ -32,7 +32,7 @@ async def test_its_head_is_served(service: RunningService, path: str, content: b
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
 @pytest.mark.parametrize("path", ["/openapi.json", "/api/v1/openapi.json"])
-async def test_nothing_else_is_done_with_it(
+async def test_the_document_refuses_other_methods(
     service: RunningService, method: str, path: str
 ) -> None:
     response = await service.http.request(method, path)

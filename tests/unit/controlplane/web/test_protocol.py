@@ -55,7 +55,9 @@ async def test_a_head_that_does_not_come_ends_the_connection(
         assert answer.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
 
 
-async def test_the_next_head_has_to_come_too(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_next_request_of_a_connection_has_the_same_time_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async with served(10) as port, connected(port) as (reader, writer):
         monkeypatch.setattr(protocol, "HEAD_TIMEOUT_S", 0.05)
         writer.write(REQUEST)
@@ -96,7 +98,7 @@ async def test_the_rest_of_an_unread_body_is_bounded(monkeypatch: pytest.MonkeyP
             assert (await reader.read()).startswith(b"HTTP/1.1 431 ")
 
 
-async def test_who_waited_longest_gives_way_and_others_are_served() -> None:
+async def test_the_oldest_waiting_connection_is_closed_at_the_limit() -> None:
     async with served(3) as port, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(port)) for _ in range(5)]
         for reader, writer in clients[2:]:

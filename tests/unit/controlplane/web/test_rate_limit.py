@@ -27,7 +27,7 @@ def test_keys_do_not_share_a_bucket() -> None:
     assert [limit.take(uuid.uuid4()) for _ in range(3)] == [0, 0, 0]
 
 
-def test_the_wait_it_names_is_long_enough() -> None:
+def test_the_returned_wait_is_long_enough() -> None:
     time, key = Monotonic(), uuid.uuid4()
     limit = RateLimit(0.3, 1, time)
     limit.take(key)
@@ -36,7 +36,7 @@ def test_the_wait_it_names_is_long_enough() -> None:
     assert limit.take(key) == 0
 
 
-def test_a_clock_that_steps_back_gives_nothing_away() -> None:
+def test_a_clock_that_steps_back_adds_no_tokens() -> None:
     time, key = Monotonic(), uuid.uuid4()
     limit = RateLimit(1, 1, time)
     limit.take(key)

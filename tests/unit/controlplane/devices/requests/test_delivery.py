@@ -51,11 +51,11 @@ async def test_acknowledgements_move_the_request(service: RunningService) -> Non
     assert reply.json() == {"accepted": True, "status": "received"}
     service.clock.advance(3)
     assert (await device.acknowledge(request, "running")).json()["status"] == "running"
-    (output,) = (await device.detail())["requests"]
-    assert output["status"] == "running"
-    assert output["receivedAt"].startswith("2026-11-20T12:00:02")
-    assert output["startedAt"].startswith("2026-11-20T12:00:05")
-    assert output["finishedAt"] is None
+    (record,) = (await device.detail())["requests"]
+    assert record["status"] == "running"
+    assert record["receivedAt"].startswith("2026-11-20T12:00:02")
+    assert record["startedAt"].startswith("2026-11-20T12:00:05")
+    assert record["finishedAt"] is None
 
 
 async def test_running_may_be_the_first_word(service: RunningService) -> None:

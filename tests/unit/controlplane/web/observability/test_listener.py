@@ -51,7 +51,7 @@ def answered(metrics: Samples) -> float:
     return value(metrics, "requests_total", operation="remoteControl.current", status="2xx")
 
 
-def test_one_process_serves_them_beside_its_own_port(tmp_path: Path) -> None:
+def test_one_process_serves_metrics_on_a_separate_port(tmp_path: Path) -> None:
     process = start(str(tmp_path / "service.db"), "--metrics", "127.0.0.1:0")
     try:
         url = metrics_url(process)
@@ -92,7 +92,7 @@ def shared(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 @pytest.mark.needs("postgresql")
-def test_workers_add_up_what_they_count(shared: Process, tmp_path: Path) -> None:
+def test_metrics_are_summed_over_workers(shared: Process, tmp_path: Path) -> None:
     url = metrics_url(shared)
     current(shared, 40)
     # Whichever worker answers tells of all.
@@ -112,7 +112,7 @@ def resident_bytes(pid: int) -> int:
 
 @pytest.mark.needs("postgresql")
 @pytest.mark.large
-def test_what_a_dead_worker_counted_stays_and_its_streams_do_not(
+def test_counters_of_a_dead_worker_stay_and_its_open_streams_do_not(
     shared: Process, tmp_path: Path
 ) -> None:
     url = metrics_url(shared)

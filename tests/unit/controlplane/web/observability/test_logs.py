@@ -95,7 +95,7 @@ async def test_no_line_holds_a_key_a_header_or_a_body(
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
-async def test_what_strangers_send_steers_no_terminal_and_makes_no_line(
+async def test_untrusted_text_adds_no_control_characters_and_no_log_lines(
     service: RunningService, capsys: Captured, form: str
 ) -> None:
     set_up_logging("info", form)  # type: ignore[arg-type]

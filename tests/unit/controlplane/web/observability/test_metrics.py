@@ -55,7 +55,7 @@ def value(metric_values: Samples, name: str, **labels: str) -> float:
     return metric_values["venue_control_" + name, tuple(sorted(labels.items()))]
 
 
-async def test_what_the_service_did_is_counted(service: RunningService) -> None:
+async def test_operations_of_the_service_are_counted(service: RunningService) -> None:
     device = await service.device().enrolled()
     request_id = await device.create_request("network")
     assert len(await device.commands()) == 1
@@ -91,7 +91,7 @@ async def test_refusals_are_counted_by_code(service: RunningService) -> None:
     assert value(metrics, "requests_total", operation="remoteControl.current", status="4xx") == 1
 
 
-async def test_what_strangers_choose_is_one_series(service: RunningService) -> None:
+async def test_unknown_paths_and_methods_are_one_series(service: RunningService) -> None:
     for number in range(50):
         await service.http.request(f"M{number}", f"/{number}/metrics")
     metric_values = await samples(service.core)
@@ -100,7 +100,7 @@ async def test_what_strangers_choose_is_one_series(service: RunningService) -> N
     assert operations == {None, "other"}
 
 
-async def test_no_label_names_a_thing_of_a_customer(service: RunningService) -> None:
+async def test_labels_contain_no_ids_of_customers(service: RunningService) -> None:
     device = await service.device().enrolled()
     await device.create_request()
     async with scraped(service.core) as http:
@@ -182,7 +182,7 @@ async def test_only_the_listener_of_the_metrics_serves_them(service: RunningServ
 
 
 @pytest.mark.parametrize("error", [OperationalError("", {}, Exception()), unavailable("busy")])
-async def test_a_database_that_is_away_hides_only_what_is_in_it(
+async def test_an_unavailable_database_hides_only_its_own_metrics(
     service: RunningService, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     async def fail(_work: object) -> None:
@@ -215,7 +215,7 @@ async def test_devices_are_counted_once_in_a_while(
         assert await online() == 1
 
 
-async def test_the_handbook_names_what_there_is(service: RunningService) -> None:
+async def test_the_documentation_lists_every_metric(service: RunningService) -> None:
     handbook = (ROOT / "docs/metrics.md").read_text()
     async with scraped(service.core) as http:
         text = (await http.get("/metrics")).text
