@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from agent.adapters.service_manager.commands import SystemCommands
+from agent.adapters.service_manager.commands import run_program
 from agent.adapters.service_manager.contract import ServiceManagerError
 from agent.adapters.service_manager.detect import detect_service_manager
 from agent.errors import AgentError
@@ -45,10 +45,10 @@ def read_unit() -> UnitFacts | None:
         return _from_service_manager()
     command = ("systemctl", "show", UNIT, "--property", ",".join(PROPERTIES))
     try:
-        output = SystemCommands(ASK_WITHIN_S).run(*command)
+        output = run_program(*command, timeout_s=ASK_WITHIN_S)
     except ServiceManagerError:
         return None
-    return parse_systemctl(output.stdout) if output.code == 0 else None
+    return parse_systemctl(output.stdout) if output.returncode == 0 else None
 
 
 def parse_systemctl(text: str) -> UnitFacts | None:
