@@ -112,7 +112,7 @@ class App:
         )
         self.binding_state = BindingState(record_file, device.record, base_url=service.base_url)
         self._database = Database(state)
-        self._journal = Journal(self._database, state)
+        self._journal = Journal(self._database)
         self._database.on_row_quarantined = self._note_row_quarantined
         self._outbox = Outbox(self._database)
         self._outbox.quarantine_unreadable()

@@ -36,7 +36,7 @@ PID_MAX_BYTES = 32
 LEFTOVERS = (
     ".status.json.*", ".device.json.*", ".identity.pem.*", ".printers.json.*", ".probe.*"
 )  # fmt: skip
-"""Names of temporary files (adapters.atomic_file)."""
+"""Names of temporary files (adapters.storage.atomic_file)."""
 
 
 class StateDirectory:
