@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import logging
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
@@ -49,8 +49,8 @@ from agent.wire.codec import encode
 from agent.wire.sd_notify import Notifier
 
 if TYPE_CHECKING:
-    from agent.reporting import AgentFacts
     from agent.tasks.collection import Collection
+    from collectors.contract import Field
 
 log = logging.getLogger(__name__)
 
@@ -107,17 +107,17 @@ class App:
         state, service = self._runtime.state, self._config.service
         self._last_exit = _last_exit_in(state)
         self._identity, record_file = Identity(state), DeviceRecordFile(state)
-        device = device_at_start(
+        record, is_clone = device_at_start(
             self._config, record_file, self._identity, leave_journal=self._leave_journal
         )
-        self.binding_state = BindingState(record_file, device.record, base_url=service.base_url)
+        self.binding_state = BindingState(record_file, record, base_url=service.base_url)
         self._database = Database(state)
         self._journal = Journal(self._database)
         self._database.on_row_quarantined = self._note_row_quarantined
         self._outbox = Outbox(self._database)
         self._outbox.quarantine_unreadable()
         self._ledger = Ledger(self._database, self._journal, self._outbox)
-        if device.is_clone:
+        if is_clone:
             self.health.set("device-cloned", "the machine id differs from the stored one")
         if self._database.was_quarantined or record_file.was_quarantined:
             self.health.set("state-quarantined", f"see {state.quarantine_path}")
@@ -271,7 +271,7 @@ class App:
             # Megabytes of models that a daemon without requests never needs.
             from agent.adapters.collector_process import CollectorProcess
             from agent.adapters.storage.printer_memory import PrinterMemory
-            from agent.reporting import agent_fields, environment_here
+            from agent.reporting import environment_here
             from agent.tasks.collection import Collection
 
             command = self._runtime.collector_command
@@ -279,7 +279,7 @@ class App:
                 config=self._config,
                 binding_state=self.binding_state,
                 environment=environment_here(self._config),
-                agent_fields=lambda: agent_fields(self._agent_facts()),
+                agent_fields=self._agent_fields,
                 collectors=CollectorProcess() if command is None else CollectorProcess(command),
                 memory=PrinterMemory(self._runtime.state),
                 health=self.health,
@@ -288,17 +288,15 @@ class App:
             )
         return self._collection_built
 
-    def _agent_facts(self) -> "AgentFacts":
-        from agent.reporting import AgentFacts  # as above
+    def _agent_fields(self) -> "Iterable[Field]":
+        from agent.reporting import agent_fields  # as above
 
-        depth = self._outbox.depth()
-        return AgentFacts(
+        return agent_fields(
             uptime_s=int((self._runtime.clock.now() - self._runtime.started_at).total_seconds()),
-            outbox_reports=depth.reports,
-            outbox_bytes=depth.size_bytes,
-            last_heartbeat_at=_text(self._heartbeat.last_at),
+            outbox=self._outbox.depth(),
             config_digest=config_digest(self._config),
             last_exit=None if self._last_exit is None else self._last_exit.describe(),
+            last_heartbeat_at=_text(self._heartbeat.last_at),
         )
 
     def _status_now(self) -> DaemonStatus:

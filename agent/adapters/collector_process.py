@@ -178,7 +178,8 @@ class CollectorProcess:
                 (read, cancelled), timeout=bound_s, return_when=asyncio.FIRST_COMPLETED
             )
             if read.done():
-                return _reason_of(read)
+                error = read.exception()
+                return None if error is None else str(error)
             _ask_for_the_facts(process)
             await asyncio.wait((read,), timeout=self._timeouts.cancel_s)
         finally:
@@ -233,16 +234,13 @@ class _EventReader:
 
     def _take(self, event: Event) -> None:
         with passing(_FAILPOINTS[event.event]):
-            self._keep(event)
-
-    def _keep(self, event: Event) -> None:
-        if isinstance(event, Progress):
-            self._on_progress(event)
-        elif isinstance(event, Crash):
-            self._crash = event.error
-        elif isinstance(event, Checkpoint | Result):
-            self._facts = event.facts
-            self._is_result = isinstance(event, Result)
+            if isinstance(event, Progress):
+                self._on_progress(event)
+            elif isinstance(event, Crash):
+                self._crash = event.error
+            elif isinstance(event, Checkpoint | Result):
+                self._facts = event.facts
+                self._is_result = isinstance(event, Result)
 
     def collected(self, error: str | None) -> Collected:
         """Return the facts; an incomplete run adds a failure to them."""
@@ -258,8 +256,9 @@ class _EventReader:
 
 def event_of(line: bytes) -> Event:
     """Parse a line of a child. Raises ValidationError."""
+    event: Event
     try:
-        return _decode(line)
+        event = decode_strictly(line, Event)
     except ValidationError:
         # Python writes undecodable bytes as half surrogates, which are invalid in JSON.
         if b"\\ud" not in line:
@@ -268,17 +267,8 @@ def event_of(line: bytes) -> Event:
             text = json.dumps(json.loads(line), ensure_ascii=False)
         except (ValueError, RecursionError):
             text = ""
-        return _decode(text.encode("utf-8", "replace"))
-
-
-def _decode(line: bytes) -> Event:
-    event: Event = decode_strictly(line, Event)
+        event = decode_strictly(text.encode("utf-8", "replace"), Event)
     return event
-
-
-def _reason_of(read: asyncio.Task[None]) -> str | None:
-    error = read.exception()
-    return None if error is None else str(error)
 
 
 def _ask_for_the_facts(process: Process) -> None:

@@ -16,7 +16,7 @@ from agent.adapters.storage.state import StateDirectory
 from agent.app import App, Runtime
 from agent.config.file import Loaded
 from agent.config.model import Config
-from agent.reporting import agent_fields, environment_here
+from agent.reporting import environment_here
 from agent.rules.lifecycle import FINAL
 from agent.tasks.collection import Collection
 from agent.wire.codec import validate
@@ -89,7 +89,7 @@ class SimulatedApp(App):
                 config=self._loaded.config,
                 binding_state=self.binding_state,
                 environment=environment_here(self._loaded.config),
-                agent_fields=lambda: agent_fields(self._agent_facts()),
+                agent_fields=self._agent_fields,
                 memory=PrinterMemory(self._runtime.state),
                 health=self.health,
                 clock=self._virtual_clock,
