@@ -52,14 +52,6 @@ _KNOWN: Final = frozenset(
 )  # fmt: skip
 _NOT_INSTALLED: Final = "No module named collectors"
 
-_FAILPOINTS: Final = {
-    "progress": Failpoint.CHILD_PROGRESS,
-    "checkpoint": Failpoint.CHILD_CHECKPOINT,
-    "result": Failpoint.CHILD_RESULT,
-    "crash": Failpoint.CHILD_CRASH,
-}
-
-
 OnProgress = Callable[[Progress], None]
 
 
@@ -233,7 +225,7 @@ class _EventReader:
         return b""
 
     def _take(self, event: Event) -> None:
-        with passing(_FAILPOINTS[event.event]):
+        with passing(Failpoint(f"child-{event.event}")):
             if isinstance(event, Progress):
                 self._on_progress(event)
             elif isinstance(event, Crash):

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from agent.adapters.failpoints import Failpoint, passing
 from agent.adapters.storage.state import StateDirectory
-from agent.errors import StateError
+from agent.errors import StateError, as_state_error
 from agent.wire.codec import read_row
 from agent.wire.validation import ValidationError
 
@@ -239,8 +239,6 @@ def quarantine_database(state: StateDirectory) -> int:
     database = Database(state)
     unsent = int(database.query("SELECT count(*) FROM outbox")[0][0])
     database.close()
-    try:
+    with as_state_error(f"{path} cannot be quarantined"):
         _quarantine_files(state)
-    except OSError as error:
-        raise StateError(f"{path} cannot be quarantined: {error.strerror}") from None
     return unsent

@@ -133,18 +133,15 @@ class Journal:
     ) -> Entry:
         """Like `move`, inside the caller's transaction."""
         attempt = entry.attempt + {Event.STARTED: 1, Event.STOPPED: -1}.get(event, 0)
-        connection.execute(
+        (row,) = connection.execute(
             "UPDATE requests SET state = ?, attempt = ?, updated_at = ?,"
             " report_id = coalesce(?, report_id), outcome = coalesce(?, outcome),"
-            " detail = coalesce(?, detail) WHERE request_id = ?",
+            " detail = coalesce(?, detail) WHERE request_id = ? RETURNING *",
             (
                 advance(entry.state, event), attempt, now, report_id, outcome, detail,
                 entry.request_id,
             ),
-        )  # fmt: skip
-        row = connection.execute(
-            "SELECT * FROM requests WHERE request_id = ?", (entry.request_id,)
-        ).fetchone()
+        ).fetchall()  # fmt: skip
         return read_row(dict(row), Entry)
 
     def note_running_acknowledged(self, request_id: UUID) -> None:
