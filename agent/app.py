@@ -7,6 +7,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache, partial
 from random import Random
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -44,7 +45,7 @@ from agent.tasks.session.device_session import DeviceSession
 from agent.tasks.session.enrollment import Enrollment
 from agent.tasks.status import StatusWriter
 from agent.tasks.submit import Submitter
-from agent.tasks.timekeeper import Timekeeper
+from agent.tasks.timekeeper import watch_clocks
 from agent.wire.codec import encode
 from agent.wire.sd_notify import Notifier
 
@@ -91,7 +92,6 @@ class App:
         self._runtime = runtime
         self.phase: Phase = "starting"
         self.activity = IDLE
-        self._collection_built: Collection | None = None
         self._settling: asyncio.TimerHandle | None = None
         self.status = StatusWriter(
             StatusFile(runtime.state), runtime.notifier, runtime.clock, self._status_now
@@ -170,7 +170,7 @@ class App:
             on_room=work.set,
         )
         self._executor = Executor(
-            collection=self._collection,
+            collection=cache(self._build_collection),
             limits=limits,
             session=self._session,
             ledger=self._ledger,
@@ -182,7 +182,6 @@ class App:
 
     def _make_timers(self) -> None:
         floor = DiskFloor(self._runtime.state, self.health, self._executor.schedule)
-        self._timekeeper = Timekeeper(self._runtime.clock, self._time_jumped)
         self._scheduler = Scheduler(
             send_heartbeat=self._send_heartbeat,
             interval_s=self._config.heartbeat.interval_seconds,
@@ -194,7 +193,7 @@ class App:
         """Return the daemon's loops by name, in the order of their start."""
         return {
             "status": self.status.run,
-            "time": self._timekeeper.run,
+            "time": partial(watch_clocks, self._runtime.clock, self._time_jumped),
             "enroll": self._enroll,
             "heartbeat": self._send_heartbeat_when_bound,
             "receive": self._receiver.run,
@@ -265,28 +264,26 @@ class App:
             loop = asyncio.get_running_loop()
             self._settling = loop.call_later(SETTLE_AFTER_S, memory.settle)
 
-    def _collection(self) -> "Collection":
-        """Return what makes reports; the first call builds it."""
-        if self._collection_built is None:
-            # Megabytes of models that a daemon without requests never needs.
-            from agent.adapters.collector_process import CollectorProcess
-            from agent.adapters.storage.printer_memory import PrinterMemory
-            from agent.reporting import environment_here
-            from agent.tasks.collection import Collection
+    def _build_collection(self) -> "Collection":
+        """Build what makes reports. Called for the first report."""
+        # Megabytes of models that a daemon without requests never needs.
+        from agent.adapters.collector_process import CollectorProcess
+        from agent.adapters.storage.printer_memory import PrinterMemory
+        from agent.reporting import environment_here
+        from agent.tasks.collection import Collection
 
-            command = self._runtime.collector_command
-            self._collection_built = Collection(
-                config=self._config,
-                binding_state=self.binding_state,
-                environment=environment_here(self._config),
-                agent_fields=self._agent_fields,
-                collectors=CollectorProcess() if command is None else CollectorProcess(command),
-                memory=PrinterMemory(self._runtime.state),
-                health=self.health,
-                clock=self._runtime.clock,
-                on_activity=self._note_activity,
-            )
-        return self._collection_built
+        command = self._runtime.collector_command
+        return Collection(
+            config=self._config,
+            binding_state=self.binding_state,
+            environment=environment_here(self._config),
+            agent_fields=self._agent_fields,
+            collectors=CollectorProcess() if command is None else CollectorProcess(command),
+            memory=PrinterMemory(self._runtime.state),
+            health=self.health,
+            clock=self._runtime.clock,
+            on_activity=self._note_activity,
+        )
 
     def _agent_fields(self) -> "Iterable[Field]":
         from agent.reporting import agent_fields  # as above

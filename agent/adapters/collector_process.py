@@ -15,7 +15,7 @@ import subprocess
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
 from agent.adapters.failpoints import Failpoint, passing
@@ -87,20 +87,13 @@ def default_command(kind: str) -> tuple[str, ...]:
     return (sys.executable, "-I", "-m", "collectors", kind)
 
 
+@dataclass(frozen=True, slots=True)
 class CollectorProcess:
     """Starts children. A child is dead when `collect` has returned or was cancelled."""
 
-    def __init__(
-        self,
-        command: Callable[[str], Sequence[str]] = default_command,
-        environment: Mapping[str, str] = os.environ,
-        timeouts: Timeouts = Timeouts(),
-    ) -> None:
-        self._command = command
-        self._timeouts = timeouts
-        self._environment = without_secrets(
-            inherited(environment) | {k: v for k, v in environment.items() if k in _KNOWN}
-        )
+    command: Callable[[str], Sequence[str]] = default_command
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    timeouts: Timeouts = Timeouts()
 
     async def collect(
         self, job: Job, on_progress: OnProgress, cancel: asyncio.Event | None = None
@@ -118,10 +111,10 @@ class CollectorProcess:
             error = await self._supervise(process, job, read, cancel)
         finally:
             with passing(Failpoint.CHILD_ENDED):
-                await _end(process, self._timeouts.gone_s)
+                await _end(process, self.timeouts.gone_s)
             read.cancel()
             # A process that the child left behind may keep stderr open.
-            await asyncio.wait((read, stderr), timeout=self._timeouts.gone_s)
+            await asyncio.wait((read, stderr), timeout=self.timeouts.gone_s)
             if not stderr.done():
                 stderr.cancel()
                 _leave_alone(process)
@@ -139,15 +132,16 @@ class CollectorProcess:
 
     async def _start(self, job: Job) -> Process:
         line = json.dumps(asdict(job)).encode() + b"\n"
+        known = {k: v for k, v in self.environment.items() if k in _KNOWN}
         with passing(Failpoint.CHILD_STARTED):
             try:
                 process = await asyncio.create_subprocess_exec(
-                    *self._command(job.kind),
+                    *self.command(job.kind),
                     stdin=PIPE,
                     stdout=PIPE,
                     stderr=PIPE,
                     limit=EVENT_MAX_BYTES,
-                    env=self._environment,
+                    env=without_secrets(inherited(self.environment) | known),
                     cwd=neutral_directory(),
                     start_new_session=True,
                     creationflags=_windows_flags(),
@@ -164,7 +158,7 @@ class CollectorProcess:
     ) -> str | None:
         """Wait for the child's last event; return why it had to be stopped, or None."""
         cancelled = asyncio.create_task((cancel or asyncio.Event()).wait())
-        bound_s = job.max_duration_s + self._timeouts.ask_s
+        bound_s = job.max_duration_s + self.timeouts.ask_s
         try:
             await asyncio.wait(
                 (read, cancelled), timeout=bound_s, return_when=asyncio.FIRST_COMPLETED
@@ -173,7 +167,7 @@ class CollectorProcess:
                 error = read.exception()
                 return None if error is None else str(error)
             _ask_for_the_facts(process)
-            await asyncio.wait((read,), timeout=self._timeouts.cancel_s)
+            await asyncio.wait((read,), timeout=self.timeouts.cancel_s)
         finally:
             cancelled.cancel()
         if cancelled.done() and not cancelled.cancelled():

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from agent.adapters.service_manager.contract import ServiceManagerError, ServicePaths
-from agent.adapters.storage.atomic_file import write_atomically
+from agent.adapters.storage.atomic_file import PRIVATE, write_atomically
 from agent.config.credential import ApiKeySource
 from agent.config.model import Service
 from agent.errors import ConfigError, CredentialRefused
 from agent.wire.codec import validate
 from agent.wire.validation import ValidationError
 
-_PRIVATE = 0o600
 _DIRECTORY = 0o755
 _OPTIONS: Final = {
     "base_url": "--base-url",
@@ -106,4 +105,4 @@ def _read(path: Path) -> str | None:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(mode=_DIRECTORY, parents=True, exist_ok=True)
-    write_atomically(path, text.encode(), _PRIVATE if os.name == "posix" else 0o666)
+    write_atomically(path, text.encode(), PRIVATE if os.name == "posix" else 0o666)
