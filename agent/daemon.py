@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 STOP_WITHIN_S: Final = 8.0
 """Time for the loops to end; service managers kill the process after ten seconds or more."""
 RESTART: Final = Backoff(base_s=1.0, cap_s=60.0)
-WELL_AFTER_S: Final = 600.0
+RESET_AFTER_S: Final = 600.0
 """Uptime of a loop after which its failure count resets."""
 DAMAGE_PAUSE_S: Final = 60.0
 
@@ -226,7 +226,7 @@ async def _keep_running(
         except Exception as error:
             log.exception("%s failed", name)
             app.health.set("internal-error", f"{name}: {type(error).__name__}: {error}")
-        attempt = 1 if time.monotonic() - began > WELL_AFTER_S else attempt + 1
+        attempt = 1 if time.monotonic() - began > RESET_AFTER_S else attempt + 1
         await asyncio.sleep(RESTART.delay_s(attempt, SystemRandom()))
         app.health.clear({"state-failing"})
 

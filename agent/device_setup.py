@@ -35,12 +35,8 @@ def device_at_start(
     """
     fingerprint = fingerprint or machine.fingerprint()
     stored = file.load()
-    is_clone = (
-        stored is not None
-        and stored.fingerprint is not None
-        and fingerprint is not None
-        and stored.fingerprint != fingerprint
-    )
+    fingerprints = {fingerprint, None if stored is None else stored.fingerprint} - {None}
+    is_clone = len(fingerprints) > 1
     copied_name = None
     if stored is not None and is_clone:
         copied_name = stored.legacy_install_id

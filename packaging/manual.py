@@ -148,10 +148,10 @@ _SERVICE_FILES = (
 )
 
 _EXIT_STATUS = (
-    ("0", "done"),
-    ("1", "a check failed, or the command failed"),
-    ("2", "usage or configuration error"),
-    ("3", "this user has no access: use sudo"),
+    ("0", "success; the checked object is healthy"),
+    ("1", "the checked object has a problem, or an error occurred"),
+    ("2", "wrong usage, or an invalid or missing configuration"),
+    ("3", "this user may not access it: use sudo"),
 )
 
 

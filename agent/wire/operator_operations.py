@@ -49,30 +49,24 @@ class RemoteRequest(Tolerant):
     updated_at: Timestamp
 
 
-class ReportSummary(Tolerant):
+class _Report(Tolerant):
+    request_id: Uuid | None
+    kind: Kind
+    outcome: Outcome
+    failure_reason: FailureReason | None
+    organization_id: NonEmptyText
+    location_id: NonEmptyText
+    created_at: Timestamp
+    tracker_status: TrackerStatus
+    tracker_event_id: NonEmptyText
+
+
+class ReportSummary(_Report):
     report_id: Uuid
-    request_id: Uuid | None
-    kind: Kind
-    outcome: Outcome
-    failure_reason: FailureReason | None
-    organization_id: NonEmptyText
-    location_id: NonEmptyText
-    created_at: Timestamp
-    tracker_status: TrackerStatus
-    tracker_event_id: NonEmptyText
 
 
-class ReportDetail(Tolerant):
+class ReportDetail(_Report):
     id: Uuid
-    request_id: Uuid | None
-    kind: Kind
-    outcome: Outcome
-    failure_reason: FailureReason | None
-    organization_id: NonEmptyText
-    location_id: NonEmptyText
-    created_at: Timestamp
-    tracker_status: TrackerStatus
-    tracker_event_id: NonEmptyText
     instance_id: Uuid
     binding_id: Uuid
     user_id: NonEmptyText

@@ -61,16 +61,9 @@ class Journal:
             cursor = connection.execute(
                 "INSERT INTO requests"
                 " (request_id, binding_id, kind, expires_at, state, received_at, updated_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                (
-                    command.request_id,
-                    command.binding_id,
-                    command.kind,
-                    command.expires_at,
-                    State.RECEIVED,
-                    now,
-                    now,
-                ),
+                " VALUES (:request_id, :binding_id, :kind, :expires_at, :state, :now, :now)"
+                " ON CONFLICT DO NOTHING",
+                {**dict(command), "state": State.RECEIVED, "now": now},
             )
             is_new = cursor.rowcount == 1
         self._taken += is_new

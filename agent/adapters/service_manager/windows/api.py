@@ -113,11 +113,9 @@ class Win32ServiceControl:
             self._service.DeleteService(handle)
 
     def start(self) -> None:
-        with (
-            self._opened(self._service.SERVICE_START) as handle,
-            self._errors(_ALREADY_RUNNING),
-        ):
-            self._service.StartService(handle, None)
+        api = self._service
+        with self._opened(api.SERVICE_START) as handle, self._errors(_ALREADY_RUNNING):
+            api.StartService(handle, None)
 
     def stop(self) -> None:
         with self._opened(self._service.SERVICE_STOP) as handle, self._errors(_NOT_ACTIVE):
