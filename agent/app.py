@@ -63,7 +63,7 @@ SETTLE_AFTER_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What stays the same when the configuration is reloaded."""
+    """The objects that stay the same when the configuration is reloaded."""
 
     state: StateDirectory
     notifier: Notifier

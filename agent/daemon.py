@@ -17,7 +17,7 @@ from typing import Any, Final
 from agent import __version__
 from agent.adapters.accounts.privileges import step_down
 from agent.adapters.clock import SystemClock
-from agent.adapters.http_client import check_service
+from agent.adapters.http_client import client_for
 from agent.adapters.sighup import SighupAction
 from agent.adapters.storage.database import is_damaged
 from agent.adapters.storage.state import StateDirectory
@@ -54,7 +54,7 @@ def load_for_daemon(path: Path | None, kept_key: ApiKeySource | None = None) -> 
     """Read the configuration and check that a daemon can run with it. Raises ConfigError."""
     remember(*secrets_here(path or default_config_path(), os.environ))
     loaded = load(Config, path)
-    check_service(loaded.config.service)
+    client_for(loaded.config.service)  # only to check its settings
     source = kept_key or key_place(loaded.config.service.api_key_file, loaded.path)
     source.read_as_configured()
     if too_open := source.why_too_open():

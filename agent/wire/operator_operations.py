@@ -49,7 +49,8 @@ class RemoteRequest(Tolerant):
     updated_at: Timestamp
 
 
-class _Report(Tolerant):
+class ReportSummary(Tolerant):
+    report_id: Uuid
     request_id: Uuid | None
     kind: Kind
     outcome: Outcome
@@ -61,12 +62,17 @@ class _Report(Tolerant):
     tracker_event_id: NonEmptyText
 
 
-class ReportSummary(_Report):
-    report_id: Uuid
-
-
-class ReportDetail(_Report):
+class ReportDetail(Tolerant):
     id: Uuid
+    request_id: Uuid | None
+    kind: Kind
+    outcome: Outcome
+    failure_reason: FailureReason | None
+    organization_id: NonEmptyText
+    location_id: NonEmptyText
+    created_at: Timestamp
+    tracker_status: TrackerStatus
+    tracker_event_id: NonEmptyText
     instance_id: Uuid
     binding_id: Uuid
     user_id: NonEmptyText

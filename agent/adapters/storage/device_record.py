@@ -1,7 +1,6 @@
 """The device's identity and binding: `device.json` in the state directory."""
 
 import logging
-from pathlib import Path
 
 from agent.adapters.failpoints import Failpoint, passing
 from agent.adapters.storage.atomic_file import write_atomically
@@ -41,7 +40,7 @@ class DeviceRecordFile:
 
     def __init__(self, state: StateDirectory) -> None:
         self._state = state
-        self._path: Path = state.path / NAME
+        self._path = state.path / NAME
         self.was_quarantined = False
 
     def load(self) -> DeviceRecord | None:

@@ -37,7 +37,9 @@ class PrinterMemory:
     def _load(self, if_damaged: Callable[[], str]) -> tuple[Memory, str | None]:
         """``if_damaged`` handles a damaged file, and returns the end of the message."""
         try:
-            return self._read(), None
+            return decode_strictly(self._state.read(NAME, MAX_BYTES), Memory), None
+        except FileNotFoundError:
+            return NOTHING_LEARNED, None
         except ValidationError:
             reason = f"{self._path} is damaged{if_damaged()}"
         except (OSError, StateError) as error:
@@ -65,10 +67,3 @@ class PrinterMemory:
             log.warning("%s cannot be written: %s", self._path, error.strerror)
             return False
         return True
-
-    def _read(self) -> Memory:
-        try:
-            memory: Memory = decode_strictly(self._state.read(NAME, MAX_BYTES), Memory)
-        except FileNotFoundError:
-            return NOTHING_LEARNED
-        return memory

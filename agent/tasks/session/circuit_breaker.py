@@ -242,7 +242,7 @@ class CircuitBreaker:
         breaker.failures += 1
         breaker.generation += 1
         is_refused = isinstance(error, CredentialRefused)
-        # Each kind of failure has its own count: the first 401 after an outage is the first.
+        # Each kind of failure has its own count, so a 401 after an outage counts from one.
         breaker.tries = breaker.tries + 1 if is_refused is breaker.is_key_refused else 1
         breaker.is_key_refused = is_refused
         retry_after_s = error.retry_after_s if isinstance(error, Throttled) else None

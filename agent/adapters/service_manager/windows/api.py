@@ -1,4 +1,4 @@
-"""The Windows service API by pywin32. Any system can import the module, only Windows use it."""
+"""The Windows service API by pywin32. Any system can import this module; only Windows uses it."""
 
 import ctypes
 import importlib
@@ -153,7 +153,7 @@ class Win32ServiceControl:
             )  # fmt: skip
 
     def make_closed(self, directory: Path) -> None:
-        """Create a directory with these rights from its first moment. It must not exist yet."""
+        """Create a directory that has these rights from the start. It must not exist yet."""
         attributes = self._types.SECURITY_ATTRIBUTES()
         convert = self._security.ConvertStringSecurityDescriptorToSecurityDescriptor
         attributes.SECURITY_DESCRIPTOR = convert(_CLOSED, 1)

@@ -30,8 +30,6 @@ ACCEPTS_STOP_AND_SHUTDOWN: Final = 1 | 4
 _STOP_HINT_MS: Final = int(STOP_WITHIN_S * 1000)
 _START_HINT_MS: Final = 60_000
 
-OnControl = Callable[[int], None]
-
 
 class Win32Scm:
     """A running service's connection to the SCM, by pywin32's servicemanager."""
@@ -41,7 +39,7 @@ class Win32Scm:
         self._service: Any = importlib.import_module("win32service")
         self._handle: Any = None
 
-    def serve(self, on_start: Callable[[], None], on_control: OnControl) -> None:
+    def serve(self, on_start: Callable[[], None], on_control: Callable[[int], None]) -> None:
         """Connect to the SCM, and return when the service has stopped.
 
         Args:

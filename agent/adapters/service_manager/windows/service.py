@@ -24,7 +24,7 @@ HOST_WORD: Final = "windows-service"
 """The argument that makes the packaged executable a service (packaging/entry.py)."""
 CHANGED_WITHIN_S: Final = 30.0
 NEVER_STARTED: Final = 1077
-"""ERROR_SERVICE_NEVER_STARTED: the "exit code" of a service that has not run since it exists."""
+"""ERROR_SERVICE_NEVER_STARTED: the "exit code" of a service that has not run since its creation."""
 POLL_EVERY_S: Final = 0.2
 LOG_NAME: Final = "agent.log"
 
