@@ -4,9 +4,10 @@ import asyncio
 import hashlib
 import logging
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache, partial
 from random import Random
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -44,13 +45,13 @@ from agent.tasks.session.device_session import DeviceSession
 from agent.tasks.session.enrollment import Enrollment
 from agent.tasks.status import StatusWriter
 from agent.tasks.submit import Submitter
-from agent.tasks.timekeeper import Timekeeper
+from agent.tasks.timekeeper import watch_clocks
 from agent.wire.codec import encode
 from agent.wire.sd_notify import Notifier
 
 if TYPE_CHECKING:
-    from agent.reporting import AgentFacts
     from agent.tasks.collection import Collection
+    from collectors.contract import Field
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +63,7 @@ SETTLE_AFTER_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What stays the same when the configuration is reloaded."""
+    """The objects that stay the same when the configuration is reloaded."""
 
     state: StateDirectory
     notifier: Notifier
@@ -91,7 +92,6 @@ class App:
         self._runtime = runtime
         self.phase: Phase = "starting"
         self.activity = IDLE
-        self._collection_built: Collection | None = None
         self._settling: asyncio.TimerHandle | None = None
         self.status = StatusWriter(
             StatusFile(runtime.state), runtime.notifier, runtime.clock, self._status_now
@@ -107,17 +107,17 @@ class App:
         state, service = self._runtime.state, self._config.service
         self._last_exit = _last_exit_in(state)
         self._identity, record_file = Identity(state), DeviceRecordFile(state)
-        device = device_at_start(
+        record, is_clone = device_at_start(
             self._config, record_file, self._identity, leave_journal=self._leave_journal
         )
-        self.binding_state = BindingState(record_file, device.record, base_url=service.base_url)
+        self.binding_state = BindingState(record_file, record, base_url=service.base_url)
         self._database = Database(state)
-        self._journal = Journal(self._database, state)
+        self._journal = Journal(self._database)
         self._database.on_row_quarantined = self._note_row_quarantined
         self._outbox = Outbox(self._database)
         self._outbox.quarantine_unreadable()
         self._ledger = Ledger(self._database, self._journal, self._outbox)
-        if device.is_clone:
+        if is_clone:
             self.health.set("device-cloned", "the machine id differs from the stored one")
         if self._database.was_quarantined or record_file.was_quarantined:
             self.health.set("state-quarantined", f"see {state.quarantine_path}")
@@ -170,7 +170,7 @@ class App:
             on_room=work.set,
         )
         self._executor = Executor(
-            collection=self._collection,
+            collection=cache(self._build_collection),
             limits=limits,
             session=self._session,
             ledger=self._ledger,
@@ -182,7 +182,6 @@ class App:
 
     def _make_timers(self) -> None:
         floor = DiskFloor(self._runtime.state, self.health, self._executor.schedule)
-        self._timekeeper = Timekeeper(self._runtime.clock, self._time_jumped)
         self._scheduler = Scheduler(
             send_heartbeat=self._send_heartbeat,
             interval_s=self._config.heartbeat.interval_seconds,
@@ -194,7 +193,7 @@ class App:
         """Return the daemon's loops by name, in the order of their start."""
         return {
             "status": self.status.run,
-            "time": self._timekeeper.run,
+            "time": partial(watch_clocks, self._runtime.clock, self._time_jumped),
             "enroll": self._enroll,
             "heartbeat": self._send_heartbeat_when_bound,
             "receive": self._receiver.run,
@@ -265,40 +264,36 @@ class App:
             loop = asyncio.get_running_loop()
             self._settling = loop.call_later(SETTLE_AFTER_S, memory.settle)
 
-    def _collection(self) -> "Collection":
-        """Return what makes reports; the first call builds it."""
-        if self._collection_built is None:
-            # Megabytes of models that a daemon without requests never needs.
-            from agent.adapters.collector_process import CollectorProcess
-            from agent.adapters.storage.printer_memory import PrinterMemory
-            from agent.reporting import agent_fields, environment_here
-            from agent.tasks.collection import Collection
+    def _build_collection(self) -> "Collection":
+        """Build what makes reports. Called for the first report."""
+        # Megabytes of models that a daemon without requests never needs.
+        from agent.adapters.collector_process import CollectorProcess
+        from agent.adapters.storage.printer_memory import PrinterMemory
+        from agent.reporting import environment_here
+        from agent.tasks.collection import Collection
 
-            command = self._runtime.collector_command
-            self._collection_built = Collection(
-                config=self._config,
-                binding_state=self.binding_state,
-                environment=environment_here(self._config),
-                agent_fields=lambda: agent_fields(self._agent_facts()),
-                collectors=CollectorProcess() if command is None else CollectorProcess(command),
-                memory=PrinterMemory(self._runtime.state),
-                health=self.health,
-                clock=self._runtime.clock,
-                on_activity=self._note_activity,
-            )
-        return self._collection_built
+        command = self._runtime.collector_command
+        return Collection(
+            config=self._config,
+            binding_state=self.binding_state,
+            environment=environment_here(self._config),
+            agent_fields=self._agent_fields,
+            collectors=CollectorProcess() if command is None else CollectorProcess(command),
+            memory=PrinterMemory(self._runtime.state),
+            health=self.health,
+            clock=self._runtime.clock,
+            on_activity=self._note_activity,
+        )
 
-    def _agent_facts(self) -> "AgentFacts":
-        from agent.reporting import AgentFacts  # as above
+    def _agent_fields(self) -> "Iterable[Field]":
+        from agent.reporting import agent_fields  # as above
 
-        depth = self._outbox.depth()
-        return AgentFacts(
+        return agent_fields(
             uptime_s=int((self._runtime.clock.now() - self._runtime.started_at).total_seconds()),
-            outbox_reports=depth.reports,
-            outbox_bytes=depth.size_bytes,
-            last_heartbeat_at=_text(self._heartbeat.last_at),
+            outbox=self._outbox.depth(),
             config_digest=config_digest(self._config),
             last_exit=None if self._last_exit is None else self._last_exit.describe(),
+            last_heartbeat_at=_text(self._heartbeat.last_at),
         )
 
     def _status_now(self) -> DaemonStatus:

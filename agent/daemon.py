@@ -17,7 +17,7 @@ from typing import Any, Final
 from agent import __version__
 from agent.adapters.accounts.privileges import step_down
 from agent.adapters.clock import SystemClock
-from agent.adapters.http_client import check_service
+from agent.adapters.http_client import client_for
 from agent.adapters.sighup import SighupAction
 from agent.adapters.storage.database import is_damaged
 from agent.adapters.storage.state import StateDirectory
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 STOP_WITHIN_S: Final = 8.0
 """Time for the loops to end; service managers kill the process after ten seconds or more."""
 RESTART: Final = Backoff(base_s=1.0, cap_s=60.0)
-WELL_AFTER_S: Final = 600.0
+RESET_AFTER_S: Final = 600.0
 """Uptime of a loop after which its failure count resets."""
 DAMAGE_PAUSE_S: Final = 60.0
 
@@ -54,7 +54,7 @@ def load_for_daemon(path: Path | None, kept_key: ApiKeySource | None = None) -> 
     """Read the configuration and check that a daemon can run with it. Raises ConfigError."""
     remember(*secrets_here(path or default_config_path(), os.environ))
     loaded = load(Config, path)
-    check_service(loaded.config.service)
+    client_for(loaded.config.service)  # only to check its settings
     source = kept_key or key_place(loaded.config.service.api_key_file, loaded.path)
     source.read_as_configured()
     if too_open := source.why_too_open():
@@ -226,7 +226,7 @@ async def _keep_running(
         except Exception as error:
             log.exception("%s failed", name)
             app.health.set("internal-error", f"{name}: {type(error).__name__}: {error}")
-        attempt = 1 if time.monotonic() - began > WELL_AFTER_S else attempt + 1
+        attempt = 1 if time.monotonic() - began > RESET_AFTER_S else attempt + 1
         await asyncio.sleep(RESTART.delay_s(attempt, SystemRandom()))
         app.health.clear({"state-failing"})
 

@@ -1,8 +1,8 @@
 """The device record at start: the stored one, or a new one."""
 
 import logging
+import platform
 from collections.abc import Callable
-from dataclasses import dataclass
 from uuid import uuid4
 
 from agent.adapters import machine
@@ -14,14 +14,6 @@ from agent.rules.install_id import install_id_for
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceAtStart:
-    """``is_clone``: the stored identity belongs to another machine, and was replaced."""
-
-    record: DeviceRecord
-    is_clone: bool = False
-
-
 def device_at_start(
     config: Config,
     file: DeviceRecordFile,
@@ -29,23 +21,22 @@ def device_at_start(
     fingerprint: str | None = None,
     *,
     leave_journal: Callable[[], None] = lambda: None,
-) -> DeviceAtStart:
-    """Load or create the device record. Raises StateError.
+) -> tuple[DeviceRecord, bool]:
+    """Load or create the device record, and return it.
+
+    Also returns whether the disk is a clone: the stored identity belonged to another machine, and
+    was replaced. Raises StateError.
 
     The key is kept even if the record is lost, because the instance id depends on it. Only on a
-    disk that was copied to another machine both are replaced.
+    clone, key and record are replaced.
 
     ``leave_journal`` is called if the requests and reports on this disk belong to another device or
     service. It is called before the record changes, so that a crash in between repeats it.
     """
     fingerprint = fingerprint or machine.fingerprint()
     stored = file.load()
-    is_clone = (
-        stored is not None
-        and stored.fingerprint is not None
-        and fingerprint is not None
-        and stored.fingerprint != fingerprint
-    )
+    fingerprints = {fingerprint, None if stored is None else stored.fingerprint} - {None}
+    is_clone = len(fingerprints) > 1
     copied_name = None
     if stored is not None and is_clone:
         copied_name = stored.legacy_install_id
@@ -57,14 +48,14 @@ def device_at_start(
     elif stored is not None and _was_elsewhere(stored, config):
         leave_journal()
     record = stored or DeviceRecord(
-        legacy_install_id=install_id_for(machine.host_name(), uuid4(), taken=copied_name)
+        legacy_install_id=install_id_for(platform.node(), uuid4(), taken=copied_name)
     )
     record = _as_configured(record, config).model_copy(
         update={"fingerprint": fingerprint or record.fingerprint}
     )
     if record != stored:
         file.save(record)
-    return DeviceAtStart(record, is_clone)
+    return record, is_clone
 
 
 def _was_elsewhere(record: DeviceRecord, config: Config) -> bool:

@@ -16,6 +16,8 @@ AgentError                  shown to users as one or two plain lines
     └── BodyTooLarge        413: send a smaller body
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 from agent.redaction.known import redact
@@ -71,6 +73,15 @@ class ConfigNotVisible(ConfigError, NotVisible):
 
 class StateError(AgentError):
     """The state directory is missing, read-only, full, or used by another agent."""
+
+
+@contextmanager
+def as_state_error(problem: str) -> Iterator[None]:
+    """Convert an OSError of the body to a StateError with ``problem`` and the reason."""
+    try:
+        yield
+    except OSError as error:
+        raise StateError(f"{problem}: {error.strerror}") from None
 
 
 class CollectorError(AgentError):

@@ -1,4 +1,4 @@
-"""What the packaged service starts with: its command line, or a worker of it."""
+"""The entry point of the packaged service: its command line, or one of its workers."""
 
 import faulthandler
 import multiprocessing
@@ -7,11 +7,11 @@ import sys
 
 
 def main() -> int:
-    # A worker is this executable with words of multiprocessing's own.
+    # multiprocessing starts a worker as this executable with arguments of its own.
     multiprocessing.freeze_support()
     os.environ.setdefault("PYTHONTZPATH", "/usr/share/zoneinfo:/usr/lib/zoneinfo:/etc/zoneinfo")
     if sys.argv[1:2] == ["serve"]:
-        # The watchdog ends a hung service by SIGABRT: the log then names the place that hung.
+        # The watchdog kills a hung service by SIGABRT; the log then shows where it hung.
         faulthandler.enable()
     from controlplane.cli.main import main as cli
 

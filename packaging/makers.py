@@ -2,10 +2,10 @@
 
 Usage: python packaging/makers.py DATE FILE...
 
-DATE is the day the lists are of: 2026-10-24. FILE is any of the registry's own lists, oui.csv
-(MA-L), mam.csv (MA-M), oui36.csv (MA-S) and iab.csv from https://standards-oui.ieee.org, or `manuf`
-as Wireshark publishes it, which has them all in one. Nothing is downloaded. Only blocks and makers'
-names are taken, and of a name what a reader needs: no legal form, no capitals throughout.
+DATE is the date of the lists, such as 2026-10-24. FILE is a list of the registry from
+https://standards-oui.ieee.org: oui.csv (MA-L), mam.csv (MA-M), oui36.csv (MA-S) or iab.csv. It may
+also be Wireshark's `manuf`, which contains all of them. Nothing is downloaded. The result has only
+the blocks and the makers' names, without their legal forms. Long words in capitals are capitalized.
 """
 
 import csv
@@ -21,9 +21,9 @@ from agent.presentation.hosts.makers import BLOCK_BITS, HEADER, MAGIC, RECORD
 
 TARGET: Final = Path(__file__).parent.parent / "agent/presentation/hosts/makers.bin"
 NOBODY: Final = frozenset({"", "Private", "IEEE Registration Authority"})
-"""Who has no name, and whose blocks are handed on in parts."""
+"""Owners without a name, and the registry itself, which assigns parts of its blocks to others."""
 UNSET: Final = "000000"
-"""Xerox has it; what shows it has no address."""
+"""A block of Xerox, which devices without an address of their own send."""
 
 _HEX = re.compile(r"[0-9A-F]{6}|[0-9A-F]{7}|[0-9A-F]{9}")
 _FORM = (
@@ -33,11 +33,11 @@ _FORM = (
 )
 _LEGAL = re.compile(rf"(?:[\s,.;&(]+(?:{_FORM})[.,)]*)+\s*$", re.IGNORECASE)
 
-Block = tuple[str, str]  # the first 6, 7 or 9 hexadecimal digits of its addresses, and its maker
+Block = tuple[str, str]  # the first 6, 7 or 9 hexadecimal digits of its addresses; its maker
 
 
 def blocks_of(path: Path) -> Iterator[Block]:
-    """Yield the blocks of a list in either form."""
+    """Yield the blocks of a list in either format."""
     text = path.read_text("utf-8")
     if text.startswith("Registry,"):
         for row in csv.DictReader(text.splitlines()):
@@ -51,7 +51,7 @@ def blocks_of(path: Path) -> Iterator[Block]:
 
 
 def display_name(name: str) -> str:
-    """Return a maker's name without its legal form, and not in capitals throughout."""
+    """Return a maker's name without its legal form. Long words in capitals are capitalized."""
     plain = " ".join(html.unescape(name).split())
     shorter = _LEGAL.sub("", plain).rstrip(" ,.&(") or plain
     if shorter.isupper():
@@ -60,20 +60,20 @@ def display_name(name: str) -> str:
 
 
 def without_parents(blocks: Iterable[Block]) -> dict[str, str]:
-    """Return each block with its maker, without those that are handed on in parts."""
+    """Return the maker of each block, except blocks of which parts have another maker."""
     named = {
         digits: display_name(name)
         for digits, name in blocks
         if name.strip() not in NOBODY and digits != UNSET
     }
     if wrong := [digits for digits in named if not _HEX.fullmatch(digits)]:
-        raise ValueError(f"these are no blocks of the registry: {', '.join(wrong[:5])}")
+        raise ValueError(f"not blocks of the registry: {', '.join(wrong[:5])}")
     parents = {digits[:length] for digits in named for length in (6, 7) if len(digits) > length}
     return {digits: name for digits, name in named.items() if digits not in parents}
 
 
 def pack(date: datetime.date, makers: Mapping[str, str]) -> bytes:
-    """Return the file's bytes. Raises ValueError for what does not fit into its form."""
+    """Return the content of the file. Raises ValueError if its format cannot store a value."""
     names, starts = bytearray(), dict[str, int]()
     for name in sorted(set(makers.values())):
         starts[name] = len(names)

@@ -1,4 +1,4 @@
-"""The man page and the shell completion, made from what the command line itself takes.
+"""Builds the man page and the shell completion from the argument parsers of the command line.
 
 Usage: python packaging/manual.py man|bash [venue-agent|venue-control] > FILE
 """
@@ -14,7 +14,7 @@ from agent import __version__
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """``flags`` is empty for a word that stands without one; ``choices`` are its values."""
+    """``flags`` is empty for a positional argument; ``choices`` are its valid values."""
 
     flags: tuple[str, ...]
     value: str
@@ -31,8 +31,11 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Manual:
-    """A program's page beside its verbs: ``examples`` are (text, command), the others (name,
-    text)."""
+    """The parts of a program's page in addition to its verbs.
+
+    ``examples`` are pairs of text and command; ``environment`` and ``files`` are pairs of name and
+    text.
+    """
 
     program: str
     summary: str
@@ -44,15 +47,15 @@ class Manual:
 
 
 def service_commands() -> Iterator[Command]:
-    """Yield the verbs of venue-control, which has one parser for all."""
-    from controlplane.cli.main import build_parser  # of the service's package only
+    """Yield the verbs of venue-control, which has one parser for all of them."""
+    from controlplane.cli.main import build_parser  # only in the package of the service
 
     yield from _commands((), "", build_parser())
 
 
 def commands() -> Iterator[Command]:
-    """Yield every verb of venue-agent, and the actions of those that have some."""
-    from agent.cli.main import VERBS  # of the agent's package only
+    """Yield every verb of venue-agent, with its actions if it has any."""
+    from agent.cli.main import VERBS  # only in the package of the agent
 
     for verb, text in VERBS.items():
         parser = argparse.ArgumentParser(prog=verb, add_help=False)
@@ -64,7 +67,7 @@ def _commands(
     words: tuple[str, ...], text: str, parser: argparse.ArgumentParser
 ) -> Iterator[Command]:
     options = []
-    for action in parser._actions:  # noqa: SLF001 - argparse has no public way to ask
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public interface
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             summaries = {choice.dest: choice.help or "" for choice in action._choices_actions}  # noqa: SLF001
             for name, sub in action.choices.items():
@@ -86,30 +89,30 @@ def _option(action: argparse.Action) -> Option:
 _EXAMPLES = (
     ("What is wrong with the printers here? No service, no configuration and no root are needed.",
      "venue-agent collect network"),
-    ("The same as a page to send on.", "venue-agent collect network --html report.html"),
+    ("The same as an HTML page.", "venue-agent collect network --html report.html"),
     ("The exact payload of an application report, for a script.",
      "venue-agent collect application --json | jq .completeness"),
     ("Set the service up on this machine.",
      "venue-agent config check && venue-agent service install"),
     ("What the service is doing, what is wrong, and how to fix it.", "sudo venue-agent status"),
-    ("Everything that support needs, without a secret in it.",
+    ("Everything that support needs, without secrets.",
      "sudo venue-agent doctor --bundle case.zip"),
 )  # fmt: skip
 
 _ENVIRONMENT = (
     ("VENUE_AGENT_<SECTION>__<KEY>",
      "overrides a key of the configuration: VENUE_AGENT_HEARTBEAT__INTERVAL_SECONDS=30"),
-    ("VENUE_AGENT_CONFIG", "the configuration, where --config names none"),
-    ("VENUE_AGENT_API_KEY", "the API key, where neither a file nor a systemd credential has it"),
-    ("HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "the way to the service, where service.proxy is not set"),
-    ("CUPS_SERVER", "where the print spooler of this machine listens"),
+    ("VENUE_AGENT_CONFIG", "the configuration, if --config is not used"),
+    ("VENUE_AGENT_API_KEY", "the API key, if neither a file nor a systemd credential contains it"),
+    ("HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "the proxy, if service.proxy is not set"),
+    ("CUPS_SERVER", "the address of the print spooler"),
     ("NO_COLOR", "if set, nothing is coloured"),
 )  # fmt: skip
 
 _FILES = (
     ("/etc/venue-agent/config.toml", "the configuration; the service does not start without it"),
     ("/etc/venue-agent/api-key",
-     "the API key, readable by root only; systemd hands it to the service"),
+     "the API key, readable by root only; systemd passes it to the service"),
     ("/var/lib/venue-agent", "identity, journal and reports that wait to be sent"),
     ("/usr/share/doc/venue-agent", "installation, troubleshooting, privacy, the sandbox"),
 )  # fmt: skip
@@ -145,10 +148,10 @@ _SERVICE_FILES = (
 )
 
 _EXIT_STATUS = (
-    ("0", "done"),
-    ("1", "the thing asked about is bad"),
-    ("2", "usage or configuration error"),
-    ("3", "not visible to this user: use sudo"),
+    ("0", "success; the checked object is healthy"),
+    ("1", "the checked object has a problem, or an error occurred"),
+    ("2", "wrong usage, or an invalid or missing configuration"),
+    ("3", "this user may not access it: use sudo"),
 )
 
 

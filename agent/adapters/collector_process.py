@@ -15,7 +15,7 @@ import subprocess
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
 from agent.adapters.failpoints import Failpoint, passing
@@ -52,14 +52,6 @@ _KNOWN: Final = frozenset(
 )  # fmt: skip
 _NOT_INSTALLED: Final = "No module named collectors"
 
-_FAILPOINTS: Final = {
-    "progress": Failpoint.CHILD_PROGRESS,
-    "checkpoint": Failpoint.CHILD_CHECKPOINT,
-    "result": Failpoint.CHILD_RESULT,
-    "crash": Failpoint.CHILD_CRASH,
-}
-
-
 OnProgress = Callable[[Progress], None]
 
 
@@ -95,20 +87,13 @@ def default_command(kind: str) -> tuple[str, ...]:
     return (sys.executable, "-I", "-m", "collectors", kind)
 
 
+@dataclass(frozen=True, slots=True)
 class CollectorProcess:
     """Starts children. A child is dead when `collect` has returned or was cancelled."""
 
-    def __init__(
-        self,
-        command: Callable[[str], Sequence[str]] = default_command,
-        environment: Mapping[str, str] = os.environ,
-        timeouts: Timeouts = Timeouts(),
-    ) -> None:
-        self._command = command
-        self._timeouts = timeouts
-        self._environment = without_secrets(
-            inherited(environment) | {k: v for k, v in environment.items() if k in _KNOWN}
-        )
+    command: Callable[[str], Sequence[str]] = default_command
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    timeouts: Timeouts = Timeouts()
 
     async def collect(
         self, job: Job, on_progress: OnProgress, cancel: asyncio.Event | None = None
@@ -126,10 +111,10 @@ class CollectorProcess:
             error = await self._supervise(process, job, read, cancel)
         finally:
             with passing(Failpoint.CHILD_ENDED):
-                await _end(process, self._timeouts.gone_s)
+                await _end(process, self.timeouts.gone_s)
             read.cancel()
             # A process that the child left behind may keep stderr open.
-            await asyncio.wait((read, stderr), timeout=self._timeouts.gone_s)
+            await asyncio.wait((read, stderr), timeout=self.timeouts.gone_s)
             if not stderr.done():
                 stderr.cancel()
                 _leave_alone(process)
@@ -147,15 +132,16 @@ class CollectorProcess:
 
     async def _start(self, job: Job) -> Process:
         line = json.dumps(asdict(job)).encode() + b"\n"
+        known = {k: v for k, v in self.environment.items() if k in _KNOWN}
         with passing(Failpoint.CHILD_STARTED):
             try:
                 process = await asyncio.create_subprocess_exec(
-                    *self._command(job.kind),
+                    *self.command(job.kind),
                     stdin=PIPE,
                     stdout=PIPE,
                     stderr=PIPE,
                     limit=EVENT_MAX_BYTES,
-                    env=self._environment,
+                    env=without_secrets(inherited(self.environment) | known),
                     cwd=neutral_directory(),
                     start_new_session=True,
                     creationflags=_windows_flags(),
@@ -172,15 +158,16 @@ class CollectorProcess:
     ) -> str | None:
         """Wait for the child's last event; return why it had to be stopped, or None."""
         cancelled = asyncio.create_task((cancel or asyncio.Event()).wait())
-        bound_s = job.max_duration_s + self._timeouts.ask_s
+        bound_s = job.max_duration_s + self.timeouts.ask_s
         try:
             await asyncio.wait(
                 (read, cancelled), timeout=bound_s, return_when=asyncio.FIRST_COMPLETED
             )
             if read.done():
-                return _reason_of(read)
+                error = read.exception()
+                return None if error is None else str(error)
             _ask_for_the_facts(process)
-            await asyncio.wait((read,), timeout=self._timeouts.cancel_s)
+            await asyncio.wait((read,), timeout=self.timeouts.cancel_s)
         finally:
             cancelled.cancel()
         if cancelled.done() and not cancelled.cancelled():
@@ -232,17 +219,14 @@ class _EventReader:
         return b""
 
     def _take(self, event: Event) -> None:
-        with passing(_FAILPOINTS[event.event]):
-            self._keep(event)
-
-    def _keep(self, event: Event) -> None:
-        if isinstance(event, Progress):
-            self._on_progress(event)
-        elif isinstance(event, Crash):
-            self._crash = event.error
-        elif isinstance(event, Checkpoint | Result):
-            self._facts = event.facts
-            self._is_result = isinstance(event, Result)
+        with passing(Failpoint(f"child-{event.event}")):
+            if isinstance(event, Progress):
+                self._on_progress(event)
+            elif isinstance(event, Crash):
+                self._crash = event.error
+            elif isinstance(event, Checkpoint | Result):
+                self._facts = event.facts
+                self._is_result = isinstance(event, Result)
 
     def collected(self, error: str | None) -> Collected:
         """Return the facts; an incomplete run adds a failure to them."""
@@ -258,8 +242,9 @@ class _EventReader:
 
 def event_of(line: bytes) -> Event:
     """Parse a line of a child. Raises ValidationError."""
+    event: Event
     try:
-        return _decode(line)
+        event = decode_strictly(line, Event)
     except ValidationError:
         # Python writes undecodable bytes as half surrogates, which are invalid in JSON.
         if b"\\ud" not in line:
@@ -268,17 +253,8 @@ def event_of(line: bytes) -> Event:
             text = json.dumps(json.loads(line), ensure_ascii=False)
         except (ValueError, RecursionError):
             text = ""
-        return _decode(text.encode("utf-8", "replace"))
-
-
-def _decode(line: bytes) -> Event:
-    event: Event = decode_strictly(line, Event)
+        event = decode_strictly(text.encode("utf-8", "replace"), Event)
     return event
-
-
-def _reason_of(read: asyncio.Task[None]) -> str | None:
-    error = read.exception()
-    return None if error is None else str(error)
 
 
 def _ask_for_the_facts(process: Process) -> None:

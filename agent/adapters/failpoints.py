@@ -39,7 +39,7 @@ class Failpoint(StrEnum):
     ACKNOWLEDGE_CALLED = "acknowledge-called"
     SUBMIT_CALLED = "submit-called"
     COMMANDS_OPENED = "commands-opened"
-    # the child
+    # the child: its start, each kind of event (collectors.contract), its end
     CHILD_STARTED = "child-started"
     CHILD_PROGRESS = "child-progress"
     CHILD_CHECKPOINT = "child-checkpoint"

@@ -34,11 +34,6 @@ RETRY_MAX_MS: Final = 86_400_000
 Response = httpx2.Response
 
 
-def check_service(service: Service) -> None:
-    """Check that a client can be built for ``service``. Raises ConfigError."""
-    client_for(service)
-
-
 def client_for(service: Service) -> httpx2.AsyncClient:
     """Build the client. Raises ConfigError for an invalid proxy or file of certificates."""
     trust = _trust(service)

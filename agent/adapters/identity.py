@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from agent.adapters.failpoints import Failpoint, passing
 from agent.adapters.storage.atomic_file import write_atomically
 from agent.adapters.storage.state import StateDirectory
-from agent.errors import ServiceError, StateError
+from agent.errors import ServiceError, StateError, as_state_error
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -84,11 +84,11 @@ class Identity:
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         )
-        try:
-            with passing(Failpoint.IDENTITY_WRITTEN):
-                write_atomically(self._path, pem)
-        except OSError as error:
-            raise StateError(f"{self._path} cannot be written: {error.strerror}") from None
+        with (
+            as_state_error(f"{self._path} cannot be written"),
+            passing(Failpoint.IDENTITY_WRITTEN),
+        ):
+            write_atomically(self._path, pem)
         return SigningKey(key)
 
 
@@ -103,13 +103,8 @@ class SigningKey:
         """Return the key's 44-byte SubjectPublicKeyInfo (RFC 8410) as 88 hex digits."""
         from cryptography.hazmat.primitives import serialization
 
-        return (
-            self._key.public_key()
-            .public_bytes(
-                serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-            )
-            .hex()
-        )
+        form = serialization.PublicFormat.SubjectPublicKeyInfo
+        return self._key.public_key().public_bytes(serialization.Encoding.DER, form).hex()
 
     @property
     def instance_id(self) -> uuid.UUID:

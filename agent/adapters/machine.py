@@ -1,7 +1,6 @@
-"""This machine: its platform and name, and a fingerprint that reveals cloned disks."""
+"""This machine: its platform, and a fingerprint that reveals cloned disks."""
 
 import hashlib
-import platform
 import sys
 from pathlib import Path
 
@@ -14,16 +13,6 @@ _PLATFORMS: dict[str, Platform] = {"linux": "linux", "darwin": "macos", "win32":
 def service_platform() -> Platform:
     """Return this operating system in the contract's terms."""
     return _PLATFORMS.get(sys.platform, "linux")
-
-
-def system_release_arch() -> tuple[str, str, str]:
-    """Return the system's name, its release and the processor's architecture."""
-    return platform.system(), platform.release(), platform.machine()
-
-
-def host_name() -> str:
-    """Return this machine's host name, or an empty string."""
-    return platform.node()
 
 
 def fingerprint(machine_id_file: Path = Path("/etc/machine-id")) -> str | None:

@@ -6,9 +6,10 @@ Each call takes bounded time, and either returns the contract's reply or raises 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from agent.adapters.clock import Clock
 from agent.adapters.failpoints import Failpoint, passing
@@ -137,15 +138,9 @@ class ServiceClient:
         async with contextlib.AsyncExitStack() as stack:
             with passing(Failpoint.COMMANDS_OPENED), as_unavailable():
                 async with asyncio.timeout(answer_within_s or self._timeout_s):
-                    response = await stack.enter_async_context(
-                        self._client.stream(
-                            "POST",
-                            self._base_url + routes.ON_COMMANDS,
-                            content=encode(EmptyRequest()),
-                            headers=self._headers(accept),
-                            timeout=stream_timeout(self._timeout_s),
-                        )
-                    )
+                    body, timeout = encode(EmptyRequest()), stream_timeout(self._timeout_s)
+                    reply = self._stream(routes.ON_COMMANDS, body, accept, timeout=timeout)
+                    response = await stack.enter_async_context(reply)
                     await self._check(response)
             media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if media_type == "text/event-stream":
@@ -159,29 +154,25 @@ class ServiceClient:
         return _read(reply, await self._post(failpoint, encode(request)))
 
     async def _post(self, failpoint: Failpoint, body: bytes) -> bytes:
-        with passing(failpoint):
-            return await self._exchange(_PATHS[failpoint], body)
-
-    async def _exchange(self, path: str, body: bytes) -> bytes:
-        with as_unavailable():
+        with passing(failpoint), as_unavailable():
             async with (
                 asyncio.timeout(self._timeout_s),
-                self._client.stream(
-                    "POST",
-                    self._base_url + path,
-                    content=body,
-                    headers=self._headers("application/json"),
-                ) as response,
+                self._stream(_PATHS[failpoint], body, "application/json") as response,
             ):
                 await self._check(response)
                 return await body_of(response)
 
-    def _headers(self, accept: str) -> dict[str, str]:
-        return {
+    def _stream(
+        self, path: str, body: bytes, accept: str, **options: Any
+    ) -> AbstractAsyncContextManager[Response]:
+        """Send a request; the context is its reply, whose body is not read yet."""
+        headers = {
             "Authorization": f"Bearer {self._api_key.read()}",
             "Content-Type": "application/json",
             "Accept": accept,
         }
+        url = self._base_url + path
+        return self._client.stream("POST", url, content=body, headers=headers, **options)
 
     async def _check(self, response: Response) -> None:
         """Raise the error of a status. Note the service's time if the service itself replied."""

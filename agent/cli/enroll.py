@@ -84,7 +84,7 @@ async def _bind(
 ) -> tuple[EnrollmentRecord, bool]:
     """Return the binding, and whether it is new. Raises ServiceError, StateError."""
     identity, file = Identity(state), DeviceRecordFile(state)
-    record = device_at_start(config, file, identity).record
+    record, _ = device_at_start(config, file, identity)
     if record.binding is not None and not record.is_revoked and not force:
         return record.binding.record, False
     client = ServiceClient(config.service, api_key, SystemClock())

@@ -77,7 +77,7 @@ def install(manager: ServiceManager, answers: Answers) -> int:
         manager.protect(file)
         _print(f"wrote {file}")
     _print("installed: the service starts at boot")
-    if had_config and (answers.base_url or answers.location):
+    if had_config and (answers.base_url or answers.location_id):
         _print(f"{paths.config} already exists and is kept: edit it to change the service")
     if not paths.config.exists():
         _print(

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from agent.adapters.service_manager.commands import SystemCommands
+from agent.adapters.service_manager.commands import run_program
 from agent.adapters.service_manager.contract import ServiceManagerError
 from collectors.programs import find_program
 
@@ -38,9 +38,9 @@ def read_logs(files: tuple[Path, ...] = FILES) -> str:
 
 def _journal() -> str:
     try:
-        output = SystemCommands(READ_WITHIN_S).run(
+        output = run_program(
             "journalctl", "--unit", "venue-agent.service", "--lines", str(LINES),
-            "--no-pager", "--output", "short-iso-precise",
+            "--no-pager", "--output", "short-iso-precise", timeout_s=READ_WITHIN_S,
         )  # fmt: skip
     except ServiceManagerError as error:
         return f"the journal could not be read: {error}\n"

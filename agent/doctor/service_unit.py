@@ -3,9 +3,10 @@
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
-from agent.adapters.service_manager.commands import SystemCommands, checked
+from agent.adapters.service_manager.commands import checked, run_program
 from agent.adapters.service_manager.contract import ServiceState
 from agent.adapters.service_manager.detect import detect_service_manager
 from agent.adapters.service_manager.systemd import UNIT, parse_properties, state_of
@@ -37,8 +38,9 @@ def read_unit() -> UnitFacts | None:
         if sys.platform != "linux":
             manager = "launchd" if sys.platform == "darwin" else "the service manager"
             return _unit_facts(manager, detect_service_manager().state())
+        run = partial(run_program, timeout_s=ASK_WITHIN_S)
         command = ("systemctl", "show", UNIT, f"--property={PROPERTIES}")
-        return parse_systemctl(checked(SystemCommands(ASK_WITHIN_S), *command).stdout)
+        return parse_systemctl(checked(run, *command).stdout)
     except AgentError:
         return None
 

@@ -134,6 +134,6 @@ def _ids(record: logging.LogRecord) -> Iterator[tuple[str, object]]:
     """Yield field and value of each id that a message names by its arguments."""
     if isinstance(record.args, tuple):
         template = str(record.msg).replace("%%", "")
-        for result, value in zip(_PLACEHOLDER.finditer(template), record.args, strict=False):
-            if result[1]:
-                yield f"{result[1]}_id", value
+        for placeholder, value in zip(_PLACEHOLDER.finditer(template), record.args, strict=False):
+            if placeholder[1]:
+                yield f"{placeholder[1]}_id", value

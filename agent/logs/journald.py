@@ -26,8 +26,10 @@ PRIORITIES: Final = {
 
 
 class JournalHandler(logging.Handler):
-    """Writes to the journal. Raises OSError if there is none. Refused records go to stderr,
-    which the journal also reads."""
+    """Writes to the journal. Raises OSError if there is none.
+
+    Records that the journal refuses go to stderr, which it reads as well.
+    """
 
     def __init__(self, path: Path = SOCKET) -> None:
         super().__init__()

@@ -91,11 +91,8 @@ def _handler(config: Logging) -> logging.Handler:
         return _journal()
     handler = logging.StreamHandler(sys.stderr)
     is_text = config.format == "text" or (config.format == "auto" and sys.stderr.isatty())
-    handler.setFormatter(
-        PlainFormatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
-        if is_text
-        else JsonFormatter()
-    )
+    text = PlainFormatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
+    handler.setFormatter(text if is_text else JsonFormatter())
     return handler
 
 

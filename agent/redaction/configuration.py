@@ -43,8 +43,8 @@ def secrets_in_configuration(text: str) -> Iterator[str]:
     for line in text.split("\n"):
         # Text before the last "@" that begins like a URL contains a user.
         before, at, host = line.rpartition("@")
-        if at and (result := _PROXY.fullmatch(before) or _URL.search(before)):
-            yield from userinfo_of(f"{result[2].lstrip(_BLANKS_AND_QUOTES)}@{host}")
+        if at and (match := _PROXY.fullmatch(before) or _URL.search(before)):
+            yield from userinfo_of(f"{match[2].lstrip(_BLANKS_AND_QUOTES)}@{host}")
 
 
 def _without_proxy(line: str) -> str:

@@ -21,7 +21,7 @@ _QUOTED_SCHEME_END: Final = re.compile(r"(?i)%3a%2f%2f")
 
 # `http://user:a password with blanks@host`: a user, and no port where the password would begin.
 _WITH_BLANKS: Final = re.compile(
-    rf"""(?:{_SLASHES})[^\s/?\#@:\[\]"']{{1,64}}+:(?!\d{{1,5}}(?:[\s/?\#,;:)\]}}"']|$))(?=\S)"""
+    rf"""({_SLASHES})[^\s/?\#@:\[\]"']{{1,64}}+:(?!\d{{1,5}}(?:[\s/?\#,;:)\]}}"']|$))(?=\S)"""
 )
 _BLANKS_WINDOW: Final = 512
 
@@ -115,9 +115,7 @@ def _without_blanks(text: str) -> str:
         at = window.rfind("@")
         if at < 0:
             continue
-        slashes = _SCHEME_END.match(text, match.start())
-        begin = slashes.end() if slashes else match.start()
-        parts += [text[done:begin], MASK]
+        parts += [text[done : match.end(1)], MASK]
         done = match.end() + at
     return "".join((*parts, text[done:]))
 

@@ -71,7 +71,7 @@ class Acknowledger:
             try:
                 await self.session.acknowledge_again(entry, status)
             except ServiceError as error:
-                # The error is ignored: the service has had everything of this request.
+                # Ignored: the service delivers the request again if it still needs this.
                 log.info("request %s is not acknowledged again: %s", entry.request_id, error)
 
     async def _acknowledge_received(self, entry: Entry) -> None:

@@ -16,7 +16,7 @@ DISK_FLOOR_BYTES: Final = 50 * 2**20
 
 @dataclass(slots=True, eq=False)
 class DiskFloor:
-    """``want_report`` is called for each scheduled report, unless the disk is nearly full."""
+    """Calls ``want_report`` for each scheduled report, unless the disk is nearly full."""
 
     state: StateDirectory
     health: HealthBoard
@@ -32,5 +32,5 @@ class DiskFloor:
             return
         self.skipped += 1
         log.warning("the scheduled %s report is skipped: the disk is nearly full", kind)
-        room = f"{free // 2**20} MiB are free"
-        self.health.set("disk-scarce", f"{room}, {self.skipped} scheduled reports skipped")
+        free_space = f"{free // 2**20} MiB are free"
+        self.health.set("disk-scarce", f"{free_space}, {self.skipped} scheduled reports skipped")

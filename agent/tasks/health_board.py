@@ -11,15 +11,13 @@ from agent.rules.reports.fit import clip
 
 log = logging.getLogger(__name__)
 
-OnChange = Callable[[], None]
-
 
 @dataclass(slots=True, eq=False)
 class HealthBoard:
     """The present problems. ``on_change`` is called after each change."""
 
     clock: Clock
-    on_change: OnChange
+    on_change: Callable[[], None]
     _present: dict[str, Problem] = field(default_factory=dict)
 
     def problems(self) -> tuple[Problem, ...]:

@@ -135,12 +135,11 @@ class Receiver:
             connection.callback(loss.cancel)
             answer = await self.session.open_commands(connection, stream=way == "stream")
             self.now_by = "stream" if answer.is_lasting else "poll"
-            unreadable = self.unreadable
+            before = self.unreadable
             await self._take_all(answer, loss)
             if loss.done():
                 self.now_by = None
-            unreadable = self.unreadable - unreadable
-            self._note_end(way, unreadable)
+            self._note_end(way, self.unreadable - before)
             return answer.is_lasting
 
     def _note_end(self, way: Way, unreadable: int) -> None:
@@ -219,7 +218,6 @@ class Receiver:
             self.health.set("stream-broken", str(error))
 
     async def _pause(self, is_lasting: bool, lasted_s: float) -> None:
-        pause_s = 0.0
         if is_lasting:
             self._short_streams = 0 if lasted_s > STREAM_WORTH_S else self._short_streams + 1
             pause_s = RECONNECT.delay_s(max(1, self._short_streams), self.rng)

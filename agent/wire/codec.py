@@ -1,6 +1,7 @@
 """JSON → models and back. Invalid data raises `validation.ValidationError`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -34,23 +35,17 @@ def decode(content: bytes | str, kind: type[T]) -> T:
 def validate(value: Any, kind: type[T]) -> T:
     """Validate plain values, such as those of JSON or TOML, as ``kind``. Raises ValidationError."""
     key: Any = kind  # mypy does not know that a type is hashable
-    try:
+    with _as_issues(value):
         made: T = _adapter(key).validate_python(
             value, context=FROM_OUTSIDE, by_alias=True, by_name=False
         )
-    except NotFitting as error:
-        raise ValidationError(issues_of(error, value)) from None
-    except RecursionError:
-        raise ValidationError((Issue((), "it is nested too deeply"),)) from None
     return made
 
 
 def decode_strictly(content: bytes, kind: Any) -> Any:
     """Parse one JSON document as dataclasses or a union of them. Raises ValidationError."""
-    try:
+    with _as_issues():
         return _adapter(kind).validate_json(content, strict=True)
-    except NotFitting as error:
-        raise ValidationError(issues_of(error, None)) from None
 
 
 def read_row(row: Mapping[str, Any], kind: type[T]) -> T:
@@ -59,10 +54,8 @@ def read_row(row: Mapping[str, Any], kind: type[T]) -> T:
     Raises ValidationError.
     """
     key: Any = kind
-    try:
+    with _as_issues():
         made: T = _adapter(key).validate_python(row)
-    except NotFitting as error:
-        raise ValidationError(issues_of(error, None)) from None
     return made
 
 
@@ -81,6 +74,17 @@ def encode_indented(record: BaseModel) -> str:
 def to_plain(record: BaseModel) -> dict[str, Any]:
     """Return a model as plain JSON values."""
     return record.model_dump(mode="json", by_alias=True)
+
+
+@contextmanager
+def _as_issues(value: Any = None) -> Iterator[None]:
+    """Convert pydantic's errors; ``value`` is the validated value, for their paths."""
+    try:
+        yield
+    except NotFitting as error:
+        raise ValidationError(issues_of(error, value)) from None
+    except RecursionError:
+        raise ValidationError((Issue((), "it is nested too deeply"),)) from None
 
 
 @cache

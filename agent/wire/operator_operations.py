@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agent.wire.base import Absent, Array, Count, Exact, Timestamp, Tolerant, Uuid
-from agent.wire.device_operations import EnrollmentRecord
+from agent.wire.device_operations import Command, EnrollmentRecord
 from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.text import Cursor, NonEmptyText
 from agent.wire.vocabulary import (
@@ -87,12 +87,7 @@ class CreateRequestRequest(Exact):
     kind: Kind
 
 
-class CreateRequestReply(Tolerant):
-    version: Literal[1]
-    request_id: Uuid
-    binding_id: Uuid
-    kind: Kind
-    expires_at: Timestamp
+class CreateRequestReply(Command):
     status: Literal["queued"]
 
 

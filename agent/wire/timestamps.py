@@ -7,19 +7,17 @@ the offset (Java, Go), or no zone at all. All of them are accepted.
 """
 
 import re
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 _FORM: Final = re.compile(
-    r"(?P<year>\d{4})-?(?P<month>\d\d)-?(?P<day>\d\d)[Tt ]"
+    r"(?P<date>\d{4}-?\d\d-?\d\d)[Tt ]"
     r"(?P<hour>\d\d):?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?:[.,](?P<decimals>\d{1,18}))?)?"
-    r" ?(?P<zone>[Zz]|(?P<sign>[+-])(?P<hours>\d\d)(?::?(?P<minutes>\d\d)"
-    r"(?::?(?P<seconds>\d\d)(?:\.\d{1,6})?)?)?)?"
+    r" ?(?P<zone>[Zz]|[+-]\d\d(?::?\d\d(?::?\d\d(?:\.\d{1,6})?)?)?)?"
     r"(?: [A-Z]{1,5}|\[[\w/+\-:]{1,64}\])?",
     re.ASCII,
 )
 LENGTH_MAX: Final = 128
-MICROSECOND_DIGITS: Final = 6
 
 
 def to_utc(value: str | datetime) -> datetime:
@@ -41,23 +39,12 @@ def _read(text: str) -> datetime:
         hour, later = 0, timedelta(days=1)
     elif second == 60:
         second, later = 59, timedelta(seconds=1)
-    decimals = (match["decimals"] or "")[:MICROSECOND_DIGITS].ljust(MICROSECOND_DIGITS, "0")
+    date, zone = match["date"].replace("-", ""), (match["zone"] or "Z").upper()
+    time = f"{hour:02}{minute:02}{second:02}.{match['decimals'] or 0}"
     try:
-        timestamp = datetime(
-            int(match["year"]), int(match["month"]), int(match["day"]), hour, minute, second,
-            int(decimals), _zone(match),
-        )  # fmt: skip
-        return timestamp + later
+        return datetime.fromisoformat(f"{date}T{time}{zone}") + later
     except (ValueError, OverflowError) as error:
         raise ValueError(f"is not a date-time that exists: {error}") from None
-
-
-def _zone(match: re.Match[str]) -> timezone:
-    if not match["sign"]:
-        return UTC
-    hours, minutes, seconds = (int(match[n] or 0) for n in ("hours", "minutes", "seconds"))
-    offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
-    return timezone(-offset if match["sign"] == "-" else offset)
 
 
 def _in_utc(timestamp: datetime) -> datetime:

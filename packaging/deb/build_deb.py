@@ -1,5 +1,7 @@
-"""Puts a PyInstaller directory, the unit and the manual into a .deb, byte for byte the same from
-the same input: fixed owners and modes, times clamped to SOURCE_DATE_EPOCH.
+"""Builds a .deb from a PyInstaller directory, the unit and the manual.
+
+The same input creates the same bytes: owners and modes are fixed, and SOURCE_DATE_EPOCH limits the
+times.
 
 Usage: python packaging/deb/build_deb.py --onedir DIR --manual DIR --output DIR [--version V]
        [--program venue-agent|venue-control]
@@ -18,25 +20,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent import __version__
+
 ROOT = Path(__file__).resolve().parents[2]
 DEB = Path(__file__).resolve().parent
 SCRIPTS = ("postinst", "prerm", "postrm")
 _PICTURES = re.compile(r"^ *(?:!\[[^]\n]*\]\([^)\n]*\)|<picture>.*?</picture>)\n+", re.M | re.S)
-"""They are not in the package."""
+"""Pictures of documents, which the package does not contain."""
+DEPENDS = "systemd (>= 247), passwd, init-system-helpers"
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf"}
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What the two packages differ in. ``resources`` has the units and the sysusers file; paths are
-    relative to the checkout. ``conffiles``: files of ``resources`` for /etc/NAME. ``depends`` is
-    beside libc6."""
+    """The differences between the two packages. Paths are relative to the checkout.
+
+    ``resources`` is the directory of the units and the sysusers file. ``conffiles`` are files in it
+    that are installed in /etc/NAME.
+    """
 
     name: str
     resources: str
     units: tuple[str, ...]
     documents: tuple[str, ...]
-    depends: str
     description: str
     conffiles: tuple[str, ...] = ()
 
@@ -53,11 +59,11 @@ PROGRAMS = {
                 "docs/install.md",
                 "docs/privacy.md", "docs/sandbox.md", "docs/troubleshooting.md",
             ),
-            depends="systemd (>= 247), passwd, init-system-helpers",
             description="""\
 Description: remote control and diagnostics agent of a venue's machine
  Enrolls this machine at a venue operations service, answers its requests for
- network and application reports, and describes each problem with its fix. Brings its own Python.
+ network and application reports, and describes each problem with its fix.
+ Contains its own Python.
 """,
         ),
         Program(
@@ -68,12 +74,11 @@ Description: remote control and diagnostics agent of a venue's machine
                 "docs/controlplane.md", "docs/service-install.md",
                 "packaging/proxy/nginx.conf", "packaging/proxy/Caddyfile",
             ),
-            depends="systemd (>= 247), passwd, init-system-helpers",
             description="""\
 Description: service that venue agents report to, with a web console
- Keeps devices, hands out requests for reports, takes the reports and shows
- them in a web console, on SQLite or PostgreSQL. Listens on loopback, behind a
- reverse proxy with TLS. Brings its own Python.
+ Manages devices, requests reports from them and shows the reports in a web
+ console. Uses SQLite or PostgreSQL. Listens on loopback, behind a reverse
+ proxy with TLS. Contains its own Python.
 """,
             conffiles=("serve.conf",),
         ),
@@ -90,14 +95,6 @@ Depends: libc6 (>= {glibc}), {depends}
 Section: admin
 Priority: optional
 {description}"""
-
-
-def source_version() -> str:
-    """Return the version the agent itself tells."""
-    match = re.search(r'__version__ = "([^"]+)"', (ROOT / "agent/__init__.py").read_text())
-    if match is None:
-        raise SystemExit("agent/__init__.py names no version")
-    return match[1]
 
 
 def lay_out(
@@ -128,7 +125,7 @@ def lay_out(
 
 
 def newest_glibc(tree: Path) -> str:
-    """Return the newest version of the C library's symbols that any binary asks for."""
+    """Return the newest version of the C library that a symbol of any binary requires."""
     versions = {(2, 17)}
     for file in _files(tree):
         content = file.read_bytes()
@@ -138,7 +135,7 @@ def newest_glibc(tree: Path) -> str:
 
 
 def settle_modes(tree: Path) -> None:
-    """Give every file the mode of its kind, whatever the umask was."""
+    """Set the mode of each file by its kind, because the umask of the build may differ."""
     for path in (tree, *tree.rglob("*")):
         if path.is_symlink():
             continue
@@ -147,7 +144,7 @@ def settle_modes(tree: Path) -> None:
 
 
 def build(program: Program, onedir: Path, manual: Path, output: Path, version: str) -> Path:
-    """Return the path of the package."""
+    """Build the package, and return its path."""
     architecture = ARCHITECTURES[platform.machine()]
     with tempfile.TemporaryDirectory() as directory:
         tree = Path(directory) / "tree"
@@ -156,7 +153,7 @@ def build(program: Program, onedir: Path, manual: Path, output: Path, version: s
         settle_modes(tree)
         control = CONTROL.format(
             name=program.name,
-            depends=program.depends,
+            depends=DEPENDS,
             description=program.description,
             version=version,
             architecture=architecture,
@@ -201,7 +198,7 @@ def main() -> int:
     parser.add_argument("--onedir", type=Path, required=True)
     parser.add_argument("--manual", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--version", default=source_version())
+    parser.add_argument("--version", default=__version__)
     parser.add_argument("--program", choices=PROGRAMS, default="venue-agent")
     options = parser.parse_args()
     program = PROGRAMS[options.program]

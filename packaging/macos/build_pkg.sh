@@ -7,10 +7,10 @@ onedir=$1 version=$2 output=$3
 
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-# Not into /usr/local: Homebrew gives that of an Intel Mac to a person, and root runs this.
+# Not /usr/local: on Intel Macs, Homebrew makes it the property of a user, and root runs this.
 mkdir -p "$root/opt" "$root/usr/local/bin" "$output"
 cp -R "$onedir" "$root/opt/venue-agent"
 ln -s /opt/venue-agent/venue-agent "$root/usr/local/bin/venue-agent"
-# The service itself is installed by `venue-agent service install`, which knows the address.
+# `venue-agent service install` installs the service: it needs the address of the service.
 pkgbuild --root "$root" --identifier com.venue-agent --version "$version" \
     --install-location / --ownership recommended "$output/venue-agent-$version.pkg"

@@ -10,7 +10,7 @@ import time
 import zipfile
 from pathlib import Path
 
-_OLDEST = 315_532_800  # a zip knows no time before 1980
+_OLDEST = 315_532_800  # 1980-01-01, the earliest time in a zip
 
 
 def pack(onedir: Path, target: Path) -> None:

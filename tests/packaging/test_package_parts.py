@@ -239,7 +239,7 @@ def test_the_registry_of_makers_is_packed_from_either_form(tmp_path: Path) -> No
         assert blocks == {"0026AB": "Seiko Epson", "480BB2A": "Xiamen Rongta Technology"}
         packed.append(makers.pack(datetime.date(2026, 10, 24), blocks))
     assert packed[0] == packed[1]
-    with pytest.raises(ValueError, match="no blocks of the registry: 12345"):
+    with pytest.raises(ValueError, match="not blocks of the registry: 12345"):
         makers.without_parents([("12345", "X")])
 
 

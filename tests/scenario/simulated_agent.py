@@ -16,7 +16,7 @@ from agent.adapters.storage.state import StateDirectory
 from agent.app import App, Runtime
 from agent.config.file import Loaded
 from agent.config.model import Config
-from agent.reporting import agent_fields, environment_here
+from agent.reporting import environment_here
 from agent.rules.lifecycle import FINAL
 from agent.tasks.collection import Collection
 from agent.wire.codec import validate
@@ -81,21 +81,19 @@ class SimulatedApp(App):
             await self._virtual_clock.sleep(self._loaded.config.heartbeat.interval_seconds)
             self._scheduler.send_heartbeat_now()
 
-    def _collection(self) -> Collection:
-        if self._collection_built is None:
-            collectors: Any = self.collectors
-            self._collection_built = Collection(
-                collectors=collectors,
-                config=self._loaded.config,
-                binding_state=self.binding_state,
-                environment=environment_here(self._loaded.config),
-                agent_fields=lambda: agent_fields(self._agent_facts()),
-                memory=PrinterMemory(self._runtime.state),
-                health=self.health,
-                clock=self._virtual_clock,
-                on_activity=self._note_activity,
-            )
-        return self._collection_built
+    def _build_collection(self) -> Collection:
+        collectors: Any = self.collectors
+        return Collection(
+            collectors=collectors,
+            config=self._loaded.config,
+            binding_state=self.binding_state,
+            environment=environment_here(self._loaded.config),
+            agent_fields=self._agent_fields,
+            memory=PrinterMemory(self._runtime.state),
+            health=self.health,
+            clock=self._virtual_clock,
+            on_activity=self._note_activity,
+        )
 
 
 def config_for(home: Path, base_url: str, **sections: dict[str, Any]) -> Config:

@@ -133,9 +133,9 @@ async def _month(home: Path) -> None:
         await service.until(lambda: len(service.acknowledged) == 2 * REQUESTS, 600)
         service.faults.clear()
         # As if nothing answered at the address, without the cost of asking for a month.
-        exchange, commands = app.client._exchange, app.client.commands
+        post, commands = app.client._post, app.client.commands
         await service.go_away()
-        app.client._exchange = _nobody_answers  # type: ignore[method-assign]
+        app.client._post = _nobody_answers  # type: ignore[method-assign]
         app.client.commands = _nobody_streams  # type: ignore[method-assign,assignment]
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualTimeLoop)
@@ -160,7 +160,7 @@ async def _month(home: Path) -> None:
         assert app.health.is_set("reports-dropped")
         # Back again: everything that waits arrives, oldest first, at a bounded rate.
         queued = [str(item.report_id) for item in _waiting(app)]
-        app.client._exchange, app.client.commands = exchange, commands  # type: ignore[method-assign]
+        app.client._post, app.client.commands = post, commands  # type: ignore[method-assign]
         before = len(service.called_at)
         await service.come_back()
         await service.until(lambda: len(service.reports) == len(queued), 600)

@@ -11,7 +11,7 @@ def user_name(uid: int) -> str:
     """Return the name of a user, or the number if the user has none."""
     if sys.platform == "win32":
         return str(uid)
-    import pwd  # not on Windows, and only for what is wrong
+    import pwd  # not on Windows, and only needed for messages
 
     try:
         return pwd.getpwuid(uid).pw_name

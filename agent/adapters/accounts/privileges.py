@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Final
 
 from agent.adapters.accounts.accounts import user_name
-from agent.adapters.storage.atomic_file import write_atomically
+from agent.adapters.storage.atomic_file import PRIVATE, write_atomically
 from agent.config.model import default_config_path
 from agent.config.rights import STEPPED_DOWN
 from agent.errors import StateError
 from agent.regular_file import kind_of
 
-PRIVATE: Final = 0o600
 _LENGTH_BYTES: Final = 8
 _REPLY_MAX: Final = 1000
 

@@ -39,8 +39,8 @@ def weakness_of(path: Path, owners: Collection[int]) -> Weakness | None:
     trusted = {*owners, *owners_outside()}
     last = None
     for step, status in _way(path):
-        if last is not None and (result := _judge(*last, trusted, is_last=False)):
-            return result
+        if last is not None and (weakness := _judge(*last, trusted, is_last=False)):
+            return weakness
         last = step, status
     return _judge(*last, trusted, is_last=True) if last else None
 
@@ -51,8 +51,8 @@ def weakness_below(directory: Path, owners: Collection[int]) -> Weakness | None:
     for parent, folders, files in os.walk(directory):
         for name in (*folders, *files):
             path = Path(parent, name)
-            if match := _judge(path, path.lstat(), trusted, is_last=True):
-                return match
+            if weakness := _judge(path, path.lstat(), trusted, is_last=True):
+                return weakness
     return None
 
 

@@ -1,7 +1,8 @@
 """Runs the command-line programs of a service manager."""
 
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Callable
+from subprocess import CompletedProcess
 from typing import Final
 
 from agent.adapters.service_manager.contract import ServiceManagerError
@@ -10,51 +11,41 @@ from collectors.programs import find_program, neutral_directory, program_environ
 TIMEOUT_S: Final = 90.0
 """Longer than the longest start or stop that a unit allows."""
 
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """Exit code and output of a program."""
-
-    code: int
-    stdout: str = ""
-    stderr: str = ""
+Run = Callable[..., CompletedProcess[str]]
+"""`run_program`, or a fake in tests."""
 
 
-@dataclass(frozen=True, slots=True)
-class SystemCommands:
-    """Programs of this machine, with untranslated output."""
+def run_program(*words: str, timeout_s: float = TIMEOUT_S) -> CompletedProcess[str]:
+    """Run a program of this machine to its end, with untranslated output.
 
-    timeout_s: float = TIMEOUT_S
-
-    def run(self, *words: str) -> Output:
-        """Run a program to its end. Raises ServiceManagerError if it cannot be run."""
-        program = find_program(words[0])
-        if program is None:
-            raise ServiceManagerError(f"this machine has no {words[0]}")
-        try:
-            done = subprocess.run(
-                (program, *words[1:]),
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",
-                timeout=self.timeout_s,
-                stdin=subprocess.DEVNULL,
-                env=program_environment(),
-                cwd=neutral_directory(),
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise ServiceManagerError(f"{words[0]} did not end in {self.timeout_s:.0f} s") from None
-        except OSError as error:
-            raise ServiceManagerError(f"{program}: {error.strerror}") from None
-        return Output(done.returncode, done.stdout, done.stderr)
+    Raises ServiceManagerError if it cannot be run.
+    """
+    program = find_program(words[0])
+    if program is None:
+        raise ServiceManagerError(f"this machine has no {words[0]}")
+    try:
+        return subprocess.run(
+            (program, *words[1:]),
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=timeout_s,
+            stdin=subprocess.DEVNULL,
+            env=program_environment(),
+            cwd=neutral_directory(),
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ServiceManagerError(f"{words[0]} did not end in {timeout_s:.0f} s") from None
+    except OSError as error:
+        raise ServiceManagerError(f"{program}: {error.strerror}") from None
 
 
-def checked(commands: SystemCommands, *words: str) -> Output:
+def checked(run: Run, *words: str) -> CompletedProcess[str]:
     """Run a program that must succeed. Raises ServiceManagerError with its last line of output."""
-    output = commands.run(*words)
-    if output.code != 0:
+    output = run(*words)
+    if output.returncode != 0:
         lines = (output.stderr or output.stdout).strip().splitlines()
-        reason = lines[-1] if lines else f"it ended with exit code {output.code}"
+        reason = lines[-1] if lines else f"it ended with exit code {output.returncode}"
         raise ServiceManagerError(f"{' '.join(words)}: {reason}")
     return output

@@ -15,12 +15,10 @@ def detect_service_manager() -> ServiceManager:
 
         program_data = Path(os.environ.get("PROGRAMDATA", r"C:\ProgramData"))
         return WindowsService(Win32ServiceControl(), agent_command(), program_data)
-    from agent.adapters.service_manager.commands import SystemCommands
-
     if sys.platform == "darwin":
         from agent.adapters.service_manager.launchd import LaunchdService
 
-        return LaunchdService(SystemCommands(), agent_command())
+        return LaunchdService(agent_command())
     # sd_booted(3): this directory exists exactly when systemd is the init system.
     if not Path("/run/systemd/system").is_dir():
         raise ServiceManagerError(
@@ -29,7 +27,7 @@ def detect_service_manager() -> ServiceManager:
         )
     from agent.adapters.service_manager.systemd import SystemdService
 
-    return SystemdService(SystemCommands(), agent_command())
+    return SystemdService(agent_command())
 
 
 def agent_command() -> tuple[str, ...]:

@@ -4,17 +4,23 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from agent.adapters.service_manager.contract import ServiceManagerError, ServicePaths
-from agent.adapters.storage.atomic_file import write_atomically
+from agent.adapters.storage.atomic_file import PRIVATE, write_atomically
 from agent.config.credential import ApiKeySource
 from agent.config.model import Service
 from agent.errors import ConfigError, CredentialRefused
 from agent.wire.codec import validate
 from agent.wire.validation import ValidationError
 
-_PRIVATE = 0o600
 _DIRECTORY = 0o755
+_OPTIONS: Final = {
+    "base_url": "--base-url",
+    "location_id": "--location",
+    "api_key_file": "--api-key-file",
+}
+"""The option of each key of `service` in the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +28,13 @@ class Answers:
     """The options of the command line."""
 
     base_url: str | None = None
-    location: str | None = None
+    location_id: str | None = None
     api_key_file: Path | None = None
 
     @property
     def missing(self) -> tuple[str, ...]:
         """The options that a first configuration needs in addition."""
-        given = {
-            "--base-url": self.base_url,
-            "--location": self.location,
-            "--api-key-file": self.api_key_file,
-        }
-        return tuple(option for option, value in given.items() if value is None)
+        return tuple(option for name, option in _OPTIONS.items() if getattr(self, name) is None)
 
     @property
     def is_empty(self) -> bool:
@@ -42,14 +43,13 @@ class Answers:
 
 def config_text(answers: Answers, paths: ServicePaths) -> str:
     """Return the TOML of a first configuration. Raises ConfigError for an invalid value."""
-    values = {"base_url": answers.base_url, "location_id": answers.location}
+    values = {"base_url": answers.base_url, "location_id": answers.location_id}
     given = {key: value for key, value in values.items() if value is not None}
     try:
         validate(given, Service)
     except ValidationError as error:
-        options = {"base_url": "--base-url", "location_id": "--location"}
         raise ConfigError(
-            tuple(f"{options.get(each.where, each.where)} {each.reason}" for each in error.issues)
+            tuple(f"{_OPTIONS.get(each.where, each.where)} {each.reason}" for each in error.issues)
         ) from None
     if paths.names_the_key_file:
         values["api_key_file"] = str(paths.api_key)
@@ -105,4 +105,4 @@ def _read(path: Path) -> str | None:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(mode=_DIRECTORY, parents=True, exist_ok=True)
-    write_atomically(path, text.encode(), _PRIVATE if os.name == "posix" else 0o666)
+    write_atomically(path, text.encode(), PRIVATE if os.name == "posix" else 0o666)

@@ -4,6 +4,7 @@ After each end, the unit writes ``last-exit`` into the state directory: one line
 SERVICE_RESULT, EXIT_CODE and EXIT_STATUS (systemd.exec(5)), such as ``watchdog killed ABRT``.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,7 @@ from agent.adapters.storage.state import StateDirectory
 
 NAME: Final = "last-exit"
 _LONGEST: Final = 200
+_PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9+-]+")
 
 _DESCRIPTIONS: Final = {
     "success": "stopped cleanly",
@@ -59,10 +61,6 @@ def read_last_exit(state_dir: Path) -> LastExit | None:
 def parse_last_exit(line: bytes) -> LastExit | None:
     """Parse the unit's line; None if it is invalid."""
     words = line.decode("ascii", "replace").split()
-    if not words or not all(_is_plain(word) for word in words):
+    if not words or not all(map(_PLAIN_WORD.fullmatch, words)):
         return None
     return LastExit(words[0], words[2] if len(words) > 2 else "")
-
-
-def _is_plain(word: str) -> bool:
-    return all(c.isascii() and (c.isalnum() or c in "-+") for c in word)

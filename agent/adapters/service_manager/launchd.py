@@ -54,7 +54,7 @@ class LaunchdService(PosixService):
         if not is_known and self._is_loaded():
             self._bootout()
         write_if_changed(self._plist, document)
-        checked(self.commands, "launchctl", "enable", TARGET)
+        checked(self.run, "launchctl", "enable", TARGET)
 
     def uninstall(self) -> None:
         self.require_rights()
@@ -65,12 +65,12 @@ class LaunchdService(PosixService):
     def start(self) -> None:
         self.require_rights()
         self._require_startable(is_installed=self._plist.is_file())
-        checked(self.commands, "launchctl", "enable", TARGET)
+        checked(self.run, "launchctl", "enable", TARGET)
         if not self._is_loaded():
             # RunAtLoad starts it.
-            checked(self.commands, "launchctl", "bootstrap", "system", str(self._plist))
+            checked(self.run, "launchctl", "bootstrap", "system", str(self._plist))
         elif self.state().activity != "running":
-            checked(self.commands, "launchctl", "kickstart", TARGET)
+            checked(self.run, "launchctl", "kickstart", TARGET)
 
     def stop(self) -> None:
         """Remove it from the domain: launchd would restart a process that is only killed."""
@@ -80,8 +80,8 @@ class LaunchdService(PosixService):
 
     def state(self) -> ServiceState:
         is_installed = self._plist.is_file()
-        output = self.commands.run("launchctl", "print", TARGET)
-        if output.code != 0:
+        output = self.run("launchctl", "print", TARGET)
+        if output.returncode != 0:
             return ServiceState(is_installed, starts_at_boot=is_installed)
         return parse_print(output.stdout, is_installed=is_installed)
 
@@ -90,11 +90,11 @@ class LaunchdService(PosixService):
         return self.root / f"Library/LaunchDaemons/{LABEL}.plist"
 
     def _is_loaded(self) -> bool:
-        return self.commands.run("launchctl", "print", TARGET).code == 0
+        return self.run("launchctl", "print", TARGET).returncode == 0
 
     def _bootout(self) -> None:
         """Stop it and wait until it is gone. `bootout` may return "in progress" (36)."""
-        output = self.commands.run("launchctl", "bootout", TARGET)
+        output = self.run("launchctl", "bootout", TARGET)
         for _ in range(round(GONE_WITHIN_S / POLL_EVERY_S)):
             if not self._is_loaded():
                 return

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from agent.adapters.accounts.trusted_path import ROOT, Weakness, weakness_below, weakness_of
-from agent.adapters.service_manager.commands import SystemCommands
+from agent.adapters.service_manager.commands import Run, run_program
 from agent.adapters.service_manager.contract import (
     NotPermitted,
     ServiceManager,
@@ -37,13 +37,14 @@ class PosixService(ServiceManager):
 
     Args:
         command_line: the command that starts the agent.
+        run: runs the programs of the service manager.
         root: the root of the file system.
         is_root: whether this process has root's rights.
         owners: the users whose files the service may trust.
     """
 
-    commands: SystemCommands
     command_line: tuple[str, ...]
+    run: Run = run_program
     root: Path = Path("/")
     is_root: Callable[[], bool] = lambda: os.geteuid() == 0
     owners: Collection[int] = ROOTS

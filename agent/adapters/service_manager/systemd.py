@@ -82,19 +82,19 @@ class SystemdService(PosixService):
         if not self._is_packaged():
             changed = self._write_units() or changed
         if changed:
-            checked(self.commands, "systemctl", "daemon-reload")
-        checked(self.commands, "systemctl", "--quiet", "enable", UNIT)
-        checked(self.commands, "systemctl", "--quiet", "enable", "--now", KEY_UNITS[0])
+            checked(self.run, "systemctl", "daemon-reload")
+        checked(self.run, "systemctl", "--quiet", "enable", UNIT)
+        checked(self.run, "systemctl", "--quiet", "enable", "--now", KEY_UNITS[0])
 
     def uninstall(self) -> None:
         self.require_rights()
         state = self.state()
         if state.is_installed:
-            checked(self.commands, "systemctl", "--quiet", "disable", "--now", KEY_UNITS[0])
-            checked(self.commands, "systemctl", "--quiet", "disable", "--now", UNIT)
-            self.commands.run("systemctl", "reset-failed", UNIT)
+            checked(self.run, "systemctl", "--quiet", "disable", "--now", KEY_UNITS[0])
+            checked(self.run, "systemctl", "--quiet", "disable", "--now", UNIT)
+            self.run("systemctl", "reset-failed", UNIT)
         if self._remove_own_files():
-            checked(self.commands, "systemctl", "daemon-reload")
+            checked(self.run, "systemctl", "daemon-reload")
 
     def purge(self) -> tuple[str, ...]:
         """Delete the service's user and group, if `install` created them.
@@ -104,16 +104,16 @@ class SystemdService(PosixService):
         self.require_rights()
         if self._is_packaged() or self._account("passwd")[_DESCRIPTION:] != _described_account():
             return ()
-        checked(self.commands, "userdel", USER)
+        checked(self.run, "userdel", USER)
         # userdel also deletes the group, depending on login.defs(5).
         if self._account("group"):
-            checked(self.commands, "groupdel", USER)
+            checked(self.run, "groupdel", USER)
         return (f"the user {USER}",)
 
     def _account(self, database: str) -> list[str]:
         """Return the fields of the user's line in a getent(1) database; empty if it has no line."""
-        output = self.commands.run("getent", database, USER)
-        return output.stdout.strip().split(":") if output.code == 0 else []
+        output = self.run("getent", database, USER)
+        return output.stdout.strip().split(":") if output.returncode == 0 else []
 
     def start(self) -> None:
         self._act("start")
@@ -124,22 +124,22 @@ class SystemdService(PosixService):
     def stop(self) -> None:
         self.require_rights()
         if self.state().is_installed:
-            checked(self.commands, "systemctl", "stop", UNIT)
+            checked(self.run, "systemctl", "stop", UNIT)
 
     def state(self) -> ServiceState:
-        output = checked(self.commands, "systemctl", "show", UNIT, f"--property={_PROPERTIES}")
+        output = checked(self.run, "systemctl", "show", UNIT, f"--property={_PROPERTIES}")
         return state_of(parse_properties(output.stdout))
 
     def _act(self, verb: str) -> None:
         self.require_rights()
         self._require_startable(is_installed=self.state().is_installed)
-        output = self.commands.run("systemctl", verb, UNIT)
-        if output.code != 0:
+        output = self.run("systemctl", verb, UNIT)
+        if output.returncode != 0:
             reason = self._last_log_line() or output.stderr.strip()
             raise ServiceManagerError(f"the service does not start; its last log line: {reason}")
 
     def _last_log_line(self) -> str:
-        output = self.commands.run(
+        output = self.run(
             "journalctl", "--lines=1", "--output=cat", "--quiet", "--no-pager",
             f"_SYSTEMD_UNIT={UNIT}",
         )  # fmt: skip
@@ -154,11 +154,11 @@ class SystemdService(PosixService):
         unit = self.root / _OWN_UNITS / UNIT
         has_changed = [write_if_changed(unit, unit_text(command_line).encode())]
         has_changed += [self._write(path, name) for path, name in _OWN_FILES.items()]
-        checked(self.commands, "systemd-sysusers", str(self.root / _OWN_SYSUSERS))
+        checked(self.run, "systemd-sysusers", str(self.root / _OWN_SYSUSERS))
         return any(has_changed)
 
     def _write_backoff(self) -> bool:
-        version = parse_version(checked(self.commands, "systemctl", "--version").stdout)
+        version = parse_version(checked(self.run, "systemctl", "--version").stdout)
         return version >= _BACKOFF_SINCE and self._write(_BACKOFF_DROP_IN, BACKOFF)
 
     def _write(self, path: str, resource: str) -> bool:

@@ -12,13 +12,16 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 from uuid import UUID
 
 from agent.adapters.failpoints import Failpoint, passing
 from agent.adapters.storage.state import StateDirectory
-from agent.errors import StateError
+from agent.errors import StateError, as_state_error
+from agent.wire.codec import read_row
+from agent.wire.validation import ValidationError
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +39,8 @@ _NOT_THE_FILES_FAULT: Final = frozenset(
 )  # fmt: skip
 """Errors of opening that a new file would cause as well, so the old one is kept."""
 
-_ROW_NAMES: Final = {"requests": "journal", "outbox": "outbox"}
+_ROWS: Final = {"requests": ("journal", "request_id"), "outbox": ("outbox", "report_id")}
+"""The name of each table in messages, and its column of ids."""
 
 _SCHEMA: Final = """
 CREATE TABLE requests (
@@ -91,18 +95,15 @@ class Database:
             if _primary_code(error) in _NOT_THE_FILES_FAULT:
                 raise StateError(f"{self._path} cannot be opened: {error}") from None
             log.error("the journal cannot be read (%s) and is quarantined", error)
-            self._connection = self._begin_anew(state)
+            self._connection = self._begin_anew()
             self.was_quarantined = True
 
-    def _begin_anew(self, state: StateDirectory) -> sqlite3.Connection:
+    def _begin_anew(self) -> sqlite3.Connection:
         try:
-            state.quarantine_file(self._path, *self._side_files())
+            _quarantine_files(self._state)
             return self._open()
         except (OSError, sqlite3.DatabaseError) as error:
             raise StateError(f"{self._path} cannot be replaced: {error}") from None
-
-    def _side_files(self) -> tuple[Path, ...]:
-        return tuple(self._path.with_name(NAME + suffix) for suffix in ("-wal", "-shm"))
 
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=self._busy_timeout_s, isolation_level=None)
@@ -167,16 +168,21 @@ class Database:
         """Read outside a transaction."""
         return self._connection.execute(sql, parameters).fetchall()
 
-    def set_row_aside(
-        self, table: Literal["requests", "outbox"], key: str, row: sqlite3.Row
-    ) -> None:
-        """Move an unreadable row to the quarantine; ``key`` names its column of ids."""
-        content = json.dumps(dict(row), default=repr).encode()
-        self._state.quarantine(f"{_ROW_NAMES[table]}-row.json", content)
+    def read_or_quarantine(
+        self, table: Literal["requests", "outbox"], row: sqlite3.Row, kind: type[T]
+    ) -> T | None:
+        """Return a row as ``kind``; None if it cannot be read, and is quarantined."""
+        try:
+            return read_row(dict(row), kind)
+        except ValidationError as error:
+            name, key = _ROWS[table]
+            log.error("a row of the %s cannot be read (%s) and is quarantined", name, error)
+        self._state.quarantine(f"{name}-row.json", json.dumps(dict(row), default=repr).encode())
         with self.transaction(Failpoint.ROW_SET_ASIDE) as connection:
             connection.execute(f"DELETE FROM {table} WHERE {key} IS ?", (row[key],))  # noqa: S608
         self.count("rows_quarantined")
         self.on_row_quarantined()
+        return None
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to a persistent counter."""
@@ -217,6 +223,10 @@ def connect_to_read(
     return sqlite3.connect(uri, uri=True, timeout=timeout_s)
 
 
+def _quarantine_files(state: StateDirectory) -> None:
+    state.quarantine_file(*(state.path / name for name in (NAME, f"{NAME}-wal", f"{NAME}-shm")))
+
+
 def quarantine_database(state: StateDirectory) -> int:
     """Quarantine the whole file, because it belongs to another device or service.
 
@@ -229,8 +239,6 @@ def quarantine_database(state: StateDirectory) -> int:
     database = Database(state)
     unsent = int(database.query("SELECT count(*) FROM outbox")[0][0])
     database.close()
-    try:
-        state.quarantine_file(path, *(path.with_name(NAME + suffix) for suffix in ("-wal", "-shm")))
-    except OSError as error:
-        raise StateError(f"{path} cannot be quarantined: {error.strerror}") from None
+    with as_state_error(f"{path} cannot be quarantined"):
+        _quarantine_files(state)
     return unsent

@@ -1,12 +1,11 @@
 """The device's identity and binding: `device.json` in the state directory."""
 
 import logging
-from pathlib import Path
 
 from agent.adapters.failpoints import Failpoint, passing
 from agent.adapters.storage.atomic_file import write_atomically
 from agent.adapters.storage.state import StateDirectory
-from agent.errors import StateError
+from agent.errors import StateError, as_state_error
 from agent.wire.base import Model
 from agent.wire.codec import decode, encode_indented
 from agent.wire.device_operations import EnrollmentRecord
@@ -41,7 +40,7 @@ class DeviceRecordFile:
 
     def __init__(self, state: StateDirectory) -> None:
         self._state = state
-        self._path: Path = state.path / NAME
+        self._path = state.path / NAME
         self.was_quarantined = False
 
     def load(self) -> DeviceRecord | None:
@@ -73,8 +72,8 @@ class DeviceRecordFile:
 
     def save(self, record: DeviceRecord) -> None:
         """Write the record durably. Raises StateError."""
-        try:
-            with passing(Failpoint.DEVICE_RECORD_WRITTEN):
-                write_atomically(self._path, encode_indented(record).encode() + b"\n")
-        except OSError as error:
-            raise StateError(f"{self._path} cannot be written: {error.strerror}") from None
+        with (
+            as_state_error(f"{self._path} cannot be written"),
+            passing(Failpoint.DEVICE_RECORD_WRITTEN),
+        ):
+            write_atomically(self._path, encode_indented(record).encode() + b"\n")

@@ -4,7 +4,6 @@ A finished row stays as a tombstone, which identifies repeated deliveries. Every
 transition of a row, in the caller's transaction or in one of its own.
 """
 
-import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,19 +13,18 @@ from uuid import UUID
 
 from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import Database
-from agent.adapters.storage.state import StateDirectory
 from agent.rules.lifecycle import FINAL, Event, State, advance
 from agent.wire.codec import read_row
 from agent.wire.device_operations import Command
-from agent.wire.validation import ValidationError
 from agent.wire.vocabulary import Kind, Outcome
-
-log = logging.getLogger(__name__)
 
 TOMBSTONE_AGE: Final = timedelta(days=90)
 TOMBSTONES_MAX: Final = 10_000
 PRUNED_EVERY: Final = 500
 """Number of new requests between two prunings."""
+
+_FINAL_STATES: Final = ", ".join(f"'{state}'" for state in sorted(FINAL))
+"""The final states in SQL."""
 
 REPEATED_EVENTS: Final = frozenset({Event.ACCEPTED})
 """Transitions that need not survive a power loss: the agent repeats the call, which is harmless."""
@@ -53,7 +51,7 @@ class Entry:
 class Journal:
     """The table of requests."""
 
-    def __init__(self, database: Database, state: StateDirectory) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
         self._taken = 0
 
@@ -63,16 +61,9 @@ class Journal:
             cursor = connection.execute(
                 "INSERT INTO requests"
                 " (request_id, binding_id, kind, expires_at, state, received_at, updated_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                (
-                    command.request_id,
-                    command.binding_id,
-                    command.kind,
-                    command.expires_at,
-                    State.RECEIVED,
-                    now,
-                    now,
-                ),
+                " VALUES (:request_id, :binding_id, :kind, :expires_at, :state, :now, :now)"
+                " ON CONFLICT DO NOTHING",
+                {**dict(command), "state": State.RECEIVED, "now": now},
             )
             is_new = cursor.rowcount == 1
         self._taken += is_new
@@ -99,16 +90,12 @@ class Journal:
 
     def unfinished(self) -> tuple[Entry, ...]:
         """Return every unfinished entry, oldest first. Rows in unknown states are quarantined."""
-        marks = ", ".join("?" for _ in FINAL)
-        return tuple(
-            self._select(f"WHERE state NOT IN ({marks}) ORDER BY received_at", tuple(sorted(FINAL)))
-        )
+        return tuple(self._select(f"WHERE state NOT IN ({_FINAL_STATES}) ORDER BY received_at"))
 
     def waiting(self) -> int:
         """Return the number of unfinished requests."""
-        marks = ", ".join("?" for _ in FINAL)
-        sql = f"SELECT count(*) FROM requests WHERE state NOT IN ({marks})"  # noqa: S608
-        return int(self._database.query(sql, tuple(sorted(FINAL)))[0][0])
+        sql = f"SELECT count(*) FROM requests WHERE state NOT IN ({_FINAL_STATES})"  # noqa: S608
+        return int(self._database.query(sql)[0][0])
 
     def move(self, entry: Entry, event: Event, now: datetime, detail: str | None = None) -> Entry:
         """Apply an event in a transaction of its own, and return the new entry."""
@@ -139,18 +126,15 @@ class Journal:
     ) -> Entry:
         """Like `move`, inside the caller's transaction."""
         attempt = entry.attempt + {Event.STARTED: 1, Event.STOPPED: -1}.get(event, 0)
-        connection.execute(
+        (row,) = connection.execute(
             "UPDATE requests SET state = ?, attempt = ?, updated_at = ?,"
             " report_id = coalesce(?, report_id), outcome = coalesce(?, outcome),"
-            " detail = coalesce(?, detail) WHERE request_id = ?",
+            " detail = coalesce(?, detail) WHERE request_id = ? RETURNING *",
             (
                 advance(entry.state, event), attempt, now, report_id, outcome, detail,
                 entry.request_id,
             ),
-        )  # fmt: skip
-        row = connection.execute(
-            "SELECT * FROM requests WHERE request_id = ?", (entry.request_id,)
-        ).fetchone()
+        ).fetchall()  # fmt: skip
         return read_row(dict(row), Entry)
 
     def note_running_acknowledged(self, request_id: UUID) -> None:
@@ -164,18 +148,15 @@ class Journal:
 
     def prune(self, now: datetime) -> None:
         """Delete tombstones that are too old for a repeated delivery."""
-        marks = ", ".join("?" for _ in FINAL)
         with self._database.transaction(Failpoint.JOURNAL_PRUNED) as connection:
             connection.execute(
-                f"DELETE FROM requests WHERE state IN ({marks}) AND (updated_at < ? OR request_id"  # noqa: S608
-                f" NOT IN (SELECT request_id FROM requests ORDER BY received_at DESC LIMIT ?))",
-                (*sorted(FINAL), now - TOMBSTONE_AGE, TOMBSTONES_MAX),
+                f"DELETE FROM requests WHERE state IN ({_FINAL_STATES}) AND (updated_at < ?"  # noqa: S608
+                " OR request_id NOT IN"
+                " (SELECT request_id FROM requests ORDER BY received_at DESC LIMIT ?))",
+                (now - TOMBSTONE_AGE, TOMBSTONES_MAX),
             )
 
-    def _select(self, rest: str, parameters: tuple[object, ...]) -> Iterator[Entry]:
+    def _select(self, rest: str, parameters: tuple[object, ...] = ()) -> Iterator[Entry]:
         for row in self._database.query(f"SELECT * FROM requests {rest}", parameters):  # noqa: S608
-            try:
-                yield read_row(dict(row), Entry)
-            except ValidationError as error:
-                log.error("a journal row cannot be read (%s) and is quarantined", error)
-                self._database.set_row_aside("requests", "request_id", row)
+            if (entry := self._database.read_or_quarantine("requests", row, Entry)) is not None:
+                yield entry

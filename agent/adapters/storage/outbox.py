@@ -1,6 +1,5 @@
 """The outbox: sealed reports until the service has accepted them. Bounded by size and age."""
 
-import logging
 import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,10 +9,6 @@ from uuid import UUID
 from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import Database
 from agent.rules.reports.sealed_report import SealedReport
-from agent.wire.codec import read_row
-from agent.wire.validation import ValidationError
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +116,4 @@ class Outbox:
     def _get(self, report_id: str) -> Item | None:
         """Return a report; None if it cannot be read, and is quarantined."""
         row = self._database.query("SELECT * FROM outbox WHERE report_id IS ?", (report_id,))[0]
-        try:
-            return read_row(dict(row), Item)
-        except ValidationError as error:
-            log.error("a report in the outbox cannot be read (%s) and is quarantined", error)
-            self._database.set_row_aside("outbox", "report_id", row)
-            return None
+        return self._database.read_or_quarantine("outbox", row, Item)

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import asdict
 
 from agent.adapters.failpoints import Failpoint, passing
@@ -27,26 +28,31 @@ class PrinterMemory:
 
     def load(self) -> tuple[Memory, str | None]:
         """Return the memory, and a limitation if it is unreadable. Quarantine a damaged file."""
-        try:
-            return self._read(), None
-        except ValidationError:
-            log.error("%s cannot be read and is quarantined", self._path)
-            try:
-                where = f"it was moved to {self._state.quarantine_file(self._path)}"
-            except (OSError, StateError) as error:
-                where = f"and cannot be quarantined: {error}"
-            return NOTHING_LEARNED, _lost(f"{self._path} is damaged, {where}")
-        except (OSError, StateError) as error:
-            return NOTHING_LEARNED, _lost(_words(error))
+        return self._load(if_damaged=self._quarantine)
 
     def peek(self) -> tuple[Memory, str | None]:
         """Return the same as ``load``, but change nothing."""
+        return self._load(if_damaged=lambda: "")
+
+    def _load(self, if_damaged: Callable[[], str]) -> tuple[Memory, str | None]:
+        """``if_damaged`` handles a damaged file, and returns the end of the message."""
         try:
-            return self._read(), None
+            return decode_strictly(self._state.read(NAME, MAX_BYTES), Memory), None
+        except FileNotFoundError:
+            return NOTHING_LEARNED, None
         except ValidationError:
-            return NOTHING_LEARNED, _lost(f"{self._path} is damaged")
+            reason = f"{self._path} is damaged{if_damaged()}"
         except (OSError, StateError) as error:
-            return NOTHING_LEARNED, _lost(_words(error))
+            reason = getattr(error, "strerror", None) or str(error)
+        lost = f"the details of printers from earlier reports cannot be read: {reason}"
+        return NOTHING_LEARNED, lost
+
+    def _quarantine(self) -> str:
+        log.error("%s cannot be read and is quarantined", self._path)
+        try:
+            return f", it was moved to {self._state.quarantine_file(self._path)}"
+        except (OSError, StateError) as error:
+            return f", and cannot be quarantined: {error}"
 
     def write(self, memory: Memory) -> bool:
         """Replace the memory; return whether this succeeded.
@@ -61,18 +67,3 @@ class PrinterMemory:
             log.warning("%s cannot be written: %s", self._path, error.strerror)
             return False
         return True
-
-    def _read(self) -> Memory:
-        try:
-            memory: Memory = decode_strictly(self._state.read(NAME, MAX_BYTES), Memory)
-        except FileNotFoundError:
-            return NOTHING_LEARNED
-        return memory
-
-
-def _lost(reason: str) -> str:
-    return f"the details of printers from earlier reports cannot be read: {reason}"
-
-
-def _words(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)

@@ -56,15 +56,15 @@ def read_safely(path: Path, max_bytes: int) -> bytes:
 
 def require_own(path: Path) -> None:
     """Raise UnsafeFile if ``path`` exists and is unsafe. For libraries that open by name."""
-    if (result := _status(path)) is not None:
-        _require_plain(path, *result)
+    if (status_and_owner := _status(path)) is not None:
+        _require_plain(path, *status_and_owner)
 
 
 def require_own_directory(path: Path) -> None:
     """Raise UnsafeFile if ``path`` exists and is not a directory of its parent's owner."""
-    if (match := _status(path)) is None:
+    if (status_and_owner := _status(path)) is None:
         return
-    status, owner = match
+    status, owner = status_and_owner
     if not stat.S_ISDIR(status.st_mode) or _is_reparse_point(status):
         raise UnsafeFile(f"{path} is {_kind(status)}, not a directory of the agent's: remove it")
     _require_owner(path, status, owner)

@@ -23,7 +23,7 @@ from agent.adapters.storage.safe_file import (
     require_own,
     require_own_directory,
 )
-from agent.errors import StateError
+from agent.errors import StateError, as_state_error
 
 LOCK_NAME = "agent.lock"
 QUARANTINE_NAME = "quarantine"
@@ -36,7 +36,7 @@ PID_MAX_BYTES = 32
 LEFTOVERS = (
     ".status.json.*", ".device.json.*", ".identity.pem.*", ".printers.json.*", ".probe.*"
 )  # fmt: skip
-"""Names of temporary files (adapters.atomic_file)."""
+"""Names of temporary files (adapters.storage.atomic_file)."""
 
 
 class StateDirectory:
@@ -72,16 +72,12 @@ class StateDirectory:
 
     def prepare(self) -> None:
         """Create the directory, and check that it can be written."""
-        try:
+        with as_state_error(f"the state directory {self.path} cannot be written"):
             self.path.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
             self.require_closed()
             handle, probe = tempfile.mkstemp(dir=self.path, prefix=".probe.")
             os.close(handle)
             Path(probe).unlink()
-        except OSError as error:
-            raise StateError(
-                f"the state directory {self.path} cannot be written: {error.strerror}"
-            ) from None
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
@@ -89,12 +85,8 @@ class StateDirectory:
 
         Raises StateError with the process id of another agent that has locked it.
         """
-        try:
+        with as_state_error(f"{self.path / LOCK_NAME} cannot be written"):
             file = os.fdopen(self._open(LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+b")
-        except OSError as error:
-            raise StateError(
-                f"{self.path / LOCK_NAME} cannot be written: {error.strerror}"
-            ) from None
         try:
             if not _retry_lock(file):
                 raise StateError(

@@ -55,9 +55,8 @@ class StatusFile:
 
     def write(self, status: DaemonStatus) -> None:
         """Replace the file, without syncing it. Raises OSError."""
-        write_atomically(
-            self._path, encode_indented(status).encode(), WORLD_READABLE, durably=False
-        )
+        content = encode_indented(status).encode()
+        write_atomically(self._path, content, WORLD_READABLE, durably=False)
 
     def read(self) -> DaemonStatus | None:
         """Return the last status, or None. Raises StateError if it is not the agent's own file."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from agent.adapters.service_manager.commands import SystemCommands
+from agent.adapters.service_manager.commands import run_program
 from agent.adapters.service_manager.contract import ServiceManagerError
 from agent.doctor.check import Outcome, fail, ok, skipped, warn
 from agent.doctor.context import Context
@@ -88,7 +88,7 @@ def request_browser(sock: socket.socket, host: str, port: int) -> str | None:
 
 def _spooler() -> Outcome:
     try:
-        output = SystemCommands(STEP_S).run("sc", "query", "Spooler")
+        output = run_program("sc", "query", "Spooler", timeout_s=STEP_S)
     except ServiceManagerError as error:
         return warn(f"the spooler's state cannot be read ({error})", "run `sc query Spooler`")
     # The state's number is not localised, its name is: 4 is running (sc.exe query).

@@ -92,7 +92,8 @@ class CircuitBreaker:
     _shared: _Breaker = field(default_factory=_Breaker)
     _of: defaultdict[Operation, _Breaker] = field(default_factory=lambda: defaultdict(_Breaker))
     _answers: int = 0
-    _reconnect_over_s: float = 0.0
+    reconnect_over_s: float = 0.0
+    """The time over which all callers return after an outage."""
     _contact: asyncio.Event = field(default_factory=asyncio.Event)
     _retry_now: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -137,12 +138,7 @@ class CircuitBreaker:
 
     def note_reconnect_over(self, requested_s: float) -> None:
         """Note the time over which the service wants its callers to return."""
-        self._reconnect_over_s = retry.reconnect_over_s(requested_s)
-
-    @property
-    def reconnect_over_s(self) -> float:
-        """Seconds over which all callers return after an outage."""
-        return self._reconnect_over_s
+        self.reconnect_over_s = retry.reconnect_over_s(requested_s)
 
     def wait_left_s(self, operation: Operation) -> float:
         """Return how long the breaker of ``operation`` stays open, in seconds."""
@@ -178,12 +174,12 @@ class CircuitBreaker:
 
     async def _yield_attempts(self) -> None:
         """Return at once if there is contact, else after other calls have made attempts."""
-        if self.is_up or not self._reconnect_over_s:
+        if self.is_up or not self.reconnect_over_s:
             return
         self._contact.clear()
-        await wait_at_most(self._contact, LETS_OTHERS_TRY * self._reconnect_over_s, self.clock)
+        await wait_at_most(self._contact, LETS_OTHERS_TRY * self.reconnect_over_s, self.clock)
         if self._shared.is_closed:
-            await self.clock.sleep(self.rng.uniform(0.0, self._reconnect_over_s))
+            await self.clock.sleep(self.rng.uniform(0.0, self.reconnect_over_s))
 
     async def _attempt(self, operation: Operation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         before = (self._shared.generation, self._of[operation].generation)
@@ -246,7 +242,7 @@ class CircuitBreaker:
         breaker.failures += 1
         breaker.generation += 1
         is_refused = isinstance(error, CredentialRefused)
-        # Each kind of failure has its own count: the first 401 after an outage is the first.
+        # Each kind of failure has its own count, so a 401 after an outage counts from one.
         breaker.tries = breaker.tries + 1 if is_refused is breaker.is_key_refused else 1
         breaker.is_key_refused = is_refused
         retry_after_s = error.retry_after_s if isinstance(error, Throttled) else None
@@ -266,7 +262,7 @@ class CircuitBreaker:
 
     def _delay_s(self, breaker: _Breaker, retry_after_s: float | None) -> float:
         if breaker is self._shared:
-            return retry.unavailable_delay_s(breaker.tries, self._reconnect_over_s, self.rng)
+            return retry.unavailable_delay_s(breaker.tries, self.reconnect_over_s, self.rng)
         return retry.throttled_delay_s(retry_after_s, breaker.tries, self.rng)
 
     def _note_contact(self) -> None:

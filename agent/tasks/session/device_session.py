@@ -146,8 +146,8 @@ class DeviceSession:
         """Open `onCommands` once; ``connection`` closes it. Raises every ServiceError."""
 
         def ask() -> Awaitable[CommandStream]:
-            # While the service answers other calls, silence may be a long poll. After an outage it
-            # is the outage, and every other call waits for this one.
+            # While other calls succeed, a late reply may be a long poll. During an outage, all
+            # other calls wait for this attempt, so it has the usual timeout.
             answer_within_s = LONG_POLL_S if self.breaker.is_up else None
             answer = self.client.commands(stream=stream, answer_within_s=answer_within_s)
             return connection.enter_async_context(answer)

@@ -92,7 +92,7 @@ def _one_of_the_two(schema: dict[str, Any]) -> None:
 
 
 class BrowserField(Exact):
-    """A fact of the browser: with a value where its status is available, else with a reason."""
+    """A fact of the browser: with a value if its status is available, otherwise with a reason."""
 
     model_config = ConfigDict(json_schema_extra=_one_of_the_two)
 

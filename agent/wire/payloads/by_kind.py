@@ -1,4 +1,4 @@
-"""Which payload a report of each kind carries."""
+"""The payload of each kind of report."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""What both report payloads have in common (contract: Report payload, common fields)."""
+"""The common fields of both report payloads (contract: Report payload, common fields)."""
 
 from typing import Annotated, Literal
 
@@ -27,7 +27,7 @@ class Environment(Exact):
 
 
 class Failure(Exact):
-    """A step that broke, and why."""
+    """A step that failed, with the reason."""
 
     step: PayloadId
     reason: PayloadText

@@ -68,7 +68,7 @@ class Endpoint(Exact):
 
 
 class Printer(Exact):
-    """One printer the machine knows of. ``matched_endpoint`` is ``address:port`` of an endpoint."""
+    """One printer of this machine. ``matched_endpoint`` is ``address:port`` of an endpoint."""
 
     id: PayloadId
     name: PayloadText
@@ -141,7 +141,7 @@ class NetworkMap(Exact):
 
 
 class Unavailable(Exact):
-    """What could not be read on this machine, and why; a key is absent where it could."""
+    """The reasons why values could not be read on this machine. Other keys are absent."""
 
     mac_address: Absent[PayloadText] = None
     interfaces: Absent[PayloadText] = None

@@ -1,4 +1,4 @@
-"""The Windows service API by pywin32. Any system can import the module, only Windows use it."""
+"""The Windows service API by pywin32. Any system can import this module; only Windows uses it."""
 
 import ctypes
 import importlib
@@ -13,6 +13,12 @@ from agent.adapters.service_manager.contract import ServiceManagerError
 from agent.adapters.service_manager.windows.rights import ADMINISTRATORS, Entry, Security
 
 NAME: Final = "venue-agent"
+DISPLAY_NAME: Final = "Venue agent"
+DESCRIPTION: Final = "Remote control and diagnostics of this machine."
+RESTART_DELAYS_MS: Final = (1_000, 10_000, 60_000)
+"""The wait before each restart of a failed service. The last one applies to all later failures."""
+RESET_AFTER_S: Final = 86_400
+"""Time after which the failure count resets."""
 _DOES_NOT_EXIST: Final = 1060  # ERROR_SERVICE_DOES_NOT_EXIST
 _ALREADY_RUNNING: Final = 1056  # ERROR_SERVICE_ALREADY_RUNNING
 _NOT_ACTIVE: Final = 1062  # ERROR_SERVICE_NOT_ACTIVE
@@ -37,23 +43,6 @@ class Status(IntEnum):
     CONTINUE_PENDING = 5
     PAUSE_PENDING = 6
     PAUSED = 7
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """The service's settings.
-
-    ``restart_delays_ms``: the wait before each restart of a failed service. The last one applies
-    to all later failures; the failure count resets after ``reset_after_s``.
-    """
-
-    command_line: str
-    name: str = NAME
-    display_name: str = "Venue agent"
-    description: str = "Remote control and diagnostics of this machine."
-    starts_delayed: bool = True
-    restart_delays_ms: tuple[int, ...] = (1_000, 10_000, 60_000)
-    reset_after_s: int = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,39 +86,36 @@ class Win32ServiceControl:
             starts_at_boot=start_type == api.SERVICE_AUTO_START,
         )
 
-    def create(self, definition: Definition) -> None:
+    def create(self, command_line: str) -> None:
         api = self._service
         with self._manager(api.SC_MANAGER_CREATE_SERVICE) as manager, self._errors():
             handle = api.CreateService(
-                manager, definition.name, definition.display_name, api.SERVICE_ALL_ACCESS,
+                manager, NAME, DISPLAY_NAME, api.SERVICE_ALL_ACCESS,
                 api.SERVICE_WIN32_OWN_PROCESS, api.SERVICE_AUTO_START, api.SERVICE_ERROR_NORMAL,
-                definition.command_line, None, 0, None, None, None,
+                command_line, None, 0, None, None, None,
             )  # fmt: skip
             try:
-                self._refine(handle, definition)
+                self._refine(handle)
             finally:
                 api.CloseServiceHandle(handle)
 
-    def change(self, definition: Definition) -> None:
+    def change(self, command_line: str) -> None:
         api = self._service
         with self._opened(api.SERVICE_ALL_ACCESS) as handle, self._errors():
             api.ChangeServiceConfig(
                 handle, api.SERVICE_WIN32_OWN_PROCESS, api.SERVICE_AUTO_START,
-                api.SERVICE_ERROR_NORMAL, definition.command_line, None, 0, None, None, None,
-                definition.display_name,
+                api.SERVICE_ERROR_NORMAL, command_line, None, 0, None, None, None, DISPLAY_NAME,
             )  # fmt: skip
-            self._refine(handle, definition)
+            self._refine(handle)
 
     def delete(self) -> None:
         with self._opened(self._service.SERVICE_ALL_ACCESS) as handle, self._errors():
             self._service.DeleteService(handle)
 
     def start(self) -> None:
-        with (
-            self._opened(self._service.SERVICE_START) as handle,
-            self._errors(_ALREADY_RUNNING),
-        ):
-            self._service.StartService(handle, None)
+        api = self._service
+        with self._opened(api.SERVICE_START) as handle, self._errors(_ALREADY_RUNNING):
+            api.StartService(handle, None)
 
     def stop(self) -> None:
         with self._opened(self._service.SERVICE_STOP) as handle, self._errors(_NOT_ACTIVE):
@@ -160,32 +146,26 @@ class Win32ServiceControl:
         api = self._security
         parts = api.OWNER_SECURITY_INFORMATION | api.DACL_SECURITY_INFORMATION
         wanted = api.ConvertStringSecurityDescriptorToSecurityDescriptor(_CLOSED, 1)
-        try:
+        with self._errors(what=f"{path} cannot be protected"):
             api.SetNamedSecurityInfo(
                 str(path), api.SE_FILE_OBJECT, parts | api.PROTECTED_DACL_SECURITY_INFORMATION,
                 wanted.GetSecurityDescriptorOwner(), None, wanted.GetSecurityDescriptorDacl(), None,
             )  # fmt: skip
-        except self._error as error:
-            raise ServiceManagerError(f"{path} cannot be protected: {error.strerror}") from None
 
     def make_closed(self, directory: Path) -> None:
-        """Create a directory with these rights from its first moment. It must not exist yet."""
+        """Create a directory that has these rights from the start. It must not exist yet."""
         attributes = self._types.SECURITY_ATTRIBUTES()
         convert = self._security.ConvertStringSecurityDescriptorToSecurityDescriptor
         attributes.SECURITY_DESCRIPTOR = convert(_CLOSED, 1)
-        try:
+        with self._errors(what=f"{directory} cannot be created"):
             importlib.import_module("win32file").CreateDirectory(str(directory), attributes)
-        except self._error as error:
-            raise ServiceManagerError(f"{directory} cannot be created: {error.strerror}") from None
 
     def security(self, path: Path) -> Security:
         """Return the owner and the access rights of a file. Links are not followed."""
         api = self._security
         parts = api.OWNER_SECURITY_INFORMATION | api.DACL_SECURITY_INFORMATION
-        try:
+        with self._errors(what=str(path)):
             descriptor = api.GetFileSecurity(str(path), parts)
-        except self._error as error:
-            raise ServiceManagerError(f"{path}: {error.strerror}") from None
         entries = descriptor.GetSecurityDescriptorDacl()
         return Security(
             owner=self._sid(descriptor.GetSecurityDescriptorOwner()),
@@ -214,22 +194,10 @@ class Win32ServiceControl:
         is_wine = hasattr(self._windll.ntdll, "wine_get_version")
         return ADMINISTRATORS if text.startswith(_WINE_USERS) and is_wine else text
 
-    def _refine(self, handle: Any, definition: Definition) -> None:
-        """Set description, delayed start and recovery, which the API added later."""
-        api = self._service
-        actions = [(api.SC_ACTION_RESTART, delay) for delay in definition.restart_delays_ms]
-        reset_s = definition.reset_after_s
-        recovery = {"ResetPeriod": reset_s, "RebootMsg": "", "Command": "", "Actions": actions}
-        settings = (
-            (api.SERVICE_CONFIG_DESCRIPTION, definition.description),
-            (api.SERVICE_CONFIG_DELAYED_AUTO_START_INFO, definition.starts_delayed),
-            (api.SERVICE_CONFIG_FAILURE_ACTIONS, recovery),
-            # Also after an exit with an error code, not only after a crash.
-            (api.SERVICE_CONFIG_FAILURE_ACTIONS_FLAG, True),
-        )
-        for level, setting in settings:
+    def _refine(self, handle: Any) -> None:
+        for level, setting in added_settings(self._service).items():
             with self._errors(_UNKNOWN_LEVEL):
-                api.ChangeServiceConfig2(handle, level, setting)
+                self._service.ChangeServiceConfig2(handle, level, setting)
 
     @contextmanager
     def _manager(self, access: int) -> Iterator[Any]:
@@ -243,25 +211,39 @@ class Win32ServiceControl:
     @contextmanager
     def _opened(self, access: int) -> Iterator[Any]:
         with self._manager(self._service.SC_MANAGER_CONNECT) as manager:
-            try:
+            with self._errors():
                 handle = self._service.OpenService(manager, NAME, access)
-            except self._error as error:
-                if error.winerror == _DOES_NOT_EXIST:
-                    raise _NoSuchService from None
-                raise ServiceManagerError(f"{error.funcname}: {error.strerror}") from None
             try:
                 yield handle
             finally:
                 self._service.CloseServiceHandle(handle)
 
     @contextmanager
-    def _errors(self, *accepted: int) -> Iterator[None]:
-        """Convert errors of the API; ignore ``accepted`` ones, which mean "already done"."""
+    def _errors(self, *accepted: int, what: str | None = None) -> Iterator[None]:
+        """Convert errors of the API; ignore ``accepted`` ones, which mean "already done".
+
+        The message begins with ``what`` failed, by default the function of the API.
+        """
         try:
             yield
         except self._error as error:
+            if error.winerror == _DOES_NOT_EXIST:
+                raise _NoSuchService from None
             if error.winerror not in accepted:
-                raise ServiceManagerError(f"{error.funcname}: {error.strerror}") from None
+                raise ServiceManagerError(f"{what or error.funcname}: {error.strerror}") from None
+
+
+def added_settings(api: Any) -> dict[int, Any]:
+    """Return description, delayed start and recovery, which later versions of the API added."""
+    actions = [(api.SC_ACTION_RESTART, delay) for delay in RESTART_DELAYS_MS]
+    recovery = {"ResetPeriod": RESET_AFTER_S, "RebootMsg": "", "Command": "", "Actions": actions}
+    return {
+        api.SERVICE_CONFIG_DESCRIPTION: DESCRIPTION,
+        api.SERVICE_CONFIG_DELAYED_AUTO_START_INFO: True,
+        api.SERVICE_CONFIG_FAILURE_ACTIONS: recovery,
+        # Also after an exit with an error code, not only after a crash.
+        api.SERVICE_CONFIG_FAILURE_ACTIONS_FLAG: True,
+    }
 
 
 class _NoSuchService(ServiceManagerError):

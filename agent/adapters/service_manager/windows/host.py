@@ -15,6 +15,7 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,9 +30,6 @@ ACCEPTS_STOP_AND_SHUTDOWN: Final = 1 | 4
 _STOP_HINT_MS: Final = int(STOP_WITHIN_S * 1000)
 _START_HINT_MS: Final = 60_000
 
-OnControl = Callable[[int], None]
-RunDaemon = Callable[[Callable[[], None]], int]
-
 
 class Win32Scm:
     """A running service's connection to the SCM, by pywin32's servicemanager."""
@@ -41,7 +39,7 @@ class Win32Scm:
         self._service: Any = importlib.import_module("win32service")
         self._handle: Any = None
 
-    def serve(self, on_start: Callable[[], None], on_control: OnControl) -> None:
+    def serve(self, on_start: Callable[[], None], on_control: Callable[[int], None]) -> None:
         """Connect to the SCM, and return when the service has stopped.
 
         Args:
@@ -86,6 +84,7 @@ class Win32Scm:
         self._manager.LogErrorMsg(f"{NAME}: {text}")
 
 
+@dataclass(slots=True, eq=False)
 class Host:
     """Connects a daemon to the SCM.
 
@@ -96,24 +95,16 @@ class Host:
         kill: ends the process if the daemon does not stop, and after an error.
     """
 
-    def __init__(
-        self,
-        scm: Win32Scm,
-        run_daemon: RunDaemon,
-        request_stop: Callable[[], None] = lambda: _thread.interrupt_main(signal.SIGTERM),
-        kill: Callable[[int], None] = os._exit,
-        stop_within_s: float = STOP_WITHIN_S,
-    ) -> None:
-        self._scm = scm
-        self._run_daemon = run_daemon
-        self._request_stop = request_stop
-        self._kill = kill
-        self._stop_within_s = stop_within_s
-        self._started = threading.Event()
-        self._ended = threading.Event()
-        self._status = Status.START_PENDING
-        self._refusal: OSError | None = None
-        self._deadline: threading.Timer | None = None
+    scm: Win32Scm
+    run_daemon: Callable[[Callable[[], None]], int]
+    request_stop: Callable[[], None] = lambda: _thread.interrupt_main(signal.SIGTERM)
+    kill: Callable[[int], None] = os._exit
+    stop_within_s: float = STOP_WITHIN_S
+    _started: threading.Event = field(default_factory=threading.Event)
+    _ended: threading.Event = field(default_factory=threading.Event)
+    _status: Status = Status.START_PENDING
+    _refusal: OSError | None = None
+    _deadline: threading.Timer | None = None
 
     def run(self) -> int:
         """Run the service until it is stopped. Raises OSError if the SCM did not start it."""
@@ -124,23 +115,23 @@ class Host:
             raise self._refusal
         code = 1
         try:
-            code = self._run_daemon(self._on_ready)
+            code = self.run_daemon(self._on_ready)
         finally:
             if self._deadline is not None:
                 self._deadline.cancel()
             if code:
-                self._scm.log_error(f"ended with exit code {code}: see the log file")
+                self.scm.log_error(f"ended with exit code {code}: see the log file")
             self._set_status(Status.STOPPED, exit_code=code)
             if code:
                 # When the service's thread returns, pywin32 reports a stop without an error.
-                self._kill(code)
+                self.kill(code)
             self._ended.set()
-            dispatcher.join(self._stop_within_s)
+            dispatcher.join(self.stop_within_s)
         return code
 
     def _dispatch(self) -> None:
         try:
-            self._scm.serve(self._on_start, self._on_control)
+            self.scm.serve(self._on_start, self._on_control)
         except OSError as error:
             self._refusal = error
         finally:
@@ -159,21 +150,21 @@ class Host:
     def _on_control(self, control: int) -> None:
         if control in {CONTROL_STOP, CONTROL_SHUTDOWN} and self._deadline is None:
             self._set_status(Status.STOP_PENDING, wait_hint_ms=_STOP_HINT_MS)
-            self._deadline = threading.Timer(self._stop_within_s, self._give_up)
+            self._deadline = threading.Timer(self.stop_within_s, self._give_up)
             self._deadline.daemon = True
             self._deadline.start()
-            self._request_stop()
+            self.request_stop()
         elif control == CONTROL_INTERROGATE:
             self._set_status(self._status)
 
     def _give_up(self) -> None:
-        self._scm.log_error(f"did not stop in {self._stop_within_s:.0f} s and is killed")
+        self.scm.log_error(f"did not stop in {self.stop_within_s:.0f} s and is killed")
         self._set_status(Status.STOPPED, exit_code=1)
-        self._kill(1)
+        self.kill(1)
 
     def _set_status(self, status: Status, *, exit_code: int = 0, wait_hint_ms: int = 0) -> None:
         self._status = status
-        self._scm.set_status(status, exit_code=exit_code, wait_hint_ms=wait_hint_ms)
+        self.scm.set_status(status, exit_code=exit_code, wait_hint_ms=wait_hint_ms)
 
 
 class BoundedLog(io.TextIOBase):

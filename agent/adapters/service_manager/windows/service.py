@@ -14,12 +14,7 @@ from agent.adapters.service_manager.contract import (
     ServicePaths,
     ServiceState,
 )
-from agent.adapters.service_manager.windows.api import (
-    Definition,
-    Query,
-    Status,
-    Win32ServiceControl,
-)
+from agent.adapters.service_manager.windows.api import Query, Status, Win32ServiceControl
 from agent.adapters.service_manager.windows.trusted_paths import (
     require_safe_program,
     take_directory,
@@ -29,7 +24,7 @@ HOST_WORD: Final = "windows-service"
 """The argument that makes the packaged executable a service (packaging/entry.py)."""
 CHANGED_WITHIN_S: Final = 30.0
 NEVER_STARTED: Final = 1077
-"""ERROR_SERVICE_NEVER_STARTED: the "exit code" of a service that has not run since it exists."""
+"""ERROR_SERVICE_NEVER_STARTED: the "exit code" of a service that has not run since its creation."""
 POLL_EVERY_S: Final = 0.2
 LOG_NAME: Final = "agent.log"
 
@@ -76,11 +71,8 @@ class WindowsService(ServiceManager):
     def install(self) -> None:
         self.require_rights()
         self._require_package()
-        definition = Definition(quoted((*self.command_line, HOST_WORD)))
-        if self.control.query() is None:
-            self.control.create(definition)
-        else:
-            self.control.change(definition)
+        register = self.control.create if self.control.query() is None else self.control.change
+        register(quoted((*self.command_line, HOST_WORD)))
         self.control.add_event_source()
 
     def uninstall(self) -> None:

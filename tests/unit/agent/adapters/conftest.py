@@ -26,7 +26,7 @@ def database(state: StateDirectory) -> Iterator[Database]:
 
 @pytest.fixture
 def journal(database: Database, state: StateDirectory) -> Journal:
-    return Journal(database, state)
+    return Journal(database)
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def report_here(config: Path, *, is_sent: bool, has_payload: bool = True) -> Non
     state = StateDirectory(config.parent / "state")
     state.prepare()
     database = Database(state)
-    journal, outbox = Journal(database, state), Outbox(database)
+    journal, outbox = Journal(database), Outbox(database)
     ledger = Ledger(database, journal, outbox)
     journal.add(command(1), NOW)
     entry = journal.get(UUID(int=1))

@@ -76,7 +76,7 @@ class Harness:
             rng=Random(8),
         )
         self.database = Database(self.state)
-        self.journal = Journal(self.database, self.state)
+        self.journal = Journal(self.database)
         self.outbox = Outbox(self.database)
         self.ledger = Ledger(self.database, self.journal, self.outbox)
         self.executor_wakes = 0

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from agent.rules.time_jump import TimeJump
 from agent.tasks.disk_floor import DISK_FLOOR_BYTES, DiskFloor
 from agent.tasks.schedule import Scheduler
 from agent.tasks.status import StatusWriter, describe
-from agent.tasks.timekeeper import Timekeeper
+from agent.tasks.timekeeper import watch_clocks
 from agent.wire.sd_notify import Notifier
 from agent.wire.vocabulary import Kind
 from tests.fakes.fake_clock import FakeClock
@@ -222,7 +223,7 @@ async def test_a_sleep_of_the_machine_is_noticed_once() -> None:
     clock.limit_s = 900
     jumps: list[TimeJump] = []
 
-    async with running(Timekeeper(clock, jumps.append).run):
+    async with running(partial(watch_clocks, clock, jumps.append)):
         await clock.is_at_limit.wait()
 
     assert jumps == [TimeJump(slept_s=600)]

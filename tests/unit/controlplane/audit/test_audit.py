@@ -227,10 +227,12 @@ async def test_old_lines_go_in_small_steps(
     assert delete() == 2
     service.clock.advance(400 * 86_400 - 86_400)
     # The service deletes the other old entries itself, by its retention setting.
-    await background._delete_old_entries(service.core)
+    keep_s = service.core.settings.keep_audit_s
+    await background._delete_old(service.core, "entries", retention.delete_old_entries, keep_s)
     assert len(lines(service)) == 2
     service.clock.advance(1)
-    await background._delete_old_entries(service.core)
+    keep_s = service.core.settings.keep_audit_s
+    await background._delete_old(service.core, "entries", retention.delete_old_entries, keep_s)
     assert len(lines(service)) == 1
 
 

@@ -5,11 +5,11 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
 from agent.adapters.service_manager import posix
-from agent.adapters.service_manager.commands import Output
 from agent.adapters.service_manager.contract import (
     ServiceManager,
     ServiceManagerError,
@@ -282,23 +282,20 @@ def test_a_windows_program_that_others_may_change_is_refused(tmp_path: Path, wea
         require_safe_windows_program(rights, directory / "venue-agent.exe")
 
 
-@dataclass
-class NoCommands:
-    """A service manager before its installation."""
-
-    def run(self, *words: str) -> Output:
-        raise AssertionError(words)
+def no_program(*words: str) -> CompletedProcess[str]:
+    """Run nothing: `prepare` needs no program of the service manager."""
+    raise AssertionError(words)
 
 
 Maker = Callable[[Path, tuple[str, ...]], ServiceManager]
 
 
 def under_systemd(root: Path, command: tuple[str, ...]) -> ServiceManager:
-    return SystemdService(NoCommands(), command, root=root, is_root=lambda: True, owners=MINE)
+    return SystemdService(command, no_program, root=root, is_root=lambda: True, owners=MINE)
 
 
 def under_launchd(root: Path, command: tuple[str, ...]) -> ServiceManager:
-    return LaunchdService(NoCommands(), command, root, lambda: True, MINE, sleep=lambda _: None)
+    return LaunchdService(command, no_program, root, lambda: True, MINE, sleep=lambda _: None)
 
 
 @pytest.mark.parametrize("make", [under_systemd, under_launchd])

@@ -3,12 +3,12 @@
 import plistlib
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.adapters.service_manager.commands import Output
 from agent.adapters.service_manager.contract import NotPermitted, ServiceManagerError
 from agent.adapters.service_manager.launchd import (
     LABEL,
@@ -17,6 +17,7 @@ from agent.adapters.service_manager.launchd import (
     daemon_plist,
     parse_print,
 )
+from tests.unit.agent.adapters.service_manager.completed import completed
 from tests.unit.agent.adapters.service_manager.plist_lint import lint
 
 PROGRAM = ("/usr/local/lib/venue-agent/venue-agent",)
@@ -48,7 +49,7 @@ class FakeLaunchd:
     leaving: int = 0
     calls: list[str] = field(default_factory=list)
 
-    def run(self, *words: str) -> Output:
+    def run(self, *words: str) -> CompletedProcess[str]:
         verb = words[1]
         self.calls.append(verb)
         if verb == "print":
@@ -57,28 +58,28 @@ class FakeLaunchd:
             self.is_disabled = False
         elif verb == "bootstrap":
             if self.is_disabled:
-                return Output(5, stderr="Bootstrap failed: 5: Input/output error\n")
+                return completed(5, stderr="Bootstrap failed: 5: Input/output error\n")
             self.is_loaded = True
         elif verb == "bootout":
             self.leaving = self.polls_until_gone
             self.is_loaded = self.leaving > 0
-            return Output(36 if self.leaving else 0, stderr="Operation now in progress\n")
-        return Output(0)
+            return completed(36 if self.leaving else 0, stderr="Operation now in progress\n")
+        return completed(0)
 
-    def _print(self) -> Output:
+    def _print(self) -> CompletedProcess[str]:
         if not self.is_loaded:
-            return Output(113, stderr=f'Could not find service "{LABEL}" in domain for system\n')
+            return completed(113, stderr=f'Could not find service "{LABEL}" in domain for system\n')
         if self.leaving:
             self.leaving -= 1
             self.is_loaded = self.leaving > 0
-        return Output(0, RUNNING)
+        return completed(0, RUNNING)
 
 
 def service_in(root: Path, launchd: FakeLaunchd, *, is_root: bool = True) -> LaunchdService:
     config = root / "etc/venue-agent/config.toml"
     config.parent.mkdir(parents=True, exist_ok=True)
     config.touch()
-    return LaunchdService(launchd, PROGRAM, root, lambda: is_root, sleep=lambda s: None)
+    return LaunchdService(PROGRAM, launchd.run, root, lambda: is_root, sleep=lambda s: None)
 
 
 def test_an_earlier_disable_is_undone_before_the_bootstrap(tmp_path: Path) -> None:

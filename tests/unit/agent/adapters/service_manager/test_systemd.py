@@ -5,12 +5,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.adapters.service_manager.commands import Output, SystemCommands, checked
+from agent.adapters.service_manager.commands import checked, run_program
 from agent.adapters.service_manager.contract import (
     NotPermitted,
     ServiceManagerError,
@@ -26,6 +27,7 @@ from agent.adapters.service_manager.systemd import (
     state_of,
     unit_text,
 )
+from tests.unit.agent.adapters.service_manager.completed import completed
 
 OUR_USER = "venue-agent:x:997:997:Venue agent:/var/lib/venue-agent:/usr/sbin/nologin"
 PROGRAM = ("/opt/venue-agent/bin/python", "-m", "agent")
@@ -46,15 +48,15 @@ class FakeSystemd:
     userdel_takes_the_group: bool = True
     calls: list[str] = field(default_factory=list)
 
-    def run(self, *words: str) -> Output:
+    def run(self, *words: str) -> CompletedProcess[str]:
         self.calls.append(" ".join(word for word in words if word != "--quiet"))
         if words[0] == "systemctl":
             return self._systemctl([word for word in words[1:] if word != "--quiet"])
         if words[0] == "journalctl":
-            return Output(0, "venue-agent: the configuration is wrong\n")
+            return completed(0, "venue-agent: the configuration is wrong\n")
         return self._account(words)
 
-    def _account(self, words: tuple[str, ...]) -> Output:
+    def _account(self, words: tuple[str, ...]) -> CompletedProcess[str]:
         if words[0] == "systemd-sysusers":
             self.user, self.group = self.user or OUR_USER, self.group or "venue-agent:x:997:"
         if words[0] == "userdel":
@@ -63,30 +65,30 @@ class FakeSystemd:
             self.group = ""
         if words[0] == "getent":
             line = {"passwd": self.user, "group": self.group}[words[1]]
-            return Output(0 if line else 2, f"{line}\n" if line else "")
-        return Output(0)
+            return completed(0 if line else 2, f"{line}\n" if line else "")
+        return completed(0)
 
     @property
     def is_installed(self) -> bool:
         directories = ("etc/systemd/system", "usr/lib/systemd/system")
         return any((self.root / directory / UNIT).exists() for directory in directories)
 
-    def _systemctl(self, words: list[str]) -> Output:
+    def _systemctl(self, words: list[str]) -> CompletedProcess[str]:
         verb = words[0]
         if verb == "--version":
-            return Output(0, f"systemd {self.version} ({self.version}.1-1)\n+PAM +AUDIT\n")
+            return completed(0, f"systemd {self.version} ({self.version}.1-1)\n+PAM +AUDIT\n")
         if verb == "show":
-            return Output(0, self._show())
+            return completed(0, self._show())
         if words[-1] != UNIT:
-            return Output(0)
+            return completed(0)
         if not self.is_installed and verb in {"start", "stop", "restart", "enable"}:
-            return Output(5, stderr=f"Unit {UNIT} not found.\n")
+            return completed(5, stderr=f"Unit {UNIT} not found.\n")
         if verb in {"start", "restart"} and self.breaks_at_start:
-            return Output(1, stderr="Job for venue-agent.service failed.\n")
+            return completed(1, stderr="Job for venue-agent.service failed.\n")
         self.is_enabled = {"enable": True, "disable": False}.get(verb, self.is_enabled)
         stops = verb in {"stop", "disable"}
         self.is_active = (self.is_active or verb in {"start", "restart"}) and not stops
-        return Output(0)
+        return completed(0)
 
     def _show(self) -> str:
         return (
@@ -100,8 +102,8 @@ class FakeSystemd:
 
 def service_in(systemd: FakeSystemd, *, is_root: bool = True) -> SystemdService:
     return SystemdService(
-        systemd,
         PROGRAM,
+        systemd.run,
         root=systemd.root,
         is_root=lambda: is_root,
         give_to_group=lambda path, group: None,
@@ -278,9 +280,9 @@ def test_the_unit_is_sandboxed_and_systemd_finds_no_fault(tmp_path: Path) -> Non
 
 
 def test_failing_command_raises_an_error_with_its_output() -> None:
-    commands = SystemCommands()
-    assert commands.run("echo", "hello") == Output(0, "hello\n")
+    output = run_program("echo", "hello")
+    assert (output.returncode, output.stdout, output.stderr) == (0, "hello\n", "")
     with pytest.raises(ServiceManagerError, match="no venue-agent-nonexistent"):
-        commands.run("venue-agent-nonexistent")
+        run_program("venue-agent-nonexistent")
     with pytest.raises(ServiceManagerError, match=r"^ls .*: .*No such file"):
-        checked(commands, "ls", "/nonexistent/venue-agent")
+        checked(run_program, "ls", "/nonexistent/venue-agent")

@@ -127,10 +127,10 @@ def test_without_a_configuration_it_is_installed_and_not_started(
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"location": None}, "needs --location as well"),
+        ({"location_id": None}, "needs --location as well"),
         ({"base_url": "ftp://x"}, "--base-url must be a URL"),
         ({"base_url": "http://ops.example.com"}, "--base-url must be https"),
-        ({"location": ""}, "--location "),
+        ({"location_id": ""}, "--location "),
         ({"api_key_file": Path("/nonexistent/key")}, "cannot be read"),
     ],
 )
@@ -139,7 +139,7 @@ def test_wrong_answer_is_refused_before_anything_is_written(
 ) -> None:
     service = FakeService(tmp_path)
     given_values = {
-        "base_url": URL, "location": LOCATION, "api_key_file": answers.api_key_file, **change,
+        "base_url": URL, "location_id": LOCATION, "api_key_file": answers.api_key_file, **change,
     }  # fmt: skip
     with pytest.raises(ConfigError, match=problem):
         install(service, Answers(**given_values))  # type: ignore[arg-type]

@@ -4,11 +4,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from agent.adapters.service_manager.contract import NotPermitted, ServiceManagerError
-from agent.adapters.service_manager.windows.api import Definition, Query, Status
+from agent.adapters.service_manager.windows.api import Query, Status, added_settings
 from agent.adapters.service_manager.windows.host import (
     CONTROL_INTERROGATE,
     CONTROL_SHUTDOWN,
@@ -29,7 +30,7 @@ class FakeControl:
 
     polls_per_change: int = 3
     is_admin: bool = True
-    definition: Definition | None = None
+    command_line: str | None = None
     status: Status = Status.STOPPED
     exit_code: int = 0
     has_event_source: bool = False
@@ -49,21 +50,21 @@ class FakeControl:
         if self._until_change:
             self._until_change -= 1
         elif self._is_deleted:
-            self.definition, self._is_deleted = None, False
+            self.command_line, self._is_deleted = None, False
         elif self._goal is not None:
             self.status, self._goal = self._goal, None
-        if self.definition is None:
+        if self.command_line is None:
             return None
         pid = 0 if self.status is Status.STOPPED else 812
         return Query(self.status, pid, self.exit_code)
 
-    def create(self, definition: Definition) -> None:
+    def create(self, command_line: str) -> None:
         self.calls.append("create")
-        self.definition = definition
+        self.command_line = command_line
 
-    def change(self, definition: Definition) -> None:
+    def change(self, command_line: str) -> None:
         self.calls.append("change")
-        self.definition = definition
+        self.command_line = command_line
 
     def delete(self) -> None:
         self._is_deleted, self._until_change = True, self.polls_per_change
@@ -111,15 +112,26 @@ def service_in(program_data: Path, control: FakeControl) -> WindowsService:
     return WindowsService(control, PROGRAM, program_data, lambda seconds: None)
 
 
+def test_service_starts_delayed_and_restarts_after_failures() -> None:
+    api = SimpleNamespace(
+        SC_ACTION_RESTART=1,
+        SERVICE_CONFIG_DESCRIPTION=1,
+        SERVICE_CONFIG_FAILURE_ACTIONS=2,
+        SERVICE_CONFIG_DELAYED_AUTO_START_INFO=3,
+        SERVICE_CONFIG_FAILURE_ACTIONS_FLAG=4,
+    )
+    settings = added_settings(api)
+    assert settings[3] is settings[4] is True
+    assert settings[2]["Actions"] == [(1, 1_000), (1, 10_000), (1, 60_000)]
+
+
 def test_the_whole_life(tmp_path: Path) -> None:
     control = FakeControl()
     service = service_in(tmp_path, control)
     service.install()
     service.install()
     assert control.calls == ["create", "change"]
-    assert control.definition is not None
-    assert control.definition.starts_delayed
-    assert control.definition.command_line == f'"{PROGRAM[0]}" windows-service'
+    assert control.command_line == f'"{PROGRAM[0]}" windows-service'
     assert control.has_event_source
     service.start()
     service.start()
@@ -128,7 +140,7 @@ def test_the_whole_life(tmp_path: Path) -> None:
     service.stop()
     service.uninstall()
     service.uninstall()
-    assert control.definition is None
+    assert control.command_line is None
     assert not control.has_event_source
     assert control.calls == ["create", "change", "start", "stop"]
     assert service.paths.config.exists()

@@ -136,7 +136,7 @@ def test_a_write_ahead_log_left_by_a_killed_agent_is_read(
     after_a_crash = StateDirectory(tmp_path / "crashed")
     after_a_crash.prepare()
     with contextlib.closing(Database(state)) as database:
-        Journal(database, state).add(command(), NOW)
+        Journal(database).add(command(), NOW)
         # As a power loss leaves it: the main file and its log, without the closing checkpoint.
         for suffix in ("", "-wal"):
             shutil.copy(state.path / f"{NAME}{suffix}", after_a_crash.path)

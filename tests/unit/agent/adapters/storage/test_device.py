@@ -1,10 +1,12 @@
 """The device record, and how a start updates it."""
 
+import platform
 import re
 from pathlib import Path
 
 import pytest
 
+from agent import __version__
 from agent.adapters import machine
 from agent.adapters.identity import Identity
 from agent.adapters.storage.device_record import (
@@ -13,8 +15,10 @@ from agent.adapters.storage.device_record import (
     DeviceRecordFile,
 )
 from agent.adapters.storage.state import StateDirectory
-from agent.device_setup import DeviceAtStart, device_at_start
+from agent.config.model import LocalConfig
+from agent.device_setup import device_at_start
 from agent.errors import StateError
+from agent.reporting import environment_here
 from tests.unit.agent.samples import BASE_URL, config, record
 
 HERE, THERE = "fingerprint-here", "fingerprint-there"
@@ -32,11 +36,10 @@ def file(state: StateDirectory) -> DeviceRecordFile:
 
 def start(
     state: StateDirectory, fingerprint: str = HERE, **changes: str
-) -> tuple[DeviceAtStart, Identity]:
+) -> tuple[DeviceRecord, bool, Identity]:
     identity = Identity(state)
-    return device_at_start(
-        config(**changes), DeviceRecordFile(state), identity, fingerprint
-    ), identity
+    file = DeviceRecordFile(state)
+    return *device_at_start(config(**changes), file, identity, fingerprint), identity
 
 
 def test_a_record_is_read_as_it_was_written(file: DeviceRecordFile, state: StateDirectory) -> None:
@@ -77,16 +80,16 @@ def test_unusable_record_file_raises_an_error(
 
 
 def call_the_host(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(machine, "host_name", lambda: name)
+    monkeypatch.setattr(platform, "node", lambda: name)
 
 
 def test_a_machine_is_called_as_its_host_was_at_the_first_start(
     state: StateDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call_the_host(monkeypatch, "till-3")
-    assert start(state)[0].record.legacy_install_id == "till-3"
+    assert start(state)[0].legacy_install_id == "till-3"
     call_the_host(monkeypatch, "till-4")
-    assert start(state)[0].record.legacy_install_id == "till-3"
+    assert start(state)[0].legacy_install_id == "till-3"
 
 
 def test_an_earlier_installation_keeps_what_the_service_knows(
@@ -95,7 +98,7 @@ def test_an_earlier_installation_keeps_what_the_service_knows(
     earlier = "install-6f9a2a34-6a2a-4a39-b9b0-1a0c4b6f2f77"
     file.save(DeviceRecord(legacy_install_id=earlier))
 
-    assert start(state)[0].record.legacy_install_id == earlier
+    assert start(state)[0].legacy_install_id == earlier
 
 
 @pytest.mark.parametrize(
@@ -108,23 +111,23 @@ def test_a_copied_disk_is_called_as_its_own_host(
     file.save(BOUND)
     call_the_host(monkeypatch, host)
 
-    assert re.fullmatch(name, start(state, THERE)[0].record.legacy_install_id)
+    assert re.fullmatch(name, start(state, THERE)[0].legacy_install_id)
 
 
 def test_the_first_start_begins_a_record(state: StateDirectory) -> None:
-    first, _ = start(state)
-    again, _ = start(state)
+    first, is_clone, _ = start(state)
+    again, _, _ = start(state)
 
-    assert first.record == again.record == DeviceRecordFile(state).load()
-    assert first.record.fingerprint == HERE
-    assert first.record.binding is None
-    assert not first.is_clone
+    assert first == again == DeviceRecordFile(state).load()
+    assert first.fingerprint == HERE
+    assert first.binding is None
+    assert not is_clone
 
 
 def test_a_bound_device_stays_bound(state: StateDirectory, file: DeviceRecordFile) -> None:
     file.save(BOUND)
 
-    assert start(state)[0].record == BOUND
+    assert start(state)[0] == BOUND
 
 
 def test_a_record_from_before_fingerprints_gets_one(
@@ -132,23 +135,23 @@ def test_a_record_from_before_fingerprints_gets_one(
 ) -> None:
     file.save(BOUND.model_copy(update={"fingerprint": None}))
 
-    begun, _ = start(state)
+    record_here, is_clone, _ = start(state)
 
-    assert begun.record == BOUND
-    assert not begun.is_clone
+    assert record_here == BOUND
+    assert not is_clone
 
 
 def test_a_copied_disk_is_a_new_device(state: StateDirectory, file: DeviceRecordFile) -> None:
     file.save(BOUND)
     old = Identity(state).load_or_create()
 
-    begun, identity = start(state, THERE)
+    record_here, is_clone, identity = start(state, THERE)
 
-    assert begun.is_clone
-    assert begun.record.binding is None
-    assert begun.record.legacy_install_id != BOUND.legacy_install_id
+    assert is_clone
+    assert record_here.binding is None
+    assert record_here.legacy_install_id != BOUND.legacy_install_id
     assert identity.load_or_create().instance_id != old.instance_id
-    assert not start(state, THERE)[0].is_clone
+    assert not start(state, THERE)[1]
 
 
 def test_a_copied_disk_without_a_key_is_a_new_device_too(
@@ -156,17 +159,17 @@ def test_a_copied_disk_without_a_key_is_a_new_device_too(
 ) -> None:
     file.save(BOUND)
 
-    assert start(state, THERE)[0].is_clone
+    assert start(state, THERE)[1]
 
 
 def test_a_lost_record_keeps_the_key(state: StateDirectory) -> None:
     key = Identity(state).load_or_create()
     (state.path / "device.json").write_bytes(b"garbage")
 
-    begun, identity = start(state)
+    _, is_clone, identity = start(state)
 
     assert identity.load_or_create().instance_id == key.instance_id
-    assert not begun.is_clone
+    assert not is_clone
 
 
 @pytest.mark.parametrize("change", [{"base_url": "http://127.0.0.1:10"}, {"location_id": "loc-2"}])
@@ -175,22 +178,22 @@ def test_another_place_in_the_configuration_ends_the_binding(
 ) -> None:
     file.save(BOUND.model_copy(update={"is_revoked": True}))
 
-    begun, _ = start(state, **change)
+    record_here, _, _ = start(state, **change)
 
-    assert begun.record.binding is None
-    assert not begun.record.is_revoked
-    assert begun.record.legacy_install_id == BOUND.legacy_install_id
-    assert file.load() == begun.record
+    assert record_here.binding is None
+    assert not record_here.is_revoked
+    assert record_here.legacy_install_id == BOUND.legacy_install_id
+    assert file.load() == record_here
 
 
 def test_the_configured_install_id_counts(state: StateDirectory, file: DeviceRecordFile) -> None:
     file.save(BOUND)
     named = config(device={"legacy_install_id": "till-3"})
 
-    begun = device_at_start(named, file, Identity(state), HERE)
+    record_here, _ = device_at_start(named, file, Identity(state), HERE)
 
-    assert begun.record.legacy_install_id == "till-3"
-    assert begun.record.binding == BOUND.binding
+    assert record_here.legacy_install_id == "till-3"
+    assert record_here.binding == BOUND.binding
 
 
 def test_a_machine_id_is_hashed(tmp_path: Path) -> None:
@@ -213,7 +216,8 @@ def test_a_machine_id_is_hashed(tmp_path: Path) -> None:
 
 def test_the_machine_is_named_in_the_words_of_the_contract() -> None:
     assert machine.service_platform() in {"linux", "macos", "windows"}
-    assert all(machine.system_release_arch())
+    environment = environment_here(LocalConfig())
+    assert environment.user_agent.startswith(f"venue-agent/{__version__} ({platform.system()} ")
 
 
 @pytest.mark.parametrize(
