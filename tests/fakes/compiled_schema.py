@@ -30,8 +30,9 @@ class CompiledValidator:
     ) -> None:
         self._deciding = deciding
         self._counts_utf16 = counts_utf16
+        schema: Any = deciding.schema
         self._compiled = jsonschema_rs.Draft202012Validator(
-            deciding.schema, validate_formats=True, formats=dict(formats or {})
+            schema, validate_formats=True, formats=dict(formats or {})
         )
 
     def iter_errors(self, document: Any) -> Iterator[ValidationError]:
