@@ -72,7 +72,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_unconfigure() -> None:
-    """End the servers that this process's tests needed: PostgreSQL, and the one that forks."""
+    """End the servers that this process's tests needed: PostgreSQL, and the one that forks.
+
+    Objects that stay frozen would end after the modules that they use.
+    """
+    gc.unfreeze()
     if (module := sys.modules.get("tests.postgresql")) is not None:
         module.stop_shared_server()
     if (module := sys.modules.get("tests.scenario.forked_process")) is not None:
