@@ -95,12 +95,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.fail(str(reason), pytrace=False)
 
 
-_SOCKET_EVENTS = {"socket.connect", "socket.sendto"}
+_SOCKET_EVENTS = frozenset({"socket.connect", "socket.sendto"})
 _strangers: list[str] = []
 
 
-def _watch_sockets(event: str, args: tuple[Any, ...]) -> None:
-    if event not in _SOCKET_EVENTS or not isinstance(args[1], tuple):
+def _watch_sockets(
+    event: str, args: tuple[Any, ...], watched: frozenset[str] = _SOCKET_EVENTS
+) -> None:
+    # The hook outlives this module's names: at the end of the process they are None.
+    if event not in watched or not isinstance(args[1], tuple):
         return
     host = str(args[1][0]).split("%")[0]
     try:
