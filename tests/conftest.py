@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.redaction.known import forget
 from tests import prerequisites, sizes
@@ -27,13 +29,26 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Keep thousands of collected tests out of the garbage collector: they live to the end."""
+    """Keep thousands of collected tests out of the garbage collector: they live to the end.
+
+    Collections of the few other objects are a tenth as frequent as Python's default.
+    """
+    _register_random()
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(7_000, 10, 10)
         gc.enable()
+
+
+@given(st.none())
+def _register_random(_: None) -> None:
+    """Have hypothesis create its generator of random numbers.
+
+    Then it asks the garbage collector who refers to it, and that knows no frozen object.
+    """
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -57,7 +72,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_unconfigure() -> None:
-    """End the servers that this process's tests needed: PostgreSQL, and the one that forks."""
+    """End the servers that this process's tests needed: PostgreSQL, and the one that forks.
+
+    Objects that stay frozen would end after the modules that they use.
+    """
+    gc.unfreeze()
     if (module := sys.modules.get("tests.postgresql")) is not None:
         module.stop_shared_server()
     if (module := sys.modules.get("tests.scenario.forked_process")) is not None:
@@ -76,12 +95,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.fail(str(reason), pytrace=False)
 
 
-_SOCKET_EVENTS = {"socket.connect", "socket.sendto"}
+_SOCKET_EVENTS = frozenset({"socket.connect", "socket.sendto"})
 _strangers: list[str] = []
 
 
-def _watch_sockets(event: str, args: tuple[Any, ...]) -> None:
-    if event not in _SOCKET_EVENTS or not isinstance(args[1], tuple):
+def _watch_sockets(
+    event: str, args: tuple[Any, ...], watched: frozenset[str] = _SOCKET_EVENTS
+) -> None:
+    # The hook outlives this module's names: at the end of the process they are None.
+    if event not in watched or not isinstance(args[1], tuple):
         return
     host = str(args[1][0]).split("%")[0]
     try:
@@ -131,12 +153,12 @@ def _no_known_secrets() -> Iterator[None]:
     forget()
 
 
-@pytest.fixture(autouse=True)
-def _same_garbage_collector() -> Iterator[None]:
-    """A daemon run inside a test freezes the garbage collector, which then does not tell who holds
-    an object: hypothesis asks that for its own generator of random numbers."""
-    yield
-    gc.unfreeze()
+@pytest.fixture(autouse=True, scope="session")
+def _only_collected_tests_are_frozen() -> Iterator[None]:
+    """A daemon that runs inside a test would freeze what that test leaves, for all that follow."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(gc, "freeze", lambda: None)
+        yield
 
 
 @pytest.fixture(autouse=True)

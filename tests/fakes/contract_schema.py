@@ -4,11 +4,13 @@ Shares nothing with the agent: what it accepts is what the document says. String
 UTF-16 code units, as the service counts them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError
 from jsonschema.validators import extend
+
+from tests.fakes.compiled_schema import CompiledValidator
 
 Schema = dict[str, Any]
 
@@ -277,12 +279,25 @@ def _max_length(_: Any, limit: int, value: Any, __: Any) -> Iterator[ValidationE
 _Validator = extend(Draft202012Validator, {"maxLength": _max_length})
 
 
-def validator(schema: Schema, formats: FormatChecker) -> Draft202012Validator:
-    result: Draft202012Validator = _Validator(schema, format_checker=formats)
-    return result
+_compiled: dict[int, tuple[Schema, CompiledValidator]] = {}
+"""By the schema's id, with the schema: as long as it is kept, no other one gets its id."""
+
+
+def validator(
+    schema: Schema, formats: FormatChecker, own_formats: Mapping[str, Any] | None = None
+) -> CompiledValidator:
+    """Return a validator that counts as the service does.
+
+    Args:
+        own_formats: those of ``formats`` that JSON Schema does not define.
+    """
+    deciding = _Validator(schema, format_checker=formats)
+    return CompiledValidator(deciding, own_formats, counts_utf16=True)
 
 
 def violations(schema: Schema, document: Any) -> list[str]:
     """Return a line for each way in which ``document`` breaks ``schema``."""
-    errors = validator(schema, FormatChecker()).iter_errors(document)
+    if id(schema) not in _compiled:
+        _compiled[id(schema)] = schema, validator(schema, FormatChecker())
+    errors = _compiled[id(schema)][1].iter_errors(document)
     return [f"{error.json_path}: {error.message[:200]}" for error in errors]

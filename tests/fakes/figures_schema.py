@@ -11,6 +11,7 @@ from typing import Any, Final
 import httpx2
 from jsonschema import Draft202012Validator, FormatChecker
 
+from tests.fakes.compiled_schema import CompiledValidator
 from tests.fakes.contract_schema import BOOLEAN, COUNT, NUMBER, SAFE, Schema, array, enum, exact
 
 PREFIX: Final = "/api/public/v1/"
@@ -174,6 +175,6 @@ def mistakes(name: str, body: Any, *, is_request: bool = False) -> Iterator[str]
 
 
 @functools.cache
-def _validator(name: str, *, is_request: bool) -> Draft202012Validator:
+def _validator(name: str, *, is_request: bool) -> CompiledValidator:
     schema = OPERATIONS[name][0 if is_request else 1]
-    return Draft202012Validator(schema, format_checker=FormatChecker())
+    return CompiledValidator(Draft202012Validator(schema, format_checker=FormatChecker()))

@@ -12,6 +12,8 @@ import httpx2
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
+from tests.fakes.compiled_schema import CompiledValidator
+
 Schema = dict[str, Any]
 UUID: Final[Schema] = {
     "type": "string",
@@ -258,8 +260,9 @@ def _validate(reply: httpx2.Response, operation: tuple[str, str] | None) -> None
 
 
 @functools.cache
-def _validator(operation: tuple[str, str] | None) -> Draft202012Validator:
-    return Draft202012Validator(PROBLEM if operation is None else REPLIES[operation][1])
+def _validator(operation: tuple[str, str] | None) -> CompiledValidator:
+    schema = PROBLEM if operation is None else REPLIES[operation][1]
+    return CompiledValidator(Draft202012Validator(schema))
 
 
 def _require(reply: httpx2.Response, is_right: bool, otherwise: str) -> None:

@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 from uuid import UUID
 
 from agent import daemon
+from agent.adapters import memory
 from agent.adapters.collector_process import Collected, OnProgress
 from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.printer_memory import PrinterMemory
@@ -127,8 +129,19 @@ def around(home: Path, clock: VirtualClock, seed: int = 0) -> Runtime:
 async def simulated_agent(
     config: Config, home: Path, clock: VirtualClock, seed: int = 0
 ) -> AsyncIterator[SimulatedApp]:
-    """Run an agent as the daemon does; at the end it is stopped cleanly."""
+    """Run an agent as the daemon does; at the end it is stopped cleanly.
+
+    It does not return memory while idle: this process holds thousands of tests, so that would take
+    longer than the test.
+    """
     app = SimulatedApp(Loaded(config, None, {}), around(home, clock, seed))
+    with patch.object(memory, "settle", autospec=True):
+        async with _running(app):
+            yield app
+
+
+@contextlib.asynccontextmanager
+async def _running(app: SimulatedApp) -> AsyncIterator[None]:
     app.start()
     signals: asyncio.Queue[daemon.Signal] = asyncio.Queue()
     tasks = [
@@ -136,7 +149,7 @@ async def simulated_agent(
         for name, loop in app.loops().items()
     ]
     try:
-        yield app
+        yield
     finally:
         app.stop_timers()
         for task in tasks:

@@ -70,12 +70,21 @@ def test_what_is_left_behind_fails_the_test_that_left_it(tmp_path: Path) -> None
 
 FREEZES = """
 import gc
+from hypothesis import given, strategies
+
+made_by_a_test = []
 
 def test_freezes():
+    made_by_a_test.append([])
     gc.freeze()
 
 def test_starts_anew():
-    assert gc.get_freeze_count() == 0
+    assert gc.is_tracked(made_by_a_test[0])
+    assert any(each is made_by_a_test[0] for each in gc.get_objects())
+
+@given(strategies.integers())
+def test_generates(_):
+    pass
 """
 
 

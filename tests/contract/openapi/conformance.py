@@ -50,6 +50,7 @@ def check(response: httpx2.Response) -> None:
         assert not problems, f"{name} {status}: {problems[:3]}"
 
 
+@functools.cache
 def _operation(method: str, path: str) -> tuple[str, str, Json] | None:
     """Return the document's name, the path as it is written there, and the operation."""
     for name in _DOCUMENTS:

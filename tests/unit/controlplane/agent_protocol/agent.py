@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator
 
 from controlplane.accounts.oauth.metadata import RESOURCE_PATH as PATH
 from controlplane.agent_protocol.tools.registry import TOOLS
+from tests.fakes.compiled_schema import CompiledValidator
 from tests.unit.controlplane.running_service import RunningService
 
 Json = dict[str, Any]
@@ -39,12 +40,12 @@ ENVELOPE: Json = {
         },
     ]
 }  # fmt: skip
-_ENVELOPE = Draft202012Validator(ENVELOPE)
+_ENVELOPE = CompiledValidator(Draft202012Validator(ENVELOPE))
 
 
 @functools.cache
-def _results(tool: str) -> Draft202012Validator:
-    return Draft202012Validator(TOOLS[tool].output_schema)
+def _results(tool: str) -> CompiledValidator:
+    return CompiledValidator(Draft202012Validator(TOOLS[tool].output_schema))
 
 
 class Agent:

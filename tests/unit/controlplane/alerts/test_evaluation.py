@@ -6,6 +6,7 @@ import hmac
 import json
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
@@ -13,9 +14,11 @@ from sqlalchemy import select
 
 from agent.wire import routes
 from agent.wire.codec import encode
+from agent.wire.device_operations import HeartbeatReply, HeartbeatRequest
 from controlplane.devices.locations.locations import add_maintenance, set_location
 from controlplane.devices.locations.status import Maintenance
 from controlplane.devices.retention import delete_old_monitoring
+from controlplane.remote_control.heartbeats import DeviceHeartbeat, store_heartbeats
 from controlplane.settings import Settings
 from controlplane.storage.monitoring_tables import (
     Alert,
@@ -65,12 +68,26 @@ class Fleet:
             self.service.clock.advance(STEP_S)
             if not self.is_running:
                 continue
-            for device in self.devices:
-                if device not in self.offline:
-                    assert (await device.heartbeat()).status_code == 200
+            await self.send_heartbeats()
             await watch_fleet(self.service.core)
             await self.deliver()
         return [json.loads(each.content) for each in self.webhook.received[before:]]
+
+    async def send_heartbeats(self) -> None:
+        """Store the heartbeats of a minute as the endpoint stores those that arrive together."""
+        core, caller = self.service.core, self.service.caller(self.service.write_key)
+        heartbeats = [
+            DeviceHeartbeat(
+                caller, HeartbeatRequest(binding_id=UUID(device.binding_id), foreground=False)
+            )
+            for device in self.devices
+            if device not in self.offline
+        ]
+        result = await core.write(
+            lambda session: store_heartbeats(session, heartbeats, core.clock(), core.settings)
+        )
+        assert all(isinstance(reply, HeartbeatReply) for reply in result.replies)
+        assert len(result.replies) == len(heartbeats)
 
     async def deliver(self) -> None:
         outbox = AlertOutbox(self.service.core.settings)

@@ -1,0 +1,54 @@
+"""JSON Schema that is compiled: most documents are valid, so that no error has to be described.
+
+The compiled validator is the stricter one: `$` is the end of the text, and formats are checked.
+What it refuses is judged by jsonschema, which decides.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jsonschema_rs
+from jsonschema import Draft202012Validator, ValidationError
+
+
+class CompiledValidator:
+    """A jsonschema validator that is quick for valid documents.
+
+    Args:
+        deciding: judges what the compiled validator refuses.
+        formats: those of ``deciding`` that JSON Schema does not define.
+        counts_utf16: whether ``deciding`` counts strings in UTF-16 code units.
+    """
+
+    def __init__(
+        self,
+        deciding: Draft202012Validator,
+        formats: Mapping[str, Any] | None = None,
+        *,
+        counts_utf16: bool = False,
+    ) -> None:
+        self._deciding = deciding
+        self._counts_utf16 = counts_utf16
+        schema: Any = deciding.schema
+        self._compiled = jsonschema_rs.Draft202012Validator(
+            schema, validate_formats=True, formats=dict(formats or {})
+        )
+
+    def iter_errors(self, document: Any) -> Iterator[ValidationError]:
+        """Yield what is wrong with a document."""
+        if not self._is_valid(document):
+            yield from self._deciding.iter_errors(document)
+
+    def validate(self, document: Any) -> None:
+        """Raise ValidationError if a document is not valid."""
+        for error in self.iter_errors(document):
+            raise error
+
+    def _is_valid(self, document: Any) -> bool:
+        if self._counts_utf16 and "\\ud" in json.dumps(document):
+            return False  # may hold a character of two units; the compiled one counts characters
+        try:
+            return self._compiled.is_valid(document)
+        except ValueError:  # a lone surrogate, or a key that is no string
+            return False
