@@ -137,10 +137,11 @@ class Device(Base):
             "instance_id",
         ),
         UniqueConstraint("organization_id", "instance_id", name="devices_by_instance"),
+        UniqueConstraint("binding_id", name="devices_binding_id_key"),
     )
     position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
     instance_id: Mapped[UUID]
-    binding_id: Mapped[UUID] = mapped_column(unique=True)
+    binding_id: Mapped[UUID]
     key_id: Mapped[UUID] = mapped_column(index=True)
     organization_id: Mapped[str]
     location_id: Mapped[str]
