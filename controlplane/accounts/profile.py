@@ -31,20 +31,16 @@ from controlplane.storage.tables import ApiKey
 PREFIX: Final = "/console/api/profile"
 KEYS_MAX: Final = 100
 """Valid keys of one member of an organization."""
-
-
 _write = partial(procedure, writes=True, requires_session=True)
 
 
 def profile_operations() -> tuple[Procedure, ...]:
     return (
         procedure(PREFIX, profile, requires_session=True),
-        procedure(f"{PREFIX}/end-session", end_session, writes=True, requires_session=True),
-        procedure(f"{PREFIX}/create-key", create_key, writes=True, requires_session=True),
-        procedure(f"{PREFIX}/revoke-key", revoke_key, writes=True, requires_session=True),
-        procedure(
-            f"{PREFIX}/choose-organization", choose_organization, writes=True, requires_session=True
-        ),
+        _write(f"{PREFIX}/end-session", end_session),
+        _write(f"{PREFIX}/create-key", create_key),
+        _write(f"{PREFIX}/revoke-key", revoke_key),
+        _write(f"{PREFIX}/choose-organization", choose_organization),
         *grant_operations(PREFIX),
     )
 

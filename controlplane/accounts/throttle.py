@@ -65,10 +65,10 @@ def _wait_s(session: Session, subject: str, now: datetime) -> int:
         .order_by(SignInFailure.failed_at.desc())
         .limit(FAILURES_MAX)
     )
-    results = session.scalars(query).all()
-    if len(results) < FAILURES_MAX:
+    failures = session.scalars(query).all()
+    if len(failures) < FAILURES_MAX:
         return 0
-    return max(1, math.ceil((results[-1] + WINDOW - now).total_seconds()))
+    return max(1, math.ceil((failures[-1] + WINDOW - now).total_seconds()))
 
 
 def _delete(session: Session, positions: Sequence[int]) -> None:
@@ -82,11 +82,11 @@ def _subject(kind: str, value: str) -> str:
 def network_of(address: str) -> str:
     """Return the network of one client: an IPv4 address, or a /64 of IPv6."""
     try:
-        result = ipaddress.ip_address(address)
+        ip = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if result.version == 4:
-        return str(result)
-    if result.ipv4_mapped is not None:
-        return str(result.ipv4_mapped)
-    return str(ipaddress.ip_network((result, 64), strict=False))
+    if ip.version == 4:
+        return str(ip)
+    if ip.ipv4_mapped is not None:
+        return str(ip.ipv4_mapped)
+    return str(ipaddress.ip_network((ip, 64), strict=False))

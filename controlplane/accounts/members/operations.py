@@ -23,20 +23,16 @@ from controlplane.storage.account_tables import Invitation, Membership, User
 PREFIX: Final = "/console/api/members"
 JOIN_PATH: Final = "/#/join/"
 """The code follows ``#``: browsers do not send or log that part."""
-
-
 _write = partial(procedure, writes=True, requires_session=True)
 
 
 def member_operations() -> tuple[Procedure, ...]:
     return (
         procedure(PREFIX, members, requires_session=True),
-        procedure(f"{PREFIX}/change", change, writes=True, requires_session=True),
-        procedure(f"{PREFIX}/remove", remove, writes=True, requires_session=True),
-        procedure(f"{PREFIX}/invite", invite, writes=True, requires_session=True),
-        procedure(
-            f"{PREFIX}/revoke-invitation", revoke_invitation, writes=True, requires_session=True
-        ),
+        _write(f"{PREFIX}/change", change),
+        _write(f"{PREFIX}/remove", remove),
+        _write(f"{PREFIX}/invite", invite),
+        _write(f"{PREFIX}/revoke-invitation", revoke_invitation),
     )
 
 

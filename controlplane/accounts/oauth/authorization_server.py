@@ -121,8 +121,8 @@ class Request(OAuth2Request):  # type: ignore[misc]
 
     @property
     def args(self) -> Mapping[str, str]:
-        results: Mapping[str, str] = self.payload.data
-        return results
+        parameters: Mapping[str, str] = self.payload.data
+        return parameters
 
     @property
     def form(self) -> Mapping[str, str]:

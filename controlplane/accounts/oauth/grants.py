@@ -20,10 +20,10 @@ from controlplane.accounts.oauth.secrets import (
     CODE_LIFETIME,
     REFRESH,
     REFRESH_LIFETIME,
-    hash_secret,
     is_secret,
     new_secret,
 )
+from controlplane.operation.permissions import hash_secret
 from controlplane.storage.account_tables import Membership, User
 from controlplane.storage.oauth_tables import OAuthClient, OAuthCode, OAuthGrant, OAuthToken
 
@@ -68,21 +68,21 @@ def take_code(session: Session, code: str, client_id: str, now: datetime) -> OAu
     if not is_secret(code, CODE):
         return None
     code_hash = hash_secret(code)
-    result = session.get(OAuthCode, code_hash)
-    if result is not None:
-        lock_user(session, result.user_id)
-        result = session.scalars(
+    row = session.get(OAuthCode, code_hash)
+    if row is not None:
+        lock_user(session, row.user_id)
+        row = session.scalars(
             select(OAuthCode)
             .where(OAuthCode.code_hash == code_hash)
             .execution_options(populate_existing=True)
         ).first()
-    if result is None:
+    if row is None:
         query = select(OAuthGrant).where(OAuthGrant.code_hash == code_hash)
         grant = session.scalars(query).first()
         if grant is not None:
             end_by_id(session, grant.id, grant.user_id)
         return None
-    return result if result.client_id == client_id and result.expires_at > now else None
+    return row if row.client_id == client_id and row.expires_at > now else None
 
 
 def open_grant(session: Session, code: OAuthCode, now: datetime) -> OAuthGrant:
@@ -136,10 +136,10 @@ def take_refresh_token(
 
     A token that was already exchanged ends the grant (RFC 9700, 4.14.2): it may have been stolen.
     """
-    match = find_token(session, token)
-    if match is None or match[0].kind != "refresh" or match[0].expires_at <= now:
+    pair = find_token(session, token)
+    if pair is None or pair[0].kind != "refresh" or pair[0].expires_at <= now:
         return None
-    row, grant = match
+    row, grant = pair
     if row.used_at is not None:
         end(session, grant)
         return None
@@ -156,10 +156,10 @@ def find_token(session: Session, token: str) -> tuple[OAuthToken, OAuthGrant] | 
         .where(OAuthToken.token_hash == hash_secret(token))
         .execution_options(populate_existing=True)
     )
-    value = session.execute(query).first()
-    if value is None:
+    row = session.execute(query).first()
+    if row is None:
         return None
-    lock_user(session, value[1].user_id)
+    lock_user(session, row[1].user_id)
     again = session.execute(query).first()
     return None if again is None else (again[0], again[1])
 

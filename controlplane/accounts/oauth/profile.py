@@ -18,7 +18,7 @@ UNKNOWN: Final = "A client that is no longer registered"
 
 
 class GrantsRequest(Exact):
-    """The body of a call that has nothing to say."""
+    """An empty body."""
 
 
 class GrantRecord(Tolerant):

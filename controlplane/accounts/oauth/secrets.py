@@ -3,7 +3,6 @@
 As for API keys, an unsalted SHA-256 hash is stored.
 """
 
-import hashlib
 import re
 import secrets
 from datetime import timedelta
@@ -37,10 +36,6 @@ def is_secret(text: str, prefix: Prefix) -> bool:
 
 def is_client_id(text: str) -> bool:
     return _CLIENT.fullmatch(text) is not None
-
-
-def hash_secret(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def parse_access_token(header: str | None) -> str | None:

@@ -61,8 +61,8 @@ def result_of(client: OperationsClient, request: DeviceRequest) -> Result:
         return Result(request, None, f"cannot read the report: {error}", "warn")
     if report.payload is None:
         return Result(request, report, f"No report: {report.failure_reason or 'it failed'}.", "bad")
-    match = headline_of(report.payload)
-    return Result(request, report, match.verdict, match.severity)
+    summary = headline_of(report.payload)
+    return Result(request, report, summary.verdict, summary.severity)
 
 
 def print_results(results: list[Result]) -> None:

@@ -107,9 +107,9 @@ def categories(options: argparse.Namespace) -> int:
     names: dict[UUID, str] = {}
 
     def fetch(client: RetailClient) -> Iterable[Category]:
-        values = list(client.categories())
-        names.update((each.id, each.name) for each in values)
-        return values
+        records = list(client.categories())
+        names.update((each.id, each.name) for each in records)
+        return records
 
     columns: Columns[Category] = {
         "category": lambda category: category.id,

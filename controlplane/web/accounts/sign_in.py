@@ -90,7 +90,7 @@ async def sign_out(core: Core, request: Request) -> Response:
         address = address_of(core, request)
 
         def work(session: Session) -> None:
-            session_match = permissions.of_session(session, sessions.hash_token(token), now)
+            session_match = permissions.of_session(session, permissions.hash_secret(token), now)
             if session_match is not None:
                 event = Event("session.sign_out", Subject("session", str(session_match[0].key_id)))
                 note_call(session, session_match[0], event, address=address, now=now)

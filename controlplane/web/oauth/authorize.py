@@ -145,7 +145,9 @@ async def find_view(
         client = Server(session, now, oauth_request.issuer).check(oauth_request)
         if isinstance(client, OAuthReply):
             return client
-        session_match = token and permissions.of_session(session, sessions.hash_token(token), now)
+        session_match = token and permissions.of_session(
+            session, permissions.hash_secret(token), now
+        )
         if not token or not session_match:
             return View(client.name, None)
         return View(client.name, _consent(session, oauth_request, client, session_match[0], token))
@@ -170,7 +172,7 @@ def proof(token: str, query: str) -> bytes:
 
 
 async def _signed_in(core: Core, token: str) -> Caller | None:
-    now, token_hash = core.clock(), sessions.hash_token(token)
+    now, token_hash = core.clock(), permissions.hash_secret(token)
     value = await core.read(lambda session: permissions.of_session(session, token_hash, now))
     return None if value is None else value[0]
 

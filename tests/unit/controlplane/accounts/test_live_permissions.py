@@ -14,7 +14,7 @@ from sqlalchemy import event, select
 
 from controlplane.accounts import key_store
 from controlplane.accounts.key_cache import KeyCache
-from controlplane.accounts.sessions import end_by_token, hash_token
+from controlplane.accounts.sessions import end_by_token
 from controlplane.operation import permissions
 from controlplane.operation.caller import NOWHERE, Caller, cut
 from controlplane.settings import Settings
@@ -276,7 +276,9 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_poll(
     await service.device().enrolled()
     output = service.database.read(lambda session: session.scalars(select(Device.position)).all())
     sessions = service.database.read(
-        lambda session: permissions.of_session(session, hash_token(browser.token), service.clock())
+        lambda session: permissions.of_session(
+            session, permissions.hash_secret(browser.token), service.clock()
+        )
     )
     assert sessions is not None
     caller, _ = sessions

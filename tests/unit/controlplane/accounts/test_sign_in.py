@@ -10,6 +10,7 @@ from controlplane.accounts import sessions, throttle
 from controlplane.accounts.passwords import WAITING_MAX, Passwords, hasher
 from controlplane.accounts.throttle import FAILURES_MAX, WINDOW
 from controlplane.operation.errors import Refusal
+from controlplane.operation.permissions import hash_secret
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import SignInFailure, SignInSession, User
 from controlplane.storage.database import Database
@@ -57,7 +58,7 @@ async def test_the_database_does_not_hold_what_signs_in(service: RunningService)
     await browser.sign_in()
     row = service.database.read(lambda session: session.scalars(select(SignInSession)).one())
     assert browser.token not in {str(each) for each in vars(row).values()}
-    assert row.token_hash == sessions.hash_token(browser.token)
+    assert row.token_hash == hash_secret(browser.token)
 
 
 async def test_over_tls_the_cookie_is_secure_and_no_other_counts(database: Database) -> None:
