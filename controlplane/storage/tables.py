@@ -1,6 +1,6 @@
 """The tables for devices, requests, reports and API keys, on SQLite or PostgreSQL.
 
-``position`` columns order listings; ids are those of the wire. All times are UTC.
+``position`` columns order listings, and ``id`` columns are those of the API. All times are UTC.
 """
 
 from datetime import UTC, datetime
@@ -65,17 +65,18 @@ class Base(DeclarativeBase):
 
 
 class Schema(Base):
-    """One row with the layout version, for programs of release 0.1.0."""
+    """One row with the layout version, which programs of release 0.1.0 read."""
 
     __tablename__ = "schema_version"
     version: Mapped[int] = mapped_column(primary_key=True)
 
 
 class ApiKey(Base):
-    """``locations`` empty means every location. ``hint`` is the end of the key, for people.
+    """An API key. ``locations`` empty means every location. ``hint`` is the end of the key.
 
-    ``owner_id`` is the user as whom the key acts; None for a key that the operator of the service
-    made, which is bound to no membership."""
+    ``owner_id`` is the user as whom the key acts. It is None for a key that the operator of the
+    service created, which depends on no membership.
+    """
 
     __tablename__ = "api_keys"
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -163,7 +164,7 @@ class Device(Base):
 
 
 class Binding(Base):
-    """All bindings ever, so that a device with an old one gets the right error."""
+    """A binding. Ended ones are kept, so that a device with an old binding gets the right error."""
 
     __tablename__ = "bindings"
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -201,8 +202,8 @@ class Request(Base):
 class Report(Base):
     """``payload`` is canonical JSON. ``body_hash`` detects a repeated submission.
 
-    ``headline`` and ``severity`` are None for a report of an older release that was not summed up
-    yet.
+    ``headline`` and ``severity`` are None for a report of an older release until the service has
+    summarized it.
     """
 
     __tablename__ = "reports"
