@@ -93,8 +93,8 @@ class LocationFigures(Tolerant):
     share_percent: Number | None
 
 
-# A dictionary with the names of the API: a reply may contain tens of thousands of them, and creating
-# a model takes fifteen times as long.
+# A dictionary with the names of the API. A reply may contain tens of thousands, and a model
+# takes fifteen times as long to create.
 class Bucket(TypedDict):
     locationId: str
     localDate: str
