@@ -45,7 +45,7 @@ def profile_operations() -> tuple[Procedure, ...]:
     )
 
 
-def profile(context: RequestContext, _body: messages.ProfileRequest) -> messages.ProfileReply:
+def profile(context: RequestContext, _body: messages.EmptyRequest) -> messages.ProfileReply:
     """Return the user, with sessions and the API keys of this organization."""
     session, user = context.session, _user(context)
     return messages.ProfileReply(
@@ -60,14 +60,12 @@ def profile(context: RequestContext, _body: messages.ProfileRequest) -> messages
     )
 
 
-def end_session(
-    context: RequestContext, body: messages.SessionEndRequest
-) -> messages.SessionEndReply:
+def end_session(context: RequestContext, body: messages.SessionEndRequest) -> messages.Ended:
     """End a session of the user, possibly this one."""
     if not sessions.end(context.session, body.session_id, _user(context).id):
         raise not_found("session")
     context.note(Event("session.end", Subject("session", str(body.session_id))))
-    return messages.SessionEndReply(ended=True)
+    return messages.Ended(ended=True)
 
 
 def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> messages.KeyCreateReply:
@@ -94,7 +92,7 @@ def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> mess
     return messages.KeyCreateReply(key=record_of(messages.KeyRecord, row), secret=key.secret)
 
 
-def revoke_key(context: RequestContext, body: messages.KeyRevokeRequest) -> messages.KeyRevokeReply:
+def revoke_key(context: RequestContext, body: messages.KeyRevokeRequest) -> messages.Revoked:
     """Revoke an API key of the user. Revoking it again changes nothing."""
     row = context.session.get(ApiKey, body.key_id)
     if row is None or row.owner_id != _user(context).id:
@@ -103,7 +101,7 @@ def revoke_key(context: RequestContext, body: messages.KeyRevokeRequest) -> mess
         context.note(Event("key.revoke", key_subject(row)))
     key_store.revoke_key(context.session, row.id, context.now)
     note_change(context.session, _user(context).id)
-    return messages.KeyRevokeReply(revoked=True)
+    return messages.Revoked(revoked=True)
 
 
 def choose_organization(

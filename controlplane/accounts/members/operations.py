@@ -12,6 +12,7 @@ from sqlalchemy import select
 from controlplane.accounts import users
 from controlplane.accounts.members import invitations, messages
 from controlplane.accounts.members.rules import require_owner
+from controlplane.accounts.messages import EmptyRequest, Revoked
 from controlplane.accounts.users import Member
 from controlplane.operation.audit_entries import Event, Subject, granted, user_subject
 from controlplane.operation.context import RequestContext
@@ -36,7 +37,7 @@ def member_operations() -> tuple[Procedure, ...]:
     )
 
 
-def members(context: RequestContext, _body: messages.MembersRequest) -> messages.MembersReply:
+def members(context: RequestContext, _body: EmptyRequest) -> messages.MembersReply:
     """Return the members, by address, and the open invitations."""
     require_owner(context)
     session, organization_id = context.session, context.caller.organization_id
@@ -115,9 +116,7 @@ def invite(context: RequestContext, body: messages.InviteRequest) -> messages.In
     )
 
 
-def revoke_invitation(
-    context: RequestContext, body: messages.InvitationRevokeRequest
-) -> messages.InvitationRevokeReply:
+def revoke_invitation(context: RequestContext, body: messages.InvitationRevokeRequest) -> Revoked:
     """Revoke an invitation. Its link becomes invalid."""
     require_owner(context)
     row = context.session.get(Invitation, body.invitation_id)
@@ -125,7 +124,7 @@ def revoke_invitation(
         raise not_found("invitation")
     context.note(Event("invitation.revoke", _invitation_subject(row)))
     context.session.delete(row)
-    return messages.InvitationRevokeReply(revoked=True)
+    return Revoked(revoked=True)
 
 
 def _member(context: RequestContext, user_id: UUID) -> Member:

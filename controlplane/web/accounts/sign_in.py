@@ -20,10 +20,10 @@ from agent.wire.codec import encode
 from controlplane.accounts import sessions, throttle
 from controlplane.accounts.members.messages import PasswordChangeReply, PasswordChangeRequest
 from controlplane.accounts.messages import (
+    EmptyRequest,
     SignedOut,
     SignInReply,
     SignInRequest,
-    SignOutRequest,
     UserRecord,
 )
 from controlplane.accounts.names import organization_records
@@ -84,7 +84,7 @@ async def sign_out(core: Core, request: Request) -> Response:
     require_method(request, "POST")
     require_json(request.headers)
     cookies.require_own_origin(core, request, is_needed=True)
-    parse_body(SignOutRequest, await read_body(core, request, BODY_MAX_BYTES))
+    parse_body(EmptyRequest, await read_body(core, request, BODY_MAX_BYTES))
     token, now = cookies.token_of(core, request), core.clock()
     if token is not None:
         address = address_of(core, request)
