@@ -36,17 +36,18 @@ class Try:
 
 def begin(session: Session, email: str, address: str, now: datetime) -> Try:
     """Count an attempt as failed, or refuse it if there were too many."""
-    account, place = _subject("account", email_key(email)), _subject("address", network_of(address))
+    account = _subject("account", email_key(email))
+    network = _subject("address", network_of(address))
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
     session.execute(delete(SignInFailure).where(SignInFailure.failed_at <= now - WINDOW))
-    wait_s = max(_wait_s(session, each, now) for each in (account, place))
+    wait_s = max(_wait_s(session, each, now) for each in (account, network))
     if wait_s:
-        return Try(account, place, wait_s=wait_s)
-    rows = [SignInFailure(subject=each, failed_at=now) for each in (account, place)]
+        return Try(account, network, wait_s=wait_s)
+    rows = [SignInFailure(subject=each, failed_at=now) for each in (account, network)]
     session.add_all(rows)
     session.flush()
-    return Try(account, place, tuple(row.position for row in rows))
+    return Try(account, network, tuple(row.position for row in rows))
 
 
 def succeed(session: Session, tried: Try) -> None:

@@ -3,8 +3,8 @@
 A link belongs to a whole organization. A caller with access to some of its locations cannot link
 it, and an API key can link its own organization only.
 
-Whoever has a token may see what it would link. Once it is confirmed, other organizations get the
-same reply as for an unknown token, unless they try to confirm it.
+Any caller with a token can see its link until it is confirmed. After that, callers of other
+organizations get the same reply as for an unknown token, unless they try to confirm it.
 """
 
 from collections.abc import Collection

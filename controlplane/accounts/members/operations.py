@@ -54,7 +54,7 @@ def change(
     """Change the role and the locations of a member."""
     require_owner(context)
     member = _member(context, body.user_id)
-    was = granted(member.membership.role, member.membership.locations)
+    before = granted(member.membership.role, member.membership.locations)
     if body.role != "owner" or body.locations:
         _keep_an_owner(context, body.user_id)
     users.set_membership(
@@ -65,8 +65,8 @@ def change(
         locations=body.locations,
         now=context.now,
     )
-    now_is = granted(body.role, member.membership.locations)
-    context.note(Event("member.change", user_subject(member.user), f"{was} → {now_is}"))
+    after = granted(body.role, member.membership.locations)
+    context.note(Event("member.change", user_subject(member.user), f"{before} → {after}"))
     return messages.MemberChangeReply(member=_record(context, member))
 
 
@@ -107,7 +107,7 @@ def invite(context: RequestContext, body: messages.InviteRequest) -> messages.In
         email=email,
         role=body.role,
         locations=body.locations,
-        invited_by=_this(context),
+        invited_by=_user_id(context),
         now=context.now,
     )
     context.note(Event("member.invite", _invitation_subject(row), granted(row.role, row.locations)))
@@ -140,8 +140,8 @@ def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
         Membership.organization_id == context.caller.organization_id, Membership.role == "owner"
     )
     locked = query.order_by(Membership.user_id).with_for_update()
-    anew = locked.execution_options(populate_existing=True)
-    owners = context.session.scalars(anew).all()
+    current = locked.execution_options(populate_existing=True)
+    owners = context.session.scalars(current).all()
     if not any(each.user_id != leaving and not each.locations for each in owners):
         raise conflict(
             "last_owner",
@@ -149,7 +149,7 @@ def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
         )
 
 
-def _this(context: RequestContext) -> UUID:
+def _user_id(context: RequestContext) -> UUID:
     assert context.caller.owner_id is not None  # noqa: S101 - a session has a user
     return context.caller.owner_id
 

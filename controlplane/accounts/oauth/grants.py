@@ -23,8 +23,8 @@ from controlplane.accounts.oauth.secrets import (
     is_secret,
     new_secret,
 )
+from controlplane.accounts.users import lock_user
 from controlplane.operation.permissions import hash_secret
-from controlplane.storage.account_tables import Membership, User
 from controlplane.storage.oauth_tables import OAuthClient, OAuthCode, OAuthGrant, OAuthToken
 
 GRANTS_MAX: Final = 50
@@ -164,10 +164,6 @@ def find_token(session: Session, token: str) -> tuple[OAuthToken, OAuthGrant] | 
     return None if again is None else (again[0], again[1])
 
 
-def is_member(session: Session, user_id: UUID, organization_id: str) -> bool:
-    return session.get(Membership, (user_id, organization_id)) is not None
-
-
 def of_user(
     session: Session, user_id: UUID, now: datetime
 ) -> Sequence[tuple[OAuthGrant, OAuthClient | None]]:
@@ -196,11 +192,6 @@ def end(session: Session, grant: OAuthGrant) -> None:
     """Delete a grant and its tokens."""
     session.execute(delete(OAuthToken).where(OAuthToken.grant_id == grant.id))
     session.execute(delete(OAuthGrant).where(OAuthGrant.id == grant.id))
-
-
-def lock_user(session: Session, user_id: UUID) -> None:
-    """Lock the row of a user until the transaction ends."""
-    session.execute(select(User.id).where(User.id == user_id).with_for_update())
 
 
 def _make_room(session: Session, user_id: UUID, now: datetime) -> None:

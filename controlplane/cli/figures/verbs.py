@@ -52,7 +52,7 @@ def _period(options: argparse.Namespace) -> Period:
 def _body(
     options: argparse.Namespace, period: Period, location_id: str, *, is_all: bool
 ) -> FiguresQuery:
-    """Raises UsageError if the contract does not allow the query."""
+    """Return the body of a query. Raises UsageError if the contract does not allow it."""
     days = {"from": options.first, "to": options.last}
     given = {
         "locationId": location_id,

@@ -19,11 +19,10 @@ from starlette.responses import Response
 from controlplane.accounts import sessions
 from controlplane.accounts.messages import SignInRequest
 from controlplane.accounts.names import organization_records
-from controlplane.accounts.oauth import grants
 from controlplane.accounts.oauth.metadata import AUTHORIZE
 from controlplane.accounts.oauth.oauth_request import OAuthReply, OAuthRequest, read_parameters
 from controlplane.accounts.oauth.redirects import form_source, host_of
-from controlplane.accounts.users import memberships
+from controlplane.accounts.users import lock_user, memberships
 from controlplane.operation import permissions
 from controlplane.operation.audit_entries import Event, Subject, note_call
 from controlplane.operation.bodies import parse_part
@@ -197,7 +196,7 @@ async def _answer(
             return checked
         user = None
         if organization_id is not None:
-            grants.lock_user(session, caller.owner_id)
+            lock_user(session, caller.owner_id)
             of = {each.organization_id for each in memberships(session, caller.owner_id)}
             if organization_id not in of:
                 raise invalid_request("you are not a member of the organization")
