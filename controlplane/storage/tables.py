@@ -64,6 +64,12 @@ class Base(DeclarativeBase):
     }
 
 
+def partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+    """Return an index of the rows that match a condition."""
+    condition = text(where)
+    return Index(name, *columns, unique=unique, sqlite_where=condition, postgresql_where=condition)
+
+
 class Schema(Base):
     """One row with the layout version, which programs of release 0.1.0 read."""
 
@@ -211,12 +217,7 @@ class Report(Base):
         Index("reports_by_instance", "instance_id", "position"),
         Index("reports_by_organization", "organization_id", "position", "location_id"),
         Index("reports_by_tracker", "tracker_status", "tracker_due_at"),
-        Index(
-            "reports_without_headline",
-            "position",
-            sqlite_where=text("headline IS NULL"),
-            postgresql_where=text("headline IS NULL"),
-        ),
+        partial_index("reports_without_headline", "position", where="headline IS NULL"),
     )
     position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
     id: Mapped[UUID] = mapped_column(unique=True)
