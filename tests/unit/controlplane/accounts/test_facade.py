@@ -1,4 +1,4 @@
-"""A session is a credential of the facade, bounded by the user's membership."""
+"""Tests of sessions at the facade: the membership of the user limits them."""
 
 import pytest
 

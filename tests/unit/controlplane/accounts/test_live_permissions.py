@@ -1,6 +1,6 @@
-"""A membership that is removed or narrowed reaches keys, sessions and open streams within 5 s.
+"""Tests of changed memberships: keys, sessions and open streams follow within 5 s.
 
-``poll_changes`` is what the service does every 2.5 s; here it is done by hand.
+The tests call ``poll_changes``, which the service does every 2.5 s.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What owners do with members, what nobody else does, and how who is invited joins."""
+"""Tests of members and invitations: what owners can do, and what others cannot."""
 
 import uuid
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a signed-in person does with their own account, and what nobody does with another's."""
+"""Tests of the profile: users change their own account only."""
 
 import uuid
 from typing import Any

@@ -1,4 +1,4 @@
-"""Signing in and out, and what strangers try at it."""
+"""Tests of signing in and out, including attacks."""
 
 import asyncio
 from typing import Any
@@ -108,7 +108,7 @@ async def test_signing_out_ends_the_session_and_takes_the_cookie_away(
 async def test_each_sign_in_makes_a_session_that_nobody_knew_before(
     service: RunningService,
 ) -> None:
-    """Session fixation: a token that was planted is not taken over, and ends."""
+    """Against session fixation, a planted token is not used and its session ends."""
     make_user(service)
     browser = Browser(service)
     browser.token = planted = "A" * 43
@@ -158,7 +158,7 @@ async def test_an_unknown_address_costs_the_same_hash(
 
 
 def test_the_hash_for_unknown_accounts_costs_as_much_as_any_other() -> None:
-    """Same algorithm, memory, passes, lanes and lengths, so the same work."""
+    """The algorithm, its parameters and the lengths are equal, and so is the work."""
     passwords = Passwords(memory_kib=8, passes=1)
     try:
         dummy = passwords._dummy_hash
@@ -257,7 +257,7 @@ async def test_tries_at_once_are_no_more_than_tries_in_turn(service: RunningServ
 
 
 async def test_a_success_gives_no_new_tries_at_other_accounts(service: RunningService) -> None:
-    """Who has an account must not thereby be free to guess at others'."""
+    """The owner of an account cannot use it to guess passwords of others without limit."""
     make_user(service)
     make_user(service, "eve@example.com")
     for _ in range(FAILURES_MAX - 1):

@@ -1,4 +1,4 @@
-"""What the audit log says of calls: who, by which credential, what, from where; and to whom."""
+"""Tests of the audit log of calls: actor, credential, operation, address, and who can read it."""
 
 from datetime import timedelta
 from typing import Any
@@ -237,7 +237,7 @@ async def test_old_lines_go_in_small_steps(
 async def test_a_change_that_is_not_made_leaves_no_line(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is in the transaction of what it tells."""
+    """The entry is in the transaction of the change."""
     browser = await owner(service)
     monkeypatch.setattr(key_store, "add_keys", _fail)
     body = {"name": "till", "canWrite": True, "locations": []}

@@ -1,4 +1,4 @@
-"""What the command line changes is in the audit log, and the command line shows it."""
+"""Tests of the audit log and the command line: it writes entries and lists them."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What `venue-control` says when it is called wrongly, and how it reads foreign replies."""
+"""Tests of the errors of `venue-control`: wrong usage, and replies of other services."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""``venue-control keys create --out``: a file for each key, and all of them or none."""
+"""Tests of `keys create --out`: it creates all key files, or none."""
 
 import csv
 import errno
@@ -97,7 +97,7 @@ def test_on_a_full_disk_there_is_no_key_at_all(
     monkeypatch: pytest.MonkeyPatch,
     full_after: int,
 ) -> None:
-    """Three keys, their list, and the directory itself are forced to the disk one by one."""
+    """Three keys, their list and the directory are synced one by one."""
     assert main(["keys", "create"]) == 0  # there is a database
     synced: list[int] = []
 

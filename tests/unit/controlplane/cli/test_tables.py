@@ -1,4 +1,4 @@
-"""Lists on a terminal: tables where there is room, and lists with whole ids where there is not."""
+"""Tests of listings: tables on wide terminals, lists on narrow ones, and whole ids in pipes."""
 
 import re
 from datetime import UTC, datetime

@@ -1,7 +1,7 @@
-"""The figures by counting every row anew: slow, plain, and sharing no code with the service.
+"""Figures counted from all rows: slow, simple, and without code of the service.
 
-Written from the design's text: what a sale, a refund, a window and each figure are. Rows are read
-by plain SQL; replies are compared as what stands in their JSON.
+This follows the definitions in docs/figures.md. It reads rows with plain SQL and compares the JSON
+of replies.
 """
 
 from collections import defaultdict
@@ -70,7 +70,7 @@ class Venue:
 
 
 class Recount:
-    """All rows of an organization, and the figures of them. ``types`` narrows to ways to pay."""
+    """All rows of an organization, and its figures. ``types`` limits the types of payment."""
 
     def __init__(self, session: Session, organization: str, now: datetime) -> None:
         self.now = now
@@ -234,7 +234,7 @@ class Recount:
     def trading(
         self, days: dict[str, tuple[date, date]], types: list[str] | None = None
     ) -> dict[str, dict[str, tuple[int, int]]]:
-        """By currency and date: revenue and sales."""
+        """Return revenue and number of sales, by currency and date."""
         revenues: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
         for venue in self.venues:
             if venue.id not in days:
@@ -340,7 +340,7 @@ class Recount:
 
 
 class Part:
-    """What counts for one figure: sales, refunds, and what could not be known."""
+    """The sales and refunds of one figure, and what is unknown about them."""
 
     def __init__(self) -> None:
         self.sold: list[Sale] = []

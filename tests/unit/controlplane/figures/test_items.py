@@ -1,4 +1,4 @@
-"""Articles are known by their variation; those with the greatest net are listed."""
+"""Tests of items: articles are identified by variation, and the highest nets are listed."""
 
 from controlplane.figures.items import ITEMS_MAX, Article, items
 from controlplane.figures.sums import ItemSums

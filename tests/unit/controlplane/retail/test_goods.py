@@ -1,4 +1,4 @@
-"""The catalog: what is created, what is refused, what is shown."""
+"""Tests of the catalog: goods are created, refused and listed."""
 
 import json
 from typing import Any
@@ -104,7 +104,7 @@ async def test_a_good_is_created_and_returned(company: Retailer) -> None:
 
 @pytest.mark.parametrize("status", ["active", "inactive", "unknown"])
 async def test_a_good_is_returned_as_stored(company: Retailer, status: str) -> None:
-    """No operation sets a good's status or an image: what was imported has them."""
+    """Only imported goods have another status or an image: no operation sets them."""
     made = (await company.create(body())).json()
     image = "https://cdn.example.com/" + "x" * (2048 - 24)
 

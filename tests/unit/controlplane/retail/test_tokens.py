@@ -1,4 +1,4 @@
-"""Tokens: who gets one, what it is good for, and what ends it."""
+"""Tests of tokens: how they are issued, what they permit, and when they end."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ from tests.unit.controlplane.running_service import RunningService
 
 @pytest.fixture
 def settings() -> Settings:
-    """Nothing is remembered: each call looks at what is so now."""
+    """The cache is off: each call reads the database."""
     return Settings(rate_per_s=0, key_cached_s=0)
 
 
@@ -110,7 +110,7 @@ async def test_credentials_of_the_facade_and_of_retail_are_not_interchangeable(
 
 
 def forged(service: RunningService, **changes: Any) -> str:
-    """Return a token signed with the service's own key, with claims that it never issues."""
+    """Return a token with the service's own signature and claims that it never issues."""
     keys = service.database.read(signing_keys.load)
     assert keys is not None
     key_id = service.database.read(lambda session: session.scalars(select(RetailKey.id)).one())

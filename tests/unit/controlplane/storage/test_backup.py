@@ -1,4 +1,4 @@
-"""A backup that is taken under load has everything that was answered before it began."""
+"""Tests of backups: they contain everything that was answered before they began."""
 
 import asyncio
 import contextlib

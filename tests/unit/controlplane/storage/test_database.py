@@ -1,4 +1,4 @@
-"""How the database is opened, and what two writers at once do to each other."""
+"""Tests of opening a database, and of concurrent writers."""
 
 import stat
 import sys

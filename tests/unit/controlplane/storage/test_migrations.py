@@ -1,4 +1,4 @@
-"""A database of release 0.1.0 becomes one of today's, and loses nothing."""
+"""Tests of the conversion of a database of release 0.1.0: no row is lost."""
 
 import json
 import shutil
@@ -35,7 +35,7 @@ OWN = {"schema_version", "alembic_version"}
     params=["sqlite", pytest.param("postgresql", marks=pytest.mark.needs("postgresql"))]
 )
 def old_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Give the URL of a database as 0.1.0 left it."""
+    """Yield the URL of a database that 0.1.0 wrote."""
     dump = f"service-0.1.0.{request.param}.sql"
     if request.param == "sqlite":
         file = tmp_path / "service.db"

@@ -1,4 +1,4 @@
-"""Calls about one token at once take turns, on SQLite and on PostgreSQL, also over two services."""
+"""Tests of concurrent calls with one token, on SQLite and with two services on PostgreSQL."""
 
 import asyncio
 from collections.abc import Iterator

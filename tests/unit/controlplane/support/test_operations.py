@@ -1,4 +1,4 @@
-"""What becomes of a token: shown, confirmed, ended, run out; and what support tells anybody."""
+"""Tests of the life of a token: inspected, confirmed, ended or expired; and of what is visible."""
 
 import logging
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Who may confirm and end what: people by role, in whichever of their organizations, and keys."""
+"""Tests of the permissions to confirm and end links, by role, organization and key."""
 
 import pytest
 
@@ -85,7 +85,7 @@ async def test_who_sees_a_link_may_still_not_end_it(service: RunningService, des
 async def test_a_user_chooses_one_of_their_organizations(
     service: RunningService, desk: Desk
 ) -> None:
-    """The session is of the first, where they only look."""
+    """The session is of the first organization, where the user can only read."""
     make_user(service, role="viewer")
     service.clock.advance(1)
     make_user(service, role="manager", organization_id=OTHER)

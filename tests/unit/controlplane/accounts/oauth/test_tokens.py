@@ -1,4 +1,4 @@
-"""Tokens that are stolen, shown twice, or shown where they are not good."""
+"""Tests of tokens that are stolen, used twice, or used for another resource."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""``figures`` at a service that runs, and the typed operations it and others speak through."""
+"""Tests of `figures` and the typed client against a running service."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""``sales`` and ``catalog`` at a service that runs: for people, as JSON, as CSV, and refused."""
+"""Tests of `sales` and `catalog` against a running service: tables, JSON, CSV and errors."""
 
 import csv
 import io
