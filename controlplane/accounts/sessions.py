@@ -21,7 +21,7 @@ LIFETIME: Final = timedelta(days=30)
 TOUCHED_EVERY: Final = timedelta(minutes=1)
 """A use is stored, and the cookie renewed, at most this often."""
 SESSIONS_MAX: Final = 20
-"""Per user. The least recently used session ends for a new one."""
+"""Sessions of one user. A new one ends the least recently used one."""
 AGENT_MAX: Final = 256
 
 

@@ -105,7 +105,7 @@ def written(directory: Path, files: Sequence[KeyFile]) -> Iterator[None]:
         raise
     try:
         with suppress(FileNotFoundError):
-            directory.rmdir()  # it is empty: Windows renames over no directory
+            directory.rmdir()  # Windows does not rename over an empty directory
         staging.rename(directory)
         sync_directory(directory.parent)
     except OSError as error:

@@ -37,7 +37,7 @@ def clock_of(zone: str | None) -> Clock:
     """Return the clock for an IANA name. None and invalid names fall back to UTC."""
     try:
         return Clock(ZoneInfo(zone), zone, fell_back=False) if zone else _FALLBACK
-    except (KeyError, ValueError, OSError):  # OSError: the name of a folder of the database
+    except (KeyError, ValueError, OSError):  # OSError: a directory of the database
         return _FALLBACK
 
 

@@ -20,9 +20,9 @@ from controlplane.storage.statements import in_steps
 log = logging.getLogger("controlplane.storage.notifications")
 CHANNEL: Final = "venue_commands"
 KEYS_PER_MESSAGE: Final = 200
-"""A message has fewer than 8,000 bytes."""
+"""A message must have fewer than 8,000 bytes."""
 RECONNECT_S: Final = 1.0
-"""Maximum. The wait is random, so that the processes do not reconnect at the same time."""
+"""Maximum wait. It is random, so that the processes do not reconnect at the same time."""
 
 
 def publish(session: Session, key_ids: Iterable[UUID], sender: str) -> None:

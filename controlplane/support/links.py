@@ -23,7 +23,7 @@ TOKEN_LIFE: Final = timedelta(hours=24)
 KEPT: Final = timedelta(days=30)
 """How long an expired or ended link is kept, so that calls with its token are answered."""
 LISTED_MAX: Final = 100
-"""Links in one reply."""
+"""Maximum number of links in one reply."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from controlplane.storage.oauth_tables import OAuthClient, OAuthCode, OAuthGrant
 
 PUBLIC: Final = ["none"]
 S256_LENGTH: Final = 43
-"""Of 32 bytes as base64url without padding."""
+"""Length of 32 bytes as base64url without padding."""
 
 
 class InvalidTargetError(OAuth2Error):  # type: ignore[misc]

@@ -28,9 +28,9 @@ from controlplane.operation.permissions import hash_secret
 from controlplane.storage.oauth_tables import OAuthClient, OAuthCode, OAuthGrant, OAuthToken
 
 GRANTS_MAX: Final = 50
-"""Per user. The least recently used one is ended for a new one."""
+"""Grants of one user. A new one ends the least recently used one."""
 TOKENS_MAX: Final = 500
-"""Per grant. More tokens are deleted, those that expire first."""
+"""Tokens of one grant. Beyond it, those that expire first are deleted."""
 
 
 def add_code(

@@ -28,7 +28,7 @@ def show(options: argparse.Namespace) -> int:
     if options.json:
         print_json(summaries)
         return 0
-    from controlplane.cli.figures.listings import print_summary  # rich only where shown
+    from controlplane.cli.figures.listings import print_summary  # rich is slow to import
 
     for number, summary in enumerate(summaries):
         print_summary(summary, is_first=number == 0)

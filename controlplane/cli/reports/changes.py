@@ -73,7 +73,7 @@ def _with_stable_keys(items: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _print(changes: Changes) -> None:
-    from rich.padding import Padding  # rich only where shown
+    from rich.padding import Padding  # rich is slow to import
 
     from agent.presentation.humanize import format_timestamp
     from agent.presentation.terminal.blocks import styled, words

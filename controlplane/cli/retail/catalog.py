@@ -136,7 +136,7 @@ def good(options: argparse.Namespace) -> int:
     if options.json:
         print(encode_indented(record))
         return 0
-    from controlplane.cli.screen.tables import console, print_facts  # rich only where shown
+    from controlplane.cli.screen.tables import console, print_facts  # rich is slow to import
 
     print_facts(_facts(record, category))
     console().print()

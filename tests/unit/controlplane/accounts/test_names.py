@@ -17,13 +17,14 @@ AT = ("org-0001", "loc-0001")
 async def named(service: RunningService) -> tuple[Any, Any]:
     """Return the names in a device's record, after checking that both lists have the same."""
     listed = (await service.post(routes.LIST_DEVICES)).json()["devices"][0]
-    output = (await service.post(OVERVIEW)).json()["devices"][0]["device"]
+    console_device = (await service.post(OVERVIEW)).json()["devices"][0]["device"]
     body = f'{{"instanceId": "{listed["instanceId"]}"}}'
     detail = (await service.post(routes.DEVICE_DETAIL, body)).json()["device"]
-    results = {
-        (each["locationName"], each["organizationName"]) for each in (listed, output, detail)
+    pairs = {
+        (each["locationName"], each["organizationName"])
+        for each in (listed, console_device, detail)
     }
-    (names,) = results
+    (names,) = pairs
     return names
 
 

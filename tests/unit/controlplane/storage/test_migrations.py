@@ -69,7 +69,7 @@ def content(url: str, of: Columns | None = None) -> dict[str, list[Any]]:
     """Return every row of every table, or these columns of them."""
     engine = create_engine(url)
     with engine.connect() as connection:
-        matches = {
+        rows = {
             name: sorted(
                 map(tuple, connection.execute(text(f"SELECT {', '.join(wanted)} FROM {name}"))),
                 key=repr,
@@ -77,7 +77,7 @@ def content(url: str, of: Columns | None = None) -> dict[str, list[Any]]:
             for name, wanted in (of or columns(url)).items()
         }
     engine.dispose()
-    return matches
+    return rows
 
 
 def schema(url: str) -> dict[str, Any]:
