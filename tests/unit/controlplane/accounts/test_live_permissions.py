@@ -274,7 +274,9 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_poll(
     browser = Browser(service)
     await browser.sign_in()
     await service.device().enrolled()
-    output = service.database.read(lambda session: session.scalars(select(Device.position)).all())
+    positions = service.database.read(
+        lambda session: session.scalars(select(Device.position)).all()
+    )
     sessions = service.database.read(
         lambda session: permissions.of_session(
             session, permissions.hash_secret(browser.token), service.clock()
@@ -286,7 +288,7 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_poll(
     feeds = service.core.console_feeds
     with (
         service.core.streams.open(caller),
-        feeds.open(caller.organization_id, caller.key_id, output) as stream,
+        feeds.open(caller.organization_id, caller.key_id, positions) as stream,
     ):
         rows, _ = await stream.next(TIMEOUT_S)
         assert len(rows) == 1

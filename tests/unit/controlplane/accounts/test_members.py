@@ -144,25 +144,25 @@ async def test_members_of_another_organization_are_not_there(service: RunningSer
         if path not in {MEMBERS, f"{MEMBERS}/invite"}:
             its_id = {"invitationId": waiting["id"]} if "invitationId" in body else {}
             assert (await browser.post(path, body | its_id)).status_code == 404
-    match = (await browser.post(MEMBERS)).json()
-    assert [each["email"] for each in match["members"]] == ["ada@example.com"]
-    assert match["invitations"] == []
+    members = (await browser.post(MEMBERS)).json()
+    assert [each["email"] for each in members["members"]] == ["ada@example.com"]
+    assert members["invitations"] == []
 
 
 async def test_who_is_invited_joins_once_and_signs_in(service: RunningService) -> None:
     browser = await signed_in(service)
     code = await invited(browser)
     stranger = Browser(service)
-    output = (await stranger.post(INVITATION, {"code": code})).json()
-    assert output == {"email": "Bob@example.com", "organization": "org-0001", "role": "manager"}
+    invitation = (await stranger.post(INVITATION, {"code": code})).json()
+    assert invitation == {"email": "Bob@example.com", "organization": "org-0001", "role": "manager"}
     reply = await stranger.post(JOIN, join_body(code))
     assert reply.json() == {"email": "Bob@example.com", "organizationId": "org-0001"}
     again = await stranger.post(JOIN, join_body(code))
     assert (again.status_code, again.json()["code"]) == (404, "invitation_not_found")
     assert (await stranger.sign_in("bob@example.com", NEW)).status_code == 200
-    value = (await stranger.post(PROFILE)).json()
-    assert value["user"]["name"] == "Bob"
-    assert value["organizations"][0]["locations"] == ["loc-0001"]
+    profile = (await stranger.post(PROFILE)).json()
+    assert profile["user"]["name"] == "Bob"
+    assert profile["organizations"][0]["locations"] == ["loc-0001"]
     assert (await browser.post(MEMBERS)).json()["invitations"] == []
 
 

@@ -95,8 +95,8 @@ def test_opening_hours_are_read_in_the_zone_of_the_location(service: RunningServ
             set_location(session, at, zone, ["Mon-Fri 08:00-22:00"], now)
         session.query(Location).filter_by(id="loc-0002").one().zone = "No/Such"
         session.flush()
-        match = schedules(session, now)
-        return [hours.zone for at in (AT, other) if (hours := match[at].hours)]
+        schedule = schedules(session, now)
+        return [hours.zone for at in (AT, other) if (hours := schedule[at].hours)]
 
     assert service.database.write(work) == ["Europe/Riga", "UTC"]
 

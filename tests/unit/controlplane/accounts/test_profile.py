@@ -30,8 +30,8 @@ async def signed_in(
 async def made_key(browser: Browser, **changes: Any) -> dict[str, Any]:
     reply = await browser.post(f"{PROFILE}/create-key", NEW_KEY | changes)
     assert reply.status_code == 200, reply.text
-    results: dict[str, Any] = reply.json()
-    return results
+    made: dict[str, Any] = reply.json()
+    return made
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -85,9 +85,9 @@ async def test_a_new_key_is_returned_once_and_works(service: RunningService) -> 
     assert made["secret"].startswith("vck_")
     assert made["key"]["hint"] == made["secret"][-4:]
     assert (await service.post(OVERVIEW, b"{}", api_key=made["secret"])).status_code == 200
-    output = (await browser.post(PROFILE)).text
-    assert made["secret"] not in output
-    assert made["key"]["id"] in output
+    profile = (await browser.post(PROFILE)).text
+    assert made["secret"] not in profile
+    assert made["key"]["id"] in profile
     row = service.database.read(
         lambda session: session.get_one(ApiKey, uuid.UUID(made["key"]["id"]))
     )

@@ -40,10 +40,10 @@ async def test_who_signs_in_is_known_by_the_cookie(service: RunningService) -> N
     browser = Browser(service)
     reply = await browser.sign_in(" ADA@Example.com ")
     assert reply.status_code == 200
-    text = reply.json()
-    assert text["user"] == {"id": str(user.id), "email": user.email, "name": "Ada"}
-    assert text["organizationId"] == "org-0001"
-    assert text["organizations"] == [
+    body = reply.json()
+    assert body["user"] == {"id": str(user.id), "email": user.email, "name": "Ada"}
+    assert body["organizationId"] == "org-0001"
+    assert body["organizations"] == [
         {"id": "org-0001", "name": None, "role": "owner", "locations": []}
     ]
     cookie = reply.headers["set-cookie"]

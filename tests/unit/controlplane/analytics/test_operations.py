@@ -213,12 +213,12 @@ async def test_a_location_without_a_time_zone_is_reported(merchant: RunningServi
 
 async def test_dashboard_and_summary_agree(merchant: RunningService) -> None:
     body = {"period": "last7", "locationMode": "all"}
-    output = (await ask(merchant, routes.DASHBOARD, **body)).json()
+    dashboard = (await ask(merchant, routes.DASHBOARD, **body)).json()
     summed = (await ask(merchant, routes.FINANCIAL_SUMMARY, **body)).json()
     for part in ("current", "previous"):
         for each in summed[part]["currencies"]:
             each.pop("buckets")
-        assert output["financial"][part] == summed[part]
+        assert dashboard["financial"][part] == summed[part]
 
 
 # ---------------------------------------------------------------------------- the console's list
@@ -232,10 +232,10 @@ async def venues(service: RunningService, api_key: str | None = None) -> list[An
 
 
 async def test_the_console_lists_the_locations_a_key_may_see(merchant: RunningService) -> None:
-    match = await venues(merchant)
-    assert [each["name"] for each in match] == sorted(each["name"] for each in match)
-    assert {each["locationId"] for each in match} == {f"loc-000{n}" for n in (1, 2, 3, 4)}
-    assert any(each["fellBackToUtc"] and each["timeZone"] == "UTC" for each in match)
+    listed = await venues(merchant)
+    assert [each["name"] for each in listed] == sorted(each["name"] for each in listed)
+    assert {each["locationId"] for each in listed} == {f"loc-000{n}" for n in (1, 2, 3, 4)}
+    assert any(each["fellBackToUtc"] and each["timeZone"] == "UTC" for each in listed)
     some = await venues(merchant, merchant.make_key(locations=("loc-0002",)))
     assert [each["locationId"] for each in some] == ["loc-0002"]
 

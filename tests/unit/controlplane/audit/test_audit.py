@@ -143,7 +143,7 @@ async def test_no_secret_is_in_it(service: RunningService) -> None:
     await Browser(service).sign_in(password="a wrong password")
     device = await service.device(key).enrolled()
     await device.create_request()
-    results = [
+    values = [
         str(getattr(row, column.key))
         for row in lines(service)
         for column in inspect(AuditEntry).columns
@@ -151,10 +151,10 @@ async def test_no_secret_is_in_it(service: RunningService) -> None:
     assert len(lines(service)) == 8
     planted = (key, code, new, PASSWORD, "wrong old password", "a wrong password", browser.token)
     for secret in planted:
-        assert not any(secret in value for value in results), secret
+        assert not any(secret in value for value in values), secret
     # Of a key its end is known, and no more.
-    assert not any(key[-5:] in value for value in results)
-    assert key[-4:] in results
+    assert not any(key[-5:] in value for value in values)
+    assert key[-4:] in values
 
 
 @pytest.mark.parametrize(
@@ -204,8 +204,8 @@ async def test_a_question_that_is_none_is_refused(
 async def test_entries_of_another_organization_are_hidden(service: RunningService) -> None:
     browser = await owner(service, organization_id="org-0002")
     await (await service.device().enrolled()).create_request()
-    match = (await browser.post(AUDIT)).json()["entries"]
-    assert [each["operation"] for each in match] == ["session.sign_in"]
+    entries = (await browser.post(AUDIT)).json()["entries"]
+    assert [each["operation"] for each in entries] == ["session.sign_in"]
 
 
 async def test_old_lines_go_in_small_steps(

@@ -77,9 +77,9 @@ def test_each_change_is_a_line_as_the_command_line_s(
     assert details["location.hours"] == "always open (Europe/Riga)"
     assert details["maintenance.add"].endswith("UTC new cables")
     assert matches[4]["subjectName"] == ada
-    text = json.dumps(matches)
+    log = json.dumps(matches)
     for secret_text in (key, retail, PASSWORD):
-        assert secret_text not in text
+        assert secret_text not in log
 
 
 @pytest.mark.usefixtures("database")

@@ -95,7 +95,7 @@ class Recount:
     def days(
         self, ids: list[str], period: str, first: date | None, last: date | None
     ) -> dict[str, tuple[date, date]]:
-        matches = {}
+        dates = {}
         for venue in self.venues:
             if venue.id not in ids:
                 continue
@@ -103,14 +103,14 @@ class Recount:
             if period == "custom":
                 assert first is not None
                 assert last is not None
-                matches[venue.id] = (first, last)
+                dates[venue.id] = (first, last)
             elif period == "thisMonth":
-                matches[venue.id] = (date(today.year, today.month, 1), today)
+                dates[venue.id] = (date(today.year, today.month, 1), today)
             else:
                 before, length = {"today": (0, 1), "yesterday": (1, 1), "last7": (0, 7)}[period]
                 end = today - timedelta(days=before)
-                matches[venue.id] = (end - timedelta(days=length - 1), end)
-        return matches
+                dates[venue.id] = (end - timedelta(days=length - 1), end)
+        return dates
 
     @staticmethod
     def previous(days: dict[str, tuple[date, date]]) -> dict[str, tuple[date, date]]:
@@ -185,11 +185,11 @@ class Recount:
     def items(  # noqa: C901 - counts two things in one walk
         self, days: dict[str, tuple[date, date]], types: list[str] | None = None
     ) -> dict[str, list[Json]]:
-        match: dict[str, dict[tuple[Any, ...], Json]] = defaultdict(dict)
+        sums: dict[str, dict[tuple[Any, ...], Json]] = defaultdict(dict)
 
         def item(currency: str, line: Line | None) -> Json:
             key = (None, None) if line is None else (line.variation or line.name, line.unit)
-            return match[currency].setdefault(key, {
+            return sums[currency].setdefault(key, {
                 "goodId": line and dashed(line.good),
                 "variationId": line and dashed(line.variation),
                 "name": line and line.name, "quantityUnit": line and line.unit,
@@ -222,13 +222,13 @@ class Recount:
                         into["netCents"] -= amount
                         if line is not None:
                             into["refundedQuantityMilli"] += milli(quantity, line.exponent)
-        for each in match.values():
+        for each in sums.values():
             net = sum(one["netCents"] for one in each.values())
             for one in each.values():
                 one["sharePercent"] = share(one["netCents"], net)
         return {
             currency: sorted(each.values(), key=lambda one: (-one["netCents"], str(one["name"])))
-            for currency, each in match.items()
+            for currency, each in sums.items()
         }
 
     def trading(
@@ -419,13 +419,13 @@ def merge(parts: list[Part]) -> Part:
 
 
 def methods(part: Part, net: int) -> list[Json]:
-    results = []
+    rows = []
     ways = {s.way for s in part.sold} | {r.way for r in part.given_back}
     for way in ways:
         sale = sum(s.total for s in part.sold if s.way == way)
         back = [r for r in part.given_back if r.way == way]
         refund = sum(r.goods for r in back)
-        results.append({
+        rows.append({
             "paymentType": way[0],
             "paymentMethodName": way[1],
             "saleCents": sale,
@@ -435,7 +435,7 @@ def methods(part: Part, net: int) -> list[Json]:
             "unknownRefundCount": sum(not r.known for r in back),
             "sharePercent": share(sale - refund, net),
         })  # fmt: skip
-    return results
+    return rows
 
 
 def by_name(method: Json) -> tuple[int, str, str]:

@@ -23,10 +23,10 @@ def test_a_renamed_article_is_one_item_under_its_latest_name() -> None:
 
 def test_what_is_not_listed_is_counted() -> None:
     articles = {at: Article(name=f"{at:04}", unit="pcs") for at in range(1, ITEMS_MAX + 3)}
-    match = items([(at, sold(at)) for at in articles], articles)
-    assert len(match.listed) == ITEMS_MAX
-    assert (match.omitted, match.omitted_net) == (2, 1 + 2)
-    assert match.listed[0].net_cents == ITEMS_MAX + 2
+    ranked = items([(at, sold(at)) for at in articles], articles)
+    assert len(ranked.listed) == ITEMS_MAX
+    assert (ranked.omitted, ranked.omitted_net) == (2, 1 + 2)
+    assert ranked.listed[0].net_cents == ITEMS_MAX + 2
 
 
 def test_an_unknown_article_has_no_name() -> None:

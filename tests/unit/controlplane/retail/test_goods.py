@@ -113,8 +113,8 @@ async def test_a_good_is_returned_as_stored(company: Retailer, status: str) -> N
         session.execute(update(GoodVariation).values(image_url=image))
 
     company.service.database.write(change)
-    view = (await company.get(routes.GOOD.format(good_id=made["id"]))).json()
-    assert (view["status"], view["variations"][0]["image_url"]) == (status, image)
+    good = (await company.get(routes.GOOD.format(good_id=made["id"]))).json()
+    assert (good["status"], good["variations"][0]["image_url"]) == (status, image)
 
 
 async def test_the_only_variation_has_no_name(company: Retailer) -> None:
@@ -284,8 +284,8 @@ async def test_an_external_id_is_used_once_in_a_company(
     second = {"external_data": wanted}
     reply = await company.create(body(**second) if place == "good" else body(variations=[second]))
     assert reply.status_code == 409
-    text = reply.json()
-    assert (text["code"], text["reason"]) == (
+    problem = reply.json()
+    assert (problem["code"], problem["reason"]) == (
         "existing_entity_conflict",
         "duplicate_external_data_id",
     )

@@ -196,11 +196,11 @@ async def test_pages_follow_each_other_in_every_order(company: Retailer, sort: s
     for number in range(3):
         company.add_sales(17, NOON - MINUTE * number, timedelta(0), number=f"N-{number}")
     company.add_sales(12, NOON - MINUTE * 9, MINUTE)
-    match = await pages(company, sort=sort)
+    listed = await pages(company, sort=sort)
     name = sort.rpartition("_")[0]
-    keys = [getattr(sale, name) for sale in match]
+    keys = [getattr(sale, name) for sale in listed]
     assert keys == sorted(keys, reverse=sort.endswith("desc"))
-    assert len({sale.id for sale in match}) == len(match) == 63
+    assert len({sale.id for sale in listed}) == len(listed) == 63
 
 
 @pytest.mark.parametrize("sort", ORDERS)

@@ -45,11 +45,11 @@ def assert_unauthenticated(reply: httpx2.Response) -> None:
 async def test_an_api_key_gets_tokens_of_the_documents_form(service: RunningService) -> None:
     reply = await exchange(service, new_key(service))
     assert reply.status_code == 200
-    text = reply.json()
-    assert set(text) == {"access_token", "expires_in", "refresh_token", "token_type"}
-    assert (text["expires_in"], text["token_type"]) == (3600, "Bearer")
+    tokens = reply.json()
+    assert set(tokens) == {"access_token", "expires_in", "refresh_token", "token_type"}
+    assert (tokens["expires_in"], tokens["token_type"]) == (3600, "Bearer")
     assert reply.headers["cache-control"] == "no-store"
-    assert (await fees(service, text["access_token"])).status_code == 200
+    assert (await fees(service, tokens["access_token"])).status_code == 200
 
 
 @pytest.mark.parametrize("environment", ["live", "test"])
@@ -236,10 +236,10 @@ async def test_a_refresh_token_runs_out(service: RunningService) -> None:
 
 
 async def test_what_was_refreshed_is_another_access_token(service: RunningService) -> None:
-    output = (await exchange(service, new_key(service))).json()
-    again = (await refresh(service, output["refresh_token"])).json()
-    assert set(again) == set(output)
-    assert again["access_token"] != output["access_token"]
+    tokens = (await exchange(service, new_key(service))).json()
+    again = (await refresh(service, tokens["refresh_token"])).json()
+    assert set(again) == set(tokens)
+    assert again["access_token"] != tokens["access_token"]
     assert (await fees(service, again["access_token"])).status_code == 200
 
 

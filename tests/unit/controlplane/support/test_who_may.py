@@ -31,8 +31,8 @@ async def test_people_link_by_their_role(
     user = make_user(service, role=role, locations=locations)
     browser = await browser_of(service)
     token = desk.token()
-    output = (await desk.ask(routes.INSPECT, browser, token=token)).json()
-    assert [each["id"] for each in output["organizations"]] == ([HOME] if may else [])
+    inspection = (await desk.ask(routes.INSPECT, browser, token=token)).json()
+    assert [each["id"] for each in inspection["organizations"]] == ([HOME] if may else [])
     ended = await desk.ask(routes.DISCONNECT, browser, token=desk.token())
     reply = await desk.confirm(token, HOME, browser)
     if may:
@@ -55,8 +55,8 @@ async def test_keys_link_by_their_grant(
 ) -> None:
     key = service.make_key(can_write=can_write, locations=locations)
     token = desk.token()
-    view = (await desk.ask(routes.INSPECT, key, token=token)).json()
-    assert [each["id"] for each in view["organizations"]] == ([] if refusal else [HOME])
+    inspection = (await desk.ask(routes.INSPECT, key, token=token)).json()
+    assert [each["id"] for each in inspection["organizations"]] == ([] if refusal else [HOME])
     reply = await desk.confirm(token, HOME, key)
     ended = await desk.ask(routes.DISCONNECT, key, token=token)
     if refusal:

@@ -66,9 +66,9 @@ class Visitor:
     async def decide(
         self, query: str, decision: str = "allow", organization: str = "org-0001", **other: str
     ) -> httpx2.Response:
-        output = await self.get(f"{BASE}/authorize?{query}")
-        assert output.status_code == 200, output.text
-        fields = hidden(output) | {"decision": decision, "organization": organization}
+        page = await self.get(f"{BASE}/authorize?{query}")
+        assert page.status_code == 200, page.text
+        fields = hidden(page) | {"decision": decision, "organization": organization}
         return await self.post(f"{BASE}/authorize", fields | other)
 
     async def _call(

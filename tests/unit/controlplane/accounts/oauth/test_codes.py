@@ -73,9 +73,9 @@ async def test_an_authorization_request_without_pkce_s256_is_rejected(
     asking: Asking, changes: dict[str, str | None]
 ) -> None:
     program, visitor = asking
-    output = parameters_of(await visitor.get(f"{BASE}/authorize?{program.query(**changes)}"))
-    assert output["error"] == "invalid_request"
-    assert (output["iss"], output["state"]) == (ISSUER, "s t&te")
+    parameters = parameters_of(await visitor.get(f"{BASE}/authorize?{program.query(**changes)}"))
+    assert parameters["error"] == "invalid_request"
+    assert (parameters["iss"], parameters["state"]) == (ISSUER, "s t&te")
 
 
 @pytest.mark.parametrize("verifier", [None, "w" * 64, challenge(), "short", "v" * 129])

@@ -67,14 +67,14 @@ async def test_without_a_session_it_asks_to_sign_in_and_comes_back(
     make_user(service)
     program, visitor = Program(service), Visitor(service)
     await program.register()
-    output = await visitor.get(f"{BASE}/authorize?{program.query()}")
-    assert output.status_code == 200
-    assert 'type="password"' in output.text
-    assert "proof" not in hidden(output)
-    wrong = await visitor.sign_in(hidden(output)["query"], "ada@example.com", "not this one, no")
+    page = await visitor.get(f"{BASE}/authorize?{program.query()}")
+    assert page.status_code == 200
+    assert 'type="password"' in page.text
+    assert "proof" not in hidden(page)
+    wrong = await visitor.sign_in(hidden(page)["query"], "ada@example.com", "not this one, no")
     assert wrong.status_code == 401
     assert "the password is wrong" in wrong.text
-    assert hidden(wrong) == hidden(output)
+    assert hidden(wrong) == hidden(page)
     right = await visitor.sign_in(hidden(wrong)["query"], "ada@example.com")
     assert right.status_code == 303
     assert "Secure; " in right.headers["set-cookie"] + "; "
