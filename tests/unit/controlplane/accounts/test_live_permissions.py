@@ -71,7 +71,7 @@ async def status(service: RunningService, key: str, path: str = OVERVIEW, **body
         (("a",), ("b",), NOWHERE),
     ],
 )
-def test_a_key_is_cut_to_what_its_owner_may_see(
+def test_a_key_is_limited_to_the_locations_of_its_owner(
     requested: Sequence[str], bounds: Sequence[str], expected: Sequence[str]
 ) -> None:
     assert cut(requested, bounds) == frozenset(expected)

@@ -80,7 +80,7 @@ async def test_one_address_is_one_account(service: RunningService) -> None:
         add("ada@example.COM")
 
 
-async def test_two_owners_who_remove_each_other_at_once_leave_one(service: RunningService) -> None:
+async def test_one_owner_remains_if_two_remove_each_other_at_once(service: RunningService) -> None:
     people = [make_user(service, email) for email in ("ada@example.com", "eve@example.com")]
     browsers = [Browser(service), Browser(service)]
     for browser, user in zip(browsers, people, strict=True):

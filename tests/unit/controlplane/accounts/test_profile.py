@@ -107,7 +107,7 @@ async def test_a_key_is_revoked_by_its_owner(service: RunningService) -> None:
     assert (await browser.post(PROFILE)).json()["keys"] == []
 
 
-async def test_nobody_ends_another_s_session_or_key(service: RunningService) -> None:
+async def test_users_cannot_end_sessions_or_keys_of_others(service: RunningService) -> None:
     ada, eve = await signed_in(service), await signed_in(service, "eve@example.com")
     made = await made_key(ada)
     session_id = (await ada.post(PROFILE)).json()["sessions"][0]["id"]

@@ -52,7 +52,7 @@ async def test_who_signs_in_is_known_by_the_cookie(service: RunningService) -> N
     assert (await Browser(service).post(OVERVIEW)).status_code == 401
 
 
-async def test_the_database_does_not_hold_what_signs_in(service: RunningService) -> None:
+async def test_the_database_contains_neither_password_nor_token(service: RunningService) -> None:
     make_user(service)
     browser = Browser(service)
     await browser.sign_in()
@@ -105,7 +105,7 @@ async def test_signing_out_ends_the_session_and_takes_the_cookie_away(
     assert count(service, SignInSession) == 0
 
 
-async def test_each_sign_in_makes_a_session_that_nobody_knew_before(
+async def test_each_sign_in_creates_a_new_session(
     service: RunningService,
 ) -> None:
     """Against session fixation, a planted token is not used and its session ends."""
@@ -236,7 +236,7 @@ async def test_ten_failures_in_ten_minutes_are_all_that_an_account_may_have(
     assert (await Browser(service).sign_in()).status_code == 200
 
 
-async def test_an_account_that_is_none_is_throttled_alike(service: RunningService) -> None:
+async def test_an_unknown_account_is_throttled_as_well(service: RunningService) -> None:
     for _ in range(FAILURES_MAX):
         assert (await Browser(service).sign_in("bob@example.com")).status_code == 401
     assert (await Browser(service).sign_in("bob@example.com")).status_code == 429
@@ -294,7 +294,7 @@ async def test_a_flood_is_refused_before_the_database(service: RunningService) -
         ("2001:db8::1", "2001:db8:0:1::1", False),
     ],
 )
-def test_an_address_is_what_one_client_has(one: str, other: str, is_same: bool) -> None:
+def test_an_address_is_the_network_of_one_client(one: str, other: str, is_same: bool) -> None:
     assert (throttle.network_of(one) == throttle.network_of(other)) is is_same
 
 
@@ -373,7 +373,7 @@ async def test_who_is_a_member_nowhere_gets_no_session(service: RunningService) 
 
 
 @pytest.mark.parametrize("value", ["", "short", "A" * 44, "A" * 42 + "!", "A" * 43])
-async def test_a_cookie_that_is_none_is_nobody(service: RunningService, value: str) -> None:
+async def test_an_invalid_cookie_is_refused(service: RunningService, value: str) -> None:
     browser = Browser(service)
     browser.token = value
     assert (await browser.post(OVERVIEW)).status_code == 401

@@ -206,7 +206,7 @@ def test_locations_are_named_and_listed(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     "words", [["Harbour"], ["loc-1", "x", "--of-organization"], ["loc-1", " "], ["", "Harbour"]]
 )
-def test_a_name_that_is_none_is_refused(words: list[str]) -> None:
+def test_an_invalid_name_is_refused(words: list[str]) -> None:
     assert main(["locations", "name", *words]) == 2
 
 

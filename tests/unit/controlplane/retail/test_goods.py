@@ -377,7 +377,7 @@ async def test_units_and_fees_are_listed_in_pages(company: Retailer) -> None:
         assert len(set(seen)) == count
 
 
-async def test_a_good_id_that_is_none_is_named(company: Retailer) -> None:
+async def test_an_invalid_good_id_is_refused_by_name(company: Retailer) -> None:
     reply = await company.get(routes.GOOD.format(good_id="7"))
     assert (reply.status_code, list(reply.json()["errors"])) == (400, ["good_id"])
 

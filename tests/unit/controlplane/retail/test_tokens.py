@@ -175,7 +175,7 @@ async def test_a_token_of_another_signature_is_refused(service: RunningService) 
     assert (await fees(service, access)).status_code == 200
 
 
-async def test_rotating_the_key_ends_what_it_signed(service: RunningService) -> None:
+async def test_rotating_the_key_revokes_its_tokens(service: RunningService) -> None:
     access = await access_of(service, new_key(service))
     now = service.clock()
     service.database.write(lambda session: signing_keys.rotate(session, now))

@@ -117,7 +117,7 @@ def load(file: Path, dump: str) -> None:
 
 
 @pytest.mark.medium
-def test_nothing_is_lost_and_the_layout_is_todays(old_database: str) -> None:
+def test_an_old_database_keeps_its_rows_and_gets_the_newest_layout(old_database: str) -> None:
     known = columns(old_database)
     before = content(old_database, known)
     assert len(before["reports"]) == 9
@@ -180,7 +180,7 @@ def test_old_reports_are_summed_up_while_the_service_runs(old_database: str) -> 
     database.close()
 
 
-def test_an_old_report_that_cannot_be_read_keeps_no_other_waiting(tmp_path: Path) -> None:
+def test_an_unreadable_old_report_does_not_block_others(tmp_path: Path) -> None:
     file = tmp_path / "service.db"
     with sqlite3.connect(file) as connection:
         connection.executescript((DUMPS / "service-0.1.0.sqlite.sql").read_text())
@@ -282,7 +282,7 @@ def test_steps_run_between_later_layouts_only(
         engine.dispose()
 
 
-def test_a_layout_that_was_never_released_is_refused(tmp_path: Path) -> None:
+def test_a_newer_layout_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "service.db"
     with sqlite3.connect(file) as connection:
         connection.executescript("CREATE TABLE schema_version (version INTEGER);")

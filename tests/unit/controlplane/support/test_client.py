@@ -12,7 +12,7 @@ from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.support.desk import HOME, OTHER, Desk
 
 
-async def test_a_client_reads_what_becomes_of_a_token(service: RunningService, desk: Desk) -> None:
+async def test_a_client_reads_each_state_of_a_token(service: RunningService, desk: Desk) -> None:
     loop = asyncio.get_running_loop()
     headers = {
         "authorization": f"Bearer {service.write_key}",

@@ -78,7 +78,7 @@ def make_17(session: Session) -> None:
         make_link(session, channel="chat", requested_by="Ada", now=system_clock())
 
 
-def test_the_start_of_several_ids_names_none(database: str, capsys: Capture) -> None:
+def test_an_ambiguous_start_of_an_id_is_refused(database: str, capsys: Capture) -> None:
     with closing(Database(database)) as opened:
         opened.write(make_17)
     firsts = [

@@ -274,7 +274,7 @@ async def test_support_ends_a_link(service: RunningService, desk: Desk) -> None:
     assert row.disconnected_at == later
 
 
-async def test_who_linked_and_who_ended_it_is_in_the_audit_log_once(
+async def test_confirming_and_ending_a_link_is_in_the_audit_log_once(
     service: RunningService, desk: Desk
 ) -> None:
     token = desk.token()

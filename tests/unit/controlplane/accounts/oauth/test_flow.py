@@ -211,7 +211,7 @@ def _audited(session: Session) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", ["access_token", "refresh_token"])
-async def test_a_program_gives_back_what_it_has(service: RunningService, kind: str) -> None:
+async def test_a_client_revokes_its_tokens(service: RunningService, kind: str) -> None:
     make_user(service)
     program, _, tokens = await let_read(service)
     assert (await program.revoke(tokens[kind], token_type_hint=kind)).status_code == 200

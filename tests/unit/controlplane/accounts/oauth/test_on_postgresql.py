@@ -43,7 +43,7 @@ def left(service: RunningService) -> tuple[int, int]:
     return service.database.read(work)
 
 
-async def test_of_many_exchanges_of_one_code_one_wins_and_none_keeps_it(
+async def test_many_exchanges_of_one_code_leave_no_grant(
     service: RunningService, asking: Asking
 ) -> None:
     code = await code_of(asking)
@@ -57,7 +57,7 @@ async def test_of_many_exchanges_of_one_code_one_wins_and_none_keeps_it(
     assert left(service) == (0, 0)
 
 
-async def test_of_many_refreshes_with_one_token_one_wins_and_none_keeps_it(
+async def test_many_refreshes_with_one_token_leave_no_grant(
     service: RunningService, asking: Asking
 ) -> None:
     token = (await asking[0].exchange(await code_of(asking))).json()["refresh_token"]
