@@ -1,7 +1,7 @@
 """Makes the SQLite databases of a test process quick: for tests that are not about durability.
 
-The migrations run once per process; each new database gets the schema that they made. Commits do
-not wait for the disk. Services that run as processes of their own are not affected.
+The models create the tables once per process; each new database gets a copy of the schema. Commits
+do not wait for the disk. Services that run as processes of their own are not affected.
 """
 
 import functools
@@ -35,7 +35,7 @@ def _upgrade(connection: Connection) -> str | None:
 
 @functools.cache
 def _statements() -> tuple[str, ...]:
-    """Return what creates the newest tables, and the rows that migrations insert."""
+    """Return the SQL of an empty database with the newest tables."""
     engine = create_engine("sqlite://")
     try:
         with engine.begin() as connection:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from controlplane.operation.caller import Caller
-from controlplane.operation.permissions import hash_key
+from controlplane.operation.permissions import hash_secret
 
 KEYS_MAX = 65_536
 """With more keys, the oldest entries are removed."""
@@ -34,10 +34,12 @@ class KeyCache:
         self._uses: dict[UUID, datetime] = {}
 
     def find(self, key: str) -> Caller | None:
-        return self._callers.get(hash_key(key)) if self._monotonic() < self._holds_until_s else None
+        return (
+            self._callers.get(hash_secret(key)) if self._monotonic() < self._holds_until_s else None
+        )
 
     def keep(self, key: str, caller: Caller) -> None:
-        self._callers[hash_key(key)] = caller
+        self._callers[hash_secret(key)] = caller
         if caller.owner_id is not None:
             self._owners.add(caller.owner_id)
         while len(self._callers) > KEYS_MAX:

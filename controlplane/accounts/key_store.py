@@ -10,8 +10,7 @@ from uuid import UUID
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session
 
-from controlplane.operation.caller import Caller
-from controlplane.operation.permissions import hash_key, of_key
+from controlplane.operation.permissions import hash_secret
 from controlplane.storage.tables import ApiKey
 
 PREFIX = "vck_"
@@ -53,7 +52,7 @@ def add_keys(
         row = ApiKey(
             id=key.id,
             name=key.name,
-            secret_hash=hash_key(key.secret),
+            secret_hash=hash_secret(key.secret),
             hint=key.hint,
             can_write=can_write,
             organization_id=organization_id,
@@ -77,11 +76,6 @@ def create_key(
     key = new_key(name=name, locations=locations)
     add_keys(session, [key], can_write=can_write, organization_id=organization_id, now=now)
     return key.id, key.secret
-
-
-def recognise(session: Session, key: str) -> Caller | None:
-    """Return the caller of a key, or None if it is unknown or revoked, or has lost its owner."""
-    return of_key(session, key)
 
 
 def note_uses(session: Session, uses: Mapping[UUID, datetime]) -> None:

@@ -21,7 +21,7 @@ class SignInRequest(Exact):
     password: Annotated[str, StringConstraints(min_length=1, max_length=PASSWORD_MAX * 2)]
 
 
-class SignOutRequest(Exact):
+class EmptyRequest(Exact):
     """An empty body."""
 
 
@@ -78,10 +78,6 @@ class KeyRecord(Tolerant):
     last_used_at: datetime | None
 
 
-class ProfileRequest(Exact):
-    """An empty body."""
-
-
 class ProfileReply(Tolerant):
     user: UserRecord
     organization_id: str
@@ -94,7 +90,7 @@ class SessionEndRequest(Exact):
     session_id: Uuid
 
 
-class SessionEndReply(Tolerant):
+class Ended(Tolerant):
     ended: bool
 
 
@@ -119,7 +115,7 @@ class KeyRevokeRequest(Exact):
     key_id: Uuid
 
 
-class KeyRevokeReply(Tolerant):
+class Revoked(Tolerant):
     revoked: bool
 
 

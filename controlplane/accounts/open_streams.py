@@ -47,10 +47,10 @@ class OpenStreams:
         Args:
             versions: the current versions of `owners` that still exist.
         """
-        results: set[UUID] = set()
+        credentials: set[UUID] = set()
         for owner, known in self._versions.items():
             version = versions.get(owner, GONE)
             if version != known:
                 self._versions[owner] = version
-                results |= self._credentials[owner].keys()
-        return results
+                credentials |= self._credentials[owner].keys()
+        return credentials

@@ -20,7 +20,7 @@ from controlplane.operation.errors import unavailable
 Result = TypeVar("Result")
 PASSWORD_MIN: Final = 12
 PASSWORD_MAX: Final = 256
-"""Characters. The upper limit bounds the work; there are no other rules (NIST SP 800-63B)."""
+"""Maximum number of characters, which bounds the work. NIST SP 800-63B has no other rules."""
 AT_ONCE: Final = 2
 WAITING_MAX: Final = 32
 """Verifications that wait or run. More are refused as unavailable."""

@@ -31,25 +31,21 @@ from controlplane.storage.tables import ApiKey
 PREFIX: Final = "/console/api/profile"
 KEYS_MAX: Final = 100
 """Valid keys of one member of an organization."""
-
-
 _write = partial(procedure, writes=True, requires_session=True)
 
 
 def profile_operations() -> tuple[Procedure, ...]:
     return (
         procedure(PREFIX, profile, requires_session=True),
-        procedure(f"{PREFIX}/end-session", end_session, writes=True, requires_session=True),
-        procedure(f"{PREFIX}/create-key", create_key, writes=True, requires_session=True),
-        procedure(f"{PREFIX}/revoke-key", revoke_key, writes=True, requires_session=True),
-        procedure(
-            f"{PREFIX}/choose-organization", choose_organization, writes=True, requires_session=True
-        ),
+        _write(f"{PREFIX}/end-session", end_session),
+        _write(f"{PREFIX}/create-key", create_key),
+        _write(f"{PREFIX}/revoke-key", revoke_key),
+        _write(f"{PREFIX}/choose-organization", choose_organization),
         *grant_operations(PREFIX),
     )
 
 
-def profile(context: RequestContext, _body: messages.ProfileRequest) -> messages.ProfileReply:
+def profile(context: RequestContext, _body: messages.EmptyRequest) -> messages.ProfileReply:
     """Return the user, with sessions and the API keys of this organization."""
     session, user = context.session, _user(context)
     return messages.ProfileReply(
@@ -64,14 +60,12 @@ def profile(context: RequestContext, _body: messages.ProfileRequest) -> messages
     )
 
 
-def end_session(
-    context: RequestContext, body: messages.SessionEndRequest
-) -> messages.SessionEndReply:
+def end_session(context: RequestContext, body: messages.SessionEndRequest) -> messages.Ended:
     """End a session of the user, possibly this one."""
     if not sessions.end(context.session, body.session_id, _user(context).id):
         raise not_found("session")
     context.note(Event("session.end", Subject("session", str(body.session_id))))
-    return messages.SessionEndReply(ended=True)
+    return messages.Ended(ended=True)
 
 
 def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> messages.KeyCreateReply:
@@ -98,7 +92,7 @@ def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> mess
     return messages.KeyCreateReply(key=record_of(messages.KeyRecord, row), secret=key.secret)
 
 
-def revoke_key(context: RequestContext, body: messages.KeyRevokeRequest) -> messages.KeyRevokeReply:
+def revoke_key(context: RequestContext, body: messages.KeyRevokeRequest) -> messages.Revoked:
     """Revoke an API key of the user. Revoking it again changes nothing."""
     row = context.session.get(ApiKey, body.key_id)
     if row is None or row.owner_id != _user(context).id:
@@ -107,7 +101,7 @@ def revoke_key(context: RequestContext, body: messages.KeyRevokeRequest) -> mess
         context.note(Event("key.revoke", key_subject(row)))
     key_store.revoke_key(context.session, row.id, context.now)
     note_change(context.session, _user(context).id)
-    return messages.KeyRevokeReply(revoked=True)
+    return messages.Revoked(revoked=True)
 
 
 def choose_organization(

@@ -3,7 +3,6 @@
 A token is 256 random bits, of which an unsalted SHA-256 hash is stored.
 """
 
-import hashlib
 import secrets
 import uuid
 from collections.abc import Sequence
@@ -15,18 +14,15 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.users import note_change
+from controlplane.operation.permissions import hash_secret
 from controlplane.storage.account_tables import SignInSession
 
 LIFETIME: Final = timedelta(days=30)
 TOUCHED_EVERY: Final = timedelta(minutes=1)
 """A use is stored, and the cookie renewed, at most this often."""
 SESSIONS_MAX: Final = 20
-"""Per user. The least recently used session ends for a new one."""
+"""Sessions of one user. A new one ends the least recently used one."""
 AGENT_MAX: Final = 256
-
-
-def hash_token(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def create(
@@ -45,7 +41,7 @@ def create(
         id=uuid.uuid4(),
         user_id=user_id,
         organization_id=organization_id,
-        token_hash=hash_token(token),
+        token_hash=hash_secret(token),
         created_at=now,
         last_used_at=now,
         expires_at=now + LIFETIME,
@@ -86,7 +82,7 @@ def end(session: Session, session_id: UUID, user_id: UUID) -> bool:
 
 
 def end_by_token(session: Session, token: str) -> None:
-    query = select(SignInSession).where(SignInSession.token_hash == hash_token(token))
+    query = select(SignInSession).where(SignInSession.token_hash == hash_secret(token))
     row = session.scalars(query).first()
     if row is not None:
         end(session, row.id, row.user_id)

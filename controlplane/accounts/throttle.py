@@ -36,17 +36,18 @@ class Try:
 
 def begin(session: Session, email: str, address: str, now: datetime) -> Try:
     """Count an attempt as failed, or refuse it if there were too many."""
-    account, place = _subject("account", email_key(email)), _subject("address", network_of(address))
+    account = _subject("account", email_key(email))
+    network = _subject("address", network_of(address))
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
     session.execute(delete(SignInFailure).where(SignInFailure.failed_at <= now - WINDOW))
-    wait_s = max(_wait_s(session, each, now) for each in (account, place))
+    wait_s = max(_wait_s(session, each, now) for each in (account, network))
     if wait_s:
-        return Try(account, place, wait_s=wait_s)
-    rows = [SignInFailure(subject=each, failed_at=now) for each in (account, place)]
+        return Try(account, network, wait_s=wait_s)
+    rows = [SignInFailure(subject=each, failed_at=now) for each in (account, network)]
     session.add_all(rows)
     session.flush()
-    return Try(account, place, tuple(row.position for row in rows))
+    return Try(account, network, tuple(row.position for row in rows))
 
 
 def succeed(session: Session, tried: Try) -> None:
@@ -65,10 +66,10 @@ def _wait_s(session: Session, subject: str, now: datetime) -> int:
         .order_by(SignInFailure.failed_at.desc())
         .limit(FAILURES_MAX)
     )
-    results = session.scalars(query).all()
-    if len(results) < FAILURES_MAX:
+    failures = session.scalars(query).all()
+    if len(failures) < FAILURES_MAX:
         return 0
-    return max(1, math.ceil((results[-1] + WINDOW - now).total_seconds()))
+    return max(1, math.ceil((failures[-1] + WINDOW - now).total_seconds()))
 
 
 def _delete(session: Session, positions: Sequence[int]) -> None:
@@ -82,11 +83,11 @@ def _subject(kind: str, value: str) -> str:
 def network_of(address: str) -> str:
     """Return the network of one client: an IPv4 address, or a /64 of IPv6."""
     try:
-        result = ipaddress.ip_address(address)
+        ip = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if result.version == 4:
-        return str(result)
-    if result.ipv4_mapped is not None:
-        return str(result.ipv4_mapped)
-    return str(ipaddress.ip_network((result, 64), strict=False))
+    if ip.version == 4:
+        return str(ip)
+    if ip.ipv4_mapped is not None:
+        return str(ip.ipv4_mapped)
+    return str(ipaddress.ip_network((ip, 64), strict=False))

@@ -20,7 +20,7 @@ from controlplane.storage.oauth_tables import OAuthCode, OAuthGrant, OAuthToken
 from controlplane.storage.tables import ApiKey
 
 EMAIL_MAX: Final = 254
-"""RFC 5321, 4.5.3.1.3, without the brackets of a path."""
+"""Maximum length of an address: RFC 5321, 4.5.3.1.3, without the brackets of a path."""
 NAME_MAX: Final = 128
 _EMAIL: Final = re.compile(r"[^\s@]+@[^\s@]+")
 
@@ -102,7 +102,7 @@ def remove_membership(session: Session, user_id: UUID, organization_id: str, now
     Returns whether the membership existed.
     """
     # Locked first, as for the exchange of a code, which could otherwise create a new grant.
-    session.execute(select(User.id).where(User.id == user_id).with_for_update())
+    lock_user(session, user_id)
     row = session.get(Membership, (user_id, organization_id))
     if row is None:
         return False
@@ -152,6 +152,11 @@ def addresses(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
     """Return the e-mail addresses of the users that exist."""
     query = select(User.id, User.email).where(User.id.in_(list(ids)))
     return {row.id: row.email for row in session.execute(query)}
+
+
+def lock_user(session: Session, user_id: UUID) -> None:
+    """Lock the row of a user until the transaction ends."""
+    session.execute(select(User.id).where(User.id == user_id).with_for_update())
 
 
 def note_change(session: Session, user_id: UUID) -> None:

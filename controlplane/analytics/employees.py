@@ -53,7 +53,7 @@ def _part(fact: Fact, stretch: Stretch) -> tuple[Fact, str]:
     condition = (
         f"{fact.key['location']} IN ({locations})"
         f" AND {fact.key['day']} BETWEEN {first:d} AND {last:d}"
-        # For the index: the line before selects the days.
+        # Lets the database use the index. The line before selects the days.
         f" AND {row}.{timestamp} BETWEEN {began:d} AND {ended:d}"
     )
     return replace(fact, key=fact.key | {"employee": f"{row}.employee"}), condition

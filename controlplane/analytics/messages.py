@@ -1,7 +1,7 @@
 """Messages of the operations for figures (contract: analytics and reports).
 
-Bodies, the financial summary and the financial pulse are the contract's; the replies that it does
-not show are ours, see docs/figures.md.
+The contract defines the bodies, the financial summary and the financial pulse. docs/figures.md
+describes the other replies.
 """
 
 import re
@@ -55,7 +55,7 @@ class LocationQuery(Exact):
 
 
 class FiguresQuery(LocationQuery):
-    """``from`` and ``to`` are local dates, both included, and go with period custom."""
+    """``from`` and ``to`` are local dates, both included. They require the period custom."""
 
     period: Period = "today"
     first: Absent[FullDate] = Field(default=None, alias="from")
@@ -64,7 +64,7 @@ class FiguresQuery(LocationQuery):
 
 
 class NarrowedQuery(FiguresQuery):
-    """``paymentTypes``: only what was paid, or given back, so."""
+    """``paymentTypes`` limits the figures to payments and refunds of these types."""
 
     payment_types: Absent[PaymentTypes] = None
 
@@ -103,7 +103,7 @@ class Financial(Tolerant):
 
 
 class CurrencyItems(OfCurrency):
-    """The items with the greatest net; ``omittedCount`` more have ``omittedNetCents``."""
+    """The items with the highest net. ``omittedNetCents`` is the net of those that are omitted."""
 
     items: Array[records.Item]
     omitted_count: Count

@@ -61,12 +61,12 @@ def items_part(question: Question) -> tuple[messages.CurrencyItems, ...]:
 
 
 def trading_part(question: Question) -> tuple[messages.CurrencyTrading, ...]:
-    value = trading(question.reader.trading(question.stretches))
+    days_by_currency = trading(question.reader.trading(question.stretches))
     return tuple(
         messages.CurrencyTrading(
             currency=currency,
             trading_revenue_cents=sum(day.trading_revenue_cents for day in days),
             days=tuple(days),
         )
-        for currency, days in sorted(value.items())
+        for currency, days in sorted(days_by_currency.items())
     )

@@ -62,7 +62,7 @@ def _net(
     context: RequestContext, location: QueryLocation, hour: int, counts: Callable[[datetime], bool]
 ) -> dict[str, int]:
     """Return the net of a local hour by currency, limited to times that ``counts`` accepts."""
-    results: defaultdict[str, int] = defaultdict(int)
+    nets: defaultdict[str, int] = defaultdict(int)
     day = hour // HOURS
     for start, end in intervals(location.clock.zone, day, day):
         sold = select(Sale.currency, Sale.initiated_at, Sale.total).where(
@@ -81,5 +81,5 @@ def _net(
         for query in (sold, given_back):
             for currency, timestamp, amount in context.session.execute(query):
                 if timestamp is not None and counts(timestamp):
-                    results[currency] += amount
-    return dict(results)
+                    nets[currency] += amount
+    return dict(nets)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 
 from controlplane.analytics.messages import FiguresQuery, NarrowedQuery
 from controlplane.analytics.reading import Reader, Stretch, stretches
@@ -67,15 +67,10 @@ def days_of(
 
 def query_location(context: RequestContext, location_id: str) -> QueryLocation:
     """Return a location of the caller's organization. Raises a refusal."""
-    row = context.session.scalars(
-        select(Location).where(
-            Location.organization_id == context.caller.organization_id,
-            Location.id == location_id,
-            Location.currency != NO_CURRENCY,
-        )
-    ).first()
     # Checked first, so that the reply does not reveal whether a foreign location exists.
-    context.visit(context.caller.organization_id, location_id, "location")
+    context.visit(context.organization_id, location_id, "location")
+    query = select(Location).where(is_visible(context), Location.id == location_id)
+    row = context.session.scalars(query).first()
     if row is None:
         raise not_found("location")
     return _query_location(row)
@@ -83,17 +78,18 @@ def query_location(context: RequestContext, location_id: str) -> QueryLocation:
 
 def visible_locations(context: RequestContext) -> list[QueryLocation]:
     """Return every location that the caller may see, by id."""
-    query = (
-        select(Location)
-        .where(
-            Location.organization_id == context.caller.organization_id,
-            Location.currency != NO_CURRENCY,
-        )
-        .order_by(Location.id)
+    query = select(Location).where(is_visible(context)).order_by(Location.id)
+    return [_query_location(row) for row in context.session.scalars(query)]
+
+
+def is_visible(context: RequestContext) -> ColumnElement[bool]:
+    """Return the condition for locations with figures that the caller may see."""
+    condition = (Location.organization_id == context.organization_id) & (
+        Location.currency != NO_CURRENCY
     )
     if context.caller.locations:
-        query = query.where(Location.id.in_(context.caller.locations))
-    return [_query_location(row) for row in context.session.scalars(query)]
+        condition &= Location.id.in_(context.caller.locations)
+    return condition
 
 
 def _query_location(row: Location) -> QueryLocation:

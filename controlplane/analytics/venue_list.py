@@ -5,9 +5,10 @@ from typing import Final
 from sqlalchemy import func, select
 
 from agent.wire.base import Array, Count, Exact, Tolerant
+from controlplane.analytics.question import is_visible
 from controlplane.figures.local_time import clock_of
 from controlplane.operation.context import RequestContext
-from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location
+from controlplane.storage.merchant.merchant_tables import Location
 
 LISTED_MAX: Final = 500
 
@@ -35,14 +36,10 @@ class VenuesReply(Tolerant):
 
 def venue_list(context: RequestContext, _body: VenuesRequest) -> VenuesReply:
     """Return the locations with figures that the caller may see."""
-    seen = (Location.organization_id == context.caller.organization_id) & (
-        Location.currency != NO_CURRENCY
-    )
-    if context.caller.locations:
-        seen &= Location.id.in_(context.caller.locations)
-    query = select(Location).where(seen).order_by(Location.name, Location.id).limit(LISTED_MAX)
+    visible = is_visible(context)
+    query = select(Location).where(visible).order_by(Location.name, Location.id).limit(LISTED_MAX)
     venues = tuple(_listed(row) for row in context.session.scalars(query))
-    count = select(func.count()).select_from(Location).where(seen)
+    count = select(func.count()).select_from(Location).where(visible)
     return VenuesReply(
         venues=venues, omitted_count=context.session.execute(count).scalar_one() - len(venues)
     )

@@ -18,14 +18,14 @@ CSV_COLUMNS: Final = tuple(AuditRecord.__pydantic_fields__)
 
 
 def show(options: argparse.Namespace) -> int:
-    entries = in_database(options, lambda session: _records(session, options))
+    records = in_database(options, lambda session: _records(session, options))
     if options.json:
-        print_json(entries)
+        print_json(records)
     elif options.csv:
-        write_exactly(csv_of(CSV_COLUMNS, [tuple(to_plain(each).values()) for each in entries]))
+        write_exactly(csv_of(CSV_COLUMNS, [tuple(to_plain(each).values()) for each in records]))
     else:
         print_records(
-            entries,
+            records,
             {
                 "when (UTC)": lambda entry: f"{entry.at:%Y-%m-%d %H:%M:%S}",
                 "who": _actor,

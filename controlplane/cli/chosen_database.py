@@ -109,7 +109,10 @@ def database_error(error: Exception) -> CommandError:
             "Run the command as its owner or as root, or use --database.",
         )
     reason = str(getattr(error, "orig", None) or error).splitlines()[0]
-    return UsageError(f"cannot use the database: {reason}", "--database takes a URL or a file.")
+    hint = "--database takes a URL or a file."
+    if isinstance(error, DatabaseVersionError):
+        hint = error.hint
+    return UsageError(f"cannot use the database: {reason}", hint)
 
 
 def _require_database(named: str | None) -> None:

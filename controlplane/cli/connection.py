@@ -18,7 +18,7 @@ from controlplane.client.retail import RetailClient
 from controlplane.client.waiting import Patience
 
 ID_START_MIN = 4
-"""Shortest start of an id that is searched."""
+"""Minimum length of the start of an id."""
 _ID_START = re.compile(rf"[0-9a-f-]{{{ID_START_MIN},36}}")
 
 

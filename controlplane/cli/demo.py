@@ -32,7 +32,7 @@ from controlplane.demo.programs import MACHINE, start_agent, start_service
 
 REPORT_POLL_S = 0.2
 FINDINGS_MAX = 3
-"""Findings of a report that are shown. The pages have all."""
+"""Maximum number of findings of a report that are shown. The pages have all."""
 KINDS: tuple[Kind, ...] = ("network", "application")
 
 

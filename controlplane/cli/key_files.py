@@ -57,7 +57,7 @@ def plan(locations: Sequence[str], count: int, prefix: str) -> list[KeyFile]:
     """Return ``count`` keys for each location, which are valid only there.
 
     Without locations, the keys are valid at all locations.
-    ``loc-0001`` has ``loc-0001-01.key``; its name in the list of keys is the same without the end.
+    The first key of ``loc-0001`` has the file ``loc-0001-01.key``, and ``loc-0001-01`` in its name.
     """
     location_ids = list(dict.fromkeys(locations))
     total = max(1, len(location_ids)) * count
@@ -105,7 +105,7 @@ def written(directory: Path, files: Sequence[KeyFile]) -> Iterator[None]:
         raise
     try:
         with suppress(FileNotFoundError):
-            directory.rmdir()  # it is empty: Windows renames over no directory
+            directory.rmdir()  # Windows does not rename over an empty directory
         staging.rename(directory)
         sync_directory(directory.parent)
     except OSError as error:

@@ -4,7 +4,7 @@ import argparse
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -57,7 +57,7 @@ def load(options: argparse.Namespace) -> int:
 
     def work(session: Session) -> tuple[Loaded, _Keys]:
         _make_room(session, plan.organization_id, replace=options.replace)
-        loaded = load_plan(session, plan, until, _progress(sys.stderr))
+        loaded = load_plan(session, plan, until, _show_progress)
         return loaded, _make_keys(session, plan.organization_id, now)
 
     began_s = time.monotonic()
@@ -160,13 +160,10 @@ def _make_room(session: Session, organization_id: str, *, replace: bool) -> None
     session.expunge_all()
 
 
-def _progress(stream: IO[str]) -> Callable[[Loaded], None]:
-    def show(loaded: Loaded) -> None:
-        if stream.isatty():
-            stream.write(f"\r{loaded.sales} sales ...")
-            stream.flush()
-
-    return show
+def _show_progress(loaded: Loaded) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{loaded.sales} sales ...")
+        sys.stderr.flush()
 
 
 @contextmanager

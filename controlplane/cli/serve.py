@@ -24,7 +24,7 @@ from controlplane.web.observability.logs import set_up_logging
 from controlplane.workers import run_workers
 
 ORGANIZATION_KEYS = 100
-"""The rate limit of an organization is that of this number of its keys."""
+"""An organization has the rate limit of this number of keys."""
 SECRET_MAX = 4096
 
 

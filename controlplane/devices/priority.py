@@ -30,7 +30,7 @@ class Priority(IntEnum):
     OK = 4
     CLOSED = 6  # not online, and its location is closed
     MAINTENANCE = 7  # not online, and in a maintenance window
-    REVOKED = 9  # 5 until layout 0005
+    REVOKED = 9
 
 
 OFFLINE: Final = frozenset({Priority.OFFLINE, Priority.NEVER_SEEN})

@@ -13,7 +13,7 @@ from controlplane.figures.sums import DaySums, UnitSums, plus, total
 from controlplane.figures.windows import Days
 
 Units = Mapping[str, UnitSums]
-"""By unit. The empty unit is for lines without one."""
+"""Sums by unit. The empty unit is for lines without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Movements:
 
 
 Ledger = Mapping[tuple[int, str], Movements]
-"""By the location's position and the currency."""
+"""Movements by the location's position and the currency."""
 
 
 def window(location: QueryLocation, days: Days) -> records.Window:

@@ -1,8 +1,8 @@
 """Local time of a location: the local day and hour of a timestamp, and the intervals of a day.
 
-``day`` counts from 1970-01-01, ``hour`` is ``day`` × 24 plus the hour that clocks show. A moment
-belongs to the date that clocks show, so that a day may last 23 or 25 hours, be left out, or come
-in two pieces (clocks of St. John's went back from 00:01 until 2011).
+``day`` counts from 1970-01-01, ``hour`` is ``day`` × 24 plus the hour that clocks show. A timestamp
+belongs to the date that local clocks show. So a day may have 23 or 25 hours, may be skipped, or may
+consist of two intervals (until 2011, the clocks of St. John's were set back at 00:01).
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ def clock_of(zone: str | None) -> Clock:
     """Return the clock for an IANA name. None and invalid names fall back to UTC."""
     try:
         return Clock(ZoneInfo(zone), zone, fell_back=False) if zone else _FALLBACK
-    except (KeyError, ValueError, OSError):  # OSError: the name of a folder of the database
+    except (KeyError, ValueError, OSError):  # OSError: a directory of the database
         return _FALLBACK
 
 

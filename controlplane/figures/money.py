@@ -39,9 +39,10 @@ def pieces(quantity: int, exponent: int) -> int:
 
 
 def split(amount: int, weights: Sequence[int]) -> list[int]:
-    """Split ``amount`` in proportion, to the unit: the largest remainders get what is left over.
+    """Split ``amount`` in proportion to ``weights``, into whole units.
 
-    Without any weight the first part gets all.
+    The parts with the largest remainders get one unit more. If all weights are 0, the first part
+    gets the whole amount.
     """
     whole = sum(weights)
     if not weights or amount == 0:

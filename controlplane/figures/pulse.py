@@ -1,6 +1,6 @@
-"""How today goes, beside yesterday and the best such weekday; and when orders come in.
+"""Computes the pulse: today's net beside yesterday's and the best such weekday's, and activity.
 
-Today until now is compared with yesterday until the clocks showed the same time.
+Today until now is compared with yesterday until the same clock time.
 """
 
 from collections import defaultdict
@@ -14,15 +14,21 @@ from controlplane.figures.records import Activity, Point, PulseCurrency, VenuePu
 
 WEEK: Final = 7
 ACTIVITY_DAYS: Final = 28
-"""Ends before today, so that each weekday counts four times."""
+"""The days before today for which activity is counted: four of each weekday."""
 
 
 @dataclass(frozen=True, slots=True)
 class PulseFacts:
-    """``nets`` and ``orders`` are by currency and local hour, from the first day that is read
-    to the hour before this one; ``this_hour`` and ``that_hour`` are the nets of today's hour until
-    now and of yesterday's until the same time. ``incomplete`` are the currencies and days of which
-    not everything is known; ``began`` is the day of the first movement ever."""
+    """The data of a location for a pulse.
+
+    Attributes:
+        hour: the local hour of now.
+        nets, orders: by currency and local hour, up to the hour before this one.
+        this_hour: net of this hour until now, by currency.
+        that_hour: net of the same hour of yesterday until the same clock time.
+        incomplete: currencies and days with incomplete data.
+        began: the day of the first movement, None without one.
+    """
 
     location_id: str
     currency: str

@@ -1,6 +1,6 @@
 """The records of financial figures, under the contract's names (contract: Financial figures).
 
-What the contract does not show is marked as ours; docs/figures.md tells how each is read.
+docs/figures.md describes all of them, including those that the contract does not define.
 """
 
 from typing import Annotated
@@ -66,7 +66,7 @@ class Interval(Tolerant):
 
 
 class Window(Tolerant):
-    """``intervals``: the times of these local days; none where clocks left the day out."""
+    """``intervals`` are the times of these local days, empty if the zone skipped the day."""
 
     location_id: str
     from_date: str
@@ -93,6 +93,8 @@ class LocationFigures(Tolerant):
     share_percent: Number | None
 
 
+# A dictionary with the names of the API. A reply may contain tens of thousands, and a model
+# takes fifteen times as long to create.
 class Bucket(TypedDict):
     locationId: str
     localDate: str
@@ -104,10 +106,6 @@ class Bucket(TypedDict):
     tradingRevenueCents: Cents
     saleCount: Count
     refundCount: Count
-
-
-"""Under its wire names: an answer may hold tens of thousands, and a model takes fifteen times as
-long to make."""
 
 
 class CurrencyFigures(Tolerant):
@@ -122,7 +120,10 @@ class CurrencySummary(CurrencyFigures):
 
 
 class Item(Tolerant):
-    """Ours: what was sold of one article. All null but the sums: it is not known what was sold."""
+    """Sums of one article. The contract does not define them.
+
+    If all but the sums are null, it is unknown what was sold.
+    """
 
     good_id: str | None
     variation_id: str | None
@@ -140,7 +141,10 @@ class Item(Tolerant):
 
 
 class TradingDay(Tolerant):
-    """Ours: the sales of a day of all locations, less what was ever given back of them."""
+    """Sales of a day at all locations, minus all refunds of these sales.
+
+    The contract does not define them.
+    """
 
     local_date: str
     trading_revenue_cents: Cents

@@ -1,5 +1,7 @@
-"""What is added up, in the order of the columns that it is kept in
-(`controlplane.storage.merchant.rollup_tables` says what each is)."""
+"""Sums, in the order of the columns of the rollups.
+
+`controlplane.storage.merchant.rollup_tables` defines each.
+"""
 
 from collections.abc import Iterable
 from operator import add

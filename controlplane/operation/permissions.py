@@ -24,12 +24,12 @@ WRITING: Final[Collection[Role]] = ("owner", "manager")
 """The roles that may change anything. A viewer only reads."""
 
 
-def hash_key(key: str) -> str:
-    """Return the hash by which a key is stored.
+def hash_secret(text: str) -> str:
+    """Return the hash by which a key or a token is stored.
 
-    Plain SHA-256 is enough: a key has 256 random bits, so it cannot be guessed.
+    Plain SHA-256 is enough: a secret has 256 random bits, so it cannot be guessed.
     """
-    return hashlib.sha256(key.encode()).hexdigest()
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def callers(session: Session, ids: Collection[UUID], now: datetime) -> dict[UUID, Caller]:
@@ -49,7 +49,7 @@ def callers(session: Session, ids: Collection[UUID], now: datetime) -> dict[UUID
 
 def of_key(session: Session, key: str) -> Caller | None:
     """Return the caller of an API key, or None if it is unknown or has ended."""
-    row = session.execute(_keys().where(ApiKey.secret_hash == hash_key(key))).first()
+    row = session.execute(_keys().where(ApiKey.secret_hash == hash_secret(key))).first()
     return None if row is None else _of_key(row)
 
 

@@ -3,13 +3,14 @@
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, select
 
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import validation_error
+from controlplane.operation.records import record_of
 from controlplane.retail import models as wire
 from controlplane.retail.limits import CURRENCY
 from controlplane.retail.listing import page_by_name, page_of
@@ -56,13 +57,7 @@ def categories(context: RequestContext, parameters: wire.PageQuery) -> wire.Cate
     """Return a page of categories, in the order of their creation."""
     rows, cursor = page_of(context, Category, parameters.cursor)
     items = (
-        wire.Category(
-            id=row.id,
-            name=row.name,
-            parent_id=row.parent_id,
-            external_data=external(row.external_data),
-        )
-        for row in rows
+        record_of(wire.Category, row, external_data=external(row.external_data)) for row in rows
     )
     return wire.CategoryPage(cursor=cursor, items=tuple(items))
 
@@ -70,15 +65,14 @@ def categories(context: RequestContext, parameters: wire.PageQuery) -> wire.Cate
 def uoms(context: RequestContext, parameters: wire.PageQuery) -> wire.UomPage:
     """Return a page of units of measure, by name."""
     rows, cursor = page_by_name(context, UnitOfMeasure, parameters.cursor)
-    return wire.UomPage(cursor=cursor, items=tuple(_uom(row) for row in rows))
+    return wire.UomPage(cursor=cursor, items=tuple(record_of(wire.Uom, row) for row in rows))
 
 
 def fees(context: RequestContext, parameters: wire.PageQuery) -> wire.FeePage:
     """Return a page of fees, by name: VAT and others."""
     rows, cursor = page_by_name(context, FeeItem, parameters.cursor)
     items = (
-        wire.FeeItem(id=row.id, name=row.name, percentage=percentage(row.percentage_milli))
-        for row in rows
+        record_of(wire.FeeItem, row, percentage=percentage(row.percentage_milli)) for row in rows
     )
     return wire.FeePage(cursor=cursor, fee_items=tuple(items))
 
@@ -212,14 +206,12 @@ def _replies(context: RequestContext, rows: Sequence[Good]) -> Iterator[wire.Goo
     fees = {fee.id: fee for fee in session.scalars(of_fees)}
     for row in rows:
         fee = fees[row.fee_item_id]
-        yield wire.Good(
-            id=row.id,
-            name=row.name,
-            description=row.description,
+        yield record_of(
+            wire.Good,
+            row,
             external_data=external(row.external_data),
-            status=cast("wire.GoodStatus", row.status),
-            category_id=row.category_id,
-            uom=_uom(uoms[row.uom_id]),
+            business_type="regular",
+            uom=record_of(wire.Uom, uoms[row.uom_id]),
             vat=vat_of(fee.id, fee.name, fee.percentage_milli),
             variations=tuple(_variation(each, codes[each.id]) for each in variations[row.id]),
         )
@@ -227,17 +219,10 @@ def _replies(context: RequestContext, rows: Sequence[Good]) -> Iterator[wire.Goo
 
 def _variation(row: GoodVariation, codes: Sequence[GoodCode]) -> wire.Variation:
     price = row.price if row.currency == CURRENCY else None
-    return wire.Variation(
-        id=row.id,
-        name=row.name,
-        description=row.description,
+    return record_of(
+        wire.Variation,
+        row,
         external_data=external(row.external_data),
-        status=cast("wire.VariationStatus", row.status),
         default_price=money(price) if price is not None else None,
-        image_url=row.image_url,
         codes=tuple(code_of(code.type, code.value) for code in codes),
     )
-
-
-def _uom(row: UnitOfMeasure) -> wire.Uom:
-    return wire.Uom(id=row.id, name=row.name, symbol=row.symbol, exponent=row.exponent)

@@ -39,7 +39,7 @@ def page_by_name(
     offset = 0 if cursor is None else context.cursors.read(listing, cursor).position
     query = select(table).where(keyed.organization_id == context.organization_id)
     query = query.order_by(keyed.name, keyed.id).offset(offset).limit(PAGE_SIZE + 1)
-    results = list(context.session.scalars(query))
-    if len(results) <= PAGE_SIZE:
-        return results, None
-    return results[:PAGE_SIZE], context.cursors.write(listing, SortKey(0, offset + PAGE_SIZE))
+    rows = list(context.session.scalars(query))
+    if len(rows) <= PAGE_SIZE:
+        return rows, None
+    return rows[:PAGE_SIZE], context.cursors.write(listing, SortKey(0, offset + PAGE_SIZE))

@@ -13,6 +13,7 @@ from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import SortKey, invalid_cursor
 from controlplane.operation.errors import validation_error
 from controlplane.operation.paging import Order, listing_of, page
+from controlplane.operation.records import record_of
 from controlplane.retail import models as wire
 from controlplane.retail.limits import CURRENCY, PAGE_SIZE
 from controlplane.retail.parts import code_of, external, money, not_found, percentage, vat_of
@@ -114,20 +115,15 @@ def _replies(context: RequestContext, rows: Sequence[Sale]) -> Iterator[wire.Sal
     terminals = _names(context, PointOfSale, {row.point_of_sale for row in rows})
     employees = _names(context, Employee, {row.employee for row in rows if row.employee})
     for row in rows:
-        yield wire.Sale(
+        yield record_of(
+            wire.Sale,
+            row,
             id=str(row.id),
-            number=row.number,
-            ticket_number=row.ticket_number,
-            status=cast("wire.SaleStatus", row.status),
-            initiated_at=row.initiated_at,
-            comment=row.comment,
             point_of_sale_id=terminals[row.point_of_sale],
             initiated_by_id=employees.get(row.employee) if row.employee else None,
             external_data=external(row.external_data),
             positions=_positions(row, lines[row.position]),
             totals=_totals(row),
-            created_at=row.created_at,
-            updated_at=row.updated_at,
         )
 
 

@@ -3,6 +3,7 @@
 from sqlalchemy import select
 
 from controlplane.operation.context import RequestContext
+from controlplane.operation.records import record_of
 from controlplane.retail import models as wire
 from controlplane.retail.listing import page_of
 from controlplane.storage.merchant.merchant_tables import Employee, Location, PointOfSale
@@ -11,7 +12,7 @@ from controlplane.storage.merchant.merchant_tables import Employee, Location, Po
 def employees(context: RequestContext, parameters: wire.PageQuery) -> wire.EmployeePage:
     """Return a page of the employees of the company."""
     rows, cursor = page_of(context, Employee, parameters.cursor)
-    items = (wire.Employee(id=row.id, name=row.name) for row in rows)
+    items = (record_of(wire.Employee, row) for row in rows)
     return wire.EmployeePage(cursor=cursor, items=tuple(items))
 
 

@@ -1,7 +1,7 @@
 """Users, their memberships and sessions, invitations, and failed sign-ins.
 
-An organization and its locations are `controlplane.storage.merchant.merchant_tables`'. As
-elsewhere there are no foreign keys: the writing code checks references.
+`controlplane.storage.merchant.merchant_tables` has organizations and locations. There are no
+foreign keys: the writing code checks references.
 """
 
 from datetime import datetime

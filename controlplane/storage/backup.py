@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from controlplane.storage.migrations import HEAD
+from controlplane.storage.migrations.upgrade import DatabaseVersionError, require_supported
 
 _BUSY_S = 5
 _LOCKED = "locked"
@@ -96,16 +96,17 @@ def _require_our_database(source: sqlite3.Connection) -> None:
         if result != "ok":
             raise BackupError(f"the backup is damaged: {result}", "Use an older one.")
         row = source.execute("SELECT version_num FROM alembic_version").fetchone()
+        if row is None:
+            raise sqlite3.DatabaseError("its layout is not stored")
     except sqlite3.DatabaseError as error:
         raise BackupError(
             f"the file is not a backup of the service: {error}",
             "`venue-control backup FILE` creates one.",
         ) from error
-    if row is None or row[0] > HEAD:
-        raise BackupError(
-            f"the backup has layout {row and row[0]}, and this program supports {HEAD}",
-            "Install the release that created the backup, or a newer one.",
-        )
+    try:
+        require_supported(row[0])
+    except DatabaseVersionError as error:
+        raise BackupError(f"the backup cannot be used: {error}", error.hint) from error
 
 
 def _require_alone(target: sqlite3.Connection) -> None:

@@ -16,7 +16,7 @@ from controlplane.storage.support_tables import SupportChannel, SupportLink
 from controlplane.storage.tables import ApiKey, Device, Schema
 
 ROWS_AT_ONCE = 500
-"""A report has up to 2 MiB; most have about 20 KiB."""
+"""Rows in one statement. A report has up to 2 MiB; most have about 20 KiB."""
 _NOT_COPIED = frozenset({Schema.__tablename__})
 """The target has a row for its own layout."""
 

@@ -43,7 +43,7 @@ class Database:
     """An open database with the tables of this version.
 
     Args:
-        url: A URL as SQLAlchemy has it, or the path of an SQLite file.
+        url: A database URL of SQLAlchemy, or the path of an SQLite file.
     """
 
     postgresql: URL | None = None

@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import JSON, BigInteger, Index, UniqueConstraint, text
+from sqlalchemy import JSON, BigInteger, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from agent.wire.vocabulary import Kind
-from controlplane.storage.tables import Base, Position
+from controlplane.storage.tables import Base, Position, partial_index
 
 OPEN_PENDING: Final = ("waiting", "dispatched")
 """The states of a `PendingRequest` that has not ended."""
@@ -64,13 +64,7 @@ class OfflineInterval(Base):
     __tablename__ = "offline_intervals"
     __table_args__ = (
         Index("offline_intervals_by_device", "device", "since"),
-        Index(
-            "offline_intervals_open",
-            "device",
-            unique=True,
-            sqlite_where=text("until IS NULL"),
-            postgresql_where=text("until IS NULL"),
-        ),
+        partial_index("offline_intervals_open", "device", where="until IS NULL", unique=True),
     )
     position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
     device: Mapped[int | None] = mapped_column(BigInteger)
@@ -107,16 +101,15 @@ class Alert(Base):
 
     __tablename__ = "alerts"
     __table_args__ = (
-        Index(
+        partial_index(
             "alerts_open",
             "organization_id",
             "location_id",
             "instance",
             "condition",
             "is_flapping",
+            where="resolved_at IS NULL",
             unique=True,
-            sqlite_where=text("resolved_at IS NULL"),
-            postgresql_where=text("resolved_at IS NULL"),
         ),
         Index("alerts_by_organization", "organization_id", "position"),
     )
@@ -143,12 +136,7 @@ class AlertNotification(Base):
     __tablename__ = "alert_notifications"
     __table_args__ = (
         UniqueConstraint("alert_id", "is_resolved", name="alert_notifications_once"),
-        Index(
-            "alert_notifications_due",
-            "due_at",
-            sqlite_where=text("due_at IS NOT NULL"),
-            postgresql_where=text("due_at IS NOT NULL"),
-        ),
+        partial_index("alert_notifications_due", "due_at", where="due_at IS NOT NULL"),
     )
     position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
     id: Mapped[str] = mapped_column(unique=True)
@@ -172,14 +160,13 @@ class PendingRequest(Base):
 
     __tablename__ = "pending_requests"
     __table_args__ = (
-        Index(
+        partial_index(
             "pending_requests_open",
             "organization_id",
             "instance_id",
             "kind",
+            where="state IN ('waiting', 'dispatched')",
             unique=True,
-            sqlite_where=text("state IN ('waiting', 'dispatched')"),
-            postgresql_where=text("state IN ('waiting', 'dispatched')"),
         ),
         Index("pending_requests_by_instance", "instance_id", "position"),
     )

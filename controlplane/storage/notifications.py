@@ -15,12 +15,14 @@ from uuid import UUID
 from sqlalchemy import URL, text
 from sqlalchemy.orm import Session
 
+from controlplane.storage.statements import in_steps
+
 log = logging.getLogger("controlplane.storage.notifications")
 CHANNEL: Final = "venue_commands"
 KEYS_PER_MESSAGE: Final = 200
-"""A message has fewer than 8,000 bytes."""
+"""A message must have fewer than 8,000 bytes."""
 RECONNECT_S: Final = 1.0
-"""Maximum. The wait is random, so that the processes do not reconnect at the same time."""
+"""Maximum wait. It is random, so that the processes do not reconnect at the same time."""
 
 
 def publish(session: Session, key_ids: Iterable[UUID], sender: str) -> None:
@@ -32,9 +34,8 @@ def publish(session: Session, key_ids: Iterable[UUID], sender: str) -> None:
     if session.get_bind().dialect.name != "postgresql":
         return
     keys = sorted(key_id.hex for key_id in key_ids)
-    for at in range(0, len(keys), KEYS_PER_MESSAGE):
-        words = (sender, *keys[at : at + KEYS_PER_MESSAGE])
-        parameters = {"channel": CHANNEL, "payload": " ".join(words)}
+    for step in in_steps(keys, KEYS_PER_MESSAGE):
+        parameters = {"channel": CHANNEL, "payload": " ".join((sender, *step))}
         session.execute(text("SELECT pg_notify(:channel, :payload)"), parameters)
 
 

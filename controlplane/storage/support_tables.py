@@ -14,7 +14,8 @@ class SupportLink(Base):
 
     ``channel`` and ``requested_by`` are texts from support for display. ``organization_id``,
     ``confirmed_at`` and ``confirmed_by`` (`controlplane.operation.caller.Caller.user_id`) are
-    written together, once; ``disconnected_at`` once, whether it was confirmed or not.
+    written together when the link is confirmed. ``disconnected_at`` is written when it ends, also
+    if it was never confirmed. None of them changes after that.
     """
 
     __tablename__ = "support_links"

@@ -1,6 +1,6 @@
 """The tables for devices, requests, reports and API keys, on SQLite or PostgreSQL.
 
-``position`` columns order listings; ids are those of the wire. All times are UTC.
+``position`` columns order listings, and ``id`` columns are those of the API. All times are UTC.
 """
 
 from datetime import UTC, datetime
@@ -64,18 +64,25 @@ class Base(DeclarativeBase):
     }
 
 
+def partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+    """Return an index of the rows that match a condition."""
+    condition = text(where)
+    return Index(name, *columns, unique=unique, sqlite_where=condition, postgresql_where=condition)
+
+
 class Schema(Base):
-    """One row with the layout version, for programs of release 0.1.0."""
+    """One row with the layout version, which programs of release 0.1.0 read."""
 
     __tablename__ = "schema_version"
     version: Mapped[int] = mapped_column(primary_key=True)
 
 
 class ApiKey(Base):
-    """``locations`` empty means every location. ``hint`` is the end of the key, for people.
+    """An API key. ``locations`` empty means every location. ``hint`` is the end of the key.
 
-    ``owner_id`` is the user as whom the key acts; None for a key that the operator of the service
-    made, which is bound to no membership."""
+    ``owner_id`` is the user as whom the key acts. It is None for a key that the operator of the
+    service created, which depends on no membership.
+    """
 
     __tablename__ = "api_keys"
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -137,10 +144,11 @@ class Device(Base):
             "instance_id",
         ),
         UniqueConstraint("organization_id", "instance_id", name="devices_by_instance"),
+        UniqueConstraint("binding_id", name="devices_binding_id_key"),
     )
     position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
     instance_id: Mapped[UUID]
-    binding_id: Mapped[UUID] = mapped_column(unique=True)
+    binding_id: Mapped[UUID]
     key_id: Mapped[UUID] = mapped_column(index=True)
     organization_id: Mapped[str]
     location_id: Mapped[str]
@@ -162,7 +170,7 @@ class Device(Base):
 
 
 class Binding(Base):
-    """All bindings ever, so that a device with an old one gets the right error."""
+    """A binding. Ended ones are kept, so that a device with an old binding gets the right error."""
 
     __tablename__ = "bindings"
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -200,8 +208,8 @@ class Request(Base):
 class Report(Base):
     """``payload`` is canonical JSON. ``body_hash`` detects a repeated submission.
 
-    ``headline`` and ``severity`` are None for a report of an older release that was not summed up
-    yet.
+    ``headline`` and ``severity`` are None for a report of an older release until the service has
+    summarized it.
     """
 
     __tablename__ = "reports"
@@ -209,12 +217,7 @@ class Report(Base):
         Index("reports_by_instance", "instance_id", "position"),
         Index("reports_by_organization", "organization_id", "position", "location_id"),
         Index("reports_by_tracker", "tracker_status", "tracker_due_at"),
-        Index(
-            "reports_without_headline",
-            "position",
-            sqlite_where=text("headline IS NULL"),
-            postgresql_where=text("headline IS NULL"),
-        ),
+        partial_index("reports_without_headline", "position", where="headline IS NULL"),
     )
     position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
     id: Mapped[UUID] = mapped_column(unique=True)

@@ -3,7 +3,6 @@
 A token has 256 random bits, so it is stored as plain SHA-256. It is shown once.
 """
 
-import hashlib
 import secrets
 import uuid
 from collections.abc import Collection, Sequence
@@ -15,6 +14,8 @@ from uuid import UUID
 from sqlalchemy import and_, delete, or_, select
 from sqlalchemy.orm import Session
 
+from controlplane.operation.permissions import hash_secret
+from controlplane.operation.records import record_of
 from controlplane.storage.support_tables import SupportLink
 from controlplane.support.messages import Link, LinkState
 
@@ -22,12 +23,12 @@ TOKEN_LIFE: Final = timedelta(hours=24)
 KEPT: Final = timedelta(days=30)
 """How long an expired or ended link is kept, so that calls with its token are answered."""
 LISTED_MAX: Final = 100
-"""Links in one reply."""
+"""Maximum number of links in one reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewLink:
-    """A new link. ``token`` is stored nowhere."""
+    """A new link. ``token`` is not stored."""
 
     id: UUID
     token: str
@@ -41,7 +42,7 @@ def make_link(session: Session, *, channel: str, requested_by: str, now: datetim
     session.add(
         SupportLink(
             id=made.id,
-            token_hash=_hash(made.token),
+            token_hash=hash_secret(made.token),
             channel=channel,
             requested_by=requested_by,
             requested_at=now,
@@ -53,7 +54,7 @@ def make_link(session: Session, *, channel: str, requested_by: str, now: datetim
 
 def find_link(session: Session, token: str, *, lock: bool = False) -> SupportLink | None:
     """Return the link of a token. ``lock`` serializes calls with the same token."""
-    query = select(SupportLink).where(SupportLink.token_hash == _hash(token))
+    query = select(SupportLink).where(SupportLink.token_hash == hash_secret(token))
     return session.scalars(query.with_for_update() if lock else query).first()
 
 
@@ -93,19 +94,10 @@ def end_link(session: Session, link_id: UUID, now: datetime) -> bool:
     return True
 
 
-def record_of(link: SupportLink, now: datetime) -> Link:
-    names = ("id", "channel", "requested_by", "requested_at", "expires_at", "organization_id")
-    return Link(
-        **{name: getattr(link, name) for name in (*names, "confirmed_at", "disconnected_at")},
-        state=state_of(link, now),
-        confirmed_by_id=link.confirmed_by,
-    )
+def link_record(link: SupportLink, now: datetime) -> Link:
+    return record_of(Link, link, state=state_of(link, now), confirmed_by_id=link.confirmed_by)
 
 
 def _forget(session: Session, before: datetime) -> None:
     ran_out = and_(SupportLink.confirmed_at.is_(None), SupportLink.expires_at < before)
     session.execute(delete(SupportLink).where(or_(ran_out, SupportLink.disconnected_at < before)))
-
-
-def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()

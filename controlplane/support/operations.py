@@ -3,8 +3,8 @@
 A link belongs to a whole organization. A caller with access to some of its locations cannot link
 it, and an API key can link its own organization only.
 
-Whoever has a token may see what it would link. Once it is confirmed, other organizations get the
-same reply as for an unknown token, unless they try to confirm it.
+Any caller with a token can see its link until it is confirmed. After that, callers of other
+organizations get the same reply as for an unknown token, unless they try to confirm it.
 """
 
 from collections.abc import Collection
@@ -21,10 +21,11 @@ from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal, conflict, manager_required, not_found
 from controlplane.operation.operation import Area, procedure
 from controlplane.operation.permissions import WRITING
+from controlplane.operation.records import record_of
 from controlplane.storage.support_tables import SupportLink
 from controlplane.support import routes
 from controlplane.support.channels import channels
-from controlplane.support.links import confirmed_links, find_link, record_of, state_of
+from controlplane.support.links import confirmed_links, find_link, link_record, state_of
 from controlplane.support.messages import (
     Choice,
     ConfirmRequest,
@@ -50,11 +51,8 @@ def contact(context: RequestContext, _body: None) -> Contact:
     access = _access_of(context.session, context.caller)
     links = confirmed_links(context.session, access.visible)
     return Contact(
-        channels=tuple(
-            SupportChannel(kind=each.kind, address=each.address, hours=each.hours)
-            for each in channels(context.session)
-        ),
-        links=tuple(record_of(each, context.now) for each in links),
+        channels=tuple(record_of(SupportChannel, each) for each in channels(context.session)),
+        links=tuple(link_record(each, context.now) for each in links),
     )
 
 
@@ -64,7 +62,7 @@ def inspect(context: RequestContext, body: TokenRequest) -> Inspection:
     link = find_link(context.session, body.token)
     if link is None or not _may_see(link, access):
         raise not_found("token")
-    record = record_of(link, context.now)
+    record = link_record(link, context.now)
     choices = access.linkable if record.state == "waiting" else ()
     names = names_of_organizations(context.session, choices)
     return Inspection(
@@ -92,7 +90,7 @@ def confirm(context: RequestContext, body: ConfirmRequest) -> Link:
         raise _expired()
     elif state == "disconnected" or link.organization_id != body.organization_id:
         raise conflict("token_used", "the token was already used: ask support for a new one")
-    return record_of(link, context.now)
+    return link_record(link, context.now)
 
 
 def disconnect(context: RequestContext, body: TokenRequest) -> Link:
@@ -108,7 +106,7 @@ def disconnect(context: RequestContext, body: TokenRequest) -> Link:
     if link.disconnected_at is None:
         link.disconnected_at = context.now
         context.note(Event("support.disconnect", _subject(link)), link.organization_id)
-    return record_of(link, context.now)
+    return link_record(link, context.now)
 
 
 def _subject(link: SupportLink) -> Subject:

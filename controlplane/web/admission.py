@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from controlplane.accounts.oauth.secrets import hash_secret, parse_access_token
+from controlplane.accounts.oauth.secrets import parse_access_token
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.body_reader import LARGE_BYTES
 from controlplane.operation.caller import Caller
@@ -24,7 +24,7 @@ from controlplane.operation.errors import (
     session_required,
     unauthenticated,
 )
-from controlplane.operation.permissions import of_access_token, of_key
+from controlplane.operation.permissions import hash_secret, of_access_token, of_key
 from controlplane.web.accounts.cookies import signed_in
 from controlplane.web.core import Core
 

@@ -30,9 +30,6 @@ AVOID_HEADING: Final = "## Terms to avoid"
 SKIPPED: Final = (
     Path("tests/unit/test_language.py"),  # the list of terms
     Path("tests/fixtures"),  # captured texts of others
-    Path(
-        "controlplane/storage/migrations/versions"
-    ),  # they name the tables and columns of older layouts
 )
 
 INTERFACE_NAMES: Final[dict[str, str]] = {
@@ -41,14 +38,9 @@ INTERFACE_NAMES: Final[dict[str, str]] = {
 }
 """Identifiers that the list refuses, with the interface that defines them."""
 
-_MIGRATIONS: Final = "tests/unit/controlplane/storage/test_migrations.py"
 EXEMPT_NAMES: Final = {
     ("agent/adapters/service_manager/windows/host.py", "tell"): "io.IOBase.tell",
     ("collectors/application/readers/peripherals.py", "person"): "hashlib.blake2s, person=",
-    (_MIGRATIONS, "is_told"): "a column of layout 0010",
-    (_MIGRATIONS, "told_at"): "a column of layout 0010",
-    (_MIGRATIONS, "notice_id"): "a column of layout 0010",
-    (_MIGRATIONS, "asked_at"): "a column of layout 0010",
 }
 """Names that the list refuses, by the file that needs them, with the reason."""
 

@@ -4,7 +4,6 @@ A code is 256 random bits, of which an unsalted SHA-256 hash is stored. It is va
 who created it may invite members.
 """
 
-import hashlib
 import secrets
 import uuid
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from uuid import UUID
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
+from controlplane.operation.permissions import hash_secret
 from controlplane.storage.account_tables import Invitation, Membership, Role
 
 LIFETIME: Final = timedelta(hours=24)
@@ -40,7 +40,7 @@ def invite(
         email=email,
         role=role,
         locations=sorted(set(locations)),
-        token_hash=_hash(code),
+        token_hash=hash_secret(code),
         invited_by=invited_by,
         created_at=now,
         expires_at=now + LIFETIME,
@@ -61,7 +61,7 @@ def waiting(session: Session, organization_id: str, now: datetime) -> Sequence[I
 def find(session: Session, code: str, now: datetime, *, lock: bool = False) -> Invitation | None:
     """Return the invitation of a code, None if it is not valid."""
     query = select(Invitation).where(
-        Invitation.token_hash == _hash(code), Invitation.expires_at > now
+        Invitation.token_hash == hash_secret(code), Invitation.expires_at > now
     )
     row = session.scalars(query.with_for_update() if lock else query).first()
     if row is None:
@@ -73,7 +73,3 @@ def find(session: Session, code: str, now: datetime, *, lock: bool = False) -> I
 
 def forget_expired(session: Session, now: datetime) -> None:
     session.execute(delete(Invitation).where(Invitation.expires_at <= now))
-
-
-def _hash(code: str) -> str:
-    return hashlib.sha256(code.encode("utf-8", "surrogatepass")).hexdigest()

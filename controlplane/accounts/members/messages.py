@@ -22,10 +22,6 @@ Locations = Annotated[
 """Empty means every location."""
 
 
-class MembersRequest(Exact):
-    """An empty body."""
-
-
 class MemberRecord(Tolerant):
     """``locations`` empty means every location. ``is_this`` is the caller."""
 
@@ -85,10 +81,6 @@ class InviteReply(Tolerant):
 
 class InvitationRevokeRequest(Exact):
     invitation_id: Uuid
-
-
-class InvitationRevokeReply(Tolerant):
-    revoked: bool
 
 
 class InvitationRequest(Exact):

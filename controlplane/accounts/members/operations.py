@@ -12,6 +12,7 @@ from sqlalchemy import select
 from controlplane.accounts import users
 from controlplane.accounts.members import invitations, messages
 from controlplane.accounts.members.rules import require_owner
+from controlplane.accounts.messages import EmptyRequest, Revoked
 from controlplane.accounts.users import Member
 from controlplane.operation.audit_entries import Event, Subject, granted, user_subject
 from controlplane.operation.context import RequestContext
@@ -23,24 +24,20 @@ from controlplane.storage.account_tables import Invitation, Membership, User
 PREFIX: Final = "/console/api/members"
 JOIN_PATH: Final = "/#/join/"
 """The code follows ``#``: browsers do not send or log that part."""
-
-
 _write = partial(procedure, writes=True, requires_session=True)
 
 
 def member_operations() -> tuple[Procedure, ...]:
     return (
         procedure(PREFIX, members, requires_session=True),
-        procedure(f"{PREFIX}/change", change, writes=True, requires_session=True),
-        procedure(f"{PREFIX}/remove", remove, writes=True, requires_session=True),
-        procedure(f"{PREFIX}/invite", invite, writes=True, requires_session=True),
-        procedure(
-            f"{PREFIX}/revoke-invitation", revoke_invitation, writes=True, requires_session=True
-        ),
+        _write(f"{PREFIX}/change", change),
+        _write(f"{PREFIX}/remove", remove),
+        _write(f"{PREFIX}/invite", invite),
+        _write(f"{PREFIX}/revoke-invitation", revoke_invitation),
     )
 
 
-def members(context: RequestContext, _body: messages.MembersRequest) -> messages.MembersReply:
+def members(context: RequestContext, _body: EmptyRequest) -> messages.MembersReply:
     """Return the members, by address, and the open invitations."""
     require_owner(context)
     session, organization_id = context.session, context.caller.organization_id
@@ -57,7 +54,7 @@ def change(
     """Change the role and the locations of a member."""
     require_owner(context)
     member = _member(context, body.user_id)
-    was = granted(member.membership.role, member.membership.locations)
+    before = granted(member.membership.role, member.membership.locations)
     if body.role != "owner" or body.locations:
         _keep_an_owner(context, body.user_id)
     users.set_membership(
@@ -68,8 +65,8 @@ def change(
         locations=body.locations,
         now=context.now,
     )
-    now_is = granted(body.role, member.membership.locations)
-    context.note(Event("member.change", user_subject(member.user), f"{was} → {now_is}"))
+    after = granted(body.role, member.membership.locations)
+    context.note(Event("member.change", user_subject(member.user), f"{before} → {after}"))
     return messages.MemberChangeReply(member=_record(context, member))
 
 
@@ -110,7 +107,7 @@ def invite(context: RequestContext, body: messages.InviteRequest) -> messages.In
         email=email,
         role=body.role,
         locations=body.locations,
-        invited_by=_this(context),
+        invited_by=_user_id(context),
         now=context.now,
     )
     context.note(Event("member.invite", _invitation_subject(row), granted(row.role, row.locations)))
@@ -119,9 +116,7 @@ def invite(context: RequestContext, body: messages.InviteRequest) -> messages.In
     )
 
 
-def revoke_invitation(
-    context: RequestContext, body: messages.InvitationRevokeRequest
-) -> messages.InvitationRevokeReply:
+def revoke_invitation(context: RequestContext, body: messages.InvitationRevokeRequest) -> Revoked:
     """Revoke an invitation. Its link becomes invalid."""
     require_owner(context)
     row = context.session.get(Invitation, body.invitation_id)
@@ -129,7 +124,7 @@ def revoke_invitation(
         raise not_found("invitation")
     context.note(Event("invitation.revoke", _invitation_subject(row)))
     context.session.delete(row)
-    return messages.InvitationRevokeReply(revoked=True)
+    return Revoked(revoked=True)
 
 
 def _member(context: RequestContext, user_id: UUID) -> Member:
@@ -145,8 +140,8 @@ def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
         Membership.organization_id == context.caller.organization_id, Membership.role == "owner"
     )
     locked = query.order_by(Membership.user_id).with_for_update()
-    anew = locked.execution_options(populate_existing=True)
-    owners = context.session.scalars(anew).all()
+    current = locked.execution_options(populate_existing=True)
+    owners = context.session.scalars(current).all()
     if not any(each.user_id != leaving and not each.locations for each in owners):
         raise conflict(
             "last_owner",
@@ -154,7 +149,7 @@ def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
         )
 
 
-def _this(context: RequestContext) -> UUID:
+def _user_id(context: RequestContext) -> UUID:
     assert context.caller.owner_id is not None  # noqa: S101 - a session has a user
     return context.caller.owner_id
 

@@ -32,11 +32,12 @@ from controlplane.accounts.oauth.secrets import (
     REFRESH,
     new_secret,
 )
+from controlplane.storage.account_tables import Membership
 from controlplane.storage.oauth_tables import OAuthClient, OAuthCode, OAuthGrant, OAuthToken
 
 PUBLIC: Final = ["none"]
 S256_LENGTH: Final = 43
-"""Of 32 bytes as base64url without padding."""
+"""Length of 32 bytes as base64url without padding."""
 
 
 class InvalidTargetError(OAuth2Error):  # type: ignore[misc]
@@ -121,8 +122,8 @@ class Request(OAuth2Request):  # type: ignore[misc]
 
     @property
     def args(self) -> Mapping[str, str]:
-        results: Mapping[str, str] = self.payload.data
-        return results
+        parameters: Mapping[str, str] = self.payload.data
+        return parameters
 
     @property
     def form(self) -> Mapping[str, str]:
@@ -242,8 +243,8 @@ class RefreshGrant(RefreshTokenGrant):  # type: ignore[misc]
 
     def authenticate_refresh_token(self, refresh_token: str) -> Token | None:
         session, now = self.server.session, self.server.now
-        result = grants.take_refresh_token(session, refresh_token, now)
-        return None if result is None else Token(*result)
+        pair = grants.take_refresh_token(session, refresh_token, now)
+        return None if pair is None else Token(*pair)
 
     def authenticate_user(self, token: Token) -> ConsentingUser:
         member = _member(self.server.session, token.grant.user_id, token.grant.organization_id)
@@ -286,8 +287,8 @@ class Revocation(RevocationEndpoint):  # type: ignore[misc]
     CLIENT_AUTH_METHODS = PUBLIC
 
     def query_token(self, token: str, _hint: str | None) -> Token | None:
-        match = grants.find_token(self.server.session, token)
-        return None if match is None else Token(*match)
+        pair = grants.find_token(self.server.session, token)
+        return None if pair is None else Token(*pair)
 
     def revoke_token(self, token: Token, _request: Request) -> None:
         grants.end(self.server.session, token.grant)
@@ -307,5 +308,5 @@ def _require_resource(issuer: str, request: Request) -> None:
 
 
 def _member(session: Session, user_id: UUID, organization_id: str) -> ConsentingUser | None:
-    is_member = grants.is_member(session, user_id, organization_id)
-    return ConsentingUser(user_id, organization_id) if is_member else None
+    membership = session.get(Membership, (user_id, organization_id))
+    return None if membership is None else ConsentingUser(user_id, organization_id)

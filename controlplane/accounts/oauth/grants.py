@@ -20,17 +20,17 @@ from controlplane.accounts.oauth.secrets import (
     CODE_LIFETIME,
     REFRESH,
     REFRESH_LIFETIME,
-    hash_secret,
     is_secret,
     new_secret,
 )
-from controlplane.storage.account_tables import Membership, User
+from controlplane.accounts.users import lock_user
+from controlplane.operation.permissions import hash_secret
 from controlplane.storage.oauth_tables import OAuthClient, OAuthCode, OAuthGrant, OAuthToken
 
 GRANTS_MAX: Final = 50
-"""Per user. The least recently used one is ended for a new one."""
+"""Grants of one user. A new one ends the least recently used one."""
 TOKENS_MAX: Final = 500
-"""Per grant. More tokens are deleted, those that expire first."""
+"""Tokens of one grant. Beyond it, those that expire first are deleted."""
 
 
 def add_code(
@@ -68,21 +68,21 @@ def take_code(session: Session, code: str, client_id: str, now: datetime) -> OAu
     if not is_secret(code, CODE):
         return None
     code_hash = hash_secret(code)
-    result = session.get(OAuthCode, code_hash)
-    if result is not None:
-        lock_user(session, result.user_id)
-        result = session.scalars(
+    row = session.get(OAuthCode, code_hash)
+    if row is not None:
+        lock_user(session, row.user_id)
+        row = session.scalars(
             select(OAuthCode)
             .where(OAuthCode.code_hash == code_hash)
             .execution_options(populate_existing=True)
         ).first()
-    if result is None:
+    if row is None:
         query = select(OAuthGrant).where(OAuthGrant.code_hash == code_hash)
         grant = session.scalars(query).first()
         if grant is not None:
             end_by_id(session, grant.id, grant.user_id)
         return None
-    return result if result.client_id == client_id and result.expires_at > now else None
+    return row if row.client_id == client_id and row.expires_at > now else None
 
 
 def open_grant(session: Session, code: OAuthCode, now: datetime) -> OAuthGrant:
@@ -136,10 +136,10 @@ def take_refresh_token(
 
     A token that was already exchanged ends the grant (RFC 9700, 4.14.2): it may have been stolen.
     """
-    match = find_token(session, token)
-    if match is None or match[0].kind != "refresh" or match[0].expires_at <= now:
+    pair = find_token(session, token)
+    if pair is None or pair[0].kind != "refresh" or pair[0].expires_at <= now:
         return None
-    row, grant = match
+    row, grant = pair
     if row.used_at is not None:
         end(session, grant)
         return None
@@ -156,16 +156,12 @@ def find_token(session: Session, token: str) -> tuple[OAuthToken, OAuthGrant] | 
         .where(OAuthToken.token_hash == hash_secret(token))
         .execution_options(populate_existing=True)
     )
-    value = session.execute(query).first()
-    if value is None:
+    row = session.execute(query).first()
+    if row is None:
         return None
-    lock_user(session, value[1].user_id)
+    lock_user(session, row[1].user_id)
     again = session.execute(query).first()
     return None if again is None else (again[0], again[1])
-
-
-def is_member(session: Session, user_id: UUID, organization_id: str) -> bool:
-    return session.get(Membership, (user_id, organization_id)) is not None
 
 
 def of_user(
@@ -196,11 +192,6 @@ def end(session: Session, grant: OAuthGrant) -> None:
     """Delete a grant and its tokens."""
     session.execute(delete(OAuthToken).where(OAuthToken.grant_id == grant.id))
     session.execute(delete(OAuthGrant).where(OAuthGrant.id == grant.id))
-
-
-def lock_user(session: Session, user_id: UUID) -> None:
-    """Lock the row of a user until the transaction ends."""
-    session.execute(select(User.id).where(User.id == user_id).with_for_update())
 
 
 def _make_room(session: Session, user_id: UUID, now: datetime) -> None:

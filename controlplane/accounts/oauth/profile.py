@@ -5,6 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from agent.wire.base import Array, Exact, Tolerant, Uuid
+from controlplane.accounts.messages import EmptyRequest, Ended
 from controlplane.accounts.oauth import grants
 from controlplane.accounts.oauth.redirects import host_of
 from controlplane.operation.audit_entries import Event, Subject
@@ -15,10 +16,6 @@ from controlplane.operation.records import record_of
 from controlplane.storage.oauth_tables import OAuthClient, OAuthGrant
 
 UNKNOWN: Final = "A client that is no longer registered"
-
-
-class GrantsRequest(Exact):
-    """The body of a call that has nothing to say."""
 
 
 class GrantRecord(Tolerant):
@@ -46,10 +43,6 @@ class GrantEndRequest(Exact):
     grant_id: Uuid
 
 
-class GrantEndReply(Tolerant):
-    ended: bool
-
-
 def grant_operations(prefix: str) -> tuple[Procedure, ...]:
     return (
         procedure(f"{prefix}/grants", list_grants, requires_session=True),
@@ -57,13 +50,13 @@ def grant_operations(prefix: str) -> tuple[Procedure, ...]:
     )
 
 
-def list_grants(context: RequestContext, _body: GrantsRequest) -> GrantsReply:
+def list_grants(context: RequestContext, _body: EmptyRequest) -> GrantsReply:
     """Return the grants of the user, in all organizations."""
     result = grants.of_user(context.session, _user_id(context), context.now)
     return GrantsReply(grants=tuple(_record(*each) for each in result))
 
 
-def end_grant(context: RequestContext, body: GrantEndRequest) -> GrantEndReply:
+def end_grant(context: RequestContext, body: GrantEndRequest) -> Ended:
     """End a grant of the user and its tokens."""
     grant = grants.end_by_id(context.session, body.grant_id, _user_id(context))
     if grant is None:
@@ -72,7 +65,7 @@ def end_grant(context: RequestContext, body: GrantEndRequest) -> GrantEndReply:
     name = UNKNOWN if client is None else client.name
     subject = Subject("grant", str(body.grant_id), name)
     context.note(Event("grant.end", subject), grant.organization_id)
-    return GrantEndReply(ended=True)
+    return Ended(ended=True)
 
 
 def _user_id(context: RequestContext) -> UUID:

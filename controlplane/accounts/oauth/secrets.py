@@ -3,7 +3,6 @@
 As for API keys, an unsalted SHA-256 hash is stored.
 """
 
-import hashlib
 import re
 import secrets
 from datetime import timedelta
@@ -16,7 +15,7 @@ REFRESH: Final[Prefix] = "vor_"
 CODE_LIFETIME: Final = timedelta(seconds=60)
 ACCESS_LIFETIME: Final = timedelta(hours=1)
 REFRESH_LIFETIME: Final = timedelta(days=30)
-"""Of a refresh token that is not used. Each use returns a new one."""
+"""Lifetime of an unused refresh token. Each use returns a new one."""
 _SECRET: Final = re.compile(r"(voc_|voa_|vor_)[A-Za-z0-9_-]{43}")
 _BEARER: Final = re.compile(r"Bearer +(\S+)", re.IGNORECASE)
 _CLIENT: Final = re.compile(r"vcl_[A-Za-z0-9_-]{22}")
@@ -37,10 +36,6 @@ def is_secret(text: str, prefix: Prefix) -> bool:
 
 def is_client_id(text: str) -> bool:
     return _CLIENT.fullmatch(text) is not None
-
-
-def hash_secret(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def parse_access_token(header: str | None) -> str | None:

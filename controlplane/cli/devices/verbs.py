@@ -55,7 +55,7 @@ def list_all(options: argparse.Namespace) -> int:
 
 def print_devices(devices: Sequence[Device], *, is_cut: bool, of: int | None = None) -> None:
     """Print a table of devices. ``of`` is their number before they were filtered."""
-    from controlplane.cli.screen.tables import print_note  # rich only where shown
+    from controlplane.cli.screen.tables import print_note  # rich is slow to import
 
     print_records(
         devices,
@@ -84,11 +84,8 @@ def show(options: argparse.Namespace) -> int:
     if options.json:
         print(encode_indented(detail))
         return 0
-    from controlplane.cli.screen.tables import (
-        console,
-        print_facts,
-        print_lines,
-    )  # rich only where shown
+    # rich is slow to import
+    from controlplane.cli.screen.tables import console, print_facts, print_lines
 
     print_facts(device_facts(detail.device))
     print_lines(days)

@@ -28,7 +28,7 @@ def show(options: argparse.Namespace) -> int:
     if options.json:
         print_json(summaries)
         return 0
-    from controlplane.cli.figures.listings import print_summary  # rich only where shown
+    from controlplane.cli.figures.listings import print_summary  # rich is slow to import
 
     for number, summary in enumerate(summaries):
         print_summary(summary, is_first=number == 0)
@@ -52,7 +52,7 @@ def _period(options: argparse.Namespace) -> Period:
 def _body(
     options: argparse.Namespace, period: Period, location_id: str, *, is_all: bool
 ) -> FiguresQuery:
-    """Raises UsageError if the contract does not allow the query."""
+    """Return the body of a query. Raises UsageError if the contract does not allow it."""
     days = {"from": options.first, "to": options.last}
     given = {
         "locationId": location_id,

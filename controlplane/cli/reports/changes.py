@@ -20,12 +20,12 @@ def latest(options: argparse.Namespace) -> int:
     """Compare the newest two reports of a kind that have content."""
     with client_of(options) as client:
         reports = reports_since(client, device_of(client, options.instance), lambda _: True)
-        results = (
+        report_ids = (
             each.report_id
             for each in reports
             if each.kind == options.kind and each.outcome != "failed"
         )
-        two = list(islice(results, 2))
+        two = list(islice(report_ids, 2))
         if len(two) < len(("after", "before")):
             count = "no report" if not two else "only one report"
             raise CommandError(
@@ -73,7 +73,7 @@ def _with_stable_keys(items: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _print(changes: Changes) -> None:
-    from rich.padding import Padding  # rich only where shown
+    from rich.padding import Padding  # rich is slow to import
 
     from agent.presentation.humanize import format_timestamp
     from agent.presentation.terminal.blocks import styled, words

@@ -106,7 +106,7 @@ def _latest(client: OperationsClient, name: str, kind: str) -> UUID:
 
 def _write_page(report: ReportDetail, path: Path) -> None:
     payload = _payload_of(report)
-    from agent.presentation.page.html import report_page  # templates only where shown
+    from agent.presentation.page.html import report_page  # slow to import
 
     try:
         path.write_text(report_page(payload), encoding="utf-8")
@@ -125,7 +125,7 @@ def _write_csv(report: ReportDetail, table: str) -> None:
 
 def _show(report: ReportDetail) -> None:
     payload = _payload_of(report)
-    from agent.presentation.terminal.report import report_view  # rich only where shown
+    from agent.presentation.terminal.report import report_view  # rich is slow to import
     from controlplane.cli.screen.tables import console
 
     console().print(report_view(payload))

@@ -61,7 +61,7 @@ def _request_one(options: argparse.Namespace) -> int:
 def _finish_one(
     client: OperationsClient, request: DeviceRequest, options: argparse.Namespace
 ) -> int:
-    from controlplane.cli.requests import results  # rich only where shown
+    from controlplane.cli.requests import results  # rich is slow to import
 
     result = results.result_of(client, request)
     if result.headline:
@@ -131,7 +131,7 @@ def _finish(
     client: OperationsClient, progress: Progress, batch: RequestBatch, options: argparse.Namespace
 ) -> bool:
     """Print the results. Returns whether all requests were successful."""
-    from controlplane.cli.requests import results  # rich only where shown
+    from controlplane.cli.requests import results  # rich is slow to import
 
     finished = []
     with progress:

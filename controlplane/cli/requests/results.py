@@ -28,7 +28,7 @@ from controlplane.client.operations import OperationsClient
 _UNSAFE: Final = re.compile(r"[^\w.-]+", re.ASCII)
 NAME_MAX: Final = 60
 WIDE: Final = 120
-"""Columns from which on a headline fits beside the other columns."""
+"""Minimum width of a terminal for headlines beside the other columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ def result_of(client: OperationsClient, request: DeviceRequest) -> Result:
         return Result(request, None, f"cannot read the report: {error}", "warn")
     if report.payload is None:
         return Result(request, report, f"No report: {report.failure_reason or 'it failed'}.", "bad")
-    match = headline_of(report.payload)
-    return Result(request, report, match.verdict, match.severity)
+    summary = headline_of(report.payload)
+    return Result(request, report, summary.verdict, summary.severity)
 
 
 def print_results(results: list[Result]) -> None:
@@ -98,7 +98,7 @@ def save(result: Result, directory: Path) -> None:
     """Write the record as JSON, and a page if it has a payload. Raises CommandError."""
     if result.report is None:
         return
-    from agent.presentation.page.html import report_page  # templates only where saved
+    from agent.presentation.page.html import report_page  # slow to import
 
     report, device = result.report, result.request.device
     name = _UNSAFE.sub("_", device.legacy_install_id)[:NAME_MAX].strip("._") or "device"

@@ -107,9 +107,9 @@ def categories(options: argparse.Namespace) -> int:
     names: dict[UUID, str] = {}
 
     def fetch(client: RetailClient) -> Iterable[Category]:
-        values = list(client.categories())
-        names.update((each.id, each.name) for each in values)
-        return values
+        records = list(client.categories())
+        names.update((each.id, each.name) for each in records)
+        return records
 
     columns: Columns[Category] = {
         "category": lambda category: category.id,
@@ -136,7 +136,7 @@ def good(options: argparse.Namespace) -> int:
     if options.json:
         print(encode_indented(record))
         return 0
-    from controlplane.cli.screen.tables import console, print_facts  # rich only where shown
+    from controlplane.cli.screen.tables import console, print_facts  # rich is slow to import
 
     print_facts(_facts(record, category))
     console().print()

@@ -65,7 +65,7 @@ def list_all(options: argparse.Namespace) -> int:
 
 
 def _print(sales: Sequence[Sale], *, is_cut: bool) -> None:
-    from controlplane.cli.screen.tables import print_note  # rich only where shown
+    from controlplane.cli.screen.tables import print_note  # rich is slow to import
 
     print_records(sales, COLUMNS, "No sale was completed in this period.")
     if sales:

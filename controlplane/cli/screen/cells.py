@@ -40,7 +40,7 @@ Columns = Mapping[str, Callable[[Record], Cell]]
 
 
 def age(timestamp: datetime | None) -> str:
-    """Return how long ago a moment was, in the largest whole unit: ``29 min``."""
+    """Return the age of a timestamp in the largest whole unit: ``29 min``."""
     if timestamp is None:
         return "never"
     passed_s = (datetime.now(UTC) - timestamp).total_seconds()

@@ -31,7 +31,7 @@ def print_records(
     records: Sequence[Record], columns: Columns[Record], empty: str, title: str = ""
 ) -> None:
     """Print a table, or ``empty`` if there are no records."""
-    from controlplane.cli.screen.tables import print_rows  # rich only where shown
+    from controlplane.cli.screen.tables import print_rows  # rich is slow to import
 
     rows = [[value(each) for value in columns.values()] for each in records]
     print_rows(tuple(columns), rows, empty, title)

@@ -31,7 +31,7 @@ class Progress:
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
-            from rich.console import Console  # rich only where shown
+            from rich.console import Console  # rich is slow to import
             from rich.status import Status
 
             console = Console(file=sys.stderr, highlight=False)

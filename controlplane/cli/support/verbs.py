@@ -12,7 +12,7 @@ from controlplane.cli.screen.output import print_as, print_records, print_secret
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.support import channels
-from controlplane.support.links import all_links, end_link, make_link, record_of
+from controlplane.support.links import all_links, end_link, link_record, make_link
 from controlplane.support.messages import Link, LinkState
 
 LABEL_MAX: Final = 128
@@ -110,7 +110,7 @@ def require_label(text: str, what: str) -> str:
 def _links(options: argparse.Namespace) -> list[Link]:
     now = system_clock()
     return in_database(
-        options, lambda session: [record_of(each, now) for each in all_links(session)]
+        options, lambda session: [link_record(each, now) for each in all_links(session)]
     )
 
 

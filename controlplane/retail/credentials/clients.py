@@ -19,7 +19,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from controlplane.operation.caller import Caller
-from controlplane.operation.permissions import hash_key
+from controlplane.operation.permissions import hash_secret
 from controlplane.storage.merchant.retail_tables import RefreshToken, RetailKey
 
 Environment = Literal["live", "test"]
@@ -53,7 +53,7 @@ def create_key(
     row = RetailKey(
         id=uuid.uuid4(),
         name=name,
-        secret_hash=hash_key(key),
+        secret_hash=hash_secret(key),
         hint=key[-HINT_LENGTH:],
         can_write=can_write,
         organization_id=organization_id,
@@ -98,7 +98,7 @@ def exchange(session: Session, api_key: str, now: datetime) -> Grant | None:
     if not _KEY.fullmatch(api_key):
         return None
     query = select(RetailKey.id).where(
-        RetailKey.secret_hash == hash_key(api_key), RetailKey.revoked_at.is_(None)
+        RetailKey.secret_hash == hash_secret(api_key), RetailKey.revoked_at.is_(None)
     )
     key_id = session.scalars(query).first()
     return None if key_id is None else _grant(session, key_id, uuid.uuid4(), now)
@@ -110,7 +110,7 @@ def refresh(session: Session, refresh_token: str, now: datetime) -> Grant | None
     A second use ends all tokens that descend from the same API key exchange, because one of the two
     users has a stolen copy.
     """
-    query = select(RefreshToken).where(RefreshToken.secret_hash == hash_key(refresh_token))
+    query = select(RefreshToken).where(RefreshToken.secret_hash == hash_secret(refresh_token))
     row = session.scalars(query.with_for_update()).first()
     if row is None or row.ended_at is not None or row.expires_at <= now:
         return None
@@ -132,7 +132,7 @@ def _grant(session: Session, key_id: UUID, family: UUID, now: datetime) -> Grant
     token = secrets.token_urlsafe(32)
     session.add(
         RefreshToken(
-            secret_hash=hash_key(token),
+            secret_hash=hash_secret(token),
             family=family,
             key_id=key_id,
             expires_at=now + REFRESH_LIFETIME,

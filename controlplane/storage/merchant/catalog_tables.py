@@ -28,7 +28,10 @@ class Category(Base):
 
 
 class Good(Base):
-    """``status``: active, inactive or unknown. ``fee_item_id`` is the VAT of all variations."""
+    """A good. ``status``: active, inactive or unknown.
+
+    ``fee_item_id`` is the VAT of all variations.
+    """
 
     __tablename__ = "goods"
     __table_args__ = (Index("goods_by_organization", "organization_id", "position"),)
@@ -67,7 +70,7 @@ class GoodVariation(Base):
 
 
 class GoodCode(Base):
-    """``type``: ean_8, ean_13, itf_14, upc_a, sku or other."""
+    """A code of a variation. ``type``: ean_8, ean_13, itf_14, upc_a, sku or other."""
 
     __tablename__ = "good_codes"
     variation_id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -89,10 +92,10 @@ class CatalogExternalId(Base):
 class LineSnapshot(Base):
     """The article of a sale's line at that time. Equal lines share one snapshot.
 
-    ``content_hash`` is that of all the rest. ``source``: catalog, manual_input, custom_amount.
-    ``codes`` are pairs of type and value. ``uom_*`` are None where an imported line tells no unit,
-    ``fee_*`` where it tells no tax; ``percentage_milli`` also where the fee is exempt.
-    ``unit_milli`` = 10^(3 − ``exponent``): a line's quantity times it is in thousandths.
+    ``content_hash`` is the hash of all other columns. ``source``: catalog, manual_input or
+    custom_amount. ``codes`` are pairs of type and value. An imported line may have no unit
+    (``uom_*`` are None) and no tax (``fee_*`` are None). ``percentage_milli`` is also None for an
+    exempt fee. A quantity × ``unit_milli``, which is 10^(3 − ``exponent``), is in thousandths.
     """
 
     __tablename__ = "line_snapshots"

@@ -19,7 +19,7 @@ NO_CURRENCY: Final = "XXX"
 
 
 class Organization(Base):
-    """``sandbox`` is the plan of generated data, None for a real organization."""
+    """An organization. ``sandbox`` is the plan of generated data, None for a real organization."""
 
     __tablename__ = "organizations"
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -92,7 +92,7 @@ class PaymentMethod(Base):
 
 
 class UnitOfMeasure(Base):
-    """A quantity of ``exponent`` 3 is in thousandths of ``symbol``; at most 3."""
+    """Quantities are in 10^-``exponent`` of ``symbol``. ``exponent`` is at most 3."""
 
     __tablename__ = "units_of_measure"
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -103,8 +103,11 @@ class UnitOfMeasure(Base):
 
 
 class FeeItem(Base):
-    """``kind``: vat or municipality. ``percentage_milli`` is in thousandths of a percent (5 % is
-    5000), None for one that is exempt or is no percentage."""
+    """A fee. ``kind``: vat or municipality.
+
+    ``percentage_milli`` is in thousandths of a percent (5 % is 5000). It is None for a fee that is
+    exempt or not a percentage.
+    """
 
     __tablename__ = "fee_items"
     id: Mapped[UUID] = mapped_column(primary_key=True)

@@ -1,9 +1,9 @@
-"""Sums over sales and refunds, written in the transaction of each; figures read nothing else.
+"""Sums over sales and refunds, written in their transactions. Figures are computed from them.
 
 ``hour`` and ``day`` are local to the location: ``day`` counts from 1970-01-01, ``hour`` is
-``day`` × 24 plus the hour that clocks show. A day of 25 hours has one hour twice: both are one row.
-What belongs to a sale stands at the sale's time and way of payment, what belongs to a refund at the
-refund's. Method, unit and snapshot are 0 or "" for none: a primary key holds no NULL.
+``day`` × 24 plus the hour that clocks show. If a day has an hour twice, both are one row. The time
+and payment type of a row are those of the sale for sums over sales, and of the refund for sums over
+refunds. A missing method, unit or snapshot is 0 or "", because a primary key contains no NULL.
 """
 
 from sqlalchemy.orm import Mapped, mapped_column
@@ -15,7 +15,7 @@ COMPACT = ({"sqlite_with_rowid": False},)
 
 
 class HourRollup(Base):
-    """Sums of an hour. ``undone`` is what was refunded, at any time, of sales of this hour."""
+    """Sums of an hour. ``undone`` is the refunded amount of its sales, whenever it was refunded."""
 
     __tablename__ = "hour_rollups"
     __table_args__ = COMPACT
@@ -31,8 +31,11 @@ class HourRollup(Base):
 
 
 class DayRollup(Base):
-    """All sums of the figures. ``sale_tax`` and ``refund_tax`` are what is known; ``missing_``
-    is about sales without lines, ``unresolved_`` about orders, ``undated_`` about refunds."""
+    """All sums of the figures.
+
+    ``sale_tax`` and ``refund_tax`` contain known taxes only. ``missing_`` columns are about sales
+    without lines, ``unresolved_`` about unresolved orders, ``undated_`` about undated refunds.
+    """
 
     __tablename__ = "day_rollups"
     __table_args__ = COMPACT
@@ -80,7 +83,7 @@ class UnitRollup(Base):
 
 
 class ItemSums:
-    """``discount`` holds the line's own and its share of the sale's; quantities in thousandths."""
+    """``discount`` includes the share of the sale's discount. Quantities are in thousandths."""
 
     quantity_milli: Mapped[Wide]
     line_count: Mapped[Wide]
@@ -101,7 +104,7 @@ class ItemDayRollup(ItemSums, Base):
 
 
 class ItemSpanRollup(ItemSums, Base):
-    """The same over spans of eight days, ``span`` = day // 8, for windows of months."""
+    """Sums of `ItemDayRollup` over spans of eight days, for long periods. ``span`` = day // 8."""
 
     __tablename__ = "item_span_rollups"
     __table_args__ = COMPACT
@@ -112,4 +115,4 @@ class ItemSpanRollup(ItemSums, Base):
 
 
 ROLLUPS = (HourRollup, DayRollup, UnitRollup, ItemDayRollup, ItemSpanRollup)
-"""In the order in which they are written."""
+"""All rollups, in the order in which they are written."""

@@ -1,9 +1,8 @@
 """Sales, payments and refunds.
 
-Money is in minor units of the row's ``currency``. ``local_hour`` is the row's moment as the
-location's clocks show it: days since 1970-01-01, times 24, plus the hour
-(`controlplane.figures.local_time`). Rows are written by `controlplane.merchant` only, together with
-the rollups that they belong to.
+Money is in minor units of the row's ``currency``. ``local_hour`` is the row's time on the clocks of
+the location: days since 1970-01-01, times 24, plus the hour (`controlplane.figures.local_time`).
+Only `controlplane.merchant` writes rows, together with their rollups.
 """
 
 from uuid import UUID
@@ -24,14 +23,19 @@ from controlplane.storage.tables import Base
 
 
 class Sale(Base):
-    """``status``: completed, or unknown for an imported order that nobody could resolve.
+    """A sale.
 
-    Goods: ``total`` = Σ lines' totals − ``discount``, tax included; ``tax`` is the tax in it as
-    far as it is known, ``taxable_amount`` the rest. ``municipality_fee`` and ``tip`` are paid
-    beside it. ``has_lines`` False: nothing tells what was sold, ``gross`` is ``total`` and
-    ``discount``. ``payment_type`` sums the payments up: mixed where they are of two types;
-    ``payment_method`` is that of all of them, or None. ``gross`` is at list prices; ``pieces`` and
-    ``unknown_tax_lines`` count over the lines.
+    Attributes:
+        status: completed, or unknown for an imported order that could not be resolved.
+        gross: the goods at list prices. Without lines, ``total`` + ``discount``.
+        total: the sum of the lines' totals − ``discount``, tax included.
+        taxable_amount: ``total`` − ``tax``.
+        tax: the known tax in ``total``.
+        municipality_fee, tip: paid in addition to ``total``.
+        has_lines: False if it is unknown what was sold.
+        pieces, unknown_tax_lines: sums over the lines.
+        payment_type: the type of all payments, or mixed.
+        payment_method: the method of all payments, or None if they differ or it is unknown.
     """
 
     __tablename__ = "sales"
@@ -73,11 +77,11 @@ class Sale(Base):
 
 
 class SaleLine(Base):
-    """``number`` counts from 1. ``quantity`` is in 10^-exponent of the snapshot's unit.
+    """A line of a sale. ``number`` counts from 1.
 
-    ``gross`` = list price × quantity, ``total`` = ``gross`` − ``discount``; ``share`` is its
-    part of the sale's discount. ``tax`` is what ``total`` − ``share`` contains, None where it is
-    not known.
+    ``quantity`` is in 10^-exponent of the snapshot's unit. ``gross`` = list price × quantity, and
+    ``total`` = ``gross`` − ``discount``. ``share`` is the line's part of the sale's discount.
+    ``tax`` is the tax in ``total`` − ``share``, None if it is unknown.
     """
 
     __tablename__ = "sale_lines"
@@ -95,7 +99,7 @@ class SaleLine(Base):
 
 
 class SalePayment(Base):
-    """``amount`` is part of total, municipality fee and tip. ``method`` None: not written down."""
+    """A part of total, municipality fee and tip. ``method`` is None if it is unknown."""
 
     __tablename__ = "sale_payments"
     __table_args__ = ({"sqlite_with_rowid": False},)
@@ -106,11 +110,11 @@ class SalePayment(Base):
 
 
 class Refund(Base):
-    """Money that went back for a sale, at the sale's location and in its currency.
+    """A refund of a sale, at the sale's location and in its currency.
 
     ``refunded_at`` and ``local_hour`` are None if the date is unknown. ``goods``, ``fee`` and
-    ``tip`` are what went back for each; where that is not known, ``has_components`` is False and
-    all of it stands in ``goods``. ``tax`` is the tax in ``goods``, None where it is not known.
+    ``tip`` are the refunded amounts. If only their sum is known, ``has_components`` is False, and
+    ``goods`` is the sum. ``tax`` is the tax in ``goods``, None if it is unknown.
     """
 
     __tablename__ = "refunds"
@@ -138,7 +142,7 @@ class Refund(Base):
 
 
 class RefundLine(Base):
-    """``line`` is the number of the sale's line, ``amount`` the goods' money, tax included."""
+    """``line`` is the number of the sale's line. ``amount`` includes tax."""
 
     __tablename__ = "refund_lines"
     __table_args__ = ({"sqlite_with_rowid": False},)

@@ -1,11 +1,14 @@
-"""How the tables of one release become those of the next, forward only, by Alembic.
+"""Brings the tables of an older release to the newest layout, forward only (docs/adr/0042).
 
-Each step is a file in ``versions``; a database is brought to the newest when the service starts.
+The newest tables are created from the models, in an empty database and beside the tables of
+release 0.1.0. Between later layouts, Alembic runs the steps in ``versions``.
 """
 
 from typing import Final
 
-HEAD: Final = "0012"
-"""The newest step: the layout of `controlplane.storage.layout`."""
 FIRST: Final = "0001"
-"""The layout of release 0.1.0, which kept no account of steps."""
+"""The layout of release 0.1.0, which had no table ``alembic_version``."""
+LAYOUTS: Final = ("0012",)
+"""The layouts with a step in ``versions``, oldest first. 0002 to 0011 were never released."""
+HEAD: Final = LAYOUTS[-1]
+"""The newest layout: that of `controlplane.storage.layout`."""

@@ -4,45 +4,66 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
-from controlplane.storage.migrations import FIRST, HEAD
+from controlplane.storage.migrations import FIRST, HEAD, LAYOUTS
 
 
 class DatabaseVersionError(Exception):
-    """The database was made by a newer version of this service."""
+    """The database has a layout that this program cannot use. ``hint`` is what to do."""
+
+    def __init__(self, revision: str) -> None:
+        if revision > HEAD:
+            super().__init__(f"it has layout {revision}, and this program supports {HEAD}")
+            self.hint = "Install the release that created the database, or a newer one."
+        else:
+            super().__init__(f"it has layout {revision}, which only development versions had")
+            self.hint = (
+                "Use a new database, or first upgrade this one with a development version that"
+                f" has the steps to layout {LAYOUTS[0]}."
+            )
 
 
 def upgrade(connection: Connection) -> str | None:
-    """Make or change the tables. Returns the layout there was; None where there was none.
+    """Create the tables, or bring them to the newest layout.
 
-    Raises DatabaseVersionError where the layout is not known here.
+    Returns:
+        The layout from before, None for an empty database.
+
+    Raises:
+        DatabaseVersionError: The layout is not supported. Nothing was changed.
     """
-    result = layout(connection)
-    if result == HEAD:
-        return result
-    keeps_account = _has(connection, "alembic_version")
-    if not keeps_account and result not in {None, FIRST}:
-        raise DatabaseVersionError(f"the database has layout {result}, this program knows {HEAD}")
-    # Only now: it takes as long to import as all the rest of a command.
+    before = layout(connection)
+    if before == HEAD:
+        return before
+    if before is not None:
+        require_supported(before)
+    # Only now, because these imports take as long as all the rest of a command.
     from alembic import command
     from alembic.config import Config
-    from alembic.util import CommandError
+
+    from controlplane.storage.migrations.tables import convert_first_release, create_tables
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent))
     config.attributes["connection"] = connection
-    try:
-        if result == FIRST and not keeps_account:
-            command.stamp(config, FIRST)
+    if before in LAYOUTS:
         command.upgrade(config, HEAD)
-    except CommandError as error:
-        raise DatabaseVersionError(
-            f"the database has layout {result}, this program knows {HEAD}: {error}"
-        ) from error
-    return result
+        return before
+    if before is None:
+        create_tables(connection)
+    else:
+        convert_first_release(connection)
+    command.stamp(config, HEAD, purge=True)
+    return before
+
+
+def require_supported(revision: str) -> None:
+    """Raise DatabaseVersionError if there is no way from this layout to the newest."""
+    if revision != FIRST and revision not in LAYOUTS:
+        raise DatabaseVersionError(revision)
 
 
 def layout(connection: Connection) -> str | None:
-    """Return the step that the database is at, None for an empty one."""
+    """Return the layout of a database, None for an empty one."""
     if _has(connection, "alembic_version"):
         return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
     if _has(connection, "schema_version"):

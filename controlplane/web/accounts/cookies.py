@@ -28,7 +28,7 @@ async def signed_in(core: Core, request: Request, *, writes: bool) -> Caller:
     if token is None:
         raise unauthenticated()
     require_own_origin(core, request, is_needed=writes)
-    now, token_hash = core.clock(), sessions.hash_token(token)
+    now, token_hash = core.clock(), permissions.hash_secret(token)
     session_match = await core.read(
         lambda session: permissions.of_session(session, token_hash, now)
     )

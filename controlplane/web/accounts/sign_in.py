@@ -19,10 +19,10 @@ from agent.wire.codec import encode
 from controlplane.accounts import sessions, throttle
 from controlplane.accounts.members.messages import PasswordChangeReply, PasswordChangeRequest
 from controlplane.accounts.messages import (
+    EmptyRequest,
     SignedOut,
     SignInReply,
     SignInRequest,
-    SignOutRequest,
     UserRecord,
 )
 from controlplane.accounts.names import organization_records
@@ -83,13 +83,13 @@ async def sign_out(core: Core, request: Request) -> Response:
     require_method(request, "POST")
     require_media_type(request.headers)
     cookies.require_own_origin(core, request, is_needed=True)
-    parse_body(SignOutRequest, await read_body(core, request, BODY_MAX_BYTES))
+    parse_body(EmptyRequest, await read_body(core, request, BODY_MAX_BYTES))
     token, now = cookies.token_of(core, request), core.clock()
     if token is not None:
         address = address_of(core, request)
 
         def work(session: Session) -> None:
-            session_match = permissions.of_session(session, sessions.hash_token(token), now)
+            session_match = permissions.of_session(session, permissions.hash_secret(token), now)
             if session_match is not None:
                 event = Event("session.sign_out", Subject("session", str(session_match[0].key_id)))
                 note_call(session, session_match[0], event, address=address, now=now)

@@ -19,11 +19,10 @@ from starlette.responses import Response
 from controlplane.accounts import sessions
 from controlplane.accounts.messages import SignInRequest
 from controlplane.accounts.names import organization_records
-from controlplane.accounts.oauth import grants
 from controlplane.accounts.oauth.metadata import AUTHORIZE
 from controlplane.accounts.oauth.oauth_request import OAuthReply, OAuthRequest, read_parameters
 from controlplane.accounts.oauth.redirects import form_source, host_of
-from controlplane.accounts.users import memberships
+from controlplane.accounts.users import lock_user, memberships
 from controlplane.operation import permissions
 from controlplane.operation.audit_entries import Event, Subject, note_call
 from controlplane.operation.bodies import parse_part
@@ -136,7 +135,9 @@ async def find_view(
         client = Server(session, now, oauth_request.issuer).check(oauth_request)
         if isinstance(client, OAuthReply):
             return client
-        session_match = token and permissions.of_session(session, sessions.hash_token(token), now)
+        session_match = token and permissions.of_session(
+            session, permissions.hash_secret(token), now
+        )
         if not token or not session_match:
             return View(client.name, None)
         return View(client.name, _consent(session, oauth_request, client, session_match[0], token))
@@ -161,11 +162,9 @@ def proof(token: str, query: str) -> bytes:
 
 
 async def _signed_in(core: Core, token: str) -> Caller | None:
-    now, token_hash = core.clock(), sessions.hash_token(token)
-    session_match = await core.read(
-        lambda session: permissions.of_session(session, token_hash, now)
-    )
-    return None if session_match is None else session_match[0]
+    now, token_hash = core.clock(), permissions.hash_secret(token)
+    signed_in = await core.read(lambda session: permissions.of_session(session, token_hash, now))
+    return None if signed_in is None else signed_in[0]
 
 
 async def _answer(
@@ -188,7 +187,7 @@ async def _answer(
             return checked
         user = None
         if organization_id is not None:
-            grants.lock_user(session, caller.owner_id)
+            lock_user(session, caller.owner_id)
             of = {each.organization_id for each in memberships(session, caller.owner_id)}
             if organization_id not in of:
                 raise invalid_request("you are not a member of the organization")

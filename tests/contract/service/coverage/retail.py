@@ -31,7 +31,10 @@ RETAIL: Final = (
                 TOKENS + "test_what_was_refreshed_is_another_access_token",
             ),
             row("`GET /catalog/goods/regular/{good_id}`: 200, a regular good", EXAMPLE, CREATED),
-            row("`good_id` is a UUID and required", GOODS + "test_a_good_id_that_is_none_is_named"),
+            row(
+                "`good_id` is a UUID and required",
+                GOODS + "test_an_invalid_good_id_is_refused_by_name",
+            ),
             row("`POST /catalog/goods/regular`: 201, a regular good", EXAMPLE, CREATED),
             row(
                 "`GET /sales`: 200, a page of completed sales, with their positions",

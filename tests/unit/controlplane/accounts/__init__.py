@@ -1,1 +1,1 @@
-"""Who may call: sign-in, sessions, memberships, keys that act as a person."""
+"""Tests of sign-in, sessions, memberships and keys of users."""

@@ -1,4 +1,4 @@
-"""A session is a credential of the facade, bounded by the user's membership."""
+"""Tests of sessions at the facade: the membership of the user limits them."""
 
 import pytest
 
@@ -27,5 +27,5 @@ async def test_a_session_is_bounded_by_the_memberships_locations(
     make_user(service, role="manager", locations=["loc-0001"])
     browser = Browser(service)
     await browser.sign_in()
-    output = await browser.post(routes.DEVICE_DETAIL, {"instanceId": device.instance_id})
-    assert output.status_code == status
+    detail = await browser.post(routes.DEVICE_DETAIL, {"instanceId": device.instance_id})
+    assert detail.status_code == status

@@ -1,6 +1,6 @@
-"""A membership that is removed or narrowed reaches keys, sessions and open streams within 5 s.
+"""Tests of changed memberships: keys, sessions and open streams follow within 5 s.
 
-``poll_changes`` is what the service does every 2.5 s; here it is done by hand.
+The tests call ``poll_changes``, which the service does every 2.5 s.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from sqlalchemy import event, select
 
 from controlplane.accounts import key_store
 from controlplane.accounts.key_cache import KeyCache
-from controlplane.accounts.sessions import end_by_token, hash_token
+from controlplane.accounts.sessions import end_by_token
 from controlplane.operation import permissions
 from controlplane.operation.caller import NOWHERE, Caller, cut
 from controlplane.settings import Settings
@@ -71,7 +71,7 @@ async def status(service: RunningService, key: str, path: str = OVERVIEW, **body
         (("a",), ("b",), NOWHERE),
     ],
 )
-def test_a_key_is_cut_to_what_its_owner_may_see(
+def test_a_key_is_limited_to_the_locations_of_its_owner(
     requested: Sequence[str], bounds: Sequence[str], expected: Sequence[str]
 ) -> None:
     assert cut(requested, bounds) == frozenset(expected)
@@ -274,9 +274,13 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_poll(
     browser = Browser(service)
     await browser.sign_in()
     await service.device().enrolled()
-    output = service.database.read(lambda session: session.scalars(select(Device.position)).all())
+    positions = service.database.read(
+        lambda session: session.scalars(select(Device.position)).all()
+    )
     sessions = service.database.read(
-        lambda session: permissions.of_session(session, hash_token(browser.token), service.clock())
+        lambda session: permissions.of_session(
+            session, permissions.hash_secret(browser.token), service.clock()
+        )
     )
     assert sessions is not None
     caller, _ = sessions
@@ -284,7 +288,7 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_poll(
     feeds = service.core.console_feeds
     with (
         service.core.streams.open(caller),
-        feeds.open(caller.organization_id, caller.key_id, output) as stream,
+        feeds.open(caller.organization_id, caller.key_id, positions) as stream,
     ):
         rows, _ = await stream.next(TIMEOUT_S)
         assert len(rows) == 1

@@ -1,4 +1,4 @@
-"""What owners do with members, what nobody else does, and how who is invited joins."""
+"""Tests of members and invitations: what owners can do, and what others cannot."""
 
 import uuid
 from typing import Any
@@ -61,7 +61,7 @@ def bodies(user_id: uuid.UUID) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize(
     "member", [{"role": "manager"}, {"role": "viewer"}, {"locations": ["loc-0001"]}]
 )
-async def test_who_is_no_owner_of_everything_manages_nobody(
+async def test_only_owners_of_every_location_manage_members(
     service: RunningService, path: str, member: dict[str, Any]
 ) -> None:
     other = make_user(service, "eve@example.com")
@@ -77,7 +77,7 @@ async def test_no_key_manages_members(service: RunningService, path: str) -> Non
 
 
 @pytest.mark.parametrize("path", PATHS[1:])
-async def test_another_site_manages_nobody(service: RunningService, path: str) -> None:
+async def test_another_site_cannot_manage_members(service: RunningService, path: str) -> None:
     other = make_user(service, "eve@example.com")
     browser = await signed_in(service)
     for origin in ("https://evil.example", None):
@@ -144,17 +144,17 @@ async def test_members_of_another_organization_are_not_there(service: RunningSer
         if path not in {MEMBERS, f"{MEMBERS}/invite"}:
             its_id = {"invitationId": waiting["id"]} if "invitationId" in body else {}
             assert (await browser.post(path, body | its_id)).status_code == 404
-    listing = (await browser.post(MEMBERS)).json()
-    assert [each["email"] for each in listing["members"]] == ["ada@example.com"]
-    assert listing["invitations"] == []
+    members = (await browser.post(MEMBERS)).json()
+    assert [each["email"] for each in members["members"]] == ["ada@example.com"]
+    assert members["invitations"] == []
 
 
 async def test_who_is_invited_joins_once_and_signs_in(service: RunningService) -> None:
     browser = await signed_in(service)
     code = await invited(browser)
     stranger = Browser(service)
-    output = (await stranger.post(INVITATION, {"code": code})).json()
-    assert output == {"email": "Bob@example.com", "organization": "org-0001", "role": "manager"}
+    invitation = (await stranger.post(INVITATION, {"code": code})).json()
+    assert invitation == {"email": "Bob@example.com", "organization": "org-0001", "role": "manager"}
     reply = await stranger.post(JOIN, join_body(code))
     assert reply.json() == {"email": "Bob@example.com", "organizationId": "org-0001"}
     again = await stranger.post(JOIN, join_body(code))
@@ -216,7 +216,7 @@ async def test_an_address_with_an_account_joins_by_its_own_password(
         ]  # fmt: skip
 
 
-async def test_a_code_lets_nobody_guess_a_password(service: RunningService) -> None:
+async def test_joining_limits_wrong_passwords(service: RunningService) -> None:
     make_user(service, "bob@example.com", organization_id="org-0002")
     code = await invited(await signed_in(service))
     for _ in range(10):
@@ -276,7 +276,7 @@ async def test_a_short_password_is_no_password(service: RunningService) -> None:
     "changes",
     [{"email": "bob"}, {"email": ""}, {"role": "king"}, {"locations": [""]}, {"locations": None}],
 )
-async def test_an_invitation_that_is_none_is_refused(
+async def test_an_invalid_invitation_is_refused(
     service: RunningService, changes: dict[str, Any]
 ) -> None:
     browser = await signed_in(service)
@@ -304,14 +304,14 @@ async def test_a_password_is_changed_by_the_old_one_and_ends_other_sessions(
     assert (await other.sign_in(password=NEW)).status_code == 200
 
 
-async def test_nobody_guesses_the_old_password(service: RunningService) -> None:
+async def test_changing_the_password_limits_wrong_passwords(service: RunningService) -> None:
     browser = await signed_in(service)
     for _ in range(10):
         await browser.post(CHANGE, CHANGED | {"oldPassword": "another password"})
     assert (await browser.post(CHANGE, CHANGED)).status_code == 429
 
 
-async def test_a_password_is_changed_from_our_own_pages_by_who_is_signed_in(
+async def test_changing_the_password_requires_a_session_and_our_own_pages(
     service: RunningService,
 ) -> None:
     browser = await signed_in(service)

@@ -1,4 +1,4 @@
-"""Names of organizations and locations, in every record that has one."""
+"""Tests of the names of organizations and locations, in every record that has one."""
 
 import uuid
 from typing import Any
@@ -15,15 +15,16 @@ AT = ("org-0001", "loc-0001")
 
 
 async def named(service: RunningService) -> tuple[Any, Any]:
-    """Return the names in a list of devices, a device's record, and the console's list: all one."""
+    """Return the names in a device's record, after checking that both lists have the same."""
     listed = (await service.post(routes.LIST_DEVICES)).json()["devices"][0]
-    output = (await service.post(OVERVIEW)).json()["devices"][0]["device"]
+    console_device = (await service.post(OVERVIEW)).json()["devices"][0]["device"]
     body = f'{{"instanceId": "{listed["instanceId"]}"}}'
     detail = (await service.post(routes.DEVICE_DETAIL, body)).json()["device"]
-    results = {
-        (each["locationName"], each["organizationName"]) for each in (listed, output, detail)
+    pairs = {
+        (each["locationName"], each["organizationName"])
+        for each in (listed, console_device, detail)
     }
-    (names,) = results
+    (names,) = pairs
     return names
 
 
@@ -94,8 +95,8 @@ def test_opening_hours_are_read_in_the_zone_of_the_location(service: RunningServ
             set_location(session, at, zone, ["Mon-Fri 08:00-22:00"], now)
         session.query(Location).filter_by(id="loc-0002").one().zone = "No/Such"
         session.flush()
-        by_location = schedules(session, now)
-        return [hours.zone for at in (AT, other) if (hours := by_location[at].hours)]
+        schedule = schedules(session, now)
+        return [hours.zone for at in (AT, other) if (hours := schedule[at].hours)]
 
     assert service.database.write(work) == ["Europe/Riga", "UTC"]
 

@@ -1,4 +1,4 @@
-"""Two services on one PostgreSQL: a change of a user at one applies at the other."""
+"""Tests of two services on one PostgreSQL: a change of a user applies at both."""
 
 import asyncio
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ async def test_changes_at_once_are_all_counted(service: RunningService) -> None:
 
 
 async def test_one_address_is_one_account(service: RunningService) -> None:
-    """However its letters are written, and though two say it at once."""
+    """Letter case does not matter, also for simultaneous calls."""
 
     def add(email: str) -> None:
         service.database.write(
@@ -80,7 +80,7 @@ async def test_one_address_is_one_account(service: RunningService) -> None:
         add("ada@example.COM")
 
 
-async def test_two_owners_who_remove_each_other_at_once_leave_one(service: RunningService) -> None:
+async def test_one_owner_remains_if_two_remove_each_other_at_once(service: RunningService) -> None:
     people = [make_user(service, email) for email in ("ada@example.com", "eve@example.com")]
     browsers = [Browser(service), Browser(service)]
     for browser, user in zip(browsers, people, strict=True):

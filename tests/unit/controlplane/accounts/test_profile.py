@@ -1,4 +1,4 @@
-"""What a signed-in person does with their own account, and what nobody does with another's."""
+"""Tests of the profile: users change their own account only."""
 
 import uuid
 from typing import Any
@@ -30,8 +30,8 @@ async def signed_in(
 async def made_key(browser: Browser, **changes: Any) -> dict[str, Any]:
     reply = await browser.post(f"{PROFILE}/create-key", NEW_KEY | changes)
     assert reply.status_code == 200, reply.text
-    results: dict[str, Any] = reply.json()
-    return results
+    made: dict[str, Any] = reply.json()
+    return made
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -85,9 +85,9 @@ async def test_a_new_key_is_returned_once_and_works(service: RunningService) -> 
     assert made["secret"].startswith("vck_")
     assert made["key"]["hint"] == made["secret"][-4:]
     assert (await service.post(OVERVIEW, b"{}", api_key=made["secret"])).status_code == 200
-    output = (await browser.post(PROFILE)).text
-    assert made["secret"] not in output
-    assert made["key"]["id"] in output
+    profile = (await browser.post(PROFILE)).text
+    assert made["secret"] not in profile
+    assert made["key"]["id"] in profile
     row = service.database.read(
         lambda session: session.get_one(ApiKey, uuid.UUID(made["key"]["id"]))
     )
@@ -107,7 +107,7 @@ async def test_a_key_is_revoked_by_its_owner(service: RunningService) -> None:
     assert (await browser.post(PROFILE)).json()["keys"] == []
 
 
-async def test_nobody_ends_another_s_session_or_key(service: RunningService) -> None:
+async def test_users_cannot_end_sessions_or_keys_of_others(service: RunningService) -> None:
     ada, eve = await signed_in(service), await signed_in(service, "eve@example.com")
     made = await made_key(ada)
     session_id = (await ada.post(PROFILE)).json()["sessions"][0]["id"]

@@ -1,4 +1,4 @@
-"""Signing in and out, and what strangers try at it."""
+"""Tests of signing in and out, including attacks."""
 
 import asyncio
 from typing import Any
@@ -10,6 +10,7 @@ from controlplane.accounts import sessions, throttle
 from controlplane.accounts.passwords import WAITING_MAX, Passwords, hasher
 from controlplane.accounts.throttle import FAILURES_MAX, WINDOW
 from controlplane.operation.errors import Refusal
+from controlplane.operation.permissions import hash_secret
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import SignInFailure, SignInSession, User
 from controlplane.storage.database import Database
@@ -39,10 +40,10 @@ async def test_who_signs_in_is_known_by_the_cookie(service: RunningService) -> N
     browser = Browser(service)
     reply = await browser.sign_in(" ADA@Example.com ")
     assert reply.status_code == 200
-    text = reply.json()
-    assert text["user"] == {"id": str(user.id), "email": user.email, "name": "Ada"}
-    assert text["organizationId"] == "org-0001"
-    assert text["organizations"] == [
+    body = reply.json()
+    assert body["user"] == {"id": str(user.id), "email": user.email, "name": "Ada"}
+    assert body["organizationId"] == "org-0001"
+    assert body["organizations"] == [
         {"id": "org-0001", "name": None, "role": "owner", "locations": []}
     ]
     cookie = reply.headers["set-cookie"]
@@ -51,13 +52,13 @@ async def test_who_signs_in_is_known_by_the_cookie(service: RunningService) -> N
     assert (await Browser(service).post(OVERVIEW)).status_code == 401
 
 
-async def test_the_database_does_not_hold_what_signs_in(service: RunningService) -> None:
+async def test_the_database_contains_neither_password_nor_token(service: RunningService) -> None:
     make_user(service)
     browser = Browser(service)
     await browser.sign_in()
     row = service.database.read(lambda session: session.scalars(select(SignInSession)).one())
     assert browser.token not in {str(each) for each in vars(row).values()}
-    assert row.token_hash == sessions.hash_token(browser.token)
+    assert row.token_hash == hash_secret(browser.token)
 
 
 async def test_over_tls_the_cookie_is_secure_and_no_other_counts(database: Database) -> None:
@@ -104,10 +105,10 @@ async def test_signing_out_ends_the_session_and_takes_the_cookie_away(
     assert count(service, SignInSession) == 0
 
 
-async def test_each_sign_in_makes_a_session_that_nobody_knew_before(
+async def test_each_sign_in_creates_a_new_session(
     service: RunningService,
 ) -> None:
-    """Session fixation: a token that was planted is not taken over, and ends."""
+    """Against session fixation, a planted token is not used and its session ends."""
     make_user(service)
     browser = Browser(service)
     browser.token = planted = "A" * 43
@@ -157,7 +158,7 @@ async def test_an_unknown_address_costs_the_same_hash(
 
 
 def test_the_hash_for_unknown_accounts_costs_as_much_as_any_other() -> None:
-    """Same algorithm, memory, passes, lanes and lengths, so the same work."""
+    """The algorithm, its parameters and the lengths are equal, and so is the work."""
     passwords = Passwords(memory_kib=8, passes=1)
     try:
         dummy = passwords._dummy_hash
@@ -235,7 +236,7 @@ async def test_ten_failures_in_ten_minutes_are_all_that_an_account_may_have(
     assert (await Browser(service).sign_in()).status_code == 200
 
 
-async def test_an_account_that_is_none_is_throttled_alike(service: RunningService) -> None:
+async def test_an_unknown_account_is_throttled_as_well(service: RunningService) -> None:
     for _ in range(FAILURES_MAX):
         assert (await Browser(service).sign_in("bob@example.com")).status_code == 401
     assert (await Browser(service).sign_in("bob@example.com")).status_code == 429
@@ -256,7 +257,7 @@ async def test_tries_at_once_are_no_more_than_tries_in_turn(service: RunningServ
 
 
 async def test_a_success_gives_no_new_tries_at_other_accounts(service: RunningService) -> None:
-    """Who has an account must not thereby be free to guess at others'."""
+    """The owner of an account cannot use it to guess passwords of others without limit."""
     make_user(service)
     make_user(service, "eve@example.com")
     for _ in range(FAILURES_MAX - 1):
@@ -293,7 +294,7 @@ async def test_a_flood_is_refused_before_the_database(service: RunningService) -
         ("2001:db8::1", "2001:db8:0:1::1", False),
     ],
 )
-def test_an_address_is_what_one_client_has(one: str, other: str, is_same: bool) -> None:
+def test_an_address_is_the_network_of_one_client(one: str, other: str, is_same: bool) -> None:
     assert (throttle.network_of(one) == throttle.network_of(other)) is is_same
 
 
@@ -372,7 +373,7 @@ async def test_who_is_a_member_nowhere_gets_no_session(service: RunningService) 
 
 
 @pytest.mark.parametrize("value", ["", "short", "A" * 44, "A" * 42 + "!", "A" * 43])
-async def test_a_cookie_that_is_none_is_nobody(service: RunningService, value: str) -> None:
+async def test_an_invalid_cookie_is_refused(service: RunningService, value: str) -> None:
     browser = Browser(service)
     browser.token = value
     assert (await browser.post(OVERVIEW)).status_code == 401

@@ -213,12 +213,12 @@ async def test_a_location_without_a_time_zone_is_reported(merchant: RunningServi
 
 async def test_dashboard_and_summary_agree(merchant: RunningService) -> None:
     body = {"period": "last7", "locationMode": "all"}
-    output = (await ask(merchant, routes.DASHBOARD, **body)).json()
+    dashboard = (await ask(merchant, routes.DASHBOARD, **body)).json()
     summed = (await ask(merchant, routes.FINANCIAL_SUMMARY, **body)).json()
     for part in ("current", "previous"):
         for each in summed[part]["currencies"]:
             each.pop("buckets")
-        assert output["financial"][part] == summed[part]
+        assert dashboard["financial"][part] == summed[part]
 
 
 # ---------------------------------------------------------------------------- the console's list

@@ -1,1 +1,1 @@
-"""The audit log: what is in it, and what never is."""
+"""Tests of the audit log."""

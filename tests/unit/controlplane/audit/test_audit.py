@@ -1,4 +1,4 @@
-"""What the audit log says of calls: who, by which credential, what, from where; and to whom."""
+"""Tests of the audit log of calls: actor, credential, operation, address, and who can read it."""
 
 from datetime import timedelta
 from typing import Any
@@ -73,7 +73,7 @@ async def test_the_actor_of_a_user_s_key_is_the_user_and_the_key(service: Runnin
     assert created.detail == "reads and writes, at loc-0001"
 
 
-async def test_what_changed_nothing_and_what_failed_is_not_in_it(service: RunningService) -> None:
+async def test_calls_that_failed_or_changed_nothing_have_no_entry(service: RunningService) -> None:
     device = await service.device().enrolled()
     for _ in range(2):
         await device.call(routes.REVOKE, instanceId=device.instance_id)
@@ -103,7 +103,7 @@ async def test_a_pending_request_and_its_request_are_recorded_for_the_same_user(
     assert (query.credential_kind, str(query.credential_id)) == ("pending_request", pending_id)
 
 
-async def test_sign_ins_and_refusals_are_in_it_but_not_what_a_stranger_typed(
+async def test_entries_of_sign_ins_do_not_contain_the_typed_address(
     service: RunningService,
 ) -> None:
     user = make_user(service)
@@ -143,7 +143,7 @@ async def test_no_secret_is_in_it(service: RunningService) -> None:
     await Browser(service).sign_in(password="a wrong password")
     device = await service.device(key).enrolled()
     await device.create_request()
-    results = [
+    values = [
         str(getattr(row, column.key))
         for row in lines(service)
         for column in inspect(AuditEntry).columns
@@ -151,10 +151,10 @@ async def test_no_secret_is_in_it(service: RunningService) -> None:
     assert len(lines(service)) == 8
     planted = (key, code, new, PASSWORD, "wrong old password", "a wrong password", browser.token)
     for secret in planted:
-        assert not any(secret in value for value in results), secret
+        assert not any(secret in value for value in values), secret
     # Of a key its end is known, and no more.
-    assert not any(key[-5:] in value for value in results)
-    assert key[-4:] in results
+    assert not any(key[-5:] in value for value in values)
+    assert key[-4:] in values
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ async def test_only_owners_of_every_location_read_it(
     assert (await Browser(service).post(AUDIT)).status_code == 401
 
 
-async def test_it_is_read_in_pages_and_by_who_and_what(service: RunningService) -> None:
+async def test_entries_are_read_in_pages_and_by_actor_and_area(service: RunningService) -> None:
     browser = await owner(service)
     device = await service.device().enrolled()
     for _ in range(3):
@@ -194,9 +194,7 @@ async def test_it_is_read_in_pages_and_by_who_and_what(service: RunningService) 
     "body",
     [{"by": ""}, {"by": "a\u0000"}, {"area": "heartbeat"}, {"size": 0}, {"cursor": "x"}, {"a": 1}],
 )
-async def test_a_question_that_is_none_is_refused(
-    service: RunningService, body: dict[str, Any]
-) -> None:
+async def test_an_invalid_query_is_refused(service: RunningService, body: dict[str, Any]) -> None:
     browser = await owner(service)
     assert (await browser.post(AUDIT, body)).status_code == 400
 
@@ -239,7 +237,7 @@ async def test_old_lines_go_in_small_steps(
 async def test_a_change_that_is_not_made_leaves_no_line(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is in the transaction of what it tells."""
+    """The entry is in the transaction of the change."""
     browser = await owner(service)
     monkeypatch.setattr(key_store, "add_keys", _fail)
     body = {"name": "till", "canWrite": True, "locations": []}

@@ -1,4 +1,4 @@
-"""What the command line changes is in the audit log, and the command line shows it."""
+"""Tests of the audit log and the command line: it writes entries and lists them."""
 
 import csv
 import io
@@ -77,9 +77,9 @@ def test_each_change_is_a_line_as_the_command_line_s(
     assert details["location.hours"] == "always open (Europe/Riga)"
     assert details["maintenance.add"].endswith("UTC new cables")
     assert oldest_first[4]["subjectName"] == ada
-    text = json.dumps(oldest_first)
+    log = json.dumps(oldest_first)
     for secret_text in (key, retail, PASSWORD):
-        assert secret_text not in text
+        assert secret_text not in log
 
 
 @pytest.mark.usefixtures("database")

@@ -1,4 +1,4 @@
-"""What `venue-control` says when it is called wrongly, and how it reads foreign replies."""
+"""Tests of the errors of `venue-control`: wrong usage, and replies of other services."""
 
 import json
 from collections.abc import Callable
@@ -186,9 +186,9 @@ def test_an_unreachable_service_is_named() -> None:
 
 def test_output_of_a_service_cannot_control_the_terminal() -> None:
     body = json.dumps({"detail": "\x1b[2Jgone\r\nforged line", "code": "x\x07"}).encode()
-    output = str(refusal(400, body))
-    assert output.isprintable()
-    assert "gone" in output
+    message = str(refusal(400, body))
+    assert message.isprintable()
+    assert "gone" in message
 
 
 @given(st.integers(100, 599), st.binary(max_size=300))

@@ -1,4 +1,4 @@
-"""`venue-control demo` where it cannot be played; `make demo` plays it."""
+"""Tests of `venue-control demo` where it cannot run. `make demo` runs it."""
 
 from pathlib import Path
 

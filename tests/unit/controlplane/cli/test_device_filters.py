@@ -1,4 +1,4 @@
-"""Which devices filters let pass."""
+"""Tests of the filters of devices."""
 
 from datetime import UTC, datetime
 from uuid import UUID

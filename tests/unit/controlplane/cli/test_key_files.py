@@ -1,4 +1,4 @@
-"""``venue-control keys create --out``: a file for each key, and all of them or none."""
+"""Tests of `keys create --out`: it creates all key files, or none."""
 
 import csv
 import errno
@@ -12,7 +12,7 @@ from controlplane.accounts import key_store
 from controlplane.cli import key_files, keys
 from controlplane.cli.main import main
 from controlplane.client.errors import CommandError
-from controlplane.operation.permissions import hash_key
+from controlplane.operation.permissions import hash_secret
 from controlplane.storage.database import Database
 from controlplane.storage.tables import ApiKey
 
@@ -54,7 +54,7 @@ def test_a_rollout_has_a_file_for_each_key(
     for row in rows:
         secret = (out / row["file"]).read_text("ascii").strip()
         key = made[row["keyId"]]
-        assert key.secret_hash == hash_key(secret)
+        assert key.secret_hash == hash_secret(secret)
         assert (key.can_write, key.locations) == (True, [row["locationId"]])
         assert row["hint"] == f"…{secret[-4:]}"
         assert key.name == row["name"]
@@ -97,7 +97,7 @@ def test_on_a_full_disk_there_is_no_key_at_all(
     monkeypatch: pytest.MonkeyPatch,
     full_after: int,
 ) -> None:
-    """Three keys, their list, and the directory itself are forced to the disk one by one."""
+    """Three keys, their list and the directory are synced one by one."""
     assert main(["keys", "create"]) == 0  # there is a database
     synced: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Lists on a terminal: tables where there is room, and lists with whole ids where there is not."""
+"""Tests of listings: tables on wide terminals, lists on narrow ones, and whole ids in pipes."""
 
 import re
 from datetime import UTC, datetime
@@ -92,7 +92,7 @@ def test_a_device_is_meant_by_its_name_or_the_start_of_its_id(words: str) -> Non
 @pytest.mark.parametrize(
     ("words", "message"), [("cellar", "no device matches"), ("bar-till-2", "matches 2 devices")]
 )
-def test_who_is_not_exactly_one_device_is_nobody(words: str, message: str) -> None:
+def test_a_word_that_matches_no_device_or_several_is_refused(words: str, message: str) -> None:
     twin = DEVICE.model_copy(update={"instance_id": UUID(int=7)})
     with pytest.raises(CommandError, match=message):
         device_named(words, [DEVICE, twin])

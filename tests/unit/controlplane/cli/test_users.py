@@ -1,4 +1,4 @@
-"""`venue-control users`, and names of places."""
+"""Tests of `venue-control users`, and of the names of locations."""
 
 import getpass
 import io
@@ -41,7 +41,7 @@ def secret(tmp_path: Path) -> list[str]:
 def stored(
     file: str, email: str = "ada@example.com"
 ) -> tuple[str, list[tuple[str, str, list[str]]]]:
-    """Return the hash of the password, and what they are where."""
+    """Return the hash of the password, and the memberships."""
     database = Database(file)
     try:
         with database.read(lambda session: session) as session:
@@ -183,7 +183,7 @@ def test_a_password_has_a_sensible_length(
 
 @pytest.mark.usefixtures("database")
 def test_no_option_takes_a_password(capsys: pytest.CaptureFixture[str]) -> None:
-    """What looks like one is the start of ``--password-file``."""
+    """``--password`` is an abbreviation of ``--password-file``."""
     assert main([*ADD, "--password", PASSWORD]) == 2
     assert "cannot read a password from" in capsys.readouterr().err
 
@@ -206,7 +206,7 @@ def test_locations_are_named_and_listed(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     "words", [["Harbour"], ["loc-1", "x", "--of-organization"], ["loc-1", " "], ["", "Harbour"]]
 )
-def test_a_name_that_is_none_is_refused(words: list[str]) -> None:
+def test_an_invalid_name_is_refused(words: list[str]) -> None:
     assert main(["locations", "name", *words]) == 2
 
 

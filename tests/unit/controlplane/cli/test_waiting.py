@@ -1,4 +1,4 @@
-"""A client waits as Retry-After requires, within bounds, and never repeats a write."""
+"""Tests of the client: it waits as Retry-After requires, with a maximum, and repeats no write."""
 
 import random
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ EMPTY: dict[str, object] = {"devices": [], "nextCursor": None}
 
 
 class Service:
-    """Gives the answers in turn, the last again and again; keeps how long it was waited."""
+    """Returns the replies in order, the last one repeatedly. Records the waits of the client."""
 
     def __init__(self, *answers: httpx2.Response) -> None:
         self.answers = list(answers)
@@ -30,8 +30,8 @@ class Service:
 
     def answer(self, _: httpx2.Request) -> httpx2.Response:
         self.calls += 1
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return httpx2.Response(answer.status_code, headers=answer.headers, content=answer.content)
+        reply = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return httpx2.Response(reply.status_code, headers=reply.headers, content=reply.content)
 
     def client(self) -> OperationsClient:
         patience = Patience(
@@ -129,7 +129,7 @@ def test_any_retry_after_is_bounded_or_nothing(text: str) -> None:
 
 
 def test_reads_use_pages_of_200(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a preference, which a service that does not know it passes over (RFC 7240)."""
+    """The client sends a preference, which other services may ignore (RFC 7240)."""
     from controlplane.client.connection import connect
 
     seen: list[httpx2.Headers] = []

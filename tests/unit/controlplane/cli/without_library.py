@@ -1,5 +1,7 @@
-"""`venue-control` in a Python that lacks a library. In a process of its own: what was imported
-before is not there, and what is imported then does not stay."""
+"""Runs `venue-control` in a process in which a library cannot be imported.
+
+A process of its own is required: in this one, the library may be imported already.
+"""
 
 import subprocess
 import sys

@@ -1,7 +1,7 @@
-"""The figures by counting every row anew: slow, plain, and sharing no code with the service.
+"""Figures counted from all rows: slow, simple, and without code of the service.
 
-Written from the design's text: what a sale, a refund, a window and each figure are. Rows are read
-by plain SQL; replies are compared as what stands in their JSON.
+This follows the definitions in docs/figures.md. It reads rows with plain SQL and compares the JSON
+of replies.
 """
 
 from collections import defaultdict
@@ -70,7 +70,7 @@ class Venue:
 
 
 class Recount:
-    """All rows of an organization, and the figures of them. ``types`` narrows to ways to pay."""
+    """All rows of an organization, and its figures. ``types`` limits the types of payment."""
 
     def __init__(self, session: Session, organization: str, now: datetime) -> None:
         self.now = now
@@ -95,7 +95,7 @@ class Recount:
     def days(
         self, ids: list[str], period: str, first: date | None, last: date | None
     ) -> dict[str, tuple[date, date]]:
-        sums = {}
+        dates = {}
         for venue in self.venues:
             if venue.id not in ids:
                 continue
@@ -103,14 +103,14 @@ class Recount:
             if period == "custom":
                 assert first is not None
                 assert last is not None
-                sums[venue.id] = (first, last)
+                dates[venue.id] = (first, last)
             elif period == "thisMonth":
-                sums[venue.id] = (date(today.year, today.month, 1), today)
+                dates[venue.id] = (date(today.year, today.month, 1), today)
             else:
                 before, length = {"today": (0, 1), "yesterday": (1, 1), "last7": (0, 7)}[period]
                 end = today - timedelta(days=before)
-                sums[venue.id] = (end - timedelta(days=length - 1), end)
-        return sums
+                dates[venue.id] = (end - timedelta(days=length - 1), end)
+        return dates
 
     @staticmethod
     def previous(days: dict[str, tuple[date, date]]) -> dict[str, tuple[date, date]]:
@@ -185,11 +185,11 @@ class Recount:
     def items(  # noqa: C901 - counts two things in one walk
         self, days: dict[str, tuple[date, date]], types: list[str] | None = None
     ) -> dict[str, list[Json]]:
-        rows: dict[str, dict[tuple[Any, ...], Json]] = defaultdict(dict)
+        sums: dict[str, dict[tuple[Any, ...], Json]] = defaultdict(dict)
 
         def item(currency: str, line: Line | None) -> Json:
             key = (None, None) if line is None else (line.variation or line.name, line.unit)
-            return rows[currency].setdefault(key, {
+            return sums[currency].setdefault(key, {
                 "goodId": line and dashed(line.good),
                 "variationId": line and dashed(line.variation),
                 "name": line and line.name, "quantityUnit": line and line.unit,
@@ -222,19 +222,19 @@ class Recount:
                         into["netCents"] -= amount
                         if line is not None:
                             into["refundedQuantityMilli"] += milli(quantity, line.exponent)
-        for each in rows.values():
+        for each in sums.values():
             net = sum(one["netCents"] for one in each.values())
             for one in each.values():
                 one["sharePercent"] = share(one["netCents"], net)
         return {
             currency: sorted(each.values(), key=lambda one: (-one["netCents"], str(one["name"])))
-            for currency, each in rows.items()
+            for currency, each in sums.items()
         }
 
     def trading(
         self, days: dict[str, tuple[date, date]], types: list[str] | None = None
     ) -> dict[str, dict[str, tuple[int, int]]]:
-        """By currency and date: revenue and sales."""
+        """Return revenue and number of sales, by currency and date."""
         revenues: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
         for venue in self.venues:
             if venue.id not in days:
@@ -340,7 +340,7 @@ class Recount:
 
 
 class Part:
-    """What counts for one figure: sales, refunds, and what could not be known."""
+    """The sales and refunds of one figure, and what is unknown about them."""
 
     def __init__(self) -> None:
         self.sold: list[Sale] = []
@@ -419,13 +419,13 @@ def merge(parts: list[Part]) -> Part:
 
 
 def methods(part: Part, net: int) -> list[Json]:
-    results = []
+    rows = []
     ways = {s.way for s in part.sold} | {r.way for r in part.given_back}
     for way in ways:
         sale = sum(s.total for s in part.sold if s.way == way)
         back = [r for r in part.given_back if r.way == way]
         refund = sum(r.goods for r in back)
-        results.append({
+        rows.append({
             "paymentType": way[0],
             "paymentMethodName": way[1],
             "saleCents": sale,
@@ -435,7 +435,7 @@ def methods(part: Part, net: int) -> list[Json]:
             "unknownRefundCount": sum(not r.known for r in back),
             "sharePercent": share(sale - refund, net),
         })  # fmt: skip
-    return results
+    return rows
 
 
 def by_name(method: Json) -> tuple[int, str, str]:

@@ -1,4 +1,4 @@
-"""Articles are known by their variation; those with the greatest net are listed."""
+"""Tests of items: articles are identified by variation, and the highest nets are listed."""
 
 from controlplane.figures.items import ITEMS_MAX, Article, items
 from controlplane.figures.sums import ItemSums
@@ -23,10 +23,10 @@ def test_a_renamed_article_is_one_item_under_its_latest_name() -> None:
 
 def test_what_is_not_listed_is_counted() -> None:
     articles = {at: Article(name=f"{at:04}", unit="pcs") for at in range(1, ITEMS_MAX + 3)}
-    figures = items([(at, sold(at)) for at in articles], articles)
-    assert len(figures.listed) == ITEMS_MAX
-    assert (figures.omitted, figures.omitted_net) == (2, 1 + 2)
-    assert figures.listed[0].net_cents == ITEMS_MAX + 2
+    ranked = items([(at, sold(at)) for at in articles], articles)
+    assert len(ranked.listed) == ITEMS_MAX
+    assert (ranked.omitted, ranked.omitted_net) == (2, 1 + 2)
+    assert ranked.listed[0].net_cents == ITEMS_MAX + 2
 
 
 def test_an_unknown_article_has_no_name() -> None:

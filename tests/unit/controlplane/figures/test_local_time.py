@@ -1,4 +1,4 @@
-"""A local day is what clocks show: 23, 24 or 25 hours, none at all, or two pieces."""
+"""Tests of local days: they have 23, 24 or 25 hours, are skipped, or have two intervals."""
 
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -46,7 +46,7 @@ def test_days_last_as_long_as_clocks_make_them(zone: str, day: date, hours: floa
 
 
 def test_a_day_in_two_pieces() -> None:
-    """At 00:01 of the 7th the clocks of St. John's went back to 23:01 of the 6th."""
+    """At 00:01 of the 7th, the clocks of St. John's were set back to 23:01 of the 6th."""
     zone, day = ZoneInfo("America/St_Johns"), day_of(date(2010, 11, 6))
     assert len(intervals(zone, day, day)) == 2
     assert len(intervals(zone, day, day + 1)) == 1

@@ -1,4 +1,4 @@
-"""Whole minor units: nothing is lost and nothing is float."""
+"""Tests of amounts: whole minor units, of which none is lost."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""The pulse equals a recount of the rows, on merchants that hypothesis makes up."""
+"""Tests of the pulse: it equals a recount of the rows of generated merchants."""
 
 import json
 from collections import defaultdict

@@ -1,5 +1,7 @@
-"""The short form of `make bench-figures`: the dashboard's sums over thousands of sales are those of
-one SQL statement over the raw rows, as SQLite and DuckDB answer it."""
+"""Tests of the dashboard's sums: they equal one SQL statement over the rows, on SQLite and DuckDB.
+
+This is the short form of `make bench-figures`.
+"""
 
 import json
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""Every figure of every operation equals a recount of the rows, on merchants that hypothesis makes
-up; and set-wise rollups equal those that were kept sale by sale.
+"""Tests of all figures: they equal a recount of the rows of generated merchants.
 
-`make test-figures` asks 2,000 of them.
+Rebuilt rollups equal those that were updated with each sale. `make test-figures` uses 2,000
+merchants.
 """
 
 import uuid
@@ -39,7 +39,7 @@ CALLER = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
 
 
 class Undo(Exception):
-    """Ends a transaction without a trace: the next merchant finds an empty database."""
+    """Ends a transaction without a change, so that the next merchant finds an empty database."""
 
 
 def ask(session: Session, merchant: Merchant, path: str, body: dict[str, Any]) -> Any:

@@ -1,1 +1,1 @@
-"""The retail API."""
+"""Tests of the retail API."""

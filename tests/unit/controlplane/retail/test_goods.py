@@ -1,4 +1,4 @@
-"""The catalog: what is created, what is refused, what is shown."""
+"""Tests of the catalog: goods are created, refused and listed."""
 
 import json
 from typing import Any
@@ -104,7 +104,7 @@ async def test_a_good_is_created_and_returned(company: Retailer) -> None:
 
 @pytest.mark.parametrize("status", ["active", "inactive", "unknown"])
 async def test_a_good_is_returned_as_stored(company: Retailer, status: str) -> None:
-    """No operation sets a good's status or an image: what was imported has them."""
+    """Only imported goods have another status or an image: no operation sets them."""
     made = (await company.create(body())).json()
     image = "https://cdn.example.com/" + "x" * (2048 - 24)
 
@@ -284,8 +284,8 @@ async def test_an_external_id_is_used_once_in_a_company(
     second = {"external_data": wanted}
     reply = await company.create(body(**second) if place == "good" else body(variations=[second]))
     assert reply.status_code == 409
-    text = reply.json()
-    assert (text["code"], text["reason"]) == (
+    problem = reply.json()
+    assert (problem["code"], problem["reason"]) == (
         "existing_entity_conflict",
         "duplicate_external_data_id",
     )
@@ -377,7 +377,7 @@ async def test_units_and_fees_are_listed_in_pages(company: Retailer) -> None:
         assert len(set(seen)) == count
 
 
-async def test_a_good_id_that_is_none_is_named(company: Retailer) -> None:
+async def test_an_invalid_good_id_is_refused_by_name(company: Retailer) -> None:
     reply = await company.get(routes.GOOD.format(good_id="7"))
     assert (reply.status_code, list(reply.json()["errors"])) == (400, ["good_id"])
 

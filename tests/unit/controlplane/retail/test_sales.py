@@ -1,4 +1,4 @@
-"""The list of sales: its pages, its orders, its bounds, and what a sale tells."""
+"""Tests of sales: pages, orders, bounds and fields."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The transcribed document is strict: what it does not say is not accepted."""
+"""Tests of the transcribed document: it refuses everything that it does not define."""
 
 import json
 from typing import Any

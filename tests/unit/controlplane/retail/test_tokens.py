@@ -1,4 +1,4 @@
-"""Tokens: who gets one, what it is good for, and what ends it."""
+"""Tests of tokens: how they are issued, what they permit, and when they end."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ from tests.unit.controlplane.running_service import RunningService
 
 @pytest.fixture
 def settings() -> Settings:
-    """Nothing is remembered: each call looks at what is so now."""
+    """The cache is off: each call reads the database."""
     return Settings(rate_per_s=0, key_cached_s=0)
 
 
@@ -45,11 +45,11 @@ def assert_unauthenticated(reply: httpx2.Response) -> None:
 async def test_an_api_key_gets_tokens_of_the_documents_form(service: RunningService) -> None:
     reply = await exchange(service, new_key(service))
     assert reply.status_code == 200
-    text = reply.json()
-    assert set(text) == {"access_token", "expires_in", "refresh_token", "token_type"}
-    assert (text["expires_in"], text["token_type"]) == (3600, "Bearer")
+    tokens = reply.json()
+    assert set(tokens) == {"access_token", "expires_in", "refresh_token", "token_type"}
+    assert (tokens["expires_in"], tokens["token_type"]) == (3600, "Bearer")
     assert reply.headers["cache-control"] == "no-store"
-    assert (await fees(service, text["access_token"])).status_code == 200
+    assert (await fees(service, tokens["access_token"])).status_code == 200
 
 
 @pytest.mark.parametrize("environment", ["live", "test"])
@@ -110,7 +110,7 @@ async def test_credentials_of_the_facade_and_of_retail_are_not_interchangeable(
 
 
 def forged(service: RunningService, **changes: Any) -> str:
-    """Return a token signed with the service's own key, with claims that it never issues."""
+    """Return a token with the service's own signature and claims that it never issues."""
     keys = service.database.read(signing_keys.load)
     assert keys is not None
     key_id = service.database.read(lambda session: session.scalars(select(RetailKey.id)).one())
@@ -175,7 +175,7 @@ async def test_a_token_of_another_signature_is_refused(service: RunningService) 
     assert (await fees(service, access)).status_code == 200
 
 
-async def test_rotating_the_key_ends_what_it_signed(service: RunningService) -> None:
+async def test_rotating_the_key_revokes_its_tokens(service: RunningService) -> None:
     access = await access_of(service, new_key(service))
     now = service.clock()
     service.database.write(lambda session: signing_keys.rotate(session, now))
@@ -236,10 +236,10 @@ async def test_a_refresh_token_runs_out(service: RunningService) -> None:
 
 
 async def test_what_was_refreshed_is_another_access_token(service: RunningService) -> None:
-    output = (await exchange(service, new_key(service))).json()
-    again = (await refresh(service, output["refresh_token"])).json()
-    assert set(again) == set(output)
-    assert again["access_token"] != output["access_token"]
+    tokens = (await exchange(service, new_key(service))).json()
+    again = (await refresh(service, tokens["refresh_token"])).json()
+    assert set(again) == set(tokens)
+    assert again["access_token"] != tokens["access_token"]
     assert (await fees(service, again["access_token"])).status_code == 200
 
 

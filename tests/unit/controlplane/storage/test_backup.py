@@ -1,4 +1,4 @@
-"""A backup that is taken under load has everything that was answered before it began."""
+"""Tests of backups: they contain everything that was answered before they began."""
 
 import asyncio
 import contextlib
@@ -40,7 +40,7 @@ def reports_in(file: Path) -> set[UUID]:
 
 
 @pytest.mark.medium
-async def test_what_was_answered_before_a_backup_began_is_in_it(path: Path) -> None:
+async def test_a_backup_contains_what_was_answered_before_it_began(path: Path) -> None:
     answered: set[UUID] = set()
     before: set[UUID] = set()
     backup = path.with_name("backup.db")
@@ -91,7 +91,7 @@ def test_a_database_in_use_is_not_replaced(path: Path, capsys: pytest.CaptureFix
     assert list(path.parent.glob("service.db.before-*"))
 
 
-def test_what_was_there_is_kept(path: Path) -> None:
+def test_restore_keeps_the_replaced_database(path: Path) -> None:
     Database(str(path)).close()
     with snapshot(path) as copy, copy.open("rb") as backup:
         kept = restore(backup, path, NOW)
@@ -126,7 +126,7 @@ def test_a_damaged_backup_is_refused(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
-def test_a_backup_is_whole_or_not_there_and_its_owners_only(tmp_path: Path) -> None:
+def test_a_backup_is_complete_or_absent_and_private(tmp_path: Path) -> None:
     file = tmp_path / "backup.db"
     with contextlib.suppress(OSError), complete_or_absent(file) as out:
         out.write(b"half")

@@ -1,4 +1,4 @@
-"""From one database to another: every row, in every column, and numbers that go on."""
+"""Tests of copies between databases: all rows and columns, and positions that continue."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -46,14 +46,14 @@ async def source(tmp_path: Path) -> Path:
 
 
 def _fill_the_others(session: Session) -> None:
-    """Write a row with everything in it into each table that has none yet."""
+    """Write a row with all values into each empty table."""
     for table in tables():
         if session.execute(select(table).limit(1)).first() is None:
             session.execute(insert(table), [{each.name: _any(each) for each in table.columns}])
 
 
 def _any(column: Column[Any]) -> Any:
-    """Return a value of the column's kind."""
+    """Return a value of the column's type."""
     kind = column.type.python_type
     if isinstance(column.type, TypeDecorator):
         return datetime(2026, 11, 20, 12, 0, 0, 123456, tzinfo=UTC)

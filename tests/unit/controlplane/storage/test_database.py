@@ -1,4 +1,4 @@
-"""How the database is opened, and what two writers at once do to each other."""
+"""Tests of opening a database, and of concurrent writers."""
 
 import stat
 import sys
@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")
-def test_the_file_is_its_owners_only(path: Path) -> None:
+def test_only_the_owner_can_read_the_file(path: Path) -> None:
     Database(str(path)).close()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -47,7 +47,7 @@ def test_sqlite_is_durable_and_lets_readers_in(path: Path, monkeypatch: pytest.M
     database.close()
 
 
-def test_a_path_is_as_good_as_a_url(path: Path) -> None:
+def test_a_path_is_accepted_as_a_url(path: Path) -> None:
     assert parse_url(str(path)) == parse_url(f"sqlite:///{path}")
     assert parse_url("postgresql+psycopg://u:p@h/d").get_backend_name() == "postgresql"
 
@@ -62,7 +62,7 @@ def test_another_layout_is_refused(path: Path) -> None:
         Database(str(path))
 
 
-def test_what_raises_leaves_no_trace(path: Path) -> None:
+def test_a_failed_transaction_changes_nothing(path: Path) -> None:
     database = Database(str(path))
 
     def add_and_fail(session: Session) -> None:
@@ -143,5 +143,5 @@ def test_the_layout_is_sound_for_postgresql() -> None:
     ],
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="the places of Linux")
-def test_where_it_is_by_default(environment: dict[str, str], is_root: bool, expected: str) -> None:
+def test_default_database(environment: dict[str, str], is_root: bool, expected: str) -> None:
     assert default_database(environment, is_root=is_root) == expected

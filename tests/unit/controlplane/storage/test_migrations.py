@@ -1,38 +1,26 @@
-"""A database of release 0.1.0 becomes one of today's, and loses nothing."""
+"""Tests of the conversion of a database of release 0.1.0: no row is lost."""
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Iterator
-from datetime import datetime
+from contextlib import closing
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, String, create_engine, inspect, select, text
+from sqlalchemy import create_engine, inspect, select, text
 
+from controlplane.cli.main import main
 from controlplane.devices.overview.summaries import sum_up_old
 from controlplane.devices.priority import Priority, most_severe
 from controlplane.storage import migrations
-from controlplane.storage.audit_tables import AuditEntry
 from controlplane.storage.database import Database, DatabaseVersionError
 from controlplane.storage.layout import Base
-from controlplane.storage.merchant.merchant_tables import Location
-from controlplane.storage.monitoring_tables import (
-    Alert,
-    AlertNotification,
-    AlertState,
-    LocationHours,
-    MonitoringState,
-    OfflineInterval,
-    PendingRequest,
-)
-from controlplane.storage.support_tables import SupportLink
+from controlplane.storage.migrations import upgrade
 from controlplane.storage.tables import Device, Report
 from tests.paths import FIXTURES
 from tests.postgresql import new_database
@@ -47,19 +35,17 @@ OWN = {"schema_version", "alembic_version"}
     params=["sqlite", pytest.param("postgresql", marks=pytest.mark.needs("postgresql"))]
 )
 def old_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Give the URL of a database as 0.1.0 left it."""
-    dump = (DUMPS / f"service-0.1.0.{request.param}.sql").read_text()
+    """Yield the URL of a database that 0.1.0 wrote."""
+    dump = f"service-0.1.0.{request.param}.sql"
     if request.param == "sqlite":
         file = tmp_path / "service.db"
-        with sqlite3.connect(file) as connection:
-            connection.executescript(dump)
-        connection.close()
+        load(file, dump)
         yield f"sqlite:///{file}"
         return
     with new_database() as url:
         engine = create_engine(url)
         with engine.begin() as begun:
-            begun.exec_driver_sql(dump)
+            begun.exec_driver_sql((DUMPS / dump).read_text())
         engine.dispose()
         yield url
 
@@ -83,7 +69,7 @@ def content(url: str, of: Columns | None = None) -> dict[str, list[Any]]:
     """Return every row of every table, or these columns of them."""
     engine = create_engine(url)
     with engine.connect() as connection:
-        matches = {
+        rows = {
             name: sorted(
                 map(tuple, connection.execute(text(f"SELECT {', '.join(wanted)} FROM {name}"))),
                 key=repr,
@@ -91,24 +77,56 @@ def content(url: str, of: Columns | None = None) -> dict[str, list[Any]]:
             for name, wanted in (of or columns(url)).items()
         }
     engine.dispose()
-    return matches
+    return rows
 
 
-def differences(connection: Connection) -> list[Any]:
-    return list(compare_metadata(MigrationContext.configure(connection), Base.metadata))
+def schema(url: str) -> dict[str, Any]:
+    """Return columns, keys, constraints and indexes of each table, without the columns' order."""
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        inspector = inspect(connection)
+        result: dict[str, Any] = {
+            table: (
+                sorted(map(as_text, inspector.get_columns(table))),
+                inspector.get_pk_constraint(table),
+                sorted(map(as_text, inspector.get_unique_constraints(table))),
+                sorted(map(as_text, inspector.get_indexes(table))),
+            )
+            for table in inspector.get_table_names()
+        }
+    engine.dispose()
+    return result
+
+
+def as_text(description: Any) -> str:
+    return json.dumps(description, sort_keys=True, default=str)
+
+
+def differences_of(url: str) -> list[Any]:
+    """Return the differences between a database and the models."""
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        result = list(compare_metadata(MigrationContext.configure(connection), Base.metadata))
+    engine.dispose()
+    return result
+
+
+def load(file: Path, dump: str) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript((DUMPS / dump).read_text())
 
 
 @pytest.mark.medium
-def test_nothing_is_lost_and_the_layout_is_todays(old_database: str) -> None:
+def test_an_old_database_keeps_its_rows_and_gets_the_newest_layout(old_database: str) -> None:
     known = columns(old_database)
     before = content(old_database, known)
     assert len(before["reports"]) == 9
     assert len(before["requests"]) == 9
     Database(old_database).close()
     assert content(old_database, known) == before
+    assert differences_of(old_database) == []
     engine = create_engine(old_database)
     with engine.connect() as connection:
-        assert differences(connection) == []
         assert connection.execute(text("SELECT version FROM schema_version")).scalar_one() == 2
     engine.dispose()
     # Doing it again changes nothing.
@@ -117,19 +135,17 @@ def test_nothing_is_lost_and_the_layout_is_todays(old_database: str) -> None:
     assert content(old_database) == after
 
 
-def test_the_steps_make_the_tables_that_the_service_knows(tmp_path: Path) -> None:
+def test_a_new_database_has_the_tables_of_the_models(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'service.db'}"
     Database(url).close()
-    engine = create_engine(url)
-    with engine.connect() as connection:
-        assert differences(connection) == []
-    engine.dispose()
+    assert differences_of(url) == []
 
 
-def test_the_newest_step_is_the_last(tmp_path: Path) -> None:
+def test_there_is_one_step_for_each_layout() -> None:
     steps = ScriptDirectory(str(Path(migrations.__file__).parent))
     assert steps.get_heads() == [migrations.HEAD]
-    assert steps.get_bases() == [migrations.FIRST]
+    newest_first = [step.revision for step in steps.walk_revisions()]
+    assert newest_first == list(reversed(migrations.LAYOUTS))
 
 
 def test_a_step_that_fails_leaves_the_database_as_it_was(tmp_path: Path) -> None:
@@ -164,7 +180,7 @@ def test_old_reports_are_summed_up_while_the_service_runs(old_database: str) -> 
     database.close()
 
 
-def test_an_old_report_that_cannot_be_read_keeps_no_other_waiting(tmp_path: Path) -> None:
+def test_an_unreadable_old_report_does_not_block_others(tmp_path: Path) -> None:
     file = tmp_path / "service.db"
     with sqlite3.connect(file) as connection:
         connection.executescript((DUMPS / "service-0.1.0.sqlite.sql").read_text())
@@ -182,160 +198,96 @@ def test_an_old_report_that_cannot_be_read_keeps_no_other_waiting(tmp_path: Path
     database.close()
 
 
-def migrate_to(url: str, revision: str) -> None:
-    config = Config()
-    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.stamp(config, migrations.FIRST)
-        command.upgrade(config, revision)
-    engine.dispose()
+def test_a_database_with_the_newest_layout_is_not_changed(tmp_path: Path) -> None:
+    file = tmp_path / "service.db"
+    load(file, "layout-0012.sqlite.sql")
+    url = f"sqlite:///{file}"
+    before = schema(url), content(url)
+    Database(str(file)).close()
+    assert (schema(url), content(url)) == before
+    assert differences_of(url) == []
 
 
-def insert(connection: Connection, table: str, **values: Any) -> None:
-    columns, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
-    connection.execute(text(f"INSERT INTO {table} ({columns}) VALUES ({marks})"), values)
-
-
-AT = "2026-11-20 12:00:00+00:00"
-ID = "0b8a2a1e6f9f4a649f0e0e6f3a2c7d11"
-PLACE = {"organization_id": "org-0001", "location_id": "loc-0001"}
-BODY = {"type": "notice.opened", "noticeId": ID, "condition": "dark", "detail": "notice"}
-
-
-def write_monitoring(connection: Connection) -> None:
-    """Insert rows into the tables and columns that step 0011 renames."""
-    condition = {**PLACE, "instance": "", "condition": "dark"}
-    dates = {"created_at": AT, "updated_at": AT}
-    insert(connection, "listened", id=1, began_at=AT, judged_at=AT, resumed_at=AT)
-    insert(connection, "gaps", device=1, since=AT)
-    insert(
-        connection, "watched_conditions", **condition, holds=True, began_at=AT, is_told=True,
-        is_flapping=False, changes=json.dumps([AT]),
-    )  # fmt: skip
-    insert(
-        connection, "notices", **condition, id=ID, is_flapping=False, opened_at=AT, told_at=AT,
-        detail="2 devices are offline",
-    )  # fmt: skip
-    insert(
-        connection, "notice_deliveries", id="msg_1", notice_id=ID, is_end=False,
-        body=json.dumps(BODY), status="pending", attempts=2, due_at=AT, **dates,
-    )  # fmt: skip
-    insert(
-        connection, "wishes", id=ID, organization_id="org-0001", instance_id=ID, kind="network",
-        key_id=ID, state="asked", request_id=ID, tries=3, until=AT, **dates,
-    )  # fmt: skip
-    insert(
-        connection, "audit_entries", at=AT, organization_id="org-0001", actor_kind="person",
-        actor_name="Ada", credential_kind="wish", credential_hint="", operation="wish.create",
-        subject_kind="device", subject_id=ID, subject_name="till-01", detail="wish",
-        outcome="done", address="",
-    )  # fmt: skip
-    insert(
-        connection, "support_links", id=ID, token_hash="hash", channel="chat", asked_by="Eve",
-        asked_at=AT, expires_at=AT,
-    )  # fmt: skip
-
-
-@pytest.mark.medium
-def test_renamed_tables_and_columns_keep_their_rows(old_database: str) -> None:
-    migrate_to(old_database, "0010")
-    engine = create_engine(old_database)
-    with engine.begin() as connection:
-        write_monitoring(connection)
+def test_an_old_database_gets_the_schema_of_a_new_one(old_database: str, tmp_path: Path) -> None:
     Database(old_database).close()
-    with engine.connect() as connection:
-        assert differences(connection) == []
-    engine.dispose()
-    database = Database(old_database)
-    with database.read(lambda session: session) as session:
-        timestamp, id_ = datetime.fromisoformat(AT), UUID(ID)
-        monitoring = session.scalars(select(MonitoringState)).one()
-        assert (monitoring.started_at, monitoring.checked_at) == (timestamp, timestamp)
-        interval = session.scalars(select(OfflineInterval)).one()
-        assert (interval.device, interval.since, interval.until) == (1, timestamp, None)
-        state = session.scalars(select(AlertState)).one()
-        assert (state.condition, state.is_active, state.is_firing) == ("site_outage", True, True)
-        assert (state.active_since, state.inactive_since) == (timestamp, None)
-        alert = session.scalars(select(Alert)).one()
-        assert (alert.id, alert.condition) == (id_, "site_outage")
-        assert (alert.started_at, alert.fired_at, alert.resolved_at) == (timestamp, timestamp, None)
-        notification = session.scalars(select(AlertNotification)).one()
-        assert (notification.alert_id, notification.is_resolved) == (id_, False)
-        assert json.loads(notification.body) == {
-            "type": "alert.firing", "alertId": ID, "condition": "site_outage", "detail": "notice",
-        }  # fmt: skip
-        pending = session.scalars(select(PendingRequest)).one()
-        assert (pending.state, pending.requester_id, pending.attempts) == ("dispatched", id_, 3)
-        entry = session.scalars(select(AuditEntry)).one()
-        assert (entry.operation, entry.detail) == ("pending_request.create", "wish")
-        assert (entry.actor_kind, entry.credential_kind) == ("user", "pending_request")
-        link = session.scalars(select(SupportLink)).one()
-        assert (link.requested_by, link.requested_at) == ("Eve", timestamp)
-    # The sequence of positions was renamed, too.
-    database.write(lambda session: session.add(OfflineInterval(device=2, since=timestamp)))
-    assert database.read(lambda session: session.query(OfflineInterval).count()) == 2
-    database.close()
+    if old_database.startswith("sqlite"):
+        new_file = tmp_path / "new.db"
+        Database(str(new_file)).close()
+        assert schema(old_database) == schema(f"sqlite:///{new_file}")
+        return
+    with new_database() as new:
+        Database(new).close()
+        assert schema(old_database) == schema(new)
 
 
-@pytest.mark.medium
-def test_the_time_zone_of_a_location_is_stored_once(
-    old_database: str, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("revision", ["0002", "0005", "0011"])
+def test_a_layout_of_a_development_version_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], revision: str
 ) -> None:
-    migrate_to(old_database, "0010")
-    engine = create_engine(old_database)
-    with engine.begin() as connection:
-        for number, zone in enumerate((None, "Asia/Dubai", "Asia/Dubai"), 2):
-            insert(
-                connection, "locations", position=number, id=f"loc-{number:04}",
-                organization_id="org-0001", name="Harbour", zone=zone, currency="AED",
-                created_at=AT,
-            )  # fmt: skip
-        for number in range(1, 5):
-            insert(
-                connection, "location_hours", organization_id="org-0001",
-                location_id=f"loc-{number:04}", time_zone="Europe/Riga",
-                opening_hours=json.dumps(["Mon-Fri 08:00-22:00"]),
-            )  # fmt: skip
-        write_sale(connection, location=4)
-    engine.dispose()
-    database = Database(old_database)
-    with database.read(lambda session: session) as session:
-        rows = session.scalars(select(Location).order_by(Location.id)).all()
-        result = [(row.id, row.name, row.zone, row.currency) for row in rows]
-        hours = session.scalars(select(LocationHours)).all()
-        assert [row.opening_hours for row in hours] == [["Mon-Fri 08:00-22:00"]] * 4
-    database.close()
-    assert result == [
-        ("loc-0001", None, "Europe/Riga", "XXX"),
-        ("loc-0002", "Harbour", "Europe/Riga", "AED"),
-        ("loc-0003", "Harbour", "Europe/Riga", "AED"),
-        # The sums of its sales are those of local hours in this zone.
-        ("loc-0004", "Harbour", "Asia/Dubai", "AED"),
-    ]
-    (warning,) = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    assert warning.startswith(
-        "location loc-0004 has opening hours in Europe/Riga and sales in Asia/Dubai."
-    )
+    file = tmp_path / "service.db"
+    Database(str(file)).close()
+    set_layout(file, revision)
+    before = file.read_bytes()
+    assert main(["keys", "list", "--database", str(file)]) == 2
+    message, hint = capsys.readouterr().err.splitlines()
+    assert f"it has layout {revision}, which only development versions had" in message
+    assert "Use a new database" in hint
+    restored = tmp_path / "restored.db"
+    assert main(["restore", str(file), "--database", str(restored)]) == 2
+    assert capsys.readouterr().err.splitlines()[1] == hint
+    assert not restored.exists()
+    assert main(["database", "copy", str(file), str(restored)]) == 2
+    assert capsys.readouterr().err.splitlines()[1] == hint
+    assert file.read_bytes() == before
 
 
-def write_sale(connection: Connection, location: int) -> None:
-    table = inspect(connection).get_columns("sales")
-    values: dict[str, Any] = {}
-    for column in table:
-        if not column["nullable"] and column["name"] != "position":
-            is_text = isinstance(column["type"], String)
-            values[column["name"]] = "x" if is_text else 0
-    values |= {"location": location, "id": ID, "has_lines": False}
-    insert(connection, "sales", **values)
+def set_layout(file: Path, revision: str) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = ?", (revision,))
+        connection.commit()
 
 
-def test_a_layout_that_was_never_released_is_refused(tmp_path: Path) -> None:
+STEP = """
+from alembic import op
+
+revision = "0013"
+down_revision = "0012"
+
+
+def upgrade():
+    op.execute("CREATE TABLE made_by_a_step (n INTEGER)")
+"""
+
+
+def test_steps_run_between_later_layouts_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "migrations"
+    shutil.copytree(Path(migrations.__file__).parent, directory)
+    (directory / "versions/0013_test.py").write_text(STEP)
+    names = ("first.db", "later.db", "empty.db")
+    first, later, empty = (tmp_path / name for name in names)
+    load(first, "service-0.1.0.sqlite.sql")
+    load(later, "layout-0012.sqlite.sql")
+    monkeypatch.setattr(upgrade, "HEAD", "0013")
+    monkeypatch.setattr(upgrade, "LAYOUTS", ("0012", "0013"))
+    monkeypatch.setattr(upgrade, "__file__", str(directory / "upgrade.py"))
+    # The models have what a step does: old and empty databases get it from them.
+    for file, runs_step in ((first, False), (later, True), (empty, False)):
+        engine = create_engine(f"sqlite:///{file}")
+        with engine.begin() as connection:
+            upgrade.upgrade(connection)
+            assert upgrade.layout(connection) == "0013"
+            assert inspect(connection).has_table("made_by_a_step") is runs_step
+        engine.dispose()
+
+
+def test_a_newer_layout_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "service.db"
     with sqlite3.connect(file) as connection:
         connection.executescript("CREATE TABLE schema_version (version INTEGER);")
         connection.execute("INSERT INTO schema_version VALUES (99)")
     connection.close()
-    with pytest.raises(DatabaseVersionError, match="layout 0099"):
+    with pytest.raises(DatabaseVersionError, match="layout 0099") as refused:
         Database(str(file))
+    assert refused.value.hint.startswith("Install the release that created the database")

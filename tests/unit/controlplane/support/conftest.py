@@ -1,4 +1,4 @@
-"""The service, and support's side of it."""
+"""The service, and the tools of support."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Calls about one token at once take turns, on SQLite and on PostgreSQL, also over two services."""
+"""Tests of concurrent calls with one token, on SQLite and with two services on PostgreSQL."""
 
 import asyncio
 from collections.abc import Iterator
@@ -60,8 +60,8 @@ async def test_of_two_organizations_one_gets_it(service: RunningService, desk: D
             assert sorted(each.status_code for each in replies) == [200, 409]
             (taken,) = [each.json() for each in replies if each.status_code == 200]
             owner = taken["organizationId"]
-            output = await desk.ask(routes.INSPECT, keys[owner], token=token)
-            assert output.json() == taken | {"organizations": []}
+            reply = await desk.ask(routes.INSPECT, keys[owner], token=token)
+            assert reply.json() == taken | {"organizations": []}
     counts = [len(await desk.linked(key)) for key in keys.values()]
     assert sum(counts) == ROUNDS
 
@@ -78,6 +78,6 @@ async def test_confirmed_and_ended_at_once_it_is_ended(service: RunningService, 
             assert confirmed.status_code in {200, 409}
             # The reply shows which call was first: it ended a link, or a token without a link.
             assert (ended.json()["organizationId"] == HOME) is (confirmed.status_code == 200)
-            inspected = (await desk.ask(routes.INSPECT, token=token)).json()
-            assert inspected == ended.json() | {"organizations": []}
+            inspection = (await desk.ask(routes.INSPECT, token=token)).json()
+            assert inspection == ended.json() | {"organizations": []}
     assert await desk.linked() == []

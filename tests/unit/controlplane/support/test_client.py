@@ -1,4 +1,4 @@
-"""The typed client against a running service: replies are parsed, refusals are raised."""
+"""Tests of the typed client: replies are parsed, and refusals are raised."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.support.desk import HOME, OTHER, Desk
 
 
-async def test_a_client_reads_what_becomes_of_a_token(service: RunningService, desk: Desk) -> None:
+async def test_a_client_reads_each_state_of_a_token(service: RunningService, desk: Desk) -> None:
     loop = asyncio.get_running_loop()
     headers = {
         "authorization": f"Bearer {service.write_key}",
@@ -20,7 +20,7 @@ async def test_a_client_reads_what_becomes_of_a_token(service: RunningService, d
     }
 
     def answer(request: httpx2.Request) -> httpx2.Response:
-        """Ask the service of this loop, in the client's thread."""
+        """Call the service of this event loop, in the client's thread."""
         called = service.http.post(request.url.path, content=request.read(), headers=headers)
         reply = asyncio.run_coroutine_threadsafe(called, loop).result()
         return httpx2.Response(reply.status_code, headers=reply.headers, content=reply.content)

@@ -1,4 +1,4 @@
-"""`venue-control support`: tokens, links and channels, as support says and sees them."""
+"""Tests of `venue-control support`: tokens, links and channels."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def run_command(capsys: Capture, *words: str, code: int = 0) -> str:
-    """Run it; return what it says, to stdout where it went well, else to stderr."""
+    """Run a command. Return its standard output, or standard error after a failure."""
     assert main(words) == code
     text = capsys.readouterr()
     return text.err if code else text.out
@@ -73,12 +73,12 @@ def test_support_ends_a_link_by_the_start_of_its_id(database: str, capsys: Captu
 
 
 def make_17(session: Session) -> None:
-    """Of sixteen first digits one is there twice."""
+    """Create 17 links: two of their ids begin with the same digit."""
     for _ in range(17):
         make_link(session, channel="chat", requested_by="Ada", now=system_clock())
 
 
-def test_the_start_of_several_ids_names_none(database: str, capsys: Capture) -> None:
+def test_an_ambiguous_start_of_an_id_is_refused(database: str, capsys: Capture) -> None:
     with closing(Database(database)) as opened:
         opened.write(make_17)
     firsts = [

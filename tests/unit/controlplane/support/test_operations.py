@@ -1,4 +1,4 @@
-"""What becomes of a token: shown, confirmed, ended, run out; and what support tells anybody."""
+"""Tests of the life of a token: inspected, confirmed, ended or expired; and of what is visible."""
 
 import logging
 from datetime import timedelta
@@ -30,14 +30,14 @@ async def test_a_token_is_inspected_confirmed_and_disconnected(
     service: RunningService, desk: Desk
 ) -> None:
     token = desk.token()
-    output = (await desk.ask(routes.INSPECT, token=token)).json()
-    assert output["state"] == "waiting"
-    assert (output["channel"], output["requestedBy"]) == ("telegram @venue", "Ada")
-    assert (output["requestedAt"], output["expiresAt"]) == (
+    inspection = (await desk.ask(routes.INSPECT, token=token)).json()
+    assert inspection["state"] == "waiting"
+    assert (inspection["channel"], inspection["requestedBy"]) == ("telegram @venue", "Ada")
+    assert (inspection["requestedAt"], inspection["expiresAt"]) == (
         "2026-11-20T12:00:00Z",
         "2026-11-21T12:00:00Z",
     )
-    assert output["organizations"] == [{"id": HOME, "name": None}]
+    assert inspection["organizations"] == [{"id": HOME, "name": None}]
     service.clock.advance(60)
     confirmed = await desk.confirm(token)
     assert confirmed.status_code == 200
@@ -45,8 +45,8 @@ async def test_a_token_is_inspected_confirmed_and_disconnected(
     assert confirmed.json()["confirmedAt"] == "2026-11-20T12:01:00Z"
     assert confirmed.json()["confirmedById"] == str(service.caller(service.write_key).key_id)
     assert await desk.linked() == ["telegram @venue"]
-    output = (await desk.ask(routes.INSPECT, token=token)).json()
-    assert output == confirmed.json() | {"organizations": []}
+    inspection = (await desk.ask(routes.INSPECT, token=token)).json()
+    assert inspection == confirmed.json() | {"organizations": []}
     service.clock.advance(60)
     ended = await desk.ask(routes.DISCONNECT, token=token)
     assert ended.json() == confirmed.json() | {
@@ -54,8 +54,8 @@ async def test_a_token_is_inspected_confirmed_and_disconnected(
         "disconnectedAt": "2026-11-20T12:02:00Z",
     }
     assert await desk.linked() == []
-    output = (await desk.ask(routes.INSPECT, token=token)).json()
-    assert output == ended.json() | {"organizations": []}
+    inspection = (await desk.ask(routes.INSPECT, token=token)).json()
+    assert inspection == ended.json() | {"organizations": []}
 
 
 async def test_the_same_again_gets_the_same_reply(service: RunningService, desk: Desk) -> None:
@@ -80,8 +80,8 @@ async def test_a_token_waits_for_a_day(service: RunningService, desk: Desk) -> N
     assert (await desk.ask(routes.INSPECT, token=token)).json()["state"] == "waiting"
     assert (await desk.confirm(in_time)).status_code == 200
     service.clock.advance(1)
-    inspected = (await desk.ask(routes.INSPECT, token=token)).json()
-    assert (inspected["state"], inspected["organizations"]) == ("expired", [])
+    inspection = (await desk.ask(routes.INSPECT, token=token)).json()
+    assert (inspection["state"], inspection["organizations"]) == ("expired", [])
     assert refused(await desk.confirm(token)) == (409, "token_expired")
     assert refused(await desk.ask(routes.DISCONNECT, token=token)) == (409, "token_expired")
     assert await desk.linked() == ["chat"]
@@ -274,7 +274,7 @@ async def test_support_ends_a_link(service: RunningService, desk: Desk) -> None:
     assert row.disconnected_at == later
 
 
-async def test_who_linked_and_who_ended_it_is_in_the_audit_log_once(
+async def test_confirming_and_ending_a_link_is_in_the_audit_log_once(
     service: RunningService, desk: Desk
 ) -> None:
     token = desk.token()

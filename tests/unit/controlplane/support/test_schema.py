@@ -1,4 +1,4 @@
-"""The transcribed description of support is strict, and takes the bodies that the service takes."""
+"""Tests of the transcribed document of support: it is strict, and accepts the service's bodies."""
 
 import copy
 from typing import Any

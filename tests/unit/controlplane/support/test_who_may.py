@@ -1,4 +1,4 @@
-"""Who may confirm and end what: people by role, in whichever of their organizations, and keys."""
+"""Tests of the permissions to confirm and end links, by role, organization and key."""
 
 import pytest
 
@@ -31,8 +31,8 @@ async def test_people_link_by_their_role(
     user = make_user(service, role=role, locations=locations)
     browser = await browser_of(service)
     token = desk.token()
-    output = (await desk.ask(routes.INSPECT, browser, token=token)).json()
-    assert [each["id"] for each in output["organizations"]] == ([HOME] if may else [])
+    inspection = (await desk.ask(routes.INSPECT, browser, token=token)).json()
+    assert [each["id"] for each in inspection["organizations"]] == ([HOME] if may else [])
     ended = await desk.ask(routes.DISCONNECT, browser, token=desk.token())
     reply = await desk.confirm(token, HOME, browser)
     if may:
@@ -55,8 +55,8 @@ async def test_keys_link_by_their_grant(
 ) -> None:
     key = service.make_key(can_write=can_write, locations=locations)
     token = desk.token()
-    inspected = (await desk.ask(routes.INSPECT, key, token=token)).json()
-    assert [each["id"] for each in inspected["organizations"]] == ([] if refusal else [HOME])
+    inspection = (await desk.ask(routes.INSPECT, key, token=token)).json()
+    assert [each["id"] for each in inspection["organizations"]] == ([] if refusal else [HOME])
     reply = await desk.confirm(token, HOME, key)
     ended = await desk.ask(routes.DISCONNECT, key, token=token)
     if refusal:
@@ -85,7 +85,7 @@ async def test_who_sees_a_link_may_still_not_end_it(service: RunningService, des
 async def test_a_user_chooses_one_of_their_organizations(
     service: RunningService, desk: Desk
 ) -> None:
-    """The session is of the first, where they only look."""
+    """The session is of the first organization, where the user can only read."""
     make_user(service, role="viewer")
     service.clock.advance(1)
     make_user(service, role="manager", organization_id=OTHER)

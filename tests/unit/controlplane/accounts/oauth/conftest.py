@@ -1,4 +1,4 @@
-"""The service as browsers find it over TLS."""
+"""The service with the address that browsers use, behind TLS."""
 
 import pytest
 

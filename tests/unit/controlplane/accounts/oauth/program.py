@@ -33,14 +33,14 @@ def challenge(verifier: str = VERIFIER) -> str:
 
 
 def parameters_of(reply: httpx2.Response) -> dict[str, str]:
-    """What the browser is sent back to the program with."""
+    """Return the parameters of the redirect to the client."""
     assert reply.status_code == 303, reply.text
     result = parse_qs(urlsplit(reply.headers["location"]).query)
     return {name: values[0] for name, values in result.items()}
 
 
 class Visitor:
-    """A browser on the service's pages; it has its cookie only when it signed in."""
+    """A browser on the service's pages. It has a cookie after the sign-in."""
 
     def __init__(self, service: RunningService) -> None:
         self._http = service.http
@@ -66,9 +66,9 @@ class Visitor:
     async def decide(
         self, query: str, decision: str = "allow", organization: str = "org-0001", **other: str
     ) -> httpx2.Response:
-        output = await self.get(f"{BASE}/authorize?{query}")
-        assert output.status_code == 200, output.text
-        fields = hidden(output) | {"decision": decision, "organization": organization}
+        page = await self.get(f"{BASE}/authorize?{query}")
+        assert page.status_code == 200, page.text
+        fields = hidden(page) | {"decision": decision, "organization": organization}
         return await self.post(f"{BASE}/authorize", fields | other)
 
     async def _call(
@@ -87,7 +87,7 @@ def hidden(page: httpx2.Response) -> dict[str, str]:
 
 
 class Program:
-    """A client that does as it should, unless a test says otherwise."""
+    """A client that follows the standards, unless a test changes it."""
 
     def __init__(self, service: RunningService, redirect_uri: str = REDIRECT) -> None:
         self._http = service.http
@@ -149,7 +149,7 @@ class Program:
 async def let_read(
     service: RunningService, email: str = "ada@example.com"
 ) -> tuple[Program, Visitor, dict[str, Any]]:
-    """Register, sign in, consent and exchange: the whole way."""
+    """Register, sign in, consent, and exchange the code."""
     program, visitor = Program(service), Visitor(service)
     await program.register()
     await visitor.sign_in(program.query(), email)
@@ -160,7 +160,7 @@ async def let_read(
 
 
 async def reads(service: RunningService, token: str) -> Caller | None:
-    """As whom the agent protocol's mount takes a bearer; None where it refuses it."""
+    """Return the user of a token at the agent protocol, None if it is refused."""
     scope = {
         "type": "http",
         "method": "POST",

@@ -1,4 +1,4 @@
-"""Codes that are stolen, shown twice, or asked for without PKCE."""
+"""Tests of codes that are stolen, used twice, or requested without PKCE."""
 
 import asyncio
 
@@ -73,9 +73,9 @@ async def test_an_authorization_request_without_pkce_s256_is_rejected(
     asking: Asking, changes: dict[str, str | None]
 ) -> None:
     program, visitor = asking
-    output = parameters_of(await visitor.get(f"{BASE}/authorize?{program.query(**changes)}"))
-    assert output["error"] == "invalid_request"
-    assert (output["iss"], output["state"]) == (ISSUER, "s t&te")
+    parameters = parameters_of(await visitor.get(f"{BASE}/authorize?{program.query(**changes)}"))
+    assert parameters["error"] == "invalid_request"
+    assert (parameters["iss"], parameters["state"]) == (ISSUER, "s t&te")
 
 
 @pytest.mark.parametrize("verifier", [None, "w" * 64, challenge(), "short", "v" * 129])
@@ -88,7 +88,7 @@ async def test_without_the_verifier_a_code_is_nothing(asking: Asking, verifier: 
 
 
 async def test_each_answer_names_its_issuer(asking: Asking) -> None:
-    """A program that talks to several servers sees whose answer it has (RFC 9207)."""
+    """A client of several servers can check which one replied (RFC 9207)."""
     program, visitor = asking
     for decision in ("allow", "deny"):
         reply = await visitor.decide(program.query(), decision)

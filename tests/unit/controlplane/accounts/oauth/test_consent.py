@@ -1,4 +1,4 @@
-"""Decisions that a person did not make, and pages that are not to be trusted."""
+"""Tests of consents that no user gave, and of pages that are not trusted."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.unit.controlplane.accounts.people import make_user
 from tests.unit.controlplane.running_service import RunningService
 
 
-async def test_nobody_consents_but_who_is_signed_in(service: RunningService) -> None:
+async def test_consent_requires_a_signed_in_user(service: RunningService) -> None:
     program, stranger = Program(service), Visitor(service)
     await program.register()
     fields = {"query": program.query(), "proof": "", "decision": "allow"}
@@ -24,7 +24,7 @@ async def test_nobody_consents_but_who_is_signed_in(service: RunningService) -> 
 
 
 async def test_no_decision_without_the_page(asking: Asking) -> None:
-    """To look at the page changes nothing, and a form without its proof is nobody's."""
+    """Opening the page changes nothing, and a form without its proof is refused."""
     program, visitor = asking
     for made_up in ("", "0" * 64, "ü"):
         fields = {"query": program.query(), "proof": made_up, "decision": "allow"}
@@ -59,7 +59,7 @@ async def test_a_decision_is_of_its_session_and_of_its_request(
         (ISSUER, {"sec_fetch_site": "same-site"}),
     ],
 )
-async def test_another_site_decides_nothing_and_signs_nobody_in(
+async def test_another_site_can_neither_consent_nor_sign_in(
     asking: Asking, origin: str | None, headers: dict[str, str]
 ) -> None:
     program, visitor = asking

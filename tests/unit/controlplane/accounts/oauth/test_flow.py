@@ -1,4 +1,4 @@
-"""The way from a registration to a token, as the standards have it."""
+"""Tests of the OAuth flow from registration to token."""
 
 import json
 from typing import Any
@@ -67,14 +67,14 @@ async def test_without_a_session_it_asks_to_sign_in_and_comes_back(
     make_user(service)
     program, visitor = Program(service), Visitor(service)
     await program.register()
-    output = await visitor.get(f"{BASE}/authorize?{program.query()}")
-    assert output.status_code == 200
-    assert 'type="password"' in output.text
-    assert "proof" not in hidden(output)
-    wrong = await visitor.sign_in(hidden(output)["query"], "ada@example.com", "not this one, no")
+    page = await visitor.get(f"{BASE}/authorize?{program.query()}")
+    assert page.status_code == 200
+    assert 'type="password"' in page.text
+    assert "proof" not in hidden(page)
+    wrong = await visitor.sign_in(hidden(page)["query"], "ada@example.com", "not this one, no")
     assert wrong.status_code == 401
     assert "the password is wrong" in wrong.text
-    assert hidden(wrong) == hidden(output)
+    assert hidden(wrong) == hidden(page)
     right = await visitor.sign_in(hidden(wrong)["query"], "ada@example.com")
     assert right.status_code == 303
     assert "Secure; " in right.headers["set-cookie"] + "; "
@@ -151,7 +151,7 @@ async def test_nothing_that_is_kept_is_a_secret(
 
 
 async def test_registration_returns_the_metadata_that_was_accepted(service: RunningService) -> None:
-    """A client that asks for a secret gets none, and reads that (RFC 7591, 3.2.1)."""
+    """A client that requests a secret gets none, and the reply shows it (RFC 7591, 3.2.1)."""
     reply = await Program(service).register(
         client_name="A\u202egent\n\x00  two",
         token_endpoint_auth_method="client_secret_basic",
@@ -211,7 +211,7 @@ def _audited(session: Session) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", ["access_token", "refresh_token"])
-async def test_a_program_gives_back_what_it_has(service: RunningService, kind: str) -> None:
+async def test_a_client_revokes_its_tokens(service: RunningService, kind: str) -> None:
     make_user(service)
     program, _, tokens = await let_read(service)
     assert (await program.revoke(tokens[kind], token_type_hint=kind)).status_code == 200

@@ -1,4 +1,4 @@
-"""On PostgreSQL, where exchanges really run at once: two services on one database."""
+"""Tests of concurrent exchanges: two services on one PostgreSQL."""
 
 import asyncio
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ def database() -> Iterator[Database]:
 
 
 def at(service: RunningService, program: Program) -> Program:
-    """The same program, calling another service."""
+    """Return the same client for another service."""
     same = Program(service)
     same.client_id = program.client_id
     return same
 
 
 def left(service: RunningService) -> tuple[int, int]:
-    """How many grants and tokens there are."""
+    """Return the number of grants and tokens."""
 
     def work(session: object) -> tuple[int, int]:
         count = [select(func.count()).select_from(each) for each in (OAuthGrant, OAuthToken)]
@@ -43,7 +43,7 @@ def left(service: RunningService) -> tuple[int, int]:
     return service.database.read(work)
 
 
-async def test_of_many_exchanges_of_one_code_one_wins_and_none_keeps_it(
+async def test_many_exchanges_of_one_code_leave_no_grant(
     service: RunningService, asking: Asking
 ) -> None:
     code = await code_of(asking)
@@ -57,7 +57,7 @@ async def test_of_many_exchanges_of_one_code_one_wins_and_none_keeps_it(
     assert left(service) == (0, 0)
 
 
-async def test_of_many_refreshes_with_one_token_one_wins_and_none_keeps_it(
+async def test_many_refreshes_with_one_token_leave_no_grant(
     service: RunningService, asking: Asking
 ) -> None:
     token = (await asking[0].exchange(await code_of(asking))).json()["refresh_token"]
@@ -73,7 +73,7 @@ async def test_of_many_refreshes_with_one_token_one_wins_and_none_keeps_it(
 async def test_a_code_is_exchanged_while_the_membership_ends(
     service: RunningService, asking: Asking
 ) -> None:
-    """Whichever comes first, nothing is left of it."""
+    """In either order, no grant and no token remain."""
     user = make_user(service)
     make_user(service, organization_id="org-2")
     program, visitor = asking

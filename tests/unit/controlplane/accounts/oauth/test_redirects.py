@@ -1,4 +1,4 @@
-"""Where a browser is sent with a code, and where it never is."""
+"""Tests of the redirect URIs that are accepted and refused."""
 
 import pytest
 

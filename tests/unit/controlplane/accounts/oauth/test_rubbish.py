@@ -1,4 +1,4 @@
-"""Programs that ask too often, or for nothing that there is."""
+"""Tests of clients that call too often, or with invalid requests."""
 
 from typing import Any
 from urllib.parse import urlencode

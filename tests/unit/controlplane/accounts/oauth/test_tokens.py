@@ -1,4 +1,4 @@
-"""Tokens that are stolen, shown twice, or shown where they are not good."""
+"""Tests of tokens that are stolen, used twice, or used for another resource."""
 
 import asyncio
 from typing import Any
@@ -83,8 +83,8 @@ async def test_neither_a_session_nor_its_cookie_is_a_token(
 @pytest.mark.parametrize("resource", [f"{ISSUER}/api/mcp/v2", "https://other.example/api/mcp/v1"])
 async def test_a_token_for_another_resource_is_not_given(asking: Asking, resource: str) -> None:
     program, visitor = asking
-    output = await visitor.get(f"{BASE}/authorize?{program.query(resource=resource)}")
-    assert parameters_of(output)["error"] == "invalid_target"
+    redirect = await visitor.get(f"{BASE}/authorize?{program.query(resource=resource)}")
+    assert parameters_of(redirect)["error"] == "invalid_target"
     code = await code_of(asking)
     refused = await program.exchange(code, resource=resource)
     assert refused.json()["error"] == "invalid_target"

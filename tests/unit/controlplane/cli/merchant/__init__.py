@@ -1,1 +1,1 @@
-"""The verbs of a merchant: sales, catalog, figures and retail keys."""
+"""Tests of the commands for a merchant: sales, catalog, figures and retail keys."""

@@ -1,4 +1,4 @@
-"""``figures`` at a service that runs, and the typed operations it and others speak through."""
+"""Tests of `figures` and the typed client against a running service."""
 
 import json
 import sys
@@ -127,7 +127,7 @@ def test_a_usage_error_is_two_lines(
     assert len(err.splitlines()) <= 2
 
 
-def test_a_location_that_is_none_is_the_services_to_refuse(
+def test_the_service_refuses_an_unknown_location(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["figures", "--location", "loc-none"]) == 1

@@ -1,4 +1,4 @@
-"""``sales`` and ``catalog`` at a service that runs: for people, as JSON, as CSV, and refused."""
+"""Tests of `sales` and `catalog` against a running service: tables, JSON, CSV and errors."""
 
 import csv
 import io
@@ -71,11 +71,11 @@ def test_who_waits_sees_how_many_there_are_so_far(
 
 def test_sales_of_some_days_in_another_order(capsys: pytest.CaptureFixture[str]) -> None:
     days = ("--since", "2026-11-10", "--until", "2026-11-11", "--sort", "initiated_at_asc")
-    matches = [
+    times = [
         datetime.fromisoformat(each["initiated_at"]) for each in records(capsys, "sales", *days)
     ]
-    assert matches == sorted(matches)
-    assert {each.astimezone().day for each in matches} == {10, 11}
+    assert times == sorted(times)
+    assert {each.astimezone().day for each in times} == {10, 11}
     assert records(capsys, "sales", "--since", "2027-01-01") == []
     assert (
         run_command(capsys, "sales", "--since", "2027-01-01")

@@ -1,4 +1,4 @@
-"""What the README tells a newcomer to type, typed."""
+"""Tests of the README's commands for a sandbox: each is run as it is printed."""
 
 import os
 import re
@@ -22,7 +22,7 @@ LINES = 5
 
 
 def block(language: str) -> str:
-    """Return the README's block of a language in its part about the sandbox."""
+    """Return the first block of a language in the README's section about the sandbox."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     part = readme.partition("\n## Sandbox\n")[2].partition("\n## ")[0]
     (result,) = re.findall(rf"```{language}\n(.*?)```", part, re.DOTALL)

@@ -1,4 +1,4 @@
-"""``venue-control retail``: keys of the retail API, made, listed, used and ended."""
+"""Tests of `venue-control retail`: keys are created, listed, used and revoked."""
 
 import sys
 from pathlib import Path

@@ -1,0 +1,70 @@
+"""Creates the newest tables from the models."""
+
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from sqlalchemy import Connection, ScalarSelect, Table, func, insert, inspect, select, update
+
+from agent.wire.vocabulary import Kind
+from controlplane.storage.layout import Base
+from controlplane.storage.tables import Device, Report, Schema
+
+SCHEMA_VERSION = 2
+"""Programs of release 0.1.0 refuse a database with this version."""
+CONSTRAINT_NAMES = {"uq": "%(table_name)s_%(column_0_name)s_key"}
+"""PostgreSQL's names of constraints that were created without one. SQLite has no names for them."""
+
+
+def create_tables(connection: Connection) -> None:
+    """Create the newest tables in an empty database."""
+    Base.metadata.create_all(connection, checkfirst=False)
+    connection.execute(insert(Schema).values(version=SCHEMA_VERSION))
+
+
+def convert_first_release(connection: Connection) -> None:
+    """Change the tables of release 0.1.0 to the newest layout, and create the others."""
+    operations = Operations(MigrationContext.configure(connection))
+    operations.drop_index("devices_by_place", "devices")
+    with operations.batch_alter_table("devices", naming_convention=CONSTRAINT_NAMES) as devices:
+        devices.drop_constraint("devices_instance_id_key", type_="unique")
+        devices.create_unique_constraint("devices_by_instance", ["organization_id", "instance_id"])
+    old_tables = inspect(connection).get_table_names()
+    for table in Base.metadata.sorted_tables:
+        if table.name in old_tables:
+            _add_columns(operations, table)
+    Base.metadata.create_all(connection)
+    _fill_columns(connection)
+
+
+def _fill_columns(connection: Connection) -> None:
+    """Fill the new columns of old rows. The running service adds the headlines of reports."""
+    revoked = update(Device).where(Device.revoked_at.is_not(None)).values(priority=9)
+    newest = update(Device).values(
+        network_report=_newest_report("network"), application_report=_newest_report("application")
+    )
+    version = update(Schema).values(version=SCHEMA_VERSION)
+    for statement in (revoked, newest, version):
+        connection.execute(statement)
+
+
+def _newest_report(kind: Kind) -> ScalarSelect[int | None]:
+    """Select the position of the newest report of the device that is updated."""
+    return (
+        select(func.max(Report.position))
+        .where(
+            Report.instance_id == Device.instance_id,
+            Report.organization_id == Device.organization_id,
+            Report.kind == kind,
+        )
+        .scalar_subquery()
+    )
+
+
+def _add_columns(operations: Operations, table: Table) -> None:
+    """Add the columns and indexes that an old table lacks."""
+    connection = operations.get_bind()
+    old_columns = {column["name"] for column in inspect(connection).get_columns(table.name)}
+    for column in table.columns:
+        if column.name not in old_columns:
+            operations.add_column(table.name, column)
+    for index in table.indexes:
+        index.create(connection, checkfirst=True)
