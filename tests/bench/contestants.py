@@ -1,4 +1,4 @@
-"""The contestants of the network bench: our scan step, our whole collector, and nmap."""
+"""The contestants of the network benchmark: our scan step, our whole collector, and nmap."""
 
 import json
 import subprocess
@@ -56,7 +56,7 @@ def run_scan_step(plan: LanPlan) -> Outcome:
 
 
 def run_collector(plan: LanPlan) -> Outcome:
-    """Run the child as the agent does, start included; peak memory as the kernel counts it."""
+    """Run the child as the agent does. The time includes the start; the kernel counts peak memory."""
     began = time.monotonic()
     job = json.dumps({"ports": VENUE_PORTS, **_JOB}).encode() + b"\n"
     rss_kib = 0
@@ -81,7 +81,7 @@ def run_collector(plan: LanPlan) -> Outcome:
 
 
 def run_nmap(plan: LanPlan, options: tuple[str, ...]) -> Outcome:
-    """Run nmap on the same ports, without names; a host counts when any port of it answered."""
+    """Run nmap on the same ports, without names. A host counts if one of its ports answered."""
     ports = ",".join(map(str, VENUE_PORTS))
     began = time.monotonic()
     command = ["nmap", *options, "-n", "-p", ports, "-oX", "-", plan.subnet]

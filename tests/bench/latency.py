@@ -1,11 +1,12 @@
-"""How soon a request is received and running, from the package where it is built (make onedir).
+"""Measures how soon a request is received and running. Uses the package if it is built (make
+onedir).
 
-Two services are asked for reports: a lean one, which is what the goals are for, and the whole
-reference service on SQLite, whose own work and whose operator's calls are in its figures. Each
-figure says what it is from and to. What else runs on the machine shows in the first and last line:
-how late a process wakes up that sleeps, which is some 0.1 ms where nobody is in the way.
+Two services request reports. The goals apply to the lean service. The figures of the reference
+service on SQLite include its own work and the operator's calls. Each figure names its start and its
+end. The first and the last line show the load of the machine: how late a sleeping process wakes up,
+which is some 0.1 ms on an idle machine.
 
-Everything runs in a network namespace of its own. Exit code 1 when a goal is missed.
+Everything runs in a network namespace of its own. The exit code is 1 if a goal is missed.
 Usage: python -m tests.bench.latency [--requests N] [--rare N] [--every-build]
 """
 
@@ -149,7 +150,9 @@ def _since_requested(measured: Sequence[dict[str, float]], what: str) -> Spread:
 
 
 def show_against_reference(name: str, line: Sequence[str], home: Path, requests: int) -> None:
-    """Stamps of the service's own clock: of its calls' beginnings, as its records have them."""
+    """Measure against the reference service. Timestamps are those of its records: when a call
+    began.
+    """
     home.mkdir()
     received, started, finished = [], [], []
     with local_service(home) as service:
@@ -171,7 +174,7 @@ def show_against_reference(name: str, line: Sequence[str], home: Path, requests:
 
 
 def _answered(service: LocalService, instance_id: str) -> dict[str, str]:
-    """Ask for a report, and return its request once there is one."""
+    """Request a report, and return its request once the report has arrived."""
     request_id = service.request(instance_id, "network")
 
     def finished_row() -> dict[str, str] | None:

@@ -1,7 +1,7 @@
-"""How long the console's lists take with a fleet on SQLite: `make bench-console`.
+"""Measures the console's lists with a fleet on SQLite: `make bench-console`.
 
-Each call is timed as the service makes it, from the transaction to the JSON, without HTTP around
-it; goals: 50 ms for 95 of 100 pages, whatever the filter, and 200 ms for the summary.
+Each call is timed as the service makes it, from the transaction to the JSON, without HTTP. Goals:
+50 ms for 95 of 100 pages with any filter, and 200 ms for the summary.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The same sums as one SQL statement over the raw rows, asked of SQLite and of DuckDB."""
+"""The same sums as one SQL statement over the raw rows, run by SQLite and by DuckDB."""
 
 import csv
 import sqlite3
@@ -49,7 +49,7 @@ def sums(rows: Sequence[Sequence[Any]]) -> dict[str, dict[str, int]]:
 
 
 def totals_of_reply(currencies: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """Return the same sums of a reply; a currency in which nothing moved has no row."""
+    """Return the same sums from a reply. A currency without sales and refunds has no row."""
     return {
         each["currency"]: {name: each["figures"][name] for name in NAMES}
         for each in currencies

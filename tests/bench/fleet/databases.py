@@ -1,4 +1,4 @@
-"""A database for a measurement: an SQLite file or a PostgreSQL server, both gone afterwards."""
+"""A temporary database for a measurement: an SQLite file or a PostgreSQL server."""
 
 import contextlib
 import tempfile

@@ -1,4 +1,4 @@
-"""Latency of one organization while a key of another one sends as much as it can."""
+"""Latency of one organization while a key of another organization sends as much as it can."""
 
 import asyncio
 import contextlib
@@ -44,7 +44,7 @@ def _organizations(url: str) -> tuple[Member, Member]:
 
 
 def _p95_ms(port: int, member: Member) -> float:
-    """Call as two devices do that never pause, at less than the rate that is permitted."""
+    """Call like two devices that never pause, below the permitted rate."""
     latencies: list[float] = []
 
     async def paced() -> None:

@@ -1,4 +1,4 @@
-"""The same with a real service, killed and started again, and agents that call it by real HTTP."""
+"""Restarts a real service under agents that call it over real HTTP."""
 
 import asyncio
 import contextlib
@@ -45,7 +45,7 @@ class CountingClient(ServiceClient):
 
 
 def restart_for_real(devices: int) -> str:
-    """Return a line that tells how soon all streams of a fleet are back, and how busy that was."""
+    """Return a line with the time until all streams of a fleet are back, and with the load."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with opened("sqlite") as url:
