@@ -56,7 +56,7 @@ def run_scan_step(plan: LanPlan) -> Outcome:
 
 
 def run_collector(plan: LanPlan) -> Outcome:
-    """Run the child as the agent does. The time includes the start; the kernel counts peak memory."""
+    """Run the child as the agent does. Time includes the start; the kernel counts peak memory."""
     began = time.monotonic()
     job = json.dumps({"ports": VENUE_PORTS, **_JOB}).encode() + b"\n"
     rss_kib = 0

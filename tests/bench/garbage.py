@@ -85,7 +85,7 @@ class Cost:
 
 
 def endless(service: HostileService, chunk: Callable[[HostileService], bytes]) -> Fault:
-    """Answer with a stream that never ends; send each chunk as soon as the previous one was read."""
+    """Answer with a stream that never ends; send each chunk once the previous one was read."""
 
     async def fault(x: Exchange) -> None:
         await x.write(STREAM.format("text/event-stream").encode())

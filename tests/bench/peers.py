@@ -84,7 +84,7 @@ def _mount(stack: contextlib.ExitStack, *words: str) -> None:
 
 
 def install(root: Path, peers: tuple[Peer, ...] = PEERS) -> tuple[Peer, ...]:
-    """Install the available peers in the overlay; return them. This step needs the package archive."""
+    """Install the available peers in the overlay; return them. This needs the package archive."""
     installed = []
     for peer in peers:
         words = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", peer.package)

@@ -1,4 +1,4 @@
-"""The OpenAPI document says what contract, service, client and handbook say."""
+"""The OpenAPI document agrees with the contract, the service, the client and the handbook."""
 
 import json
 import re
@@ -172,7 +172,7 @@ def test_a_browser_field_has_a_value_or_a_reason(entry: dict[str, Any], fits: bo
     except ValueError:
         assert not fits
     else:
-        assert fits or entry.get("value", "") is None  # from outside, null is refused before
+        assert fits or entry.get("value", "") is None  # the service refuses null before
 
 
 def test_the_typed_client_has_a_method_for_every_operation_of_an_operator() -> None:

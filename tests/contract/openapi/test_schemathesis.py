@@ -1,7 +1,7 @@
-"""The service as a process does what its OpenAPI document says, whatever it is asked.
+"""The service, run as a process, follows its OpenAPI document for every call.
 
 A few thousand calls, the same every time: bodies that fit and bodies that do not, other methods and
-media types, no key and a wrong one, and chains of calls. `make test-schemathesis` asks more.
+media types, no key and a wrong one, and chains of calls. `make test-schemathesis` makes more calls.
 """
 
 import json
@@ -105,7 +105,7 @@ def retail_key(database: str) -> str:
 def ask(
     service: Process, document: str, config: str, environment: dict[str, str], folder: Path
 ) -> Counter[str]:
-    """Let schemathesis ask; return how often each operation was answered how."""
+    """Run schemathesis; return how often each operation replied with each status."""
     seen_file = folder / "seen.json"
     done = subprocess.run(
         [

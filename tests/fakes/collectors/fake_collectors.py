@@ -31,7 +31,7 @@ def good_facts(kind: str) -> Facts:
 class FakeCollectors:
     """``script`` holds an outcome for each run; without one, a collection goes well.
 
-    ``hold`` keeps a run from ending.
+    While ``hold`` is set, no run ends.
     """
 
     jobs: list[Job] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A device that is offline: its timeline, and a pending request."""
+"""An offline device: its timeline, and a pending request."""
 
 from datetime import timedelta
 from typing import Any, Final

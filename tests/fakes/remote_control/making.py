@@ -1,6 +1,6 @@
-"""Documents that a schema permits, drawn at random: from one seed always the same.
+"""Random documents that a schema permits. The same seed always gives the same documents.
 
-Knows the few words of JSON Schema that the transcribed documents use.
+Supports the few keywords of JSON Schema that the transcribed documents use.
 """
 
 import random

@@ -1,4 +1,4 @@
-"""The seven tools of the agent protocol, and how it says no."""
+"""The seven tools of the agent protocol, and its refusals."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""Ways in which fields stand that the calls of the document do not show, and why."""
+"""Forms of fields that the calls of the document do not show, and why."""
 
 from collections.abc import Mapping
 from typing import Final
