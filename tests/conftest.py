@@ -128,7 +128,7 @@ def _same_logging() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_known_secrets() -> Iterator[None]:
-    """Clear the known secrets: a key that one test reads would be masked in the output of the next."""
+    """Clear the known secrets: a key that one test reads would be masked in the next one."""
     yield
     forget()
 

@@ -1,6 +1,6 @@
-"""Makes the SQLite databases of a test process quick: for tests that are not about durability.
+"""Makes the SQLite databases of a test process fast, for tests that do not test durability.
 
-The migrations run once per process; each new database gets the schema that they made. Commits do
+The migrations run once per process; each new database receives the resulting schema. Commits do
 not wait for the disk. Services that run as processes of their own are not affected.
 """
 
@@ -35,7 +35,7 @@ def _upgrade(connection: Connection) -> str | None:
 
 @functools.cache
 def _statements() -> tuple[str, ...]:
-    """Return what creates the newest tables, and the rows that migrations insert."""
+    """Return the statements that create the newest tables and the rows that migrations insert."""
     engine = create_engine("sqlite://")
     try:
         with engine.begin() as connection:

@@ -1,4 +1,4 @@
-"""The agent's messages, built from its models by hand. Each must serialize to its golden message."""
+"""The agent's messages, built from its models. Each must serialize to its golden message."""
 
 from typing import Final
 from uuid import UUID

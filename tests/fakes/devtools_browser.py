@@ -147,7 +147,7 @@ def play(debug_port: int, server: PageServer) -> Iterator[tuple[str, dict[str, A
             session.command(method, **params)
 
     def collected_fields(**awaited: bool) -> dict[str, Any]:
-        """Return the fields once those of ``awaited`` have their values, or when the time is over."""
+        """Return the fields once those of ``awaited`` have their values, or at the time limit."""
         deadline = Deadline.after(WITHIN_S)
         while True:
             fields = {f.key: asdict(f) for f in collect(url).fields}

@@ -97,7 +97,7 @@ class Hooks:
                 hooks.add(self.path)
 
             def log_message(self, *arguments: object) -> None:
-                """Only failures are printed."""
+                """Print nothing: only failures are printed."""
 
         with http.server.ThreadingHTTPServer(("127.0.0.1", HOOKS_PORT), Handler) as server:
             thread = threading.Thread(target=server.serve_forever)
@@ -111,7 +111,7 @@ class Hooks:
 
 @dataclass
 class Running:
-    """A program that stays until it is stopped."""
+    """A program that runs until it is stopped."""
 
     case: Case
     process: subprocess.Popen[str]
@@ -121,7 +121,7 @@ class Running:
         return Path(self.log.name).read_text(errors="replace")
 
     def wait_for_start(self) -> None:
-        """Raises Failure if it ends, or does not print the expected output."""
+        """Wait for the expected output. Raises Failure if the program ends or does not print it."""
         deadline = time.monotonic() + WITHIN_S
         while not re.search(self.case.output, self.output()):
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -129,7 +129,7 @@ class Running:
             time.sleep(POLL_S)
 
     def stop(self) -> None:
-        """Raises Failure if it ended by itself, badly, or printed a traceback."""
+        """Stop the program. Raises Failure if it had ended, failed, or printed a traceback."""
         if self.process.poll() is None:
             self.process.terminate()
         try:
@@ -173,7 +173,7 @@ class Player:
         try:
             for step in self.story.steps:
                 if failures and isinstance(step, Delivery):
-                    continue  # what would call it may not have run
+                    continue  # the step that calls it may not have run
                 try:
                     self._do(step)
                 except Failure as failure:

@@ -13,7 +13,7 @@ def laid_out(value: Any) -> str:
 
 
 def _cut(value: Any) -> Any:
-    """Return ``value`` with one element of each list, and without parts that are shown elsewhere."""
+    """Return ``value`` with one element of each list, and without parts shown elsewhere."""
     if isinstance(value, list):
         return [_cut(each) for each in value[:1]] + ([MORE] if len(value) > 1 else [])
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""docs/service.md matches a running service for every operation, and the tests that it names exist."""
+"""docs/service.md matches a running service for every operation, and its tests exist."""
 
 import ast
 import asyncio

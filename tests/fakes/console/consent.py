@@ -147,7 +147,7 @@ async def _answer(page: Page) -> dict[str, str]:
 
 
 async def _framed(page: Page, url: str, address: str) -> bool:
-    """Return whether a frame may show the page, inside a page of the same origin without a policy."""
+    """Return whether a frame of the same origin may show the page. The outer page has no policy."""
     await page.open(f"{url}/healthz")
     output: bool = await page.run(
         "new Promise((found) => { const frame = document.createElement('iframe'); "

@@ -134,7 +134,7 @@ class Page:
     # ------------------------------------------------------------------------ looking at it
 
     async def check_view(self, name: str) -> None:
-        """Record content that does not fit and axe-core's findings, in both schemes; take pictures."""
+        """Record overflowing content and axe-core's findings in both schemes; take pictures."""
         for scheme in SCHEMES:
             await self._show(scheme)
             seen: dict[str, Any] = {"layout": await self.run(OVERFLOWS)}

@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def peak_rss_mib() -> int:
-    """Return this program's own peak. ru_maxrss would still know the process that started it."""
+    """Return this program's own peak. ru_maxrss would include the process that started it."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) // 1024
 

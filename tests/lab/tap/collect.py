@@ -27,7 +27,7 @@ TIME_LIMIT_S = 600.0
 
 @dataclass
 class ChildRun:
-    """The last event of a child, how it came there, how long it took and its peak of memory."""
+    """The last event of a child, its earlier events, its duration and its peak memory."""
 
     facts: dict[str, Any] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
@@ -50,7 +50,7 @@ def collect_in_lan(
     cancel_at: str = "",
     prefix: tuple[str, ...] | None = None,
 ) -> LabResult:
-    """Play ``plan`` in a namespace of its own and run collectors in it."""
+    """Simulate ``plan`` in a namespace of its own and run collectors in it."""
     paths = [directory / name for name in ("plan.json", "job.json", "result.json")]
     save_plan(replace(plan, excluded=tuple(job.get("exclude", ()))), paths[0])
     paths[1].write_text(json.dumps(job), "utf-8")
@@ -85,7 +85,7 @@ def run_child(job: str, cancel_at: str, kept: ChildRun) -> None:
 
 def main() -> int:
     job_path, result_path, count, cancel_at = sys.argv[1:5]
-    # One line: a job of several would be read as a job and commands.
+    # One line: further lines would be read as commands.
     job = json.dumps(json.loads(Path(job_path).read_text("utf-8")))
     runs = [ChildRun() for _ in range(int(count))]
     threads = [threading.Thread(target=run_child, args=(job, cancel_at, run)) for run in runs]

@@ -1,4 +1,4 @@
-"""What the played LAN counted, as JSON and back."""
+"""The counters of the simulated LAN, to and from JSON."""
 
 from collections import Counter
 from dataclasses import fields

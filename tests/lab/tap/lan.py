@@ -1,11 +1,11 @@
-"""Plays a plan while a command runs; ends with its exit code, or with HARMED where anything came
-that nobody may send.
+"""Simulates a plan while a command runs. Exits with the command's exit code, or with HARMED if
+there was forbidden traffic.
 
     python -m tests.lab.tap.lan PLAN.json COMMAND [ARGUMENT ...]
 
 It must be started in a network namespace of its own (see namespaces.py), whose only device beside
-loopback is the TAP. The command finds in ``TAP_LAN_CONTROL`` the socket at which `read_counters`
-and `reset_counters` ask.
+loopback is the TAP. ``TAP_LAN_CONTROL`` in the command's environment names the socket that
+`read_counters` and `reset_counters` use.
 """
 
 import json
@@ -30,7 +30,7 @@ _PLAY = b"play "
 
 
 def read_counters() -> LanCounters:
-    """Ask the LAN this process runs in for its counters."""
+    """Return the counters of the LAN in which this process runs."""
     return counters_from_json(json.loads(_ask(b"counters")))
 
 
@@ -40,7 +40,7 @@ def reset_counters() -> None:
 
 
 def change_plan(path: Path) -> None:
-    """Have other hosts on the LAN this process runs in."""
+    """Replace the hosts of the LAN in which this process runs."""
     _ask(_PLAY + bytes(path))
 
 
@@ -104,7 +104,7 @@ def _answer_control(lan: TapLan, control: socket.socket) -> None:
 def main() -> int:
     plan = load_plan(Path(sys.argv[1]))
     tap_fd = open_tap(plan)
-    # As long as a switch's: a sweep comes in bursts.
+    # As long as a switch's queue: a sweep sends bursts.
     subprocess.run(["ip", "link", "set", DEVICE, "txqueuelen", "10000"], check=True)
     with tempfile.TemporaryDirectory(prefix="tap-lan-") as directory, _control_socket() as control:
         path = str(Path(directory) / "control")
@@ -115,7 +115,7 @@ def main() -> int:
             harm = Harm(plan.excluded)
             lan = TapLan(plan, tap_fd, harm.count)
             with subprocess.Popen(sys.argv[2:], env=environment) as child:
-                with suppress(PermissionError):  # before the collectors (tests/lab/conftest.py)
+                with suppress(PermissionError):  # above the collectors (tests/lab/conftest.py)
                     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(2))
                 code = play(lan, tap_fd, control, child, liar)
             if harm.counts:

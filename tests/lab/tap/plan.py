@@ -1,6 +1,6 @@
-"""Plans of LANs for tests: laid out at random, and stored as JSON.
+"""Random plans of LANs for tests, stored as JSON.
 
-The same plan is the ground truth a test compares with.
+Tests compare reports with the plan, which is the ground truth.
 """
 
 import ipaddress
@@ -29,10 +29,10 @@ _OPEN_SETS = (
 
 
 def plan_lan(subnet: str, live: int, *, seed: int = 1, wifi_share: float = 0.35) -> LanPlan:
-    """Lay out ``live`` hosts, the gateway first, at random addresses of ``subnet``.
+    """Plan ``live`` hosts, the gateway first, at random addresses of ``subnet``.
 
     ``wifi_share`` of them are Wi-Fi-like: 5 to 60 ms, up to 80 ms of jitter, 1 % loss each way,
-    and 15 % of those lose the first ARP request. One host in ten drops all but ARP.
+    and 15 % of those lose the first ARP request. One host in ten drops all packets except ARP.
     """
     rng = random.Random(seed)
     network = ipaddress.ip_network(subnet)
@@ -48,7 +48,9 @@ def plan_lan(subnet: str, live: int, *, seed: int = 1, wifi_share: float = 0.35)
 
 
 def with_mute_pages(plan: LanPlan, count: int) -> LanPlan:
-    """Let ``count`` hosts accept on their first web port and say nothing: a frozen device."""
+    """Let ``count`` hosts accept connections on their first web port and never respond, like a
+    frozen device.
+    """
     rng = random.Random(plan.seed)
     pages = [h for h in plan.hosts if not h.drops_all and WEB_PORTS & set(h.open_ports)]
     mute = {h.address for h in rng.sample(pages, count)}

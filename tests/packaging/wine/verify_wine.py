@@ -1,9 +1,9 @@
 """Verify the agent on Windows under Wine: in a Windows CPython, then as the packaged service.
 
 Each run creates a new Windows, builds the package in it with PyInstaller and runs it as a service.
-Downloads come first; after that there is no network but loopback. Root is not needed where user
+Downloads come first; after that there is no network but loopback. Root is not needed if user
 namespaces are allowed. The default is a short form: what the service shows is not repeated with the
-source. Both forms build the package, because most of what is specific to Windows is the service.
+source. Both forms build the package, because most Windows-specific code belongs to the service.
 
 Needs the Debian packages of `wine_world.PACKAGES`, and the package index the first time.
 Usage: python -m tests.packaging.wine.verify_wine [--all] [--keep DIR]

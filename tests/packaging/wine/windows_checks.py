@@ -300,7 +300,7 @@ class PackageChecks(Checks):
         )
 
     def pid(self) -> int:
-        """Return the process that the service manager says is the service."""
+        """Return the process id that the service manager reports for the service."""
         current_status = json.loads(self.agent("service", "status", "--json").stdout)
         return int(current_status["pid"])
 
@@ -328,7 +328,7 @@ class PackageChecks(Checks):
         return document
 
     def processes(self) -> list[int]:
-        """Return the processes of the package, by this machine's numbers."""
+        """Return the process ids of the package's processes on this machine."""
         own = EXECUTABLE.encode()
         results = []
         for entry in Path("/proc").iterdir():
@@ -340,7 +340,7 @@ class PackageChecks(Checks):
     def be_replaced_by_a_newer_one(self) -> None:
         self.agent("service", "stop")
         folder = self.wine.path(PROGRAMS) / "venue-agent"
-        # What runs cannot be renamed on Windows: so this shows that nothing does.
+        # Windows cannot rename a running program, so this shows that none runs.
         old = rf"{PROGRAMS}\old"
         self.wine.run("cmd", "/c", "move", rf"{PROGRAMS}\venue-agent", old)
         assert not folder.exists()

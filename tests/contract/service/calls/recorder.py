@@ -1,7 +1,7 @@
 """Records calls of a running service as Markdown, without random values.
 
-Random ids and secrets differ from run to run. Each id is replaced with a constant one; a secret
-that can be used only once is cut.
+Random ids and secrets differ from run to run. Each id is replaced with a constant one; secrets and
+cursors are cut.
 """
 
 import json
