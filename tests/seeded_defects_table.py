@@ -1,7 +1,7 @@
 """The defects that `make seeded-defects` plants, one at a time.
 
 Each is a mistake that a developer could make: small, plausible, and correct at first sight. A
-defect belongs into this table if no linter or type checker reports it.
+defect belongs in this table if no linter or type checker reports it.
 """
 
 from typing import Final, NamedTuple
@@ -67,7 +67,7 @@ DEFECTS: Final = (
         "            self._state.quarantine_file(self._path)\n", "",
         "tests/unit/agent/adapters/storage/test_device.py",
     ),
-    # ------------------------------------------------------------------ talking to the service
+    # ------------------------------------------------------------------ calls to the service
     Defect(
         "retry", "Retry-After is ignored after the machine slept or its clock was set",
         "agent/tasks/session/circuit_breaker.py",
@@ -136,7 +136,7 @@ DEFECTS: Final = (
         "SignInFailure.subject.in_((tried.account, tried.address)))",
         "tests/unit/controlplane/accounts/test_sign_in.py",
     ),
-    # ------------------------------------------------------------------ text of strangers
+    # ------------------------------------------------------------------ untrusted text
     Defect(
         "escape", "the reason of a verdict is written into the HTML report unescaped",
         "agent/presentation/page/templates/network.html",
@@ -214,7 +214,7 @@ DEFECTS: Final = (
         '        raise ValueError("must be https',
         "tests/unit/agent/config/test_file.py",
     ),
-    # ------------------------------------------------------------------ who may do what
+    # ------------------------------------------------------------------ permissions
     Defect(
         "permission", "the API key of a viewer may write",
         "controlplane/operation/permissions.py",

@@ -13,7 +13,7 @@ _LIMIT_S = 60.0
 def generous_time_limit() -> Iterator[None]:
     """Interrupt the block with TimeoutError after a minute of processor time.
 
-    The limit is no measurement: it only ends what would never end.
+    The limit is not a measurement: it only stops code that would never end.
     """
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -64,7 +64,7 @@ def share(root: Path, directory: Path) -> None:
 
 
 def command_in(root: Path, directory: Path, *words: str) -> tuple[str, ...]:
-    """Return the command line that runs a program of the root in a working directory of the root."""
+    """Return the command line that runs a program of the root in one of its directories."""
     return ("unshare", f"--root={root}", f"--wd=/{directory.relative_to(root)}", *words)
 
 

@@ -69,7 +69,7 @@ async def _full_disk(home: Path) -> None:
             app.collectors.may_end.clear()
             first = await service.request_report("network", expires_in_s=1e5)
             await service.until(lambda: len(service.acknowledged) == 2)
-            # To the agent a full disk is an sqlite3.OperationalError at each write, like this one.
+            # On a full disk, each write raises an sqlite3.OperationalError like this one.
             _let_write(app, False)
             app.collectors.may_end.set()
             second = await service.request_report("application", expires_in_s=1e5)
@@ -153,7 +153,7 @@ async def _flood(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert app._journal.waiting() == 20
             assert app.health.is_set("requests-flooding")
             app.collectors.may_end.set()
-            # What was left out was not acknowledged: the service offers it again.
+            # The dropped requests were not acknowledged: the service delivers them again.
             await app.until_ended(wanted, 4 * 3600)
             assert not app.health.is_set("requests-flooding")
         assert len(service.reports) == 50

@@ -1,4 +1,4 @@
-"""What an idle daemon must not carry, read from the imports of a real one."""
+"""Modules that an idle daemon must not load, checked with the imports of a real daemon."""
 
 import re
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""The service is restarted under a fleet: its devices return soon, and not all at once.
+"""The service of a fleet restarts: its devices reconnect soon, and not all at once.
 
-The agent's own code on virtual time; `make bench-restart` plays 10,000 devices one by one.
+It runs the agent's own code in virtual time; `make bench-restart` simulates each of 10,000 devices.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""A bundle with fresh reports is made beside a daemon that answers requests: neither suffers."""
+"""A bundle with new reports and a running daemon do not disturb each other."""
 
 import asyncio
 import json

@@ -71,7 +71,7 @@ MESSAGES: Mapping[tuple[str, str], str] = {
 
 @pytest.fixture(scope="module")
 def cells(selected: list[dict[str, str]]) -> Mapping[tuple[str, str, str], Cell]:
-    """What the selected cells and those started by hand say, by situation, user and verb."""
+    """Results of the selected cells and of those started by hand, by situation, user and verb."""
     wanted = [list(parameters.values()) for parameters in selected]
     command = ["unshare", *NAMESPACES, sys.executable, "-m", "tests.scenario.verbs"]
     environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
