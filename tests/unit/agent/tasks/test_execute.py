@@ -149,7 +149,7 @@ async def test_unreadable_printer_memory_is_quarantined(workshop: ExecutorHarnes
     (line,) = workshop.report()["report"]["limitations"]
     assert line.startswith("the details of printers from earlier reports cannot be read: ")
     memory, reason = PrinterMemory(workshop.home.state).load()
-    assert (memory.printers, reason) == ((), None)  # made anew
+    assert (memory.printers, reason) == ((), None)  # created again
     (kept,) = workshop.home.state.quarantine_path.iterdir()
     assert kept.read_bytes() == b"garbage"
 

@@ -1,1 +1,1 @@
-"""Who may call: sign-in, sessions, memberships, keys that act as a person."""
+"""Authentication: sign-in, sessions, memberships, keys that act for a user."""

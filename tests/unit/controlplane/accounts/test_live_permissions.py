@@ -1,6 +1,6 @@
-"""A membership that is removed or narrowed reaches keys, sessions and open streams within 5 s.
+"""A removed or restricted membership takes effect on keys, sessions and open streams within 5 s.
 
-``poll_changes`` is what the service does every 2.5 s; here it is done by hand.
+The service calls ``poll_changes`` every 2.5 s; here the tests call it.
 """
 
 import asyncio
@@ -291,7 +291,7 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_poll(
         service.database.write(lambda session: end_by_token(session, browser.token))
         async with asyncio.timeout(TIMEOUT_S):
             await poll_changes(service.core)
-            # Well before the look at everything, which is due 5 s after the last.
+            # Well before the full check, which is due 5 s after the previous one.
             async with asyncio.timeout(4):
                 while not stream.is_ended:
                     await stream.next(4)

@@ -1,4 +1,4 @@
-"""Names of organizations and locations, in every record that has one."""
+"""Names of organizations and locations, in every record that contains one."""
 
 import uuid
 from typing import Any
@@ -15,7 +15,7 @@ AT = ("org-0001", "loc-0001")
 
 
 async def named(service: RunningService) -> tuple[Any, Any]:
-    """Return the names in a list of devices, a device's record, and the console's list: all one."""
+    """Return the name in the device list, a device's record and the console's list: all equal."""
     listed = (await service.post(routes.LIST_DEVICES)).json()["devices"][0]
     output = (await service.post(OVERVIEW)).json()["devices"][0]["device"]
     body = f'{{"instanceId": "{listed["instanceId"]}"}}'

@@ -66,7 +66,7 @@ async def test_changes_at_once_are_all_counted(service: RunningService) -> None:
 
 
 async def test_one_address_is_one_account(service: RunningService) -> None:
-    """However its letters are written, and though two say it at once."""
+    """In any letter case, even if two calls create it at once."""
 
     def add(email: str) -> None:
         service.database.write(
@@ -90,7 +90,7 @@ async def test_two_owners_who_remove_each_other_at_once_leave_one(service: Runni
         ada.post(f"{MEMBERS}/remove", {"userId": str(people[1].id)}),
         eve.post(f"{MEMBERS}/remove", {"userId": str(people[0].id)}),
     )
-    # Who comes second is no member any more, or would leave nobody.
+    # The second caller is no longer a member, or is the last owner.
     assert sorted(each.status_code for each in replies)[0] == 200
     assert sorted(each.status_code for each in replies)[1] in {401, 409}
     with service.database.read(lambda session: session) as session:

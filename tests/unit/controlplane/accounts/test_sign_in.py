@@ -1,4 +1,4 @@
-"""Signing in and out, and what strangers try at it."""
+"""Signing in and out, and attacks on it."""
 
 import asyncio
 from typing import Any
@@ -107,7 +107,7 @@ async def test_signing_out_ends_the_session_and_takes_the_cookie_away(
 async def test_each_sign_in_makes_a_session_that_nobody_knew_before(
     service: RunningService,
 ) -> None:
-    """Session fixation: a token that was planted is not taken over, and ends."""
+    """Session fixation: a planted token is not adopted, and becomes invalid."""
     make_user(service)
     browser = Browser(service)
     browser.token = planted = "A" * 43
@@ -157,7 +157,7 @@ async def test_an_unknown_address_costs_the_same_hash(
 
 
 def test_the_hash_for_unknown_accounts_costs_as_much_as_any_other() -> None:
-    """Same algorithm, memory, passes, lanes and lengths, so the same work."""
+    """Algorithm, memory, passes, lanes and lengths are equal, so the work is equal."""
     passwords = Passwords(memory_kib=8, passes=1)
     try:
         dummy = passwords._dummy_hash
@@ -223,7 +223,7 @@ async def test_ten_failures_in_ten_minutes_are_all_that_an_account_may_have(
         reply = await Browser(service).sign_in(password=f"not this one, {at}")
         assert reply.status_code == 401
         service.clock.advance(1)
-    # The right password does not help either, and who is asked for does not matter.
+    # The correct password is refused too, and so is every other account.
     refused = await Browser(service).sign_in()
     assert refused.status_code == 429
     assert refused.json()["code"] == "too_many_sign_ins"
@@ -256,7 +256,7 @@ async def test_tries_at_once_are_no_more_than_tries_in_turn(service: RunningServ
 
 
 async def test_a_success_gives_no_new_tries_at_other_accounts(service: RunningService) -> None:
-    """Who has an account must not thereby be free to guess at others'."""
+    """A user with an account must not get more attempts to guess other passwords."""
     make_user(service)
     make_user(service, "eve@example.com")
     for _ in range(FAILURES_MAX - 1):

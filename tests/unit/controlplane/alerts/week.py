@@ -171,7 +171,7 @@ def _trouble(chance: random.Random, device: PlayedDevice) -> None:
 
 
 def _switched_off_at_night(chance: random.Random, device: PlayedDevice) -> None:
-    """Some hours of each day, whether that is night there or not."""
+    """Return some hours of each day, independent of local night."""
     for day in range(DAYS - 1):
         start = day * 86400 + chance.uniform(0, 1200)
         device.downs.append((start, start + 5 * 3600 + chance.uniform(0, 600)))

@@ -1,4 +1,4 @@
-"""The transcribed document over figures is strict: what it does not say is not accepted."""
+"""The transcribed document of the figures is strict: it accepts nothing that the document lacks."""
 
 import copy
 from typing import Any
@@ -39,7 +39,7 @@ def reply(name: str, body: Any, status: int = 200, method: str = "POST") -> http
 
 
 def pulse(*path: str | int, to: Any) -> httpx2.Response:
-    """Return a right pulse in which one thing is changed."""
+    """Return a valid pulse with one change."""
     body = copy.deepcopy(PULSE)
     place: Any = body
     for step in path[:-1]:

@@ -1,1 +1,1 @@
-"""The audit log: what is in it, and what never is."""
+"""The audit log: its content, and data that it never contains."""

@@ -1,4 +1,4 @@
-"""What the audit log says of calls: who, by which credential, what, from where; and to whom."""
+"""The audit log's entries for calls: user, credential, action, address; and who can read them."""
 
 from datetime import timedelta
 from typing import Any
@@ -152,7 +152,7 @@ async def test_no_secret_is_in_it(service: RunningService) -> None:
     planted = (key, code, new, PASSWORD, "wrong old password", "a wrong password", browser.token)
     for secret in planted:
         assert not any(secret in value for value in results), secret
-    # Of a key its end is known, and no more.
+    # Only the end of a key is recorded.
     assert not any(key[-5:] in value for value in results)
     assert key[-4:] in results
 
@@ -237,7 +237,7 @@ async def test_old_lines_go_in_small_steps(
 async def test_a_change_that_is_not_made_leaves_no_line(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is in the transaction of what it tells."""
+    """The entry is part of the transaction of its change."""
     browser = await owner(service)
     monkeypatch.setattr(key_store, "add_keys", _fail)
     body = {"name": "till", "canWrite": True, "locations": []}

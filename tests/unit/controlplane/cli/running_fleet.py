@@ -1,4 +1,4 @@
-"""A service as a process of its own, with devices of several venues that do as agents do."""
+"""A service as a process, with simulated devices of several venues."""
 
 import asyncio
 import json
@@ -78,7 +78,7 @@ async def enroll(http: httpx2.AsyncClient, key: str, name: str, **changes: Any) 
 async def answering(
     devices: Sequence[SimulatedDevice], outcome: str = "completed"
 ) -> AsyncIterator[list[str]]:
-    """Have each device answer whatever it is asked, while the body runs; yields what was asked."""
+    """Let each device answer all requests while the body runs; yields the requests."""
     served: list[str] = []
     tasks = [asyncio.create_task(_answer(device, outcome, served)) for device in devices]
     try:
@@ -91,7 +91,7 @@ async def answering(
 
 
 async def _answer(device: SimulatedDevice, outcome: str, served: list[str]) -> None:
-    """All devices share a key, so a stream has the commands of all: each takes its own."""
+    """Answer one device's commands. All share a key, so a stream has the commands of all."""
     headers = {"Authorization": f"Bearer {device.api_key}", "Accept": "text/event-stream"}
     async with device.http.stream(
         "POST", routes.ON_COMMANDS, json={}, headers=headers, timeout=None

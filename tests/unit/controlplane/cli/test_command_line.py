@@ -1,4 +1,4 @@
-"""What `venue-control` says when it is called wrongly, and how it reads foreign replies."""
+"""`venue-control`: messages for wrong calls, and replies of other servers."""
 
 import json
 from collections.abc import Callable

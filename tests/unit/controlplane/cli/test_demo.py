@@ -1,4 +1,4 @@
-"""`venue-control demo` where it cannot be played; `make demo` plays it."""
+"""`venue-control demo` on a machine that cannot run it. `make demo` runs it."""
 
 from pathlib import Path
 

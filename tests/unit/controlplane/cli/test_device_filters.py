@@ -1,4 +1,4 @@
-"""Which devices filters let pass."""
+"""The devices that each filter selects."""
 
 from datetime import UTC, datetime
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""``venue-control keys create --out``: a file for each key, and all of them or none."""
+"""``venue-control keys create --out`` writes a file for each key, either all or none."""
 
 import csv
 import errno
@@ -97,8 +97,8 @@ def test_on_a_full_disk_there_is_no_key_at_all(
     monkeypatch: pytest.MonkeyPatch,
     full_after: int,
 ) -> None:
-    """Three keys, their list, and the directory itself are forced to the disk one by one."""
-    assert main(["keys", "create"]) == 0  # there is a database
+    """Three keys, their list and the directory are synced one by one; each sync fails once."""
+    assert main(["keys", "create"]) == 0  # create the database
     synced: list[int] = []
 
     def fsync(handle: int) -> None:

@@ -1,4 +1,4 @@
-"""``devices``, ``reports``, ``report`` and ``revoke`` at a service that runs."""
+"""``devices``, ``reports``, ``report`` and ``revoke`` with a running service."""
 
 import argparse
 import asyncio
@@ -30,7 +30,7 @@ NAMES = ("bar-till", "kitchen-till", "=cmd|' /C calc'!A0")
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
-    """Three devices; the first has two reports of the network and one of the application."""
+    """Three devices; the first has two network reports and one application report."""
     database = tmp_path_factory.mktemp("service") / "service.db"
     with service_process(database, "--rate", "0") as process:
         asyncio.run(filled(process))
@@ -214,7 +214,7 @@ class Terminal(io.StringIO):
 
 
 def test_help_of_each_verb_has_valid_examples() -> None:
-    """Each has examples, and each example is one that it takes."""
+    """Each verb has examples, and accepts each of them."""
     parser = build_parser()
     (verbs,) = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
     examples = [

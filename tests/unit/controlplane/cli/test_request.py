@@ -1,4 +1,4 @@
-"""``venue-control request`` for one device and for many, at a service that runs."""
+"""``venue-control request`` for one device and for many, with a running service."""
 
 import asyncio
 import json
@@ -214,7 +214,7 @@ def make_all_offline(session: Session) -> None:
 
 
 async def test_it_waits_where_the_service_asks_to(tmp_path: Path) -> None:
-    """A key of its own: nine calls, of which three are free and four more come each second."""
+    """Uses a key of its own: nine calls, with a burst of three and four more each second."""
     options = ("--rate", "4", "--burst", "3")
     with service_process(tmp_path / "service.db", *options) as service:
         async with httpx2.AsyncClient(base_url=service.url, timeout=TIMEOUT_S) as http:
@@ -233,7 +233,9 @@ async def test_it_waits_where_the_service_asks_to(tmp_path: Path) -> None:
 
 
 async def retried(http: httpx2.AsyncClient, key: str, name: str) -> SimulatedDevice:
-    """Enroll in spite of the rate: two calls of a bucket of three, again when it has filled."""
+    """Enroll despite the rate limit: two calls from a bucket of three, repeated once it has
+    refilled.
+    """
     async with asyncio.timeout(TIMEOUT_S):
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Lists on a terminal: tables where there is room, and lists with whole ids where there is not."""
+"""Lists on a terminal: a table if it fits, otherwise a list with whole ids."""
 
 import re
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""`venue-control users`, and names of places."""
+"""`venue-control users`, and names of locations and organizations."""
 
 import getpass
 import io
@@ -41,7 +41,7 @@ def secret(tmp_path: Path) -> list[str]:
 def stored(
     file: str, email: str = "ada@example.com"
 ) -> tuple[str, list[tuple[str, str, list[str]]]]:
-    """Return the hash of the password, and what they are where."""
+    """Return the hash of the password, and the user's role at each location."""
     database = Database(file)
     try:
         with database.read(lambda session: session) as session:
@@ -183,7 +183,7 @@ def test_a_password_has_a_sensible_length(
 
 @pytest.mark.usefixtures("database")
 def test_no_option_takes_a_password(capsys: pytest.CaptureFixture[str]) -> None:
-    """What looks like one is the start of ``--password-file``."""
+    """``--password`` is only an abbreviation of ``--password-file``."""
     assert main([*ADD, "--password", PASSWORD]) == 2
     assert "cannot read a password from" in capsys.readouterr().err
 

@@ -20,7 +20,7 @@ EMPTY: dict[str, object] = {"devices": [], "nextCursor": None}
 
 
 class Service:
-    """Gives the answers in turn, the last again and again; keeps how long it was waited."""
+    """Returns the answers in turn, then repeats the last one; records the waits."""
 
     def __init__(self, *answers: httpx2.Response) -> None:
         self.answers = list(answers)
@@ -129,7 +129,7 @@ def test_any_retry_after_is_bounded_or_nothing(text: str) -> None:
 
 
 def test_reads_use_pages_of_200(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a preference, which a service that does not know it passes over (RFC 7240)."""
+    """The client sends a preference, which other services ignore (RFC 7240)."""
     from controlplane.client.connection import connect
 
     seen: list[httpx2.Headers] = []

@@ -1,5 +1,6 @@
-"""`venue-control` in a Python that lacks a library. In a process of its own: what was imported
-before is not there, and what is imported then does not stay."""
+"""`venue-control` in a Python without a library. It runs in a process of its own, so that imports
+of other tests do not affect it.
+"""
 
 import subprocess
 import sys

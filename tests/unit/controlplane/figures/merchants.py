@@ -184,7 +184,7 @@ def queries(draw: st.DrawFn, merchant: Merchant) -> Query:
 
 
 def write(session: Session, merchant: Merchant) -> None:
-    """Write a merchant, each sale and refund as the service does."""
+    """Write a merchant; write each sale and refund as the service does."""
     locations = [
         session.execute(
             insert(Location)
@@ -275,7 +275,7 @@ def _write_refund(
     plan: RefundPlan,
     ways_and_left: tuple[list[int], list[int]],
 ) -> None:
-    """What is left is what is still to be had of goods, fee and tip."""
+    """Write a refund. The rest is the amount of goods, fee and tip that can still be refunded."""
     ways, left = ways_and_left
     rows = line_rows(sale)
     lines: list[NewRefundLine] = []

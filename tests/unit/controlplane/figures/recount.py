@@ -1,7 +1,7 @@
-"""The figures by counting every row anew: slow, plain, and sharing no code with the service.
+"""Computes the figures by counting every row: slow, simple, and without code of the service.
 
-Written from the design's text: what a sale, a refund, a window and each figure are. Rows are read
-by plain SQL; replies are compared as what stands in their JSON.
+It follows the design's definitions of a sale, a refund, a window and each figure. Plain SQL reads
+the rows; replies are compared by their JSON.
 """
 
 from collections import defaultdict
@@ -70,7 +70,7 @@ class Venue:
 
 
 class Recount:
-    """All rows of an organization, and the figures of them. ``types`` narrows to ways to pay."""
+    """All rows of an organization, and their figures. ``types`` selects payment types."""
 
     def __init__(self, session: Session, organization: str, now: datetime) -> None:
         self.now = now
@@ -234,7 +234,7 @@ class Recount:
     def trading(
         self, days: dict[str, tuple[date, date]], types: list[str] | None = None
     ) -> dict[str, dict[str, tuple[int, int]]]:
-        """By currency and date: revenue and sales."""
+        """Return revenue and sales by currency and date."""
         revenues: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
         for venue in self.venues:
             if venue.id not in days:
@@ -340,7 +340,7 @@ class Recount:
 
 
 class Part:
-    """What counts for one figure: sales, refunds, and what could not be known."""
+    """The parts of one figure: sales, refunds, and unknown amounts."""
 
     def __init__(self) -> None:
         self.sold: list[Sale] = []

@@ -1,4 +1,4 @@
-"""Articles are known by their variation; those with the greatest net are listed."""
+"""Articles are identified by their variation. The articles with the greatest net are listed."""
 
 from controlplane.figures.items import ITEMS_MAX, Article, items
 from controlplane.figures.sums import ItemSums

@@ -1,4 +1,4 @@
-"""A local day is what clocks show: 23, 24 or 25 hours, none at all, or two pieces."""
+"""A local day follows the local clock: it has 23, 24 or 25 hours, no hours, or two pieces."""
 
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Whole minor units: nothing is lost and nothing is float."""
+"""Amounts are whole minor units: no rounding loss, and no float."""
 
 from fractions import Fraction
 

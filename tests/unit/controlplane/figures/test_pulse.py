@@ -1,4 +1,4 @@
-"""The pulse equals a recount of the rows, on merchants that hypothesis makes up."""
+"""The pulse equals a recount of the rows, for generated merchants."""
 
 import json
 from collections import defaultdict

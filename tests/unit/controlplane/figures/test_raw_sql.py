@@ -1,5 +1,6 @@
-"""The short form of `make bench-figures`: the dashboard's sums over thousands of sales are those of
-one SQL statement over the raw rows, as SQLite and DuckDB answer it."""
+"""The short form of `make bench-figures`: the dashboard's sums over thousands of sales equal those
+of one SQL statement over the raw rows, in SQLite and in DuckDB.
+"""
 
 import json
 from pathlib import Path

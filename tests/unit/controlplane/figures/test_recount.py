@@ -1,7 +1,7 @@
-"""Every figure of every operation equals a recount of the rows, on merchants that hypothesis makes
-up; and set-wise rollups equal those that were kept sale by sale.
+"""Every figure of every operation equals a recount of the rows, for generated merchants. Rollups
+that are computed at once equal those that were updated sale by sale.
 
-`make test-figures` asks 2,000 of them.
+`make test-figures` tests 2,000 merchants.
 """
 
 import uuid
@@ -39,7 +39,7 @@ CALLER = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
 
 
 class Undo(Exception):
-    """Ends a transaction without a trace: the next merchant finds an empty database."""
+    """Rolls back a transaction: the database is empty for the next merchant."""
 
 
 def ask(session: Session, merchant: Merchant, path: str, body: dict[str, Any]) -> Any:
@@ -141,7 +141,7 @@ def _check_items(reply: list[Json], expected: dict[str, list[Json]]) -> None:
         assert len(part["items"]) == len(named)
         for item in part["items"]:
             counted = dict(named[item["variationId"] or item["name"]])
-            # An article that was renamed is shown by its latest name: a test of its own.
+            # A renamed article has its latest name, which another test checks.
             assert item | {"name": ""} == counted | {"name": ""}
 
 

@@ -1,4 +1,4 @@
-"""Which local days a period is."""
+"""The local days of each period."""
 
 from datetime import UTC, date, datetime
 from typing import Any

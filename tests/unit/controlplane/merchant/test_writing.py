@@ -1,4 +1,4 @@
-"""A sale or refund that cannot be so is refused; a zone that changes moves all its hours."""
+"""An inconsistent sale or refund is refused. A new time zone moves all hours of its location."""
 
 import uuid
 from collections.abc import Iterator

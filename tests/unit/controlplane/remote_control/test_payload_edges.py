@@ -1,6 +1,6 @@
-"""Every bound that the document sets for a report: the last that is taken, the first that is not.
+"""Every limit that the document sets for a report: the last accepted value, the first refused one.
 
-Payloads and bounds come from the transcribed schemas.
+Payloads and limits come from the transcribed schemas.
 """
 
 import copy
@@ -30,7 +30,7 @@ Edge = tuple[Any, Any]
 
 
 def edges(schema: Schema, value: Any, path: Path = ()) -> Iterator[tuple[Path, str, Edge]]:
-    """Yield where a payload has a bound: its path, which bound, and the values beside it."""
+    """Yield each limited value of a payload: its path, the limit, and the values at the limit."""
     if value is None:
         return
     shapes = [each for each in schema.get("anyOf", [schema]) if each != {"type": "null"}]
@@ -75,7 +75,7 @@ def _of_text(schema: Schema, path: Path) -> Iterator[tuple[Path, str, Edge]]:
 
 
 def stated(schema: Schema, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Yield where a schema sets a bound, whatever a payload holds."""
+    """Yield each limit of a schema, independent of a payload."""
     for part in schema.get("anyOf", [schema]):
         yield from ((path, bound) for bound in BOUNDS if bound in part)
         for field, inner in part.get("properties", {}).items():
@@ -88,7 +88,7 @@ def stated(schema: Schema, path: Path = ()) -> Iterator[tuple[Path, str]]:
 
 
 def edges_of(kind: str) -> dict[tuple[Path, str], tuple[Any, Edge]]:
-    """Return each bound once, with a payload that has what is bounded."""
+    """Return each limit once, with a payload that contains the limited value."""
     results: dict[tuple[Path, str], tuple[Any, Edge]] = {}
     wanted = len(set(stated(KINDS[kind])))
     for seed in range(DRAWN):
@@ -101,7 +101,7 @@ def edges_of(kind: str) -> dict[tuple[Path, str], tuple[Any, Edge]]:
 
 
 def changed(payload: Any, path: Path, value: Any) -> Any:
-    """Return the payload with another value at a path; ``...`` leaves it out."""
+    """Return the payload with a different value at a path; ``...`` removes it."""
     result = copy.deepcopy(payload)
     place = result
     for step in path[:-1]:
@@ -125,7 +125,7 @@ async def test_a_payload_at_its_edges(service: RunningService, kind: str) -> Non
         refused = await device.submit(changed(payload, path, outside), kind=kind)
         assert refused.status_code == 400, (path, bound)
         named = "report." + ".".join(map(str, path))
-        whole = named.rpartition(".")[0]  # what is one of several shapes is named as a whole
+        whole = named.rpartition(".")[0]  # a value that may have several shapes is named as a whole
         output = refused.json()["errors"]
         assert any(each == whole or each.startswith(named) for each in output), (path, bound)
 
@@ -133,7 +133,7 @@ async def test_a_payload_at_its_edges(service: RunningService, kind: str) -> Non
 @pytest.mark.parametrize("kind", KINDS)
 async def test_whatever_the_document_permits_is_taken(service: RunningService, kind: str) -> None:
     device = await service.device().enrolled()
-    for seed in range(DRAWN, DRAWN + 20):  # not those of the bounds
+    for seed in range(DRAWN, DRAWN + 20):  # other errors than those of the limits
         payload = made(KINDS[kind], random.Random(seed))
         sent = (await device.submit(payload, kind=kind)).json()
         reply = await device.call(routes.REPORT_DETAIL, reportId=sent["reportId"])

@@ -52,7 +52,7 @@ class Retailer:
         )
 
     def add_sales(self, count: int, first_at: datetime, step: timedelta, **changes: Any) -> None:
-        """Add completed sales, numbered on."""
+        """Add completed sales with consecutive numbers."""
 
         def work(session: Session) -> None:
             for number in range(count):
@@ -84,7 +84,7 @@ async def post(service: RunningService, path: str, body: Any) -> httpx2.Response
 
 
 def fitting(reply: httpx2.Response) -> httpx2.Response:
-    """Return a reply that the document describes: each one is compared with it."""
+    """Return the reply after a comparison with the document."""
     require_fitting(reply)
     return reply
 
@@ -100,7 +100,7 @@ async def retailer(service: RunningService) -> Retailer:
 
 
 def fill(session: Session, now: datetime, organization: str = DEFAULT_ORGANIZATION) -> int:
-    """Write a company; return the position of its location."""
+    """Write a company to the database; return the position of its location."""
     common = {"organization_id": organization}
     made = {"created_at": now, "updated_at": now}
     venue = Location(

@@ -1,4 +1,4 @@
-"""The catalog: what is created, what is refused, what is shown."""
+"""The catalog: creation, refusals and listing."""
 
 import json
 from typing import Any
@@ -104,7 +104,7 @@ async def test_a_good_is_created_and_returned(company: Retailer) -> None:
 
 @pytest.mark.parametrize("status", ["active", "inactive", "unknown"])
 async def test_a_good_is_returned_as_stored(company: Retailer, status: str) -> None:
-    """No operation sets a good's status or an image: what was imported has them."""
+    """No operation sets the status or an image of a good: only imported goods have them."""
     made = (await company.create(body())).json()
     image = "https://cdn.example.com/" + "x" * (2048 - 24)
 
@@ -299,7 +299,7 @@ async def test_an_external_id_is_used_once_in_a_body(company: Retailer) -> None:
 
 async def test_another_company_may_use_the_same_external_id(company: Retailer) -> None:
     service = company.service
-    # Fees and units belong to the company, so the other one has none: its good is refused for that.
+    # Fees and units belong to a company. The other company has none, so its good is refused.
     other = await access_of(service, new_key(service, organization="org-other"))
     taken = body(external_data={"id": "shared"})
     assert (await company.create(taken)).status_code == 201

@@ -1,4 +1,4 @@
-"""How the retail API says no when it is not the call's fault, or there are too many."""
+"""The retail API's refusals if the service fails or a client makes too many calls."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -26,7 +26,7 @@ BODIES = {routes.TOKENS: '{"api_key": "a"}', routes.REFRESH: '{"refresh_token": 
 
 
 class BrokenDatabase(Database):
-    """Opens nothing and raises what it was given."""
+    """A database that raises the given error."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error

@@ -1,4 +1,4 @@
-"""The transcribed document is strict: what it does not say is not accepted."""
+"""The transcribed document is strict: it accepts nothing that the document lacks."""
 
 import json
 from typing import Any

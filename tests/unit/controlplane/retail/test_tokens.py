@@ -1,4 +1,4 @@
-"""Tokens: who gets one, what it is good for, and what ends it."""
+"""Tokens: issue, permissions, and expiry or revocation."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ from tests.unit.controlplane.running_service import RunningService
 
 @pytest.fixture
 def settings() -> Settings:
-    """Nothing is remembered: each call looks at what is so now."""
+    """Settings without a cache: each call checks the current state."""
     return Settings(rate_per_s=0, key_cached_s=0)
 
 

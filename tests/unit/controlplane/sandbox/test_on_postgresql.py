@@ -54,7 +54,9 @@ def answers(database: Database) -> dict[str, Any]:
 
 
 def play(database: Database) -> list[dict[str, int]]:
-    """Load, go on sale by sale, move a location to another zone; return what each rebuild found."""
+    """Load, continue sale by sale, change a location's time zone; return the result of each
+    rebuild.
+    """
     database.write(lambda session: load(session, PLAN, SINCE))
     going = database.read(lambda s: stored_generator(s, stored_plan(s, ORGANIZATION)))
     database.write(lambda session: continue_sales(session, *going, SINCE, NOW))

@@ -1,4 +1,4 @@
-"""A sandbox is the same for the same seed, holds every awkward case, and goes on as planned."""
+"""A sandbox depends only on its seed, contains every edge case, and continues as planned."""
 
 import json
 from collections.abc import Iterator
@@ -117,7 +117,7 @@ def test_a_second_load_is_refused(loaded: Database) -> None:
 
 @pytest.mark.medium
 def test_continued_sales_equal_a_longer_load(tmp_path: Path) -> None:
-    """Written one by one with their rollups, in three turns, or at once: the same merchant."""
+    """Three continuations that write sales one by one with their rollups equal one long load."""
     now = NOW - timedelta(days=2)
     plan = Plan(locations=4, days=20, sales_per_day=9, goods=9, until=NOW.date())
     whole, parts = (Database(str(tmp_path / name)) for name in ("whole.db", "parts.db"))
@@ -141,7 +141,7 @@ def test_continued_sales_equal_a_longer_load(tmp_path: Path) -> None:
 
 
 def by_id(line: str) -> str:
-    """A row without positions, which count in the order of writing."""
+    """Return a row without its positions, which depend on the order of writing."""
     output = json.loads(line)
     for name in ("position", "sale", "refund", "updated_at"):
         output.pop(name, None)

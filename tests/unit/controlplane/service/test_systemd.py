@@ -22,7 +22,7 @@ LOADED = "LoadState=loaded\nUnitFileState=enabled\nActiveState=active\nMainPID=1
 
 
 class FakeSystem:
-    """Notes the words of each program; ``answers`` are by the first words."""
+    """Records the command line of each program. ``answers`` maps the first words to an answer."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, ...]] = []
@@ -54,7 +54,9 @@ def service(system: FakeSystem, tmp_path: Path) -> SystemdService:
 
 @pytest.fixture(autouse=True)
 def _any_place_is_safe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests' own directories are other people's to write; the check has a test of its own."""
+    """Disable the check of paths: other users can write the tests' directories. The check has its
+    own test.
+    """
     monkeypatch.setattr("controlplane.service.systemd.require_safe_program", lambda *_: None)
 
 

@@ -1,4 +1,4 @@
-"""A backup that is taken under load has everything that was answered before it began."""
+"""A backup under load contains all data of calls that were answered before it began."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""From one database to another: every row, in every column, and numbers that go on."""
+"""Copying a database keeps every row and column, and continues the sequences of numbers."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -27,7 +27,7 @@ Rows = dict[str, list[dict[str, Any]]]
 
 @pytest.fixture
 async def source(tmp_path: Path) -> Path:
-    """A database with something in each table."""
+    """A database with a row in each table."""
     path = tmp_path / "source.db"
     with closing(Database(str(path))) as database:
         clock = FakeClock()
@@ -46,7 +46,7 @@ async def source(tmp_path: Path) -> Path:
 
 
 def _fill_the_others(session: Session) -> None:
-    """Write a row with everything in it into each table that has none yet."""
+    """Write a row with a value in every column into each empty table."""
     for table in tables():
         if session.execute(select(table).limit(1)).first() is None:
             session.execute(insert(table), [{each.name: _any(each) for each in table.columns}])

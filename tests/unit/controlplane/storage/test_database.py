@@ -1,4 +1,4 @@
-"""How the database is opened, and what two writers at once do to each other."""
+"""Opening the database, and two concurrent writers."""
 
 import stat
 import sys

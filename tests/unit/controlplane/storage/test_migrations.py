@@ -1,4 +1,4 @@
-"""A database of release 0.1.0 becomes one of today's, and loses nothing."""
+"""A database of release 0.1.0 is upgraded without a loss."""
 
 import json
 import sqlite3
@@ -47,7 +47,7 @@ OWN = {"schema_version", "alembic_version"}
     params=["sqlite", pytest.param("postgresql", marks=pytest.mark.needs("postgresql"))]
 )
 def old_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Give the URL of a database as 0.1.0 left it."""
+    """Yield the URL of a database in the layout of 0.1.0."""
     dump = (DUMPS / f"service-0.1.0.{request.param}.sql").read_text()
     if request.param == "sqlite":
         file = tmp_path / "service.db"
@@ -80,7 +80,7 @@ def columns(url: str) -> Columns:
 
 
 def content(url: str, of: Columns | None = None) -> dict[str, list[Any]]:
-    """Return every row of every table, or these columns of them."""
+    """Return every row of every table, or only the given columns."""
     engine = create_engine(url)
     with engine.connect() as connection:
         matches = {
@@ -111,7 +111,7 @@ def test_nothing_is_lost_and_the_layout_is_todays(old_database: str) -> None:
         assert differences(connection) == []
         assert connection.execute(text("SELECT version FROM schema_version")).scalar_one() == 2
     engine.dispose()
-    # Doing it again changes nothing.
+    # A repeated upgrade changes nothing.
     after = content(old_database)
     Database(old_database).close()
     assert content(old_database) == after
@@ -136,7 +136,7 @@ def test_a_step_that_fails_leaves_the_database_as_it_was(tmp_path: Path) -> None
     file = tmp_path / "service.db"
     with sqlite3.connect(file) as connection:
         connection.executescript((DUMPS / "service-0.1.0.sqlite.sql").read_text())
-        # A table of this name is in the way of the one that Alembic fills.
+        # This table prevents Alembic from creating one with the same name.
         connection.execute("CREATE TABLE _alembic_tmp_devices (n INTEGER)")
     connection.close()
     url = f"sqlite:///{file}"
@@ -311,7 +311,7 @@ def test_the_time_zone_of_a_location_is_stored_once(
         ("loc-0001", None, "Europe/Riga", "XXX"),
         ("loc-0002", "Harbour", "Europe/Riga", "AED"),
         ("loc-0003", "Harbour", "Europe/Riga", "AED"),
-        # The sums of its sales are those of local hours in this zone.
+        # Its sales are summed by local hours in this zone.
         ("loc-0004", "Harbour", "Asia/Dubai", "AED"),
     ]
     (warning,) = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]

@@ -1,4 +1,4 @@
-"""Two services on one PostgreSQL: what one is asked, the streams of the other bring."""
+"""Two services on one PostgreSQL: requests to one arrive at streams of the other."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -37,13 +37,13 @@ def database() -> Iterator[Database]:
 
 @pytest.fixture
 def settings() -> Settings:
-    """Only notifications reach the other service: polls are too rare to matter."""
+    """Settings with rare polls, so that only notifications reach the other service."""
     return Settings(rate_per_s=0, keep_alive_s=3600, poll_interval_s=3600)
 
 
 @asynccontextmanager
 async def other_process(service: RunningService) -> AsyncIterator[RunningService]:
-    """Run a second service on the same database, and give it once it listens."""
+    """Run a second service on the same database; yield it once it listens."""
     settings, clock = service.core.settings, service.clock
     async with (
         beside(service.database, settings, clock) as other,
@@ -90,7 +90,7 @@ class TestLostNotifications:
                 assert ended == [True]
                 request_id = await device.create_request()
                 assert request_id in (await anext(pieces)).decode()
-            # It listens again, by itself.
+            # It reconnects by itself.
             while not await other.core.read(lambda session: session.scalars(LISTENERS).all()):
                 pass
         assert "cannot receive messages of the other processes" in caplog.text

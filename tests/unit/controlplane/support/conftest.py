@@ -1,4 +1,4 @@
-"""The service, and support's side of it."""
+"""The service, and its interface for support."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Support's side of a running service, and calls with the tokens that it makes."""
+"""The support interface of a running service, and calls with its tokens."""
 
 import json
 from typing import Any, Final
@@ -38,7 +38,7 @@ class Desk:
     async def ask(
         self, path: str, caller: str | Browser | None = None, **body: Any
     ) -> httpx2.Response:
-        """Call with an API key, by default one that may write, or as who is signed in."""
+        """Call with an API key, by default one that may write, or as a signed-in user."""
         if isinstance(caller, Browser):
             return await caller.post(path, body)
         return await self._service.post(path, json.dumps(body), api_key=caller)
@@ -49,7 +49,7 @@ class Desk:
         return await self.ask(routes.CONFIRM, caller, token=token, organizationId=organization)
 
     async def linked(self, caller: str | None = None) -> list[str]:
-        """Return the channels of the links that the caller has."""
+        """Return the channels of the caller's links."""
         key = caller or self._service.write_key
         reply = await self._service.http.post(
             routes.CONTACT, headers={"authorization": f"Bearer {key}"}
@@ -58,7 +58,7 @@ class Desk:
         return [each["channel"] for each in reply.json()["links"]]
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """Return all that support keeps."""
+        """Return all stored rows of support."""
         with self._service.database.read(lambda session: session) as session:
             return [
                 tuple(row)
@@ -72,6 +72,6 @@ def refused(reply: httpx2.Response) -> tuple[int, str]:
 
 
 def words_of(reply: httpx2.Response) -> dict[str, Any]:
-    """Return a refusal without what is another one each time."""
+    """Return a refusal without its varying parts."""
     body: dict[str, Any] = reply.json()
     return {name: value for name, value in body.items() if name != "trace_id"}

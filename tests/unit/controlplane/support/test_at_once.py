@@ -1,4 +1,6 @@
-"""Calls about one token at once take turns, on SQLite and on PostgreSQL, also over two services."""
+"""Concurrent calls about one token are serialized, on SQLite and PostgreSQL, also with two
+services.
+"""
 
 import asyncio
 from collections.abc import Iterator

@@ -20,7 +20,7 @@ async def test_a_client_reads_what_becomes_of_a_token(service: RunningService, d
     }
 
     def answer(request: httpx2.Request) -> httpx2.Response:
-        """Ask the service of this loop, in the client's thread."""
+        """Call the service of this event loop from the client's thread."""
         called = service.http.post(request.url.path, content=request.read(), headers=headers)
         reply = asyncio.run_coroutine_threadsafe(called, loop).result()
         return httpx2.Response(reply.status_code, headers=reply.headers, content=reply.content)

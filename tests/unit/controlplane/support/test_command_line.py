@@ -1,4 +1,4 @@
-"""`venue-control support`: tokens, links and channels, as support says and sees them."""
+"""`venue-control support`: tokens, links and channels in its commands and output."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def run_command(capsys: Capture, *words: str, code: int = 0) -> str:
-    """Run it; return what it says, to stdout where it went well, else to stderr."""
+    """Run a command; return stdout if it succeeds, otherwise stderr."""
     assert main(words) == code
     text = capsys.readouterr()
     return text.err if code else text.out
@@ -73,7 +73,7 @@ def test_support_ends_a_link_by_the_start_of_its_id(database: str, capsys: Captu
 
 
 def make_17(session: Session) -> None:
-    """Of sixteen first digits one is there twice."""
+    """There are sixteen first digits, so at least two tokens share one."""
     for _ in range(17):
         make_link(session, channel="chat", requested_by="Ada", now=system_clock())
 

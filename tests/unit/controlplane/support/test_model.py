@@ -1,4 +1,4 @@
-"""Whatever is called in whatever order, a token goes the ways that docs/support.md draws."""
+"""In any order of calls, a token follows the states in docs/support.md."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -40,7 +40,7 @@ CALLS: Final = st.tuples(
 
 @dataclass(slots=True)
 class Model:
-    """A token, by the hours since it was made."""
+    """The expected state of a token. Times are hours since its creation."""
 
     hours: int = 0
     organization: str | None = None
@@ -58,7 +58,9 @@ class Model:
         return self.organization in {None, who[0]}
 
     def expected(self, call: str, who: str, organization: str) -> str:
-        """Return the state that a reply tells, or the code of a refusal; go there."""
+        """Return the expected state of the reply or code of the refusal; change the state
+        accordingly.
+        """
         if call == "confirm":
             return self._confirmed(who, organization)
         if not self.sees(who):

@@ -1,4 +1,6 @@
-"""The transcribed description of support is strict, and takes the bodies that the service takes."""
+"""The transcribed description of support is strict, and accepts the bodies that the service
+accepts.
+"""
 
 import copy
 from typing import Any

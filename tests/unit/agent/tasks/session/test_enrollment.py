@@ -111,7 +111,7 @@ async def test_a_key_with_the_grant_is_tried_at_once(stranger: Harness) -> None:
     stranger.client.always["challenge"] = NO
     async with running(stranger.enrollment.run):
         await until(lambda: len(stranger.client.named("challenge")) >= 8)
-        await settle(10)  # it has been answered, and waits
+        await settle(10)  # the call was answered, and the task waits
         del stranger.client.always["challenge"]
         changed_at = stranger.clock.elapsed_s
         stranger.key_file.write_text("key-2")
@@ -338,7 +338,7 @@ async def test_a_recheck_asks_after_it_was_wanted(home: Harness) -> None:
     async with running(home.enrollment.run):
         await settle()
         home.session.request_recheck()
-        await until(lambda: operations(home) == ["current"] * 2)  # it is under way
+        await until(lambda: operations(home) == ["current"] * 2)  # the call is in progress
         home.client.script["current"].extend([home.client.record, None])
         await home.session.recheck_binding()
 

@@ -80,7 +80,7 @@ def test_missing_records_are_queried_once_more() -> None:
 
 def test_an_answer_with_another_number_is_nobodys() -> None:
     with Host(response(*KITCHEN), number=b"\0\0") as host:
-        # One in 65,536 numbers is that one.
+        # A random id is correct once in 65,536 cases.
         answered, match = browse_hosts(host)
     assert (answered, match) == (0, [])
 

@@ -134,7 +134,7 @@ def test_hosts_and_ports_are_reported_when_discovered() -> None:
     }
     assert max(delays["10.0.0.5", 80]) < 0.1
     assert max(delays["10.0.0.7", 80]) < 2.2
-    # IPP may be asked once no other print port of the host is tried any more.
+    # IPP may be queried once no other print port of the host is being tried.
     reported_s, then_s = delays["10.0.0.5", 631]
     assert then_s < 0.1
     assert PRINT_GAP_S < reported_s < PRINT_GAP_S + 1.0
@@ -158,8 +158,9 @@ def test_a_scan_does_not_wait_for_print_ports_alone() -> None:
 
 
 def test_a_packet_that_a_late_printer_lost_is_sent_again() -> None:
-    """It is found after a second, and its print ports are tried one by one: that of 9100 is over
-    when everybody else has been waited for, and it may be tried again only a second after that."""
+    """The printer is discovered after a second, and its print ports are tried one by one. The try
+    of port 9100 ends after all other waits, and the port may be tried again only a second later.
+    """
     printer = SimulatedHost(
         mac(1), frozenset({80, 631, 9100}), lost_arp=1, lost_syns=1, round_trip_s=0.1
     )

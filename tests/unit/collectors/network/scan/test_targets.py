@@ -66,7 +66,7 @@ def test_public_networks_are_never_scanned() -> None:
 
 
 def test_a_network_of_the_shared_range_is_scanned_only_if_it_is_configured() -> None:
-    carrier = local("100.64.1.5/24")  # RFC 6598: of a provider, or of a VPN
+    carrier = local("100.64.1.5/24")  # RFC 6598: addresses of a provider or of a VPN
     assert addresses(select(carrier)) == ["100.64.1.5"]
     assert len(addresses(select(carrier, subnets=("100.64.1.0/24",)))) == 254
 
@@ -97,7 +97,7 @@ def test_excluded_addresses_are_left_out_but_the_own_ones() -> None:
         "192.168.1.22",
         "192.168.1.23",
     ]
-    # One excluded address hides no other: a silent printer there was scanned for.
+    # An excluded address does not affect others: a printer without announcements is still scanned.
     assert targets.networks == ("192.168.1.16/32", "192.168.1.18/31", "192.168.1.20/30")
 
 

@@ -1,4 +1,4 @@
-"""The service as browsers find it over TLS."""
+"""The service as browsers use it over TLS."""
 
 import pytest
 

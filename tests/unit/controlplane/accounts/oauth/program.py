@@ -33,14 +33,14 @@ def challenge(verifier: str = VERIFIER) -> str:
 
 
 def parameters_of(reply: httpx2.Response) -> dict[str, str]:
-    """What the browser is sent back to the program with."""
+    """Return the parameters of the redirect back to the client."""
     assert reply.status_code == 303, reply.text
     result = parse_qs(urlsplit(reply.headers["location"]).query)
     return {name: values[0] for name, values in result.items()}
 
 
 class Visitor:
-    """A browser on the service's pages; it has its cookie only when it signed in."""
+    """A browser on the service's pages. It has its cookie only after signing in."""
 
     def __init__(self, service: RunningService) -> None:
         self._http = service.http
@@ -87,7 +87,7 @@ def hidden(page: httpx2.Response) -> dict[str, str]:
 
 
 class Program:
-    """A client that does as it should, unless a test says otherwise."""
+    """A correct client, unless a test changes its behaviour."""
 
     def __init__(self, service: RunningService, redirect_uri: str = REDIRECT) -> None:
         self._http = service.http
@@ -149,7 +149,7 @@ class Program:
 async def let_read(
     service: RunningService, email: str = "ada@example.com"
 ) -> tuple[Program, Visitor, dict[str, Any]]:
-    """Register, sign in, consent and exchange: the whole way."""
+    """Do the whole flow: register, sign in, consent and exchange."""
     program, visitor = Program(service), Visitor(service)
     await program.register()
     await visitor.sign_in(program.query(), email)
@@ -160,7 +160,9 @@ async def let_read(
 
 
 async def reads(service: RunningService, token: str) -> Caller | None:
-    """As whom the agent protocol's mount takes a bearer; None where it refuses it."""
+    """Return the user as whom the agent protocol accepts a bearer token; None if it refuses the
+    token.
+    """
     scope = {
         "type": "http",
         "method": "POST",

@@ -1,4 +1,4 @@
-"""Codes that are stolen, shown twice, or asked for without PKCE."""
+"""Codes that are stolen, used twice, or requested without PKCE."""
 
 import asyncio
 
@@ -88,7 +88,7 @@ async def test_without_the_verifier_a_code_is_nothing(asking: Asking, verifier: 
 
 
 async def test_each_answer_names_its_issuer(asking: Asking) -> None:
-    """A program that talks to several servers sees whose answer it has (RFC 9207)."""
+    """A client of several servers can identify the server of a response (RFC 9207)."""
     program, visitor = asking
     for decision in ("allow", "deny"):
         reply = await visitor.decide(program.query(), decision)

@@ -1,4 +1,4 @@
-"""Decisions that a person did not make, and pages that are not to be trusted."""
+"""Forged consent decisions, and untrusted pages."""
 
 import pytest
 
@@ -24,7 +24,7 @@ async def test_nobody_consents_but_who_is_signed_in(service: RunningService) -> 
 
 
 async def test_no_decision_without_the_page(asking: Asking) -> None:
-    """To look at the page changes nothing, and a form without its proof is nobody's."""
+    """Loading the page changes nothing, and a form without its token is refused."""
     program, visitor = asking
     for made_up in ("", "0" * 64, "ü"):
         fields = {"query": program.query(), "proof": made_up, "decision": "allow"}

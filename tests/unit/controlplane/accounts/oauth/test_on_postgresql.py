@@ -1,4 +1,4 @@
-"""On PostgreSQL, where exchanges really run at once: two services on one database."""
+"""Two services on one PostgreSQL, where exchanges are really concurrent."""
 
 import asyncio
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ def database() -> Iterator[Database]:
 
 
 def at(service: RunningService, program: Program) -> Program:
-    """The same program, calling another service."""
+    """Return the same client, which calls another service."""
     same = Program(service)
     same.client_id = program.client_id
     return same
 
 
 def left(service: RunningService) -> tuple[int, int]:
-    """How many grants and tokens there are."""
+    """Return the number of grants and tokens."""
 
     def work(session: object) -> tuple[int, int]:
         count = [select(func.count()).select_from(each) for each in (OAuthGrant, OAuthToken)]
@@ -73,7 +73,7 @@ async def test_of_many_refreshes_with_one_token_one_wins_and_none_keeps_it(
 async def test_a_code_is_exchanged_while_the_membership_ends(
     service: RunningService, asking: Asking
 ) -> None:
-    """Whichever comes first, nothing is left of it."""
+    """In either order, no grant and no token remains."""
     user = make_user(service)
     make_user(service, organization_id="org-2")
     program, visitor = asking

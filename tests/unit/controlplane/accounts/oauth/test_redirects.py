@@ -1,4 +1,4 @@
-"""Where a browser is sent with a code, and where it never is."""
+"""The URLs to which a browser is redirected with a code, and those that are refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Programs that ask too often, or for nothing that there is."""
+"""Clients that send too many or invalid requests."""
 
 from typing import Any
 from urllib.parse import urlencode

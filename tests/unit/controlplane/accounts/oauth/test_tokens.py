@@ -1,4 +1,4 @@
-"""Tokens that are stolen, shown twice, or shown where they are not good."""
+"""Tokens that are stolen, used twice, or used at the wrong interface."""
 
 import asyncio
 from typing import Any

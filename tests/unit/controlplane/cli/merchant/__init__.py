@@ -1,1 +1,1 @@
-"""The verbs of a merchant: sales, catalog, figures and retail keys."""
+"""The merchant's verbs: sales, catalog, figures and retail keys."""

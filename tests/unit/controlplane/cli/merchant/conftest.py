@@ -1,4 +1,4 @@
-"""A small sandbox with a service on it, as a process of its own."""
+"""A small sandbox, and a service on it as a process."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ PLAN = (
 
 @dataclass(frozen=True, slots=True)
 class SandboxMerchant:
-    """``keys`` are what ``sandbox load`` printed, by the variable's name."""
+    """``keys`` are the keys that ``sandbox load`` printed, by the name of their variable."""
 
     service: ServiceProcess
     keys: dict[str, str]
@@ -28,7 +28,7 @@ class SandboxMerchant:
         return self.service.as_environment() | self.keys
 
     def ask(self, query: str) -> int:
-        """Return the number that the database itself has."""
+        """Return the number from a query of the database."""
         database = Database(self.service.database, connections=1)
         try:
             return database.read(lambda session: int(session.execute(text(query)).scalar_one()))
@@ -51,7 +51,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxMerchan
 
 @pytest.fixture
 def as_newcomer(sandbox: SandboxMerchant, monkeypatch: pytest.MonkeyPatch) -> SandboxMerchant:
-    """Set what whoever pastes the lines of ``sandbox load`` has set."""
+    """Set the variables of a user who pastes the output of ``sandbox load``."""
     for name, value in sandbox.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("COLUMNS", raising=False)

@@ -1,4 +1,4 @@
-"""``figures`` at a service that runs, and the typed operations it and others speak through."""
+"""``figures`` with a running service, and the typed client operations that it uses."""
 
 import json
 import sys

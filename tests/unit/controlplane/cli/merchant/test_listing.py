@@ -1,4 +1,4 @@
-"""``sales`` and ``catalog`` at a service that runs: for people, as JSON, as CSV, and refused."""
+"""``sales`` and ``catalog`` with a running service: as text, JSON and CSV, and refused."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What the README tells a newcomer to type, typed."""
+"""Runs the commands that the README gives to new users."""
 
 import os
 import re
@@ -22,7 +22,7 @@ LINES = 5
 
 
 def block(language: str) -> str:
-    """Return the README's block of a language in its part about the sandbox."""
+    """Return the code block in a language from the README's section about the sandbox."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     part = readme.partition("\n## Sandbox\n")[2].partition("\n## ")[0]
     (result,) = re.findall(rf"```{language}\n(.*?)```", part, re.DOTALL)
