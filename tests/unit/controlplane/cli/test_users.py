@@ -41,7 +41,7 @@ def secret(tmp_path: Path) -> list[str]:
 def stored(
     file: str, email: str = "ada@example.com"
 ) -> tuple[str, list[tuple[str, str, list[str]]]]:
-    """Return the hash of the password, and the user's role at each location."""
+    """Return the hash of the password, and the user's memberships."""
     database = Database(file)
     try:
         with database.read(lambda session: session) as session:
