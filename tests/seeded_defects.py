@@ -128,7 +128,7 @@ def noticed(copy: Copy, defect: Defect, words: Sequence[str], size: str) -> str 
             test = copy.first_failure((*words, *failing_anyway), size)
         if test is None or copy.first_failure((test, "-n0"), size) is None:
             return test
-        print(f"     fails without the defect too: {test}", flush=True)
+        print(f"     also fails without the defect: {test}", flush=True)
         failing_anyway += ("--deselect", test)
 
 

@@ -44,7 +44,7 @@ class Day:
         if self.interval_s < FASTEST_S:
             raise ValueError(f"heartbeats less than {FASTEST_S} s apart cannot be counted")
         if self.requests_before(self.first_tenth) < len(KINDS):
-            raise ValueError("the first tenth has no room for a report of each kind")
+            raise ValueError("the first tenth is too short for a report of each kind")
 
     @property
     def first_tenth(self) -> int:
@@ -142,7 +142,7 @@ def live(pid: int, service: LocalService, device: Json, day: Day) -> list[Sample
             samples.append(Sample(number, resident_kib(pid)))
     samples.append(Sample(day.heartbeats, _at_rest(pid, service, operator)))
     if operator.request_count != day.requests:
-        raise SystemExit(f"asked for {operator.request_count} reports in place of {day.requests}")
+        raise SystemExit(f"requested {operator.request_count} reports in place of {day.requests}")
     return samples
 
 
@@ -203,7 +203,7 @@ def show_day(
 
 def main() -> int:
     whole = Day()
-    parser = argparse.ArgumentParser(description="Live a compressed day, print the growth.")
+    parser = argparse.ArgumentParser(description="Run a compressed day, print the growth.")
     parser.add_argument("--heartbeats", type=int, default=whole.heartbeats)
     parser.add_argument("--requests", type=int, default=whole.requests)
     parser.add_argument("--interval", type=float, default=whole.interval_s, metavar="SECONDS")

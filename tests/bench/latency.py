@@ -59,9 +59,15 @@ class Spread:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure how soon requests are taken.")
-    parser.add_argument("--requests", type=int, default=100, help="asked of each service")
-    parser.add_argument("--rare", type=int, default=4, help="asked after idling, 11 s each")
-    parser.add_argument("--every-build", action="store_true", help="not only the package")
+    parser.add_argument(
+        "--requests", type=int, default=100, help="number of requests of each service"
+    )
+    parser.add_argument(
+        "--rare", type=int, default=4, help="number of requests after idling, 11 s each"
+    )
+    parser.add_argument(
+        "--every-build", action="store_true", help="measure every build, not only the package"
+    )
     options = parser.parse_args()
     if IN_NAMESPACE not in os.environ:
         words = (*namespace_prefix(), sys.executable, "-m", "tests.bench.latency", *sys.argv[1:])
@@ -121,7 +127,7 @@ def show_against_lean(
     if measured["rare"]:
         for what in GOALS_MS:
             spread = _since_requested(measured["rare"], what)
-            show(f"{name}, lean service, memory given back: {what}", spread)
+            show(f"{name}, lean service, memory released: {what}", spread)
     return missed
 
 
@@ -198,7 +204,7 @@ def show_machine() -> None:
         time.sleep(NAP_S)
         late.append(time.monotonic() - began - NAP_S)
     load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs"
-    show("this machine: who sleeps wakes up late by", _spread(late), load)
+    show("this machine: a sleeping process wakes up late by", _spread(late), load)
 
 
 def _spread(seconds: Sequence[float]) -> Spread:

@@ -95,7 +95,7 @@ async def main(requests: int, rare: int) -> None:
         steady = await ask(service, WARM_UP + requests, PAUSE_S)
         measured = {"steady": steady[WARM_UP:], "rare": await ask(service, rare, RARE_PAUSE_S)}
         if service.violations:
-            raise SystemExit(f"against the contract: {service.violations[0]}")
+            raise SystemExit(f"the agent violated the contract: {service.violations[0]}")
         sys.stdout.write(json.dumps(measured) + "\n")
 
 

@@ -207,7 +207,9 @@ def _overflow_count() -> int | None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=int, help="of ours; each LAN has its own number")
+    parser.add_argument(
+        "--runs", type=int, help="number of our runs; the default depends on the LAN"
+    )
     parser.add_argument("--lan", nargs="+", choices=LANS, default=list(LANS))
     parser.add_argument("--all", action="store_true", dest="every")
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
@@ -224,7 +226,7 @@ def main() -> int:
         print(f"no lab can be built here: {error}", file=sys.stderr)
         return 2
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
-    print(f"whole runs, the start of the interpreter included; {os.cpu_count()} CPUs{load}")
+    print(f"complete runs, including the start of the interpreter; {os.cpu_count()} CPUs{load}")
     missed = [bench_lan(key, given.runs, every=given.every) for key in given.lan]
     return 1 if any(missed) else 0
 

@@ -162,7 +162,9 @@ class Verification:
         CONFIG.write_text(CONFIG.read_text() + MORE_CONFIG)
         run("systemctl", "reload", UNIT)
         pid = unit_property("MainPID")
-        assert "kept" in agent(*words), "a second install says that it keeps the configuration"
+        assert "kept" in agent(*words), (
+            "a second install must report that it keeps the configuration"
+        )
         assert unit_property("MainPID") == pid, "a second install must not disturb the service"
         self.device = self.service.enrolled_device()
         modes = {str(p): oct(p.stat().st_mode & 0o777) for p in (CONFIG, CONFIG.parent / "api-key")}
@@ -199,7 +201,7 @@ class Verification:
             assert not [line for line in limitations if "not confined" in line], limitations
             failures = report["payload"]["failures"]
             print_ok(f"{kind} report inside the sandbox: {report['outcome']}, failures {failures}")
-        assert MAKERS.stat().st_size > 1_000_000, "who made a device is looked up in it"
+        assert MAKERS.stat().st_size > 1_000_000, "the package must contain the list of makers"
         page = self.home / "page.html"
         agent("collect", "application", "--html", str(page))
         assert "<html" in page.read_text()

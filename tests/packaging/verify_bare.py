@@ -298,9 +298,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run demo and tests on a bare machine.")
     parser.add_argument("--all", action="store_true", help=f"all of: {'; '.join(names)}")
     parser.add_argument("--only", choices=names, help="one of them")
-    parser.add_argument("--busy", type=int, default=0, help="busy loops to run beside it")
-    parser.add_argument("--release", default=RELEASE, help="of Debian")
-    parser.add_argument("--keep", type=Path, help="where the output of the commands is kept")
+    parser.add_argument(
+        "--busy", type=int, default=0, help="number of busy loops to run at the same time"
+    )
+    parser.add_argument("--release", default=RELEASE, help="release of Debian")
+    parser.add_argument("--keep", type=Path, help="directory for the output of the commands")
     options = parser.parse_args()
     if os.geteuid() != 0:
         raise SystemExit("a container needs root: run it with sudo")

@@ -136,7 +136,7 @@ class Running:
             code = self.process.wait(WITHIN_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            raise Failure(f"{self._title} did not end by SIGTERM") from None
+            raise Failure(f"{self._title} did not end after SIGTERM") from None
         finally:
             self.log.close()
         require(self._title, code, self.case.exit_code, self.output())
@@ -300,7 +300,7 @@ def main() -> int:
     parser.add_argument("--onedir", type=Path, default=ONEDIRS[AGENT])
     parser.add_argument("--service-onedir", type=Path, default=ONEDIRS[CONTROL])
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("stories", nargs="*", metavar="STORY", help="only these")
+    parser.add_argument("stories", nargs="*", metavar="STORY", help="run only these stories")
     options = parser.parse_args()
     if options.inside is None:
         return enter(sys.argv[1:])

@@ -129,7 +129,9 @@ def boot(
 def copy_package(results: Path, packages: str = "dist/venue-agent_*.deb") -> None:
     packages_built = sorted(ROOT.glob(packages))
     if len(packages_built) != 1:
-        raise SystemExit(f"exactly one {packages} is wanted: run `make deb` or `make service-deb`")
+        raise SystemExit(
+            f"exactly one {packages} is required: run `make deb` or `make service-deb`"
+        )
     shutil.copy(packages_built[0], results / "first.deb")
 
 
@@ -150,8 +152,10 @@ def _run(*words: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Verify the package under a real systemd.")
     parser.add_argument("--root", type=Path, help="a root made with debootstrap")
-    parser.add_argument("--keep", type=Path, help="where the reports are kept")
-    parser.add_argument("--facts", action="store_true", help="compare facts in and out of it")
+    parser.add_argument("--keep", type=Path, help="directory for the reports")
+    parser.add_argument(
+        "--facts", action="store_true", help="compare facts inside and outside of the unit"
+    )
     options = parser.parse_args()
     if os.geteuid() != 0:
         raise SystemExit("a container needs root: run it with sudo")

@@ -116,7 +116,9 @@ def speaks_like_the_source(programs: Path, place: Path) -> None:
         message = run(*ALONE, programs / "venue-agent", *words, cwd=place)
         meant = run(sys.executable, "-m", "agent", *words, cwd=ROOT)
         if message != meant:
-            raise SystemExit(f"venue-agent {' '.join(words)} says something else:\n{message}")
+            raise SystemExit(
+                f"venue-agent {' '.join(words)} prints a different message:\n{message}"
+            )
     print_ok(f"{len(AS_IN_THE_SOURCE)} commands print what they print in the source tree")
 
 

@@ -35,7 +35,7 @@ async def test_child_over_its_memory_limit_ends_and_its_output_counts() -> None:
         ApplicationJob(max_duration_s=60.0), lambda progress: None
     )
     assert isinstance(collected.facts, ApplicationFacts)
-    assert collected.facts.fields, "the checkpoint is lost"
+    assert collected.facts.fields, "the checkpoint must not be lost"
     assert collected.error is not None
     assert collected.error.startswith("MemoryError after ")
     assert collected.facts.failures[-1].reason == collected.error
@@ -50,7 +50,7 @@ print(os.nice(0), resource.getrlimit(resource.RLIMIT_DATA)[0])
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="bounds of POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="uses limits of POSIX")
 def test_child_has_low_priority_and_a_memory_limit() -> None:
     words = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=60
@@ -77,11 +77,13 @@ async def _full_disk(home: Path) -> None:
             assert app.health.is_set("state-failing")
             await asyncio.sleep(600)
             assert service.report_for(first) is None
-            assert service.heartbeats > 5, "the heartbeats went on"
+            assert service.heartbeats > 5, "heartbeats must continue"
             assert service.most_calls_a_minute() <= 30
             _let_write(app, True)
             await app.until_ended({first, second}, 600)
-            assert app.collectors.runs == 2, "what had been collected was kept until there was room"
+            assert app.collectors.runs == 2, (
+                "the collected report must be kept until there is space"
+            )
             await asyncio.sleep(120)
             assert not app.health.problems()
         assert sorted(r["requestId"] for r in service.reports) == sorted((first, second))

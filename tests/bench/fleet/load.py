@@ -150,7 +150,7 @@ class Listener(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self.is_lost = True
         if not self.opened.done():
-            self.opened.set_exception(ConnectionError("lost before an answer"))
+            self.opened.set_exception(ConnectionError("the connection closed before the answer"))
 
 
 async def listen(

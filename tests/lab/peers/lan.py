@@ -221,7 +221,7 @@ def peer_lan(directory: Path, excluded: tuple[str, ...] = ()) -> Iterator[PeerLa
     try:
         yield lan
         harm = lan.harm()
-        assert not harm, f"the LAN got what nobody may send: {harm}"
+        assert not harm, f"the LAN received forbidden traffic: {harm}"
     finally:
         lan.close()
 

@@ -119,7 +119,7 @@ def main() -> int:
                     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(2))
                 code = play(lan, tap_fd, control, child, liar)
             if harm.counts:
-                sys.stderr.write(f"the LAN got what nobody may send: {harm}\n")
+                sys.stderr.write(f"the LAN received forbidden traffic: {harm}\n")
             return HARMED if harm.counts else code
         finally:
             if liar is not None:

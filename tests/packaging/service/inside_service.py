@@ -332,7 +332,7 @@ class Verification:
         assert "not installed" in control("service", "status", expect=1)
         planned = control("service", "install", "--dry-run", "--", "--keep-reports", "30d")
         assert f"ExecStart={ELSEWHERE}/venue-control serve @{OPTIONS}" in planned, planned
-        assert files_of_the_system() == before, "a dry run writes nothing"
+        assert files_of_the_system() == before, "a dry run must write nothing"
         masked = Path(f"/etc/systemd/system/{UNIT}")
         masked.symlink_to("/dev/null")
         half = run("venue-control", "service", "install", expect=1).stderr.splitlines()

@@ -50,7 +50,11 @@ def run_isolated() -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Verify the agent on Windows under Wine.")
-    parser.add_argument("--all", action="store_true", help="also what the short form leaves out")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="run all steps, including those that the short form omits",
+    )
     parser.add_argument("--keep", type=Path, help="directory for the collected reports")
     options = parser.parse_args()
     if INSIDE not in os.environ:

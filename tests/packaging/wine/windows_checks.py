@@ -243,7 +243,9 @@ class PackageChecks(Checks):
     def unpack(self) -> None:
         with zipfile.ZipFile(self.package) as packed:
             names = [name.lower() for name in packed.namelist()]
-            assert not [name for name in names if "bcryptprimitives" in name], "a stub was packed"
+            assert not [name for name in names if "bcryptprimitives" in name], (
+                "the package contains a stub"
+            )
             packed.extractall(self.wine.path(PROGRAMS))
         version = self.agent("--version").stdout.strip()
         assert version == f"venue-agent {__version__}", version
@@ -291,7 +293,7 @@ class PackageChecks(Checks):
         self.agent("service", "start")
         self.device = self.service.enrolled_device(WITHIN_S)
         pid = self.pid()
-        assert "kept" in self.agent(*words).stdout, "a second install keeps the configuration"
+        assert "kept" in self.agent(*words).stdout, "a second install must keep the configuration"
         assert self.pid() == pid, "a second install must not disturb the service"
         until(lambda: self.status()["verdict"] == "healthy", WITHIN_S)
         assert self.status()["pid"] == pid, self.status()

@@ -85,7 +85,7 @@ async def test_a_killed_agent_still_answers_exactly_once(case: Case, tmp_path: P
         memory, reason = PrinterMemory(StateDirectory(tmp_path / "state")).peek()
         assert ([each.id for each in memory.printers], reason) == (["cups:kitchen"], None)
     if case.scene is PLAIN:
-        assert len(set(ending.bodies)) == 1, "the report was sent with other bytes"
+        assert len(set(ending.bodies)) == 1, "the report was sent again with different bytes"
         assert {"received", "running"} <= set(ending.acknowledged)
 
 

@@ -61,7 +61,7 @@ def test_names_the_cause_and_nothing_else(name: str, answers: Mapping[str, Any])
         outcome = outcomes[situation.named]
         assert situation.detail in outcome["detail"]
         assert situation.fix in outcome["fix"]
-        assert outcome["fix"], "every finding says what to do"
+        assert outcome["fix"], "every finding must have a fix"
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -51,7 +51,7 @@ async def test_many_requests_of_a_kind_are_answered_from_few_collections(memory_
     assert sorted(r["requestId"] for r in service.reports) == sorted(wanted)
     assert len({r["reportId"] for r in service.reports}) == REQUESTS
     assert all(r["report"]["reportId"] == r["reportId"] for r in service.reports)
-    assert len(service.bodies) == REQUESTS, "each was taken the first time"
+    assert len(service.bodies) == REQUESTS, "each report must be accepted at the first attempt"
     assert set(service.acknowledged) == {(r, s) for r in wanted for s in ("received", "running")}
     assert len(agent.log.splitlines()) <= 300
 
@@ -160,7 +160,7 @@ def test_refused_stream_is_replaced_by_polling(name: str, memory_home: Path) -> 
     assert max(took) <= 2 * POLL_S
     assert max(gaps(service, "heartbeat")) <= HEARTBEAT_S + 1
     assert service.most_calls_a_minute() <= 30
-    assert problems == set(), "the device does all it is asked to"
+    assert problems == set(), "the device must answer every request"
 
 
 async def _stream_request_times(home: Path) -> list[float]:

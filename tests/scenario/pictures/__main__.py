@@ -129,7 +129,7 @@ def take_trouble(here: Till, shots: Shots) -> None:
     deadline = time.monotonic() + WITHIN_S
     while '"problems": []' in here.status() or not here.status():
         if time.monotonic() > deadline:
-            raise SystemExit("the trouble did not come")
+            raise SystemExit("the status never showed a problem")
         time.sleep(0.1)
     take_terminal(here, shots, "doctor-broken", here.agent("doctor"))
     take_terminal(here, shots, "status-broken", here.agent("status"))
@@ -231,7 +231,7 @@ def main() -> int:
     if not options.inside:
         return alone([*sys.argv[1:], "--inside"])
     if reason := why_no_lan():
-        raise SystemExit(f"no LAN can be played here: {reason}")
+        raise SystemExit(f"no LAN can be simulated here: {reason}")
     every = options.every and options.every.absolute()
     with tempfile.TemporaryDirectory(prefix="venue-", ignore_cleanup_errors=True) as name:
         take_all(Shots(options.to.absolute(), every), Path(name))

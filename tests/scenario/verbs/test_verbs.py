@@ -130,7 +130,9 @@ def test_a_cell(
     key = (situation, user, verb)
     same_base = [cell for k, cell in cells.items() if (*k[:2], base_of(k[2])) == key]
     if not same_base:
-        assert (user, verb in ONLY_AS_USER) == ("root", True), "only what changes the machine"
+        assert (user, verb in ONLY_AS_USER) == ("root", True), (
+            "only verbs that change the machine may be missing"
+        )
     for cell in same_base:
         words = " ".join((cell.output + cell.errors).split())
         assert cell.code == CODES[key], words

@@ -50,8 +50,8 @@ def test_memory_is_given_back_and_the_program_goes_on() -> None:
     words = (sys.executable, "-c", PROGRAM)
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
     heap_kib, resident_kib = map(int, done.stdout.split())
-    assert heap_kib > 4000, "free memory inside the heap stays"
-    assert resident_kib > heap_kib + 1000, "what only the start used of files stays mapped"
+    assert heap_kib > 4000, "free memory inside the heap must be returned"
+    assert resident_kib > heap_kib + 1000, "file pages that only the start used must be released"
 
 
 def mapping(line: str, changed_kib: int = 0) -> str:

@@ -142,6 +142,6 @@ def test_the_layout_is_sound_for_postgresql() -> None:
         ({"HOME": "/h"}, True, "/var/lib/venue-control/venue-control.db"),
     ],
 )
-@pytest.mark.skipif(sys.platform != "linux", reason="the places of Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="uses directories of Linux")
 def test_where_it_is_by_default(environment: dict[str, str], is_root: bool, expected: str) -> None:
     assert default_database(environment, is_root=is_root) == expected

@@ -161,7 +161,7 @@ def test_purge_deletes_the_user_that_install_made(
     service = service_in(systemd)
     service.install()
     service.uninstall()
-    assert systemd.user, "its files are kept, and with them their owner"
+    assert systemd.user, "its files and their owner must be kept"
     assert service.purge() == ("the user venue-agent",)
     assert (systemd.user, systemd.group) == ("", "")
     assert service.purge() == ()

@@ -324,7 +324,7 @@ async def test_a_call_that_fails_alone_may_be_put_off(home: Harness) -> None:
         await home.breaker.call("heartbeat", failing.ask, alone_max=4)
 
     others.cancel()
-    assert "partly-failing" not in home.codes(), "nobody tries any more"
+    assert "partly-failing" not in home.codes(), "the condition must end with the last call"
 
 
 async def test_after_a_sleep_the_next_try_comes_at_once(home: Harness) -> None:
@@ -374,13 +374,13 @@ async def test_a_refusal_holds_up_its_operation_alone(home: Harness, error: Serv
     for _ in range(20):
         await home.breaker.call("heartbeat", fine.ask)
 
-    assert home.clock.elapsed_s == began, "nobody waited"
+    assert home.clock.elapsed_s == began, "no call must wait"
     assert home.breaker.is_up
     assert len(home.codes()) == 1
     await until(lambda: len(failing.called_at) == 4)
     calling.cancel()
     await asyncio.gather(calling, return_exceptions=True)
-    assert home.codes() == set(), "nobody tries any more"
+    assert home.codes() == set(), "the condition must end with the last call"
 
 
 async def test_a_silent_operation_holds_the_others_up_once(home: Harness) -> None:

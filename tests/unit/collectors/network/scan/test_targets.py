@@ -97,7 +97,7 @@ def test_excluded_addresses_are_left_out_but_the_own_ones() -> None:
         "192.168.1.22",
         "192.168.1.23",
     ]
-    # An excluded address does not affect others: a printer without announcements is still scanned.
+    # An excluded address does not affect others: the rest of the network counts as scanned.
     assert targets.networks == ("192.168.1.16/32", "192.168.1.18/31", "192.168.1.20/30")
 
 
