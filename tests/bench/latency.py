@@ -95,7 +95,7 @@ def show_latencies(
     return missed
 
 
-# ---------------------------------------------------------------------------- a lean service
+# ---------------------------------------------------------------------------- the lean service
 
 
 def show_against_lean(
@@ -152,7 +152,7 @@ def _since_requested(measured: Sequence[dict[str, float]], what: str) -> Spread:
     return _spread([each[what] - each["requested"] for each in measured])
 
 
-# ---------------------------------------------------------------------------- the reference one
+# ---------------------------------------------------------------------------- the reference service
 
 
 def show_against_reference(name: str, line: Sequence[str], home: Path, requests: int) -> None:

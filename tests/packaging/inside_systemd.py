@@ -63,7 +63,7 @@ def agent(*words: str, expect: int | None = 0) -> str:
 
 
 def service_status(expect: int = 0) -> str:
-    """Return the output of `service status`, and append it to a file beside the reports."""
+    """Return the output of `service status`, and append it to a file next to the reports."""
     message = agent("service", "status", expect=expect)
     with (RESULTS / "service-status.txt").open("a") as file:
         file.write(f"{message}--\n")

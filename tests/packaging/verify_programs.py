@@ -1,9 +1,9 @@
 """Runs every command and option of both packaged programs, in a root without Python.
 
 Needs root, `make onedir service-onedir` and PostgreSQL. The programs run in namespaces of their
-own: the only network is loopback, and what they write goes away with the namespaces. What is run,
-and what each run must return, is in `program_cases`; a command or option of the programs' parsers
-that no case uses is a failure.
+own: the only network is loopback, and their files disappear with the namespaces. `program_cases`
+contains the runs and their expected results. A command or option of the programs' parsers that no
+case uses is a failure.
 
 Usage: python -m tests.packaging.verify_programs [--onedir DIR] [--service-onedir DIR] [STORY ...]
 """
@@ -156,7 +156,7 @@ def require(title: str, code: int, wanted: int, output: str) -> None:
 
 @dataclass
 class Player:
-    """Plays one story in the root."""
+    """Runs one story in the root."""
 
     story: Story
     root: Path
@@ -281,7 +281,7 @@ def tls(place: Path) -> Iterator[bytes]:
 
 
 def verify(onedirs: dict[str, Path], stories: tuple[Story, ...], place: Path) -> list[str]:
-    """Play the stories at once, in namespaces of this process. Returns the failures."""
+    """Run the stories concurrently, in namespaces of this process. Returns the failures."""
     root, hooks = place / "root", Hooks()
     root.mkdir()
     with contextlib.ExitStack() as stack:

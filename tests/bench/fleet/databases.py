@@ -12,7 +12,7 @@ from tests.postgresql import postgresql
 
 @contextlib.contextmanager
 def opened(name: str) -> Iterator[str]:
-    """Give the URL of an empty database. ``name``: sqlite or postgresql."""
+    """Yield the URL of an empty database. ``name``: sqlite or postgresql."""
     if name == "postgresql":
         with postgresql() as url:
             yield url

@@ -19,7 +19,7 @@ BEGUN_AFTER_S = 10
 
 
 def beside_the_greedy(databases: list[str]) -> Iterator[str]:
-    """Yield a line for each database: the 95th percentile, undisturbed and beside a greedy key."""
+    """Yield a line for each database: the 95th percentile without and with a greedy key."""
     for database in databases:
         with opened(database) as url:
             greedy, other = _organizations(url)

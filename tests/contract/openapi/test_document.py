@@ -218,7 +218,7 @@ def test_the_typed_client_has_a_method_for_every_operation_of_an_operator() -> N
             with pytest.raises(CommandError, match="404"):
                 call()
     public = {name for name in vars(OperationsClient) if not name.startswith("_")}
-    assert public == {*calls, "post"}  # the latter for operations beside the facade
+    assert public == {*calls, "post"}  # `post` is for operations outside the facade
     operators = {
         each.path
         for each in OPERATIONS

@@ -29,7 +29,7 @@ def good_facts(kind: str) -> Facts:
 
 @dataclass(slots=True)
 class FakeCollectors:
-    """``script`` holds an outcome for each run; without one, a collection goes well.
+    """``script`` holds an outcome for each run; without one, a collection succeeds.
 
     While ``hold`` is set, no run ends.
     """

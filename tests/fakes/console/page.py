@@ -131,7 +131,7 @@ class Page:
     async def focused(self) -> str:
         return str(await self.run("document.activeElement.outerHTML.slice(0, 200)"))
 
-    # ------------------------------------------------------------------------ looking at it
+    # ------------------------------------------------------------------------ checks of the page
 
     async def check_view(self, name: str) -> None:
         """Record overflowing content and axe-core's findings in both schemes; take pictures."""

@@ -48,7 +48,7 @@ GRAVE: Final = {"serious", "critical"}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Play the act of a test's fixture at each width."""
+    """Run the act of a test's fixture at each width."""
     for fixture in ACTS.keys() & set(metafunc.fixturenames):
         chosen = [width for act, width in IN_MEDIUM if act == ACTS[fixture]]
         metafunc.parametrize("width", sizes.large_except(chosen.__contains__, VIEWPORTS))
@@ -393,7 +393,7 @@ def test_no_frame_shows_the_page_and_no_address_writes_on_it(consented: dict[str
     assert "evil" not in consented["wrong address"]
 
 
-# ---------------------------------------------------------------------------- every state of it
+# ---------------------------------------------------------------------------- every state of the page
 
 
 @pytest.mark.parametrize(

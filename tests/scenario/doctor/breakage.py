@@ -30,7 +30,7 @@ def always(reply: Reply) -> Callable[[Request], Awaitable[Reply]]:
 
 @contextlib.asynccontextmanager
 async def reference_service(world: World, *grants: str) -> AsyncIterator[dict[str, str]]:
-    """Run the control plane with one key; yield the variables that `venue-control` takes."""
+    """Run the control plane with one key; yield the environment variables for `venue-control`."""
     database = ("--database", f"sqlite:///{world.home / 'service.db'}")
     log = world.home / "service.log"
     with log.open("wb") as output:
@@ -63,7 +63,7 @@ async def _control(*words: str, **variables: str) -> str:
 
 
 async def doctor_of_a_real_agent(world: World, revoke: dict[str, str] | None = None) -> Outcomes:
-    """Run doctor beside an agent that is online, or that the service has just revoked."""
+    """Run doctor while an agent is online, or after the service has just revoked it."""
     world.is_running = world.is_enrolled = False
     async with running_agent(write_config(world.home, world.base_url)) as agent:
         async with asyncio.timeout(120):

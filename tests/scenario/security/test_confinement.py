@@ -138,7 +138,7 @@ def test_not_even_root_reads_the_passwords() -> None:
     assert _run(program) == {"ok": True}
 
 
-# ------------------------------------------------------------------ nothing is lost
+# ------------------------------------------------------------------ no facts are lost
 
 _COLLECT = """
 import os, sys

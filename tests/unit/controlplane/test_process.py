@@ -263,7 +263,7 @@ def test_what_is_remembered_outlives_the_process(tmp_path: Path) -> None:
 
 
 async def test_output_of_the_service_is_flushed_at_once() -> None:
-    """asyncio sets TCP_NODELAY on what it accepts, but only where the listener says it is TCP."""
+    """asyncio sets TCP_NODELAY on accepted connections only if the listener's protocol is TCP."""
     accepted: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def take(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

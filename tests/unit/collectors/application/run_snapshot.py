@@ -60,7 +60,7 @@ def mount_stand_in(program: Path) -> None:
 
 
 def mount_dead(path: str) -> None:
-    """Mount a FUSE file system nobody serves at ``path`` (mount(2), fuse(4)).
+    """Mount a FUSE file system without a server at ``path`` (mount(2), fuse(4)).
 
     The kernel waits for the first answer of its server, which never comes: statvfs blocks, as
     on a network mount whose server is gone.

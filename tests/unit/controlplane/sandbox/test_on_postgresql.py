@@ -1,4 +1,4 @@
-"""The same merchant on PostgreSQL gives the same figures, sale by sale and set-wise."""
+"""The same merchant on PostgreSQL has the same figures, updated sale by sale or rebuilt at once."""
 
 import json
 import uuid

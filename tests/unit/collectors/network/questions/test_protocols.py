@@ -355,7 +355,7 @@ def _own_certificate(directory: Path) -> ssl.SSLContext:
         .public_key(key.public_key())
         .serial_number(1)
         .not_valid_before(start)
-        .not_valid_after(start + datetime.timedelta(days=1))  # expired, as often
+        .not_valid_after(start + datetime.timedelta(days=1))  # expired
         .sign(key, hashes.SHA256())
     )
     path = directory / "printer.pem"
