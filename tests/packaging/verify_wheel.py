@@ -62,7 +62,7 @@ def print_ok(text: str) -> None:
     sys.stdout.flush()
 
 
-# ---------------------------------------------------------------------------- build and installation
+# ---------------------------------------------------------------------- build and installation
 
 
 def build(place: Path) -> Path:

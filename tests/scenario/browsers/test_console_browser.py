@@ -393,7 +393,7 @@ def test_no_frame_shows_the_page_and_no_address_writes_on_it(consented: dict[str
     assert "evil" not in consented["wrong address"]
 
 
-# ---------------------------------------------------------------------------- every state of the page
+# ----------------------------------------------------------------------- every state of the page
 
 
 @pytest.mark.parametrize(
