@@ -26,7 +26,7 @@ PACKAGES: Final = ("agent", "collectors", "controlplane", "tests")
 CACHE: Final = ROOT / "build/grimp"
 SMALL: Final = ("tests/unit/", "tests/contract/")
 ENOUGH_FOR_WORKERS: Final = 8
-"""With fewer files, starting workers takes longer than they save."""
+"""With fewer files, the start of workers takes longer than they save."""
 PARALLEL: Final = ("-n", "logical", "--maxprocesses=8", "--dist=loadfile", "--no-loadscope-reorder")
 NO_TESTS_COLLECTED: Final = 5
 NAMED_IN_LINE: Final = 3
@@ -36,14 +36,15 @@ STARTED: Final[Mapping[str, tuple[str, ...]]] = {
     "collectors": ("collectors.__main__",),
     "controlplane": ("controlplane.__main__",),
 }
-"""What a test reaches that starts a program by ``python -m``. The agent starts collectors."""
+"""Modules that a test reaches if it starts a program by ``python -m``. The agent starts collectors.
+"""
 
 IMPORTED_BY_NAME: Final[Mapping[str, str]] = {
     "agent.cli.main": "agent.cli",
     "controlplane.cli.main": "controlplane.cli",
     "controlplane.storage.migrations.upgrade": "controlplane.storage.migrations",
 }
-"""Modules that import the modules of a package by a name that they compute."""
+"""Modules that import the modules of a package by computed names."""
 
 UNUSED_IMPORTS: Final = (
     ("tests.conftest", ("agent.redaction.known",)),  # only for the cleanup after each test

@@ -29,7 +29,7 @@ TESTS = {
     "binding": "test_binding_and_health.py",
     "time_jump": "test_time_jump.py",
 }
-"""The tests that answer for a module of agent/rules."""
+"""The tests of each module of agent/rules."""
 
 CONFIG = """\
 [cosmic-ray]

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 _LIMIT_S = 60.0
-"""What grows with the square of its input takes minutes, all else a fraction of a second."""
+"""Code with quadratic time takes minutes, and all other code a fraction of a second."""
 
 
 @contextmanager

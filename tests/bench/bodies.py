@@ -27,7 +27,7 @@ ID = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
 BOUND_MS = 100
 LIMIT = Settings().body_limit_bytes
 ROOM = LIMIT - 40_000
-"""Bytes of a body beside a small report."""
+"""Bytes of a body in addition to a small report."""
 CONTAINERS = CONTAINERS_MAX - 100
 ITEMS = ITEMS_MAX - 100
 HAN = [chr(code) for code in range(0x4E00, 0x9FA6)]
@@ -43,7 +43,7 @@ UNBOUNDED = {
     ("networkMap", "interfaces"): '{"name":"","addresses":[],"gateways":[]}',
     ("networkMap", "hosts"): '{"address":"","services":[],"reachability":"unknown","sources":[]}',
 }
-"""Lists that the contract does not bound, each with an element that fits."""
+"""Lists without a limit in the contract, each with a valid element."""
 ELEMENTS = ("{}", "[]", "null", "1", '"x"', '{"a":1}')
 
 

@@ -22,7 +22,7 @@ BUILDS = {
 }
 AS_BY_THE_UNIT = {"LANG": "C.UTF-8", "WATCHDOG_USEC": "120000000"}
 LOOPBACK_ONLY = ("unshare", "--net", *LOOPBACK)
-"""The words before a command line that give it a network namespace of its own."""
+"""The prefix of a command line that gives it a network namespace of its own."""
 
 
 def builds_here() -> dict[str, tuple[str, ...]]:

@@ -34,7 +34,9 @@ from tests.packaging.local_service import LocalService, local_service, until
 
 IN_NAMESPACE = "VENUE_BENCH_IN_NAMESPACE"
 SETTLE_S = 80
-"""The first heartbeat after memory was given back brings some of it in again: it is not idling."""
+"""The first heartbeat after memory was released loads some of it again, so it does not count as
+idling.
+"""
 STARTS = 10
 
 

@@ -34,10 +34,10 @@ IN_NAMESPACE = "VENUE_BENCH_IN_NAMESPACE"
 P99_GOAL_MS = 20.0
 GOALS_MS = {"received": 6.0, "running": 9.0}
 POLL_EVERY_S = 0.1
-"""Who waits for a report must not keep the service from its work."""
+"""Frequent polls for a report would slow down the service."""
 REQUESTS_MIN = 3
 REQUESTS_WITHIN_S = 25.0
-"""After that no more requests are made: on a loaded machine there are fewer."""
+"""No requests are created after this time, so there are fewer on a loaded machine."""
 WAKE_UPS = 100
 NAP_S = 0.005
 

@@ -72,7 +72,7 @@ LATER: dict[str, str] = {
     "deviceDetail/reply-later": "deviceDetail/reply",
     "revoke/reply-later": "revoke/reply",
 }
-"""Messages of a later service, and the message that they say today."""
+"""Messages of a later service, each with the equivalent message of today."""
 APART = {"current/reply-null", "problem/problem"}
 
 

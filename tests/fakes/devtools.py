@@ -19,10 +19,10 @@ PAGE_ADDRESS: Final = "https://till.example/orders?token=page-secret"
 PAGE_TITLE: Final = "title-secret"
 
 Answer = Callable[[str, dict[str, Any]], dict[str, Any] | None]
-"""Method and params to a result, or None to stay silent."""
+"""Maps method and params to a result, or None for no answer."""
 
 Treat = Callable[[socket.socket, bytes], bool]
-"""Takes over a connection after its first bytes; False hands it on to the usual treatment."""
+"""Handles a connection after its first bytes; returns False to leave it to the default handler."""
 
 
 def answer_with(value: object, **frame: str) -> Answer:

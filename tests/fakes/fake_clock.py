@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 START = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
 IDLE_TURNS = 30
-"""After so many turns of the event loop without I/O, every task waits for something."""
+"""After this many iterations of the event loop without I/O, every task waits."""
 
 
 class FakeClock:

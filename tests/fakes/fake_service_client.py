@@ -45,7 +45,7 @@ class FakeServiceClient:
     record: EnrollmentRecord | None = None
     open_streams: int = 0
     patience: list[float | None] = field(default_factory=list)
-    """How long each answer of `onCommands` was to be waited for."""
+    """The timeout of each call of `onCommands`."""
 
     def named(self, operation: str) -> list[Any]:
         """Return the arguments of each call of ``operation``."""

@@ -51,9 +51,9 @@ class StrictService:
     calls: list[str] = field(default_factory=list)
     heartbeats: int = 0
     overrides: dict[str, Callable[[], Reply]] = field(default_factory=dict)
-    """Replies that take the place of an operation's own, by the operation's name."""
+    """Replies that replace the usual ones, by the operation's name."""
     bodies: list[bytes] = field(default_factory=list)
-    """Every body that `submitResult` was called with, also the same one again."""
+    """Every body that `submitResult` received, including repeated ones."""
 
     def __post_init__(self) -> None:
         self.binding_id = str(uuid.uuid4())

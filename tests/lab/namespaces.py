@@ -12,7 +12,7 @@ from tests.lab import loopback
 from tests.paths import ROOT
 
 LOOPBACK = (sys.executable, "-I", loopback.__file__)
-"""The words before a command line that raise the loopback device of a new network namespace."""
+"""The prefix of a command line that brings up the loopback device of a new network namespace."""
 
 _WITHIN_S = 60
 _AS_ROOT = ("unshare",)

@@ -17,7 +17,7 @@ from tests.unit.collectors.network.printers.test_device_uri import PUBLISHED
 pytestmark = [pytest.mark.lab, pytest.mark.needs("peers")]
 
 REFUSED = {"", "tea4cups://socket://192.168.1.50:9100"}
-"""What CUPS 2.4 takes no queue with."""
+"""URIs that CUPS 2.4 refuses for a queue."""
 
 QUEUES = {
     f"q{number}": (kind, uri)

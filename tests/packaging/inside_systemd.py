@@ -30,7 +30,7 @@ AS_IN_THE_SOURCE: Final = (
     ("collect", "--help"), ("service", "install", "--help"),
 )  # fmt: skip
 KILLS: Final = 6
-"""One more than systemd allows within ten seconds where a unit does not say otherwise."""
+"""One more than systemd allows within ten seconds by default."""
 CONFIG: Final = Path("/etc/venue-agent/config.toml")
 STATE: Final = Path("/var/lib/venue-agent")
 MORE_CONFIG: Final = "[heartbeat]\ninterval_seconds = 1\n[network]\nmax_duration_seconds = 5\n"

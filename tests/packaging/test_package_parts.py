@@ -22,7 +22,7 @@ from tests.sizes import large_except
 
 PACKAGING = ROOT / "packaging"
 NOT_SHIPPED = {"controlplane.md", "service-install.md", "application-fields.md"}
-"""Of the service, and of its reports: for who develops them."""
+"""Documents for developers and operators of the service."""
 
 
 def module(path: str) -> ModuleType:
@@ -169,7 +169,7 @@ NOT_REACHED = {
     "pygments": "colored source code and tracebacks in rich, and the command line of httpx2",
     "trio": "another event loop",
 }
-"""Excluded modules that loaded libraries import inside functions, and for what."""
+"""Excluded modules that loaded libraries import inside functions, with the purpose."""
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ CRASHES: Final = re.compile(
     r"Traceback \(most recent call last\)|ModuleNotFoundError|ImportError|No module named"
     r"|unexpected \w+Error|Failed to execute script"
 )
-"""What no output of a packaged program may have, whatever its exit code."""
+"""Texts that no output of a packaged program may contain, for any exit code."""
 WITHIN_S: Final = 120
 POLL_S: Final = 0.05
 OUTPUT_CHARACTERS: Final = 2000

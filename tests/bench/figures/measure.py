@@ -35,7 +35,7 @@ PERIODS: Final[tuple[dict[str, str], ...]] = (
     {"period": "today"}, {"period": "last7"}, {"period": "thisMonth"}, CUSTOM,
 )  # fmt: skip
 GOALS_MS: Final = {"single": (30, 40, 60, 120), "all": (120, 250, 500, 1200)}
-"""For the periods, in their order: 95 of 100 are to stay under."""
+"""Goals of the periods, in their order: 95 of 100 calls must take less."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,9 @@ SELECT currency, SUM(sale_count), SUM(gross), SUM(discount), SUM(sale), SUM(fee)
 FROM moved GROUP BY currency ORDER BY currency
 """
 Windows = Sequence[tuple[int, int, int]]
-"""A location's position, and microseconds since 1970 in UTC: from, and before."""
+"""A location's position, and a period in microseconds since 1970 in UTC: its start, and its end
+(excluded).
+"""
 TABLES: Final = {
     "sales": ("location", "initiated_at", "currency", "status", "gross", "total",
               "municipality_fee", "tax"),

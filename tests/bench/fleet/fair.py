@@ -15,7 +15,7 @@ from tests.bench.fleet.service import service
 
 CALLS = 400
 BEGUN_AFTER_S = 10
-"""Until the attack is under way: its streams are open and its burst is used up."""
+"""Time until the attack has its full effect: its streams are open and its burst is used up."""
 
 
 def beside_the_greedy(databases: list[str]) -> Iterator[str]:

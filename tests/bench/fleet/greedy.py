@@ -21,7 +21,7 @@ SLOW = 100
 SILENT = 300
 WORST = 4
 EACH = 12
-"""Of the shapes of `tests.bench.bodies` one in so many."""
+"""Uses one of this many shapes of `tests.bench.bodies`."""
 
 
 async def attack(port: int, member: Member) -> None:

@@ -13,7 +13,7 @@ from tests.bench.fleet.service import Service, bare, service
 
 CONNECTIONS = 64
 WARM_UP = 10
-"""One part in ten is sent before the measurement."""
+"""A tenth of the heartbeats is sent before the measurement."""
 
 
 def heartbeats(databases: list[str], sizes: list[int], count: int) -> Iterator[str]:

@@ -22,7 +22,7 @@ from tests.bench.fleet.simulated_fleet import INTERVAL_S, AgentLoops
 
 CALLS = {Failpoint.HEARTBEAT_CALLED, Failpoint.COMMANDS_OPENED}
 KEEP_ALIVES_S = 20.0
-"""Time until each stream has received the number of streams."""
+"""Time until each stream has received the reconnection time for the number of streams."""
 AWAY_S = 5.0
 BACK_WITHIN_S = 120.0
 

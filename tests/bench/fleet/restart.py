@@ -27,11 +27,11 @@ from tests.fakes.virtual_clock import VirtualClock, VirtualTimeLoop, run_in_virt
 
 OUTAGES_S = (0.0, 5.0, 60.0, 600.0)
 SETTLED_AFTER_S = 2 * INTERVAL_S
-"""All are switched on in the first interval; the second is the steady rate."""
+"""All devices are switched on in the first interval; the second one shows the steady rate."""
 WATCHED_S = 5 * INTERVAL_S
 BACK_WITHIN_S = 120.0
 PEAK_MAX = 3.0
-"""Of the steady rate."""
+"""Limit of the peak, as a multiple of the steady rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Return:
     steady: float
     peak: float
     back_s: float
-    """From the service's return until the last stream was open."""
+    """Time from the service's return until the last stream was open."""
     in_vain: int
     refused: int
     late: int

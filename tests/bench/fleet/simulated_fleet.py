@@ -46,7 +46,9 @@ class Costs:
 
     heartbeat_s: float = 0.00045
     stream_s: float = 0.0010
-    """To open one, as `make bench-fleet` measures it for 10,000, their load beside."""
+    """Cost of opening a stream, as `make bench-fleet` measures it for 10,000 streams with the load
+    on the same machine.
+    """
 
 
 @dataclass(slots=True)
@@ -55,11 +57,11 @@ class Tally:
 
     calls: dict[int, int] = field(default_factory=dict)
     in_vain: int = 0
-    """Nothing listens at the address."""
+    """Calls while no process listened at the address."""
     refused: int = 0
-    """Were answered 429 or 503."""
+    """Calls that were answered with 429 or 503."""
     late: int = 0
-    """Were not answered in time."""
+    """Calls that were not answered in time."""
 
     def note(self, at_s: float) -> None:
         second = int(at_s)

@@ -23,7 +23,9 @@ from schemathesis import Case, HookContext, Response
 from schemathesis.core.failures import Failure
 
 NOT_IN_A_SCHEMA: Final = {"invalid_cursor", "invalid_signature"}
-"""A cursor is opaque, and whose signature it is only a key can tell."""
+"""A cursor is opaque, and a signature can only be verified with the key: no schema describes
+either.
+"""
 KEPT: Final = 8
 PREFIX: Final = "/api/public/v1/remoteControl/"
 

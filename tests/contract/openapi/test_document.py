@@ -47,8 +47,9 @@ READING = {
     "current", "listDevices", "deviceDetail", "reportDetail", "contact", "inspect",
     *(path.rpartition("/")[2] for path in FIGURES),
 }  # fmt: skip
-"""The contract: these have no side effects, all others run an action. Figures only tell; so do two
-of support, by our reading."""
+"""The contract: these have no side effects, all others run an action. In our interpretation,
+figures and two operations of support have no side effects either.
+"""
 REPORTS = {
     "network": json.loads(encode(small_venue())),
     "application": json.loads(encode(application_snapshot())),

@@ -32,7 +32,7 @@ from tests.unit.controlplane.test_process import Process, run, start, stop
 
 EXAMPLES = amount(medium=5, large=12, variable="SCHEMATHESIS_EXAMPLES")
 TOKENS = 64
-"""More than are used up, whatever is asked."""
+"""More than the calls can use up."""
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 WITHIN_S = 3600
 pytestmark = [

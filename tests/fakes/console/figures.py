@@ -12,7 +12,7 @@ from tests.fakes.console.page import Page
 
 DAYS: Final = 14
 LOW: Final = 400
-"""Pixels of a window in which most of a location's page is out of sight."""
+"""Height in pixels of a window in which most of a location's page is not visible."""
 PATH: Final = "/api/public/v1/"
 CARDS: Final = (
     "[...document.querySelectorAll('.venues > li')].map((each) => "

@@ -32,7 +32,7 @@ KEYS: Final = {
 }  # fmt: skip
 SHIFT: Final = 8
 TABS_MAX: Final = 60
-"""Once round a page, and some more."""
+"""Enough to go around a page once."""
 
 
 class Page:

@@ -10,7 +10,7 @@ from typing import Any
 from tests.fakes.contract_schema import UUID, Schema
 
 FEW = 3
-"""So many elements at most of a list without a smaller bound, so many letters of a text."""
+"""Maximum number of elements of a list, or letters of a text, unless its limit is smaller."""
 
 
 def made(schema: Schema, chance: random.Random) -> Any:

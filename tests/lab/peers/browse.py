@@ -17,7 +17,7 @@ from collectors.network.mdns.session import QuerySchedule
 
 SETTLE_S = 1.8  # less than the interval between two rounds of questions
 RESOLVE_AFTER_S = (0.0, 0.4, 1.2, 3.0, 6.0)
-"""More patience than the agent has: on a busy machine answers come late."""
+"""Longer than the agent's limit: on a busy machine answers come late."""
 
 
 class _Run:

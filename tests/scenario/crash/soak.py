@@ -38,9 +38,9 @@ FAULTS = (
     replies.status(200, b'{"truncated": "'),
 )
 LIVES_S = (0.0, 2.0)
-"""How long the agent lives after its first call: from nothing to long after a report."""
+"""Time until the kill after the agent's first call: from zero to long after a report."""
 KILLED_YOUNG = 0.1
-"""This part of the lives ends before a first call, at any moment of the start."""
+"""This share of the kills happens before the first call, at a random time of the start."""
 GROWTH_MAX = 0.10
 DRAIN_WITHIN_S = 900.0
 

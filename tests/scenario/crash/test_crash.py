@@ -112,7 +112,8 @@ async def test_a_collection_that_dies_twice_is_reported_as_interrupted(
 
 
 TOGETHER = 6
-"""Requests of one kind: the first begins a collection, the others are answered by the next one."""
+"""Requests of one kind: the first one starts a collection; the next collection answers the others.
+"""
 
 
 @pytest.mark.parametrize(

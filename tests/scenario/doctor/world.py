@@ -69,7 +69,7 @@ class World:
         self.is_enrolled = True
         self.is_running = True
         self.hanging: str | None = None
-        """The check that must be given up at its deadline."""
+        """The check that must be abandoned at its deadline."""
 
     async def doctor(self) -> tuple[CheckResult, ...]:
         """Write the state of the situation to files, and run doctor."""

@@ -38,7 +38,8 @@ ODD_REPLIES: dict[str, Fault] = {
     "compressed": replies.compressed,
     "another-device": replies.another_device,
 }
-"""Their condition depends on the operation: an invalid reply of one is a command of another."""
+"""Faults whose condition depends on the operation: an invalid reply of one is a command of another.
+"""
 
 
 @dataclass(frozen=True, slots=True)

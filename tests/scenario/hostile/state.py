@@ -62,7 +62,7 @@ READS: Final = {
     "collect": {"device.json"},
     "service": {"last-exit"},
 }
-"""What each verb reads, and so must complain of, by its path."""
+"""The files that each verb reads. Its messages must name their paths."""
 
 VERBS: Final = {
     "status": ("status",),
@@ -87,7 +87,7 @@ IMPORTED_LATE: Final = (
     "cryptography.hazmat.primitives.serialization", "asyncio.base_events", "encodings.utf_8_sig",
     "httpcore2", "pydantic.dataclasses", "truststore",
 )  # fmt: skip
-"""What the verbs import when they run: here once, and not in each fork."""
+"""Modules that the verbs import at run time: they are imported once here, and not in each fork."""
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,12 @@ from tests.scenario.simulated_agent import config_for, simulated_agent
 
 IS_FULL = os.environ.get("HOSTILE_CASES") == "full"
 HOSTILE_FOR_S = 400.0
-"""Long enough for three answers of `onCommands` that are given up as no long poll."""
+"""Long enough for three answers of `onCommands` that are abandoned because they are not long polls.
+"""
 BACK_WITHIN_S = 2 * 3600.0
-"""The service may have asked for an hour (Retry-After), and a revoked device asks slowly."""
+"""The service may have requested a wait of an hour (Retry-After), and a revoked device polls
+slowly.
+"""
 CALLS_A_MINUTE = 30
 LONG_S = 1e6
 

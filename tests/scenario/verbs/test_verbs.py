@@ -66,7 +66,7 @@ MESSAGES: Mapping[tuple[str, str], str] = {
     ("stopped service", "user status"): "it does not run according to systemd",
     ("stopped service", "user doctor"): "start it: `sudo venue-agent service start`",
 }  # fmt: skip
-"""What certain cells say, blanks made one."""
+"""Texts that certain cells must print. Repeated spaces count as one."""
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,7 @@ READING: Final = (
     "config check", "config check --json", "config show", "config show --json", "config schema",
     "config example", "collect network", "collect application --json", "service status",
 )  # fmt: skip
-"""Verbs that change nothing: they may run beside each other."""
+"""Verbs that change nothing, and may run concurrently."""
 ACTING: Final = (
     "printers forget kitchen",
     "service start",

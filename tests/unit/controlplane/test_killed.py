@@ -27,7 +27,9 @@ from tests.unit.controlplane.test_workers import workers_of
 SUBMISSIONS = sizes.amount(medium=30, large=200)
 AT_ONCE = 8
 KILLED_AT = (1, SUBMISSIONS // 3, SUBMISSIONS * 3 // 4)[-sizes.amount(medium=1, large=3) :]
-"""So many were answered when the kill comes; the others that are under way are cut."""
+"""Number of answered reports at the time of the kill. The other reports in progress are
+interrupted.
+"""
 REPORT: dict[str, Any] = json.loads(encode(small_venue()))
 BACKENDS = text("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'")
 pytestmark = [

@@ -28,7 +28,7 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 PAYLOADS: Final = (("network", NETWORK_PAYLOAD), ("application", APPLICATION_PAYLOAD))
 OUTCOMES: Final = ("completed", "partial", "failed")
 DRAWN: Final = 40
-"""So many payloads of each version are handed in."""
+"""Number of payloads of each version that are submitted."""
 TRACKED: Final = Settings(
     rate_per_s=0, tracker_url="http://tracker.invalid/hook", tracker_attempts_max=1
 )

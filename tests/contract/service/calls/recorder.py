@@ -18,11 +18,11 @@ from tests.unit.controlplane.running_service import RunningService
 
 Json = dict[str, Any]
 NEVER: Final = uuid.UUID(int=0)
-"""An id that nothing has."""
+"""An id that does not exist."""
 NOT_LISTED: Final = "not shown"
-"""Stands for calls that are no examples: made for what they answer."""
+"""Name of calls that are not examples: only their replies are needed."""
 OTHER: Final = "org-0002"
-"""An organization that has not been trading for long."""
+"""An organization whose sales began recently."""
 FACADE: Final = "/api/public/"
 _RANDOM_ID: Final = re.compile(
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"

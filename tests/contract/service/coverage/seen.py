@@ -20,7 +20,7 @@ from tests.fakes.remote_control import schema as devices
 from tests.fakes.support import schema as support
 
 Ways = dict[tuple[str, str], set[str]]
-"""By object and field: ways in which a field can stand, or was seen to."""
+"""By object and field: the forms that a field can have or had."""
 VALUE, NULL, ABSENT = "a value", "null", "left out"
 
 OBJECTS: Final[Mapping[str, Schema]] = {

@@ -34,7 +34,7 @@ from tests.unit.controlplane.figures.recount import Json, Recount
 
 MERCHANTS = amount(medium=5, large=150, variable="FIGURES_MERCHANTS")
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.target)
-"""Not to shrink: each step writes a merchant."""
+"""All phases except shrinking, because each step writes a merchant."""
 CALLER = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
 
 

@@ -37,7 +37,9 @@ from tests.unit.controlplane.permissions.rows import (
 
 PUBLIC_PREFIXES: Final = ("/.well-known/", "/api/auth/", "/api/v1/auth/")
 PUBLIC: Final = {"/", "/healthz", "/readyz", "/openapi.json", retail.DOCUMENT, "/console/sign-in"}
-"""What anybody may call, and what trades one credential for another: tested where they are."""
+"""Calls without a credential, and exchanges of one credential for another. They have their own
+tests.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,8 +54,10 @@ LOCATIONS: Final = """\
 | a link of support, to end | yes | – | 404 | 403 | – | 404 |
 | one's organization | yes | – | 404 | yes | – | 404 |
 """
-"""For an operation that the other table permits: rows are what a call names or lists, columns
-whose it is, for a credential of every location and for one that is cut to its own."""
+"""For an operation that the other table permits. Rows are the objects that a call names or lists.
+Columns are their owners, for a credential of every location and for one that is restricted to its
+own.
+"""
 
 
 def allowed(operations: str, column: str) -> str:

@@ -42,7 +42,9 @@ from tests.unit.controlplane.running_service import RunningService
 
 CELLS_MIN = sizes.amount(medium=2000, large=6000)
 SHARE = sizes.amount(medium=3, large=1)
-"""In a medium run each credential calls a third of the operations, the next one another third."""
+"""In a medium run each credential calls a third of the operations, and the next credential another
+third.
+"""
 
 
 @pytest.fixture

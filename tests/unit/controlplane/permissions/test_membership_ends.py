@@ -27,7 +27,7 @@ from tests.unit.controlplane.test_process import Process, start, stop
 
 TIMEOUT_S: Final = 300
 POLL_INTERVAL_S: Final = 0.1
-"""Less than a key may call in a second."""
+"""Fewer calls than a key may make in a second."""
 TOOLS_LIST: Final = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 pytestmark = [
     pytest.mark.medium,

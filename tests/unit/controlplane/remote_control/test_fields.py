@@ -69,7 +69,7 @@ FIELDS: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
         if field in {"instanceId", "challengeId", "bindingId", "requestId", "reportId"}
     },
 }
-"""All but ``report``, which may be anything until it is known what kind it should be."""
+"""All fields except ``report``, which may have any value until the expected kind is known."""
 
 
 def test_every_field_is_here() -> None:

@@ -22,11 +22,11 @@ from tests.unit.controlplane.running_service import RunningService
 
 KINDS = {"network": NETWORK_PAYLOAD, "application": APPLICATION_PAYLOAD}
 DRAWN = 300
-"""So many payloads are drawn at most to find every bound in one."""
+"""Maximum number of payloads that are drawn to find every limit in one."""
 BOUNDS = ("const", "enum", "maxItems", "maxLength", "minLength", "minimum", "maximum")
 Path = tuple[str | int, ...]
 Edge = tuple[Any, Any]
-"""The last value that is permitted, and the first that is not."""
+"""The last permitted value, and the first refused one."""
 
 
 def edges(schema: Schema, value: Any, path: Path = ()) -> Iterator[tuple[Path, str, Edge]]:

@@ -59,7 +59,7 @@ UNKEPT: tuple[dict[str, Any], ...] = (
     {"\ud800": 1},
     {"a": nested(32)},
 )
-"""What beside its id external data must not hold."""
+"""Invalid external data: refused for another reason than its id."""
 
 
 async def test_a_good_is_created_and_returned(company: Retailer) -> None:

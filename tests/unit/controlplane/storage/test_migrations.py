@@ -38,8 +38,9 @@ from tests.paths import FIXTURES
 from tests.postgresql import new_database
 
 DUMPS = FIXTURES / "databases"
-"""What a service of 0.1.0 wrote: devices, one revoked, requests in each state, reports of both
-kinds, keys of two organizations."""
+"""Data of a service of 0.1.0: devices, one of them revoked, requests in each state, reports of both
+kinds, keys of two organizations.
+"""
 OWN = {"schema_version", "alembic_version"}
 
 

@@ -41,7 +41,7 @@ class FakeSystemd:
     is_active: bool = False
     breaks_at_start: bool = False
     user: str = ""
-    """The line of passwd(5); `systemd-sysusers` makes it."""
+    """The line of passwd(5), which `systemd-sysusers` creates."""
     group: str = ""
     userdel_takes_the_group: bool = True
     calls: list[str] = field(default_factory=list)
