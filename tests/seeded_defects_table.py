@@ -28,7 +28,7 @@ DEFECTS: Final = (
         "tests/unit/agent/adapters/storage/test_journal.py",
     ),
     Defect(
-        "kill order", "the journal records that the service knows of the start before the acknowledgement is sent",
+        "kill order", "the journal records the acknowledged start before the service received it",
         "agent/tasks/submit.py",
         '        await self.session.acknowledge(entry, "running")\n'
         "        self.ledger.journal.note_running_acknowledged(entry.request_id)\n",
