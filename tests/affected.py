@@ -26,7 +26,7 @@ PACKAGES: Final = ("agent", "collectors", "controlplane", "tests")
 CACHE: Final = ROOT / "build/grimp"
 SMALL: Final = ("tests/unit/", "tests/contract/")
 ENOUGH_FOR_WORKERS: Final = 8
-"""With fewer files, starting workers takes longer than they save."""
+"""With fewer files, the start of workers takes longer than they save."""
 PARALLEL: Final = ("-n", "logical", "--maxprocesses=8", "--dist=loadfile", "--no-loadscope-reorder")
 NO_TESTS_COLLECTED: Final = 5
 NAMED_IN_LINE: Final = 3
@@ -36,17 +36,18 @@ STARTED: Final[Mapping[str, tuple[str, ...]]] = {
     "collectors": ("collectors.__main__",),
     "controlplane": ("controlplane.__main__",),
 }
-"""What a test reaches that starts a program by ``python -m``. The agent starts collectors."""
+"""Modules that a test reaches if it starts a program by ``python -m``. The agent starts collectors.
+"""
 
 IMPORTED_BY_NAME: Final[Mapping[str, str]] = {
     "agent.cli.main": "agent.cli",
     "controlplane.cli.main": "controlplane.cli",
     "controlplane.storage.migrations.upgrade": "controlplane.storage.migrations",
 }
-"""Modules that import the modules of a package by a name that they compute."""
+"""Modules that import the modules of a package by computed names."""
 
 UNUSED_IMPORTS: Final = (
-    ("tests.conftest", ("agent.redaction.known",)),  # for cleaning up after each test
+    ("tests.conftest", ("agent.redaction.known",)),  # only for the cleanup after each test
     ("tests.prerequisites", ("tests.fakes", "tests.lab", "tests.scenario")),  # for probing
 )
 """Imports that no test depends on, although each test goes through them."""
@@ -86,7 +87,7 @@ Importers = Callable[[str], Collection[str]]
 
 
 def module_of(path: str) -> str | None:
-    """Return the dotted name of a Python file of ours, None for any other file."""
+    """Return the dotted name of a Python file of the project, None for any other file."""
     parts = PurePosixPath(path).with_suffix("").parts
     if not path.endswith(".py") or parts[0] not in PACKAGES:
         return None
@@ -94,8 +95,9 @@ def module_of(path: str) -> str | None:
 
 
 def hidden_imports(module: str, text: str, modules: Collection[str]) -> Iterator[str]:
-    """Yield what a module reaches without importing it: programs that it starts, and imports in
-    the source code that it passes to an interpreter."""
+    """Yield the modules that a module uses without importing them: programs that it starts, and
+    imports in the source code that it passes to an interpreter.
+    """
     if package := IMPORTED_BY_NAME.get(module):
         yield from (each for each in modules if each.startswith(f"{package}."))
     if not module.startswith("tests."):
@@ -104,7 +106,7 @@ def hidden_imports(module: str, text: str, modules: Collection[str]) -> Iterator
         main = f"{name}.__main__"
         yield from STARTED.get(name, (main if main in modules else name,))
     if module.startswith(("tests.scenario.demo.", "tests.scenario.pictures.")):
-        yield from STARTED["agent"]  # by way of `venue-control demo`
+        yield from STARTED["agent"]  # through `venue-control demo`
     yield from IMPORT.findall(text)
 
 
@@ -124,7 +126,7 @@ def readers_of(path: str, texts: Mapping[str, str]) -> set[str]:
 def reached(
     changed: Iterable[str], texts: Mapping[str, str], importers: Importers
 ) -> set[str] | None:
-    """Return the modules that changed files can reach; None if that may be any.
+    """Return the modules that changed files can reach; None if every module may be reached.
 
     ``texts`` are the sources of all modules that exist.
     """
@@ -143,7 +145,7 @@ def reached(
 
 
 def select_tests(affected: Collection[str], all_tests: Iterable[str]) -> list[str]:
-    """Return the test files of these modules, and those in the folders of their conftests."""
+    """Return the test files of these modules. A conftest selects all test files in its folder."""
     folders = {
         module.removesuffix("conftest") for module in affected if module.endswith(".conftest")
     }

@@ -1,4 +1,4 @@
-"""What holds for every test: no address but loopback, no thread left behind."""
+"""Rules for every test: it contacts only loopback, and leaves no thread behind."""
 
 import gc
 import ipaddress
@@ -52,15 +52,15 @@ def _register_random(_: None) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests that are larger than the run."""
+    """Deselect tests that are larger than the run."""
     items[:], left_out = sizes.select(items)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """End a run that says to go without something that this machine has."""
-    # What a shell starts in the background ignores Ctrl-C, and so would all that tests start.
+    """Stop a run that skips a prerequisite on purpose although this machine has it."""
+    # A shell's background processes ignore Ctrl-C; processes that tests start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if getattr(session.config, "workerinput", None) is None:
         try:
@@ -122,7 +122,7 @@ sys.addaudithook(_watch_sockets)
 def _nothing_left_to_the_collector() -> Iterator[None]:
     """Collect garbage in the last test, so that it reports leaks in reference cycles.
 
-    After it, a leak would end a worker of pytest-xdist without a message.
+    Later, a leak would end a worker of pytest-xdist without a message.
     """
     yield
     for _ in range(3):
@@ -138,7 +138,7 @@ def _only_loopback() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _same_logging() -> Iterator[None]:
-    """A daemon run inside a test sets the root logger up: the next test starts as this one."""
+    """Restore the root logger, which a daemon inside a test configures."""
     root = logging.getLogger()
     level, handlers = root.level, root.handlers[:]
     yield
@@ -148,7 +148,7 @@ def _same_logging() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_known_secrets() -> Iterator[None]:
-    """A key that one test reads would be masked in what the next one writes."""
+    """Clear the known secrets: a key that one test reads would be masked in the next one."""
     yield
     forget()
 

@@ -1,8 +1,9 @@
-"""`python tests/mutation.py [MODULE ...]`: how many changes of agent/rules the tests detect.
+"""`python tests/mutation.py [MODULE ...]`: measures how many mutations of agent/rules the tests
+detect.
 
 cosmic-ray changes one thing at a time (an operator, a number, a branch) and runs the tests of that
-module. It does so in a copy of the tree, because it changes the files themselves. Exit 1 below the
-floor.
+module. It does so in a copy of the tree, because it changes the files themselves. The exit code is
+1 if the score is below the minimum.
 """
 
 import os
@@ -28,7 +29,7 @@ TESTS = {
     "binding": "test_binding_and_health.py",
     "time_jump": "test_time_jump.py",
 }
-"""The tests that answer for a module of agent/rules."""
+"""The tests of each module of agent/rules."""
 
 CONFIG = """\
 [cosmic-ray]
@@ -42,7 +43,7 @@ name = "local"
 
 
 def score(module: str) -> tuple[int, int, list[str]]:
-    """Return how many mutants there were, how many lived, and where those are."""
+    """Return the number of mutants, the number of survivors, and the places of the survivors."""
     (WORK / "config.toml").write_text(
         CONFIG.format(module=module, python=sys.executable, tests=TESTS[module])
     )

@@ -1,4 +1,4 @@
-"""Where this checkout and the captured inputs of its tests lie."""
+"""The paths of this checkout and of the captured inputs of its tests."""
 
 from pathlib import Path
 from typing import Final

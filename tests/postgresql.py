@@ -48,7 +48,7 @@ def stop_shared_server() -> None:
 
 @contextlib.contextmanager
 def new_database() -> Iterator[str]:
-    """Give the URL of an empty database on the shared server."""
+    """Yield the URL of an empty database on the shared server."""
     server = make_url(shared_server())
     name = f"test_{secrets.token_hex(8)}"
     engine = create_engine(server, isolation_level="AUTOCOMMIT")
@@ -64,16 +64,17 @@ def new_database() -> Iterator[str]:
 
 @contextlib.contextmanager
 def postgresql(*, is_durable: bool = True) -> Iterator[str]:
-    """Give the URL of an empty database on a server of its own.
+    """Yield the URL of an empty database on a server of its own.
 
     Raises LookupError if PostgreSQL is not installed.
     """
     if not PROGRAMS:
         raise LookupError("no /usr/lib/postgresql/*/bin")
     programs = PROGRAMS[-1]
-    # It refuses to be run by root. Without the package's user getpwnam raises a LookupError.
+    # PostgreSQL refuses to run as root. Without the package's user, getpwnam raises a LookupError.
     owner = pwd.getpwnam("postgres") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
-    # The path of a socket is bounded to some hundred characters (unix(7)): not below the checkout.
+    # The path of a socket is limited to about 100 characters (unix(7)), so it is not in the
+    # checkout.
     place = Path(tempfile.mkdtemp(prefix="venue-postgresql-"))
     try:
         os.chown(place, owner.pw_uid, owner.pw_gid)

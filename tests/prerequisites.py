@@ -1,9 +1,9 @@
-"""What a test needs of the machine it runs on, found out by doing it.
+"""Prerequisites that tests have of the machine. Each is probed by doing what the tests do.
 
-A test names what it needs, `@pytest.mark.needs("veth")`. Where that cannot be had it is skipped,
-with what to install or to allow. Where `CI` is set it fails instead, so that no proof is lost in
-silence; a run that goes without something on purpose names it in `TESTS_WITHOUT`, separated by
-spaces, and naming what can be had ends the run.
+A test names what it needs, `@pytest.mark.needs("veth")`. If the machine lacks it, the test is
+skipped, with a message that names what to install or to permit. If `CI` is set, the test fails
+instead, so that no check is lost unnoticed. A run that skips prerequisites on purpose names them in
+`TESTS_WITHOUT`, separated by spaces. Naming a prerequisite that the machine has is an error.
 """
 
 import ctypes
@@ -37,7 +37,7 @@ class Prerequisite:
     remedy: str
 
 
-# ---------------------------------------------------------------------------- doing it
+# ---------------------------------------------------------------------------- probes
 
 
 def _succeeds(*command: str) -> None:
@@ -67,21 +67,21 @@ def _systemd_analyze() -> None:
 
 
 def _clock_state() -> None:
-    """Read the kernel's clock as adjtimex(2) does with nothing to set: a filter may refuse it."""
+    """Read the kernel's clock by adjtimex(2) without setting it: a filter may refuse the call."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.adjtimex(ctypes.create_string_buffer(512)) == -1:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def _other_user() -> None:
-    """Give a file away: root cannot in a user namespace that has no other user."""
+    """Change the owner of a file. Root cannot do so in a user namespace without other users."""
     with tempfile.TemporaryDirectory() as directory:
         os.chown(directory, 65534, 65534)
         os.chown(directory, os.geteuid(), os.getegid())
 
 
 def _peers() -> None:
-    """Take a queue whose printer is announced, and start a printer that announces itself."""
+    """Create a queue for an announced printer, and start a printer that announces itself."""
     with tempfile.TemporaryDirectory(prefix="peers-") as path:
         directory = Path(path)
         directory.chmod(0o755)
@@ -94,7 +94,7 @@ def _peers() -> None:
 
 
 def _postgresql() -> None:
-    # It imports what only POSIX has.
+    # This module imports modules that only POSIX has.
     from tests.postgresql import shared_server
 
     shared_server()
@@ -106,13 +106,13 @@ def _ordinary_user() -> None:
 
 
 def _systemctl() -> None:
-    """Put another program in the place of the system's, as the tests do."""
+    """Replace a program of the system with another one, as the tests do."""
     replace = ("mount", "--bind", "/bin/true", "/usr/bin/systemctl")
     namespaces.entering("--mount", probe=replace)
 
 
 def _shared_python() -> None:
-    # The tests' own module imports what only the environment has, so not at the top.
+    # This import needs the virtual environment, so it is not at the top.
     from tests.scenario.security.shared_python import shared_python
 
     shared_python()
@@ -123,7 +123,7 @@ BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "microsoft-e
 
 @functools.cache
 def browser() -> str:
-    """Return a browser that shows a page where it can reach nothing. Raises LookupError."""
+    """Return a browser that can show a page without a network. Raises LookupError."""
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         raise LookupError(f"none of {', '.join(BROWSERS)}")
@@ -153,7 +153,7 @@ def mcp_conformance() -> tuple[Path, Path]:
     return node, suite
 
 
-# ---------------------------------------------------------------------------- what there is
+# ---------------------------------------------------------------------------- the prerequisites
 
 _ALLOW: Final = (
     "run the tests as root, or allow user namespaces (sysctl user.max_user_namespaces,"
@@ -217,15 +217,15 @@ def missing(name: str) -> str | None:
     return None
 
 
-# ---------------------------------------------------------------------------- what follows
+# ---------------------------------------------------------------------------- the decision
 
 
 class Skipped(Exception):
-    """The test may be left out."""
+    """The test is skipped."""
 
 
 class Lost(Exception):
-    """A proof would be lost in silence."""
+    """A check would be lost unnoticed."""
 
 
 Missing = Callable[[str], str | None]
@@ -234,7 +234,7 @@ Missing = Callable[[str], str | None]
 def demand(
     *names: str, environment: Mapping[str, str] = os.environ, reason_of: Missing = missing
 ) -> None:
-    """Return if this machine has all that is named. Raises Skipped, or Lost where `CI` is set."""
+    """Return if this machine has all that is named. Raises Skipped, or Lost if `CI` is set."""
     without = goes_without(environment)
     for name in names:
         if (reason := reason_of(name)) is None:
@@ -257,12 +257,12 @@ def goes_without(environment: Mapping[str, str]) -> frozenset[str]:
 def untrue(
     environment: Mapping[str, str] = os.environ, reason_of: Missing = missing
 ) -> tuple[str, ...]:
-    """Return what a run says to go without though it can be had."""
+    """Return the prerequisites that a run skips on purpose although this machine has them."""
     return tuple(name for name in sorted(goes_without(environment)) if reason_of(name) is None)
 
 
 def main(names: Sequence[str]) -> int:
-    """Print those of the named prerequisites that this machine lacks, separated by blanks."""
+    """Print those of the named prerequisites that this machine lacks, separated by spaces."""
     sys.stdout.write(" ".join(name for name in names if missing(name) is not None) + "\n")
     return 0
 

@@ -1,4 +1,4 @@
-"""Makes the SQLite databases of a test process quick: for tests that are not about durability.
+"""Makes the SQLite databases of a test process fast, for tests that do not test durability.
 
 The models create the tables once per process; each new database gets a copy of the schema. Commits
 do not wait for the disk. Services that run as processes of their own are not affected.

@@ -31,7 +31,7 @@ WHOLE_SUITE: Final = ("-n", "logical", "--maxprocesses=8", "--dist=loadfile")
 
 
 class Outcome(NamedTuple):
-    """``size`` is None if no test failed, ``test`` the first one that did."""
+    """``size`` is None if no test failed; ``test`` is the first one that failed."""
 
     size: str | None
     test: str
@@ -89,7 +89,7 @@ class Copy:
 
     def _write(self, path: Path, text: str) -> None:
         path.write_text(text)
-        # A compiled file is recognised by second and size, which may be the same.
+        # Python compares a compiled file by time in seconds and size, which may both be equal.
         for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
             compiled.unlink()
 
@@ -121,19 +121,19 @@ def search(copy: Copy, defect: Defect, *, only_hints: bool) -> Outcome:
 
 
 def noticed(copy: Copy, defect: Defect, words: Sequence[str], size: str) -> str | None:
-    """Return the first test that fails because of the defect: without it, the test passes."""
+    """Return the first test that fails because of the defect, and passes without the defect."""
     failing_anyway: tuple[str, ...] = ()
     while True:
         with copy.planted(defect):
             test = copy.first_failure((*words, *failing_anyway), size)
         if test is None or copy.first_failure((test, "-n0"), size) is None:
             return test
-        print(f"     fails without the defect too: {test}", flush=True)
+        print(f"     also fails without the defect: {test}", flush=True)
         failing_anyway += ("--deselect", test)
 
 
 def selected(words: Sequence[str]) -> list[tuple[int, Defect]]:
-    """Return numbered defects, those that any of the words means; all if there are none."""
+    """Return the numbered defects that any of the words selects; all if there are no words."""
     rows = list(enumerate(DEFECTS, 1))
     if not words:
         return rows

@@ -1,7 +1,7 @@
 """The defects that `make seeded-defects` plants, one at a time.
 
 Each is a mistake that a developer could make: small, plausible, and correct at first sight. A
-defect belongs into this table if no linter or type checker reports it.
+defect belongs in this table if no linter or type checker reports it.
 """
 
 from typing import Final, NamedTuple
@@ -28,7 +28,7 @@ DEFECTS: Final = (
         "tests/unit/agent/adapters/storage/test_journal.py",
     ),
     Defect(
-        "kill order", "the journal says that the service knows of the start before it was told",
+        "kill order", "the journal records the acknowledged start before the service received it",
         "agent/tasks/submit.py",
         '        await self.session.acknowledge(entry, "running")\n'
         "        self.ledger.journal.note_running_acknowledged(entry.request_id)\n",
@@ -56,7 +56,7 @@ DEFECTS: Final = (
         "tests/unit/agent/tasks/session/test_enrollment.py",
     ),
     Defect(
-        "lifecycle", "a collection that died with the agent is tried once too often",
+        "lifecycle", "a collection that died with the agent is tried one time too many",
         "agent/rules/lifecycle.py",
         "again = attempt < MAX_ATTEMPTS and", "again = attempt <= MAX_ATTEMPTS and",
         "tests/unit/agent/rules/test_lifecycle.py",
@@ -67,7 +67,7 @@ DEFECTS: Final = (
         "            self._state.quarantine_file(self._path)\n", "",
         "tests/unit/agent/adapters/storage/test_device.py",
     ),
-    # ------------------------------------------------------------------ talking to the service
+    # ------------------------------------------------------------------ calls to the service
     Defect(
         "retry", "Retry-After is ignored after the machine slept or its clock was set",
         "agent/tasks/session/circuit_breaker.py",
@@ -83,7 +83,7 @@ DEFECTS: Final = (
         "tests/unit/agent/tasks/session/test_circuit_breaker.py",
     ),
     Defect(
-        "expiry", "expiresAt is judged with the clock difference in the wrong direction",
+        "expiry", "expiresAt is compared with the clock difference in the wrong direction",
         "agent/rules/clock_skew.py",
         "local_time - timestamp >= -self.offset", "local_time - timestamp >= self.offset",
         "tests/unit/agent/rules/test_clock_skew.py",
@@ -136,7 +136,7 @@ DEFECTS: Final = (
         "SignInFailure.subject.in_((tried.account, tried.address)))",
         "tests/unit/controlplane/accounts/test_sign_in.py",
     ),
-    # ------------------------------------------------------------------ text of strangers
+    # ------------------------------------------------------------------ untrusted text
     Defect(
         "escape", "the reason of a verdict is written into the HTML report unescaped",
         "agent/presentation/page/templates/network.html",
@@ -173,20 +173,20 @@ DEFECTS: Final = (
     ),
     # ------------------------------------------------------------------ the network
     Defect(
-        "scan", "an address of the shared range 100.64.0.0/10 is scanned without being asked for",
+        "scan", "an address of the shared range 100.64.0.0/10 is scanned without being configured",
         "collectors/network/scan/targets.py",
         "if any(network.subnet_of(known) for known in OWN_RANGES):",
         "if any(network.subnet_of(known) for known in SCANNABLE_RANGES):",
         "tests/unit/collectors/network/scan/test_targets.py",
     ),
     Defect(
-        "scan", "a raw print port is asked a question, which prints paper",
+        "scan", "a raw print port receives a query, which prints paper",
         "collectors/network/questions/questions.py",
         '    631: "ipp",', '    631: "ipp",\n    9100: "ipp",',
         "tests/unit/collectors/network/questions/test_questions.py",
     ),
     Defect(
-        "matching", "a printer is judged by the first look at its port instead of the last",
+        "matching", "the first try of a printer's port decides instead of the last",
         "collectors/network/matching/symptoms.py",
         "return self.attempts[-1] if", "return self.attempts[0] if",
         "tests/unit/collectors/network/test_collector.py",
@@ -214,7 +214,7 @@ DEFECTS: Final = (
         '        raise ValueError("must be https',
         "tests/unit/agent/config/test_file.py",
     ),
-    # ------------------------------------------------------------------ who may do what
+    # ------------------------------------------------------------------ permissions
     Defect(
         "permission", "the API key of a viewer may write",
         "controlplane/operation/permissions.py",
@@ -242,7 +242,7 @@ DEFECTS: Final = (
         "tests/unit/controlplane/retail/test_sales.py",
     ),
     Defect(
-        "tenant", "the report of another organization is confirmed to whoever knows its id",
+        "tenant", "the report of another organization is confirmed to any caller who knows its id",
         "controlplane/remote_control/submission.py",
         '    context.visit(report.organization_id, report.location_id, "report")\n', "",
         "tests/unit/controlplane/remote_control/test_submission.py",
@@ -255,14 +255,14 @@ DEFECTS: Final = (
         "tests/unit/controlplane/remote_control/test_submission.py",
     ),
     Defect(
-        "OAuth", "tokens are given without the verifier of PKCE",
+        "OAuth", "tokens are issued without the verifier of PKCE",
         "controlplane/accounts/oauth/authorization_server.py",
         "self.register_grant(CodeGrant, [S256(required=True), Resource()])",
         "self.register_grant(CodeGrant, [Resource()])",
         "tests/unit/controlplane/accounts/oauth/test_codes.py",
     ),
     Defect(
-        "OAuth", "a code that is shown twice leaves the first grant alive",
+        "OAuth", "a code that is used twice does not end the first grant",
         "controlplane/accounts/oauth/grants.py",
         "        if grant is not None:\n            end_by_id(session, grant.id, grant.user_id)\n",
         "",
@@ -282,7 +282,7 @@ DEFECTS: Final = (
     ),
     # ------------------------------------------------------------------ money and time
     Defect(
-        "money", "halves of a cent are rounded to the even cent",
+        "money", "half cents are rounded to the even cent",
         "controlplane/figures/money.py",
         "return (2 * amount + divisor) // (2 * divisor)", "return round(amount / divisor)",
         "tests/unit/controlplane/figures/test_money.py",
@@ -308,7 +308,7 @@ DEFECTS: Final = (
         "tests/unit/controlplane/figures/test_recount.py",
     ),
     Defect(
-        "time zone", "the day on which the clocks change ends an hour wrong",
+        "time zone", "the day of a clock change ends an hour too early or too late",
         "controlplane/figures/local_time.py",
         "midnight = middle - _offset(zone, start)", "midnight = middle - _offset(zone, middle)",
         "tests/unit/controlplane/figures/test_local_time.py",
@@ -329,7 +329,7 @@ DEFECTS: Final = (
         "tests/unit/controlplane/retail/test_sales.py",
     ),
     Defect(
-        "cursor", "sales of the same moment are repeated where the newest come first",
+        "cursor", "sales with the same timestamp are repeated if the newest come first",
         "controlplane/operation/paging.py",
         "is_same = and_(self.column == value, self._beyond(self.position, sort_key.position))",
         "is_same = and_(self.column == value, self.position > sort_key.position)",
@@ -343,7 +343,7 @@ DEFECTS: Final = (
     ),
     # ------------------------------------------------------------------ alerts
     Defect(
-        "alert", "an alert whose condition is unknown for a moment forgets when it ended",
+        "alert", "an alert whose condition is unknown for a short time loses the time of its end",
         "controlplane/alerts/rules.py",
         "return state if state.is_firing else replace(state, active_since=None)",
         "return replace(state, active_since=None, inactive_since=None)",

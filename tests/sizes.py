@@ -6,8 +6,8 @@
 | medium | also tests marked `medium` or `needs`, and unmarked tests elsewhere | `make test` |
 | large | also tests marked `large`: whole matrices and long forms | `make test-all` |
 
-Small and medium runs use the same examples each time, so that they give everybody the same result.
-A large run lets hypothesis look for new ones. docs/testing.md lists what is large.
+Small and medium runs use the same examples each time, so their result is always the same. In a
+large run, hypothesis searches for new ones. docs/testing.md lists what is large.
 """
 
 import os
@@ -35,14 +35,14 @@ def choose(size: str) -> None:
             suppress_health_check=[HealthCheck.too_slow],
             max_examples=count,
             derandomize=name != "large",
-            # A derandomized run has no use for the examples of earlier ones.
+            # A derandomized run does not use the examples of earlier runs.
             **({} if name == "large" else {"database": None}),
         )
     settings.load_profile(size)
 
 
 def amount(*, small: int | None = None, medium: int, large: int, variable: str = "") -> int:
-    """Return how much of something this run does.
+    """Return the amount for this run's size.
 
     Args:
         small: default: as medium.

@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from types import FrameType
 
 _LIMIT_S = 60.0
-"""What grows with the square of its input takes minutes, all else a fraction of a second."""
+"""Code with quadratic time takes minutes, and all other code a fraction of a second."""
 
 
 @contextmanager
 def generous_time_limit() -> Iterator[None]:
     """Interrupt the block with TimeoutError after a minute of processor time.
 
-    The limit is no measurement: it only ends what would never end.
+    The limit is not a measurement: it only stops code that would never end.
     """
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -1,7 +1,7 @@
-"""avahi-browse as a contestant of the network bench: it discovers only announced services.
+"""avahi-browse as a contestant of the network benchmark. It discovers only announced services.
 
-It runs in a mount namespace with a bus and a daemon of its own; the clock starts when both are up,
-since on a machine of a venue they would be.
+It runs in a mount namespace with a bus and a daemon of its own; the measurement starts when both
+are running, as they are on a machine of a venue.
 """
 
 import subprocess

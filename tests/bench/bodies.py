@@ -1,5 +1,6 @@
-"""Prints what refusing a body of the permitted size costs the reference service, for shapes that
-cost most: processor time of the parsing alone, the median of some runs.
+"""Measures how much processor time the reference service needs to refuse a body of the permitted
+size. The shapes are those that cost most. Only the parsing counts; each figure is the median of
+some runs.
 
 Usage: python -m tests.bench.bodies [--runs N]
 """
@@ -26,7 +27,7 @@ ID = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
 BOUND_MS = 100
 LIMIT = Settings().body_limit_bytes
 ROOM = LIMIT - 40_000
-"""Bytes of a body beside a small report."""
+"""Bytes of a body in addition to a small report."""
 CONTAINERS = CONTAINERS_MAX - 100
 ITEMS = ITEMS_MAX - 100
 HAN = [chr(code) for code in range(0x4E00, 0x9FA6)]
@@ -42,12 +43,12 @@ UNBOUNDED = {
     ("networkMap", "interfaces"): '{"name":"","addresses":[],"gateways":[]}',
     ("networkMap", "hosts"): '{"address":"","services":[],"reachability":"unknown","sources":[]}',
 }
-"""Lists that the contract does not bound, each with an element that fits."""
+"""Lists without a limit in the contract, each with a valid element."""
 ELEMENTS = ("{}", "[]", "null", "1", '"x"', '{"a":1}')
 
 
 def fill(*parts: Iterable[str], room: int = ROOM) -> str:
-    """Join as many of the elements or members in ``parts`` as there is room for."""
+    """Join as many of the elements or members in ``parts`` as fit."""
     taken = []
     for part in chain(*parts):
         room -= len(part.encode()) + 1
@@ -58,13 +59,13 @@ def fill(*parts: Iterable[str], room: int = ROOM) -> str:
 
 
 def most_of(element: str) -> Iterator[str]:
-    """Yield as many of ``element`` as a body may hold."""
+    """Yield ``element`` as often as a body may contain it."""
     containers = element.count("{") + element.count("[") or 1
     return repeat(element, min(CONTAINERS // containers, ITEMS // (element.count(",") + 1)))
 
 
 def names(*alphabets: Iterable[str]) -> Iterator[str]:
-    """Yield texts that all differ."""
+    """Yield texts that all differ from each other."""
     return map("".join, product(*alphabets))
 
 
@@ -86,7 +87,7 @@ def bodies() -> Iterator[tuple[str, bytes]]:
             yield f"{'.'.join(path)} of {element}", submission(full_report(path, element))
     for path, element in UNBOUNDED.items():
         report = full_report(path, element)
-        # As much more as the body may hold, so that what is wrong is found late.
+        # Fill the body up to its limit, so that the error is found late.
         more = fill(repeat('"\u4e00"', ITEMS - report.count(",")))
         report = report.replace('"limitations": []', f'"limitations": [{more}]', 1)
         wrong, twice = (f'"truncated": {end}' for end in ("1", 'true, "truncated": true'))
@@ -110,7 +111,7 @@ def bodies() -> Iterator[tuple[str, bytes]]:
 
 
 def full_report(path: tuple[str, ...], element: str) -> str:
-    """Return a report that fits the contract, but for a list of ``element`` at ``path``."""
+    """Return a report that fits the contract, except for a list of ``element`` at ``path``."""
     document = to_plain(payloads.small_venue())
     document["networkMap"]["limitations"] = []
     place = document

@@ -1,4 +1,4 @@
-"""The contestants of the network bench: our scan step, our whole collector, and nmap."""
+"""The contestants of the network benchmark: our scan step, our whole collector, and nmap."""
 
 import json
 import subprocess

@@ -22,7 +22,7 @@ BUILDS = {
 }
 AS_BY_THE_UNIT = {"LANG": "C.UTF-8", "WATCHDOG_USEC": "120000000"}
 LOOPBACK_ONLY = ("unshare", "--net", *LOOPBACK)
-"""The words before a command line that give it a network namespace of its own."""
+"""The prefix of a command line that gives it a network namespace of its own."""
 
 
 def builds_here() -> dict[str, tuple[str, ...]]:
@@ -31,7 +31,7 @@ def builds_here() -> dict[str, tuple[str, ...]]:
 
 
 def write_config(home: Path, base_url: str, key: str, more: str = "") -> Path:
-    """Write a configuration with the defaults of a venue, but for the network: this machine.
+    """Write a venue's default configuration, whose network is this machine only.
 
     ``more`` is further tables."""
     home.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def write_config(home: Path, base_url: str, key: str, more: str = "") -> Path:
     config.write_text(
         f'[service]\nbase_url = "{base_url}"\nlocation_id = "{LOCATION}"\n'
         f'api_key_file = "{home / "api-key"}"\n[device]\nstate_dir = "{home / "state"}"\n'
-        # One request comes right after the other here: what is measured is not their least time.
+        # Requests follow each other at once here, so their minimum interval is switched off.
         f"[limits]\nmin_collection_interval_seconds = 0\n[network]\ndevice_only = true\n{more}"
     )
     return config
@@ -89,7 +89,7 @@ def running(line: tuple[str, ...], config: Path) -> Iterator[Running]:
 
 @contextlib.contextmanager
 def _read_on(notify: socket.socket, address: str) -> Iterator[None]:
-    """Read the daemon's notifications: it blocks once the socket of its manager is full."""
+    """Read the daemon's notifications: it blocks when the socket of its manager is full."""
     notify.settimeout(None)
 
     def read() -> None:

@@ -1,9 +1,9 @@
-"""Lives a compressed day: thousands of heartbeats and hundreds of reports in minutes, and prints by
-how much the daemon has grown.
+"""Runs a compressed day: thousands of heartbeats and hundreds of reports in minutes. Prints how
+much the daemon's memory has grown.
 
 The daemon talks to the reference service over its event stream; both are alone in a network
-namespace. What the first request loads is there to stay, so growth counts from the end of the
-day's first tenth, in which both kinds of report are made.
+namespace. What the first requests load stays in memory. So growth counts from the end of the day's
+first tenth, in which both kinds of report are created.
 
 Usage: python -m tests.bench.day [--heartbeats N] [--requests N] [--interval S] [--build NAME]
 """
@@ -44,7 +44,7 @@ class Day:
         if self.interval_s < FASTEST_S:
             raise ValueError(f"heartbeats less than {FASTEST_S} s apart cannot be counted")
         if self.requests_before(self.first_tenth) < len(KINDS):
-            raise ValueError("the first tenth has no room for a report of each kind")
+            raise ValueError("the first tenth is too short for a report of each kind")
 
     @property
     def first_tenth(self) -> int:
@@ -69,7 +69,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``slope_kib`` is the growth in 1,000 heartbeats, by all samples after the first tenth."""
+    """``slope_kib`` is the growth per 1,000 heartbeats, from all samples after the first tenth."""
 
     growth_kib: int
     slope_kib: float
@@ -92,7 +92,7 @@ def judge(samples: Sequence[Sample], day: Day) -> Outcome:
 
 
 def _slope(samples: Sequence[Sample]) -> float:
-    """Return KiB a heartbeat, by least squares."""
+    """Return the growth in KiB per heartbeat, by least squares."""
     mean_number = sum(s.number for s in samples) / len(samples)
     mean_kib = sum(s.resident_kib for s in samples) / len(samples)
     spread = sum((s.number - mean_number) ** 2 for s in samples)
@@ -102,7 +102,7 @@ def _slope(samples: Sequence[Sample]) -> float:
 
 
 class Operator:
-    """Asks for reports in turn, and knows which have been answered."""
+    """Requests both kinds of report in turn, and records which requests have been answered."""
 
     def __init__(self, service: LocalService, instance_id: str) -> None:
         self._service = service
@@ -116,7 +116,7 @@ class Operator:
         self.request_count += 1
 
     def has_all(self) -> bool:
-        """Return whether every report has been taken in. Raises SystemExit for a failed one."""
+        """Return whether the service has accepted every report. Raises SystemExit if one failed."""
         while self._waiting:
             row = self._service.request_row(self._instance_id, self._waiting[0])
             if row["finishedAt"] is None:
@@ -128,7 +128,7 @@ class Operator:
 
 
 def live(pid: int, service: LocalService, device: Json, day: Day) -> list[Sample]:
-    """Count heartbeats as the service takes them, ask for reports, and sample the daemon."""
+    """Count the heartbeats that the service receives, request reports, and sample the daemon."""
     operator = Operator(service, str(device["instanceId"]))
     samples = []
     for number in _heartbeats(service, day.heartbeats):
@@ -137,24 +137,24 @@ def live(pid: int, service: LocalService, device: Json, day: Day) -> list[Sample
         if number == day.first_tenth:
             samples.append(Sample(number, _at_rest(pid, service, operator)))
         elif number % day.sample_every == 0:
-            # The service lists the newest requests only: look while they are there.
+            # The service lists only the newest requests: read them while they are listed.
             operator.has_all()
             samples.append(Sample(number, resident_kib(pid)))
     samples.append(Sample(day.heartbeats, _at_rest(pid, service, operator)))
     if operator.request_count != day.requests:
-        raise SystemExit(f"asked for {operator.request_count} reports in place of {day.requests}")
+        raise SystemExit(f"requested {operator.request_count} reports in place of {day.requests}")
     return samples
 
 
 def _at_rest(pid: int, service: LocalService, operator: Operator) -> int:
-    """Return the resident memory a heartbeat after the last report that was asked for."""
+    """Return the resident memory one heartbeat after the last requested report."""
     until(operator.has_all, ANSWERED_WITHIN_S)
     next(_heartbeats(service, 1))
     return resident_kib(pid)
 
 
 def _heartbeats(service: LocalService, heartbeats: int) -> Iterator[int]:
-    """Yield 1, 2, … as heartbeats are taken: nothing else moves a device's lastSeenAt."""
+    """Yield 1, 2, … as heartbeats arrive: nothing else changes a device's lastSeenAt."""
     seen, number = service.devices()[0]["lastSeenAt"], 0
     while number < heartbeats:
         now = until(lambda: _other(service, seen), ANSWERED_WITHIN_S)  # noqa: B023
@@ -173,8 +173,9 @@ def _other(service: LocalService, seen: str) -> str | None:
 def show_day(
     name: str, line: tuple[str, ...], home: Path, day: Day, curve: Path | None = None
 ) -> Outcome:
-    """Live a day with one build of the daemon, and print what it came to; ``curve`` gets the
-    samples as lines of ``heartbeat,KiB``."""
+    """Run a day with one build of the daemon, and print the result. ``curve`` receives the samples
+    as lines of ``heartbeat,KiB``.
+    """
     more = f'[heartbeat]\ninterval_seconds = {day.interval_s}\n[commands]\ndelivery = "stream"\n'
     with local_service(home) as service:
         config = write_config(home / "agent", service.base_url, service.api_key, more)
@@ -202,7 +203,7 @@ def show_day(
 
 def main() -> int:
     whole = Day()
-    parser = argparse.ArgumentParser(description="Live a compressed day, print the growth.")
+    parser = argparse.ArgumentParser(description="Run a compressed day, print the growth.")
     parser.add_argument("--heartbeats", type=int, default=whole.heartbeats)
     parser.add_argument("--requests", type=int, default=whole.requests)
     parser.add_argument("--interval", type=float, default=whole.interval_s, metavar="SECONDS")

@@ -1,7 +1,7 @@
-"""Prints what the agent costs and how fast it is, from the package and from a virtual
-environment, with other agents of the field measured in the same window.
+"""Measures the agent's resource use and speed, for the package and for a virtual environment. Other
+common agents are measured at the same time.
 
-Everything runs in a network namespace of its own: there is nothing but loopback to talk to.
+Everything runs in a network namespace of its own, in which only loopback exists.
 Usage: python -m tests.bench.footprint [--window SECONDS] [--requests N] [--no-peers]
 """
 
@@ -34,7 +34,9 @@ from tests.packaging.local_service import LocalService, local_service, until
 
 IN_NAMESPACE = "VENUE_BENCH_IN_NAMESPACE"
 SETTLE_S = 80
-"""The first heartbeat after memory was given back brings some of it in again: it is not idling."""
+"""The first heartbeat after memory was released loads some of it again, so it does not count as
+idling.
+"""
 STARTS = 10
 
 
@@ -63,7 +65,7 @@ def main() -> int:
 
 
 def show_work(builds: dict[str, tuple[str, ...]], home: Path, requests: int) -> None:
-    """Print everything but idling."""
+    """Print all figures except those of idling."""
     show_sizes()
     for name, line in builds.items():
         show_verbs(name, line, home)
@@ -72,7 +74,7 @@ def show_work(builds: dict[str, tuple[str, ...]], home: Path, requests: int) -> 
 
 
 def _in_a_namespace(*, with_peers: bool) -> int:
-    """Start this very program again where only loopback exists; peers are fetched before."""
+    """Restart this program in a namespace with only loopback. The peers are downloaded before."""
     if "VENUE_BENCH_IN_MOUNTS" not in os.environ:
         words = ("unshare", "--mount", "--propagation", "private", sys.executable, *_self())
         return subprocess.run(
@@ -120,7 +122,7 @@ def show_verbs(name: str, line: tuple[str, ...], home: Path) -> None:
 
 
 async def show_starts(name: str, line: tuple[str, ...], home: Path) -> None:
-    """Start an agent that is enrolled already, again and again."""
+    """Start an agent repeatedly that is already enrolled."""
     async with StrictService(Reading.SSE) as service:
         config = write_config(home / f"starts-{name}", service.base_url, API_KEY)
         ready, acknowledged = [], []
@@ -147,7 +149,7 @@ def show_idling(
     window_s: float,
     peers_root: Path | None,
 ) -> None:
-    """Let everybody idle side by side, and read their books at both ends of the window."""
+    """Let all agents idle side by side; read their counters at both ends of the window."""
     with contextlib.ExitStack() as stack:
         pids: dict[str, int] = {}
         for name, line in builds.items():

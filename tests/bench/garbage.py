@@ -1,8 +1,8 @@
 """`python -m tests.bench.garbage [--seconds 60]`: the cost of an endless stream.
 
-A service answers `onCommands` with garbage, as fast as it is read, whatever was asked for. For each
-kind of garbage: lines logged, connections made, CPU after the first five seconds in per cent of a
-core, and whether heartbeats went on.
+A service answers `onCommands` with garbage, as fast as the agent reads it. The output shows for
+each kind of garbage: logged lines, connections, CPU after the first five seconds in per cent of a
+core, and the number of heartbeats.
 """
 
 import argparse
@@ -85,7 +85,7 @@ class Cost:
 
 
 def endless(service: HostileService, chunk: Callable[[HostileService], bytes]) -> Fault:
-    """Answer with a stream that never ends, a chunk as soon as the one before was read."""
+    """Answer with a stream that never ends; send each chunk once the previous one was read."""
 
     async def fault(x: Exchange) -> None:
         await x.write(STREAM.format("text/event-stream").encode())
@@ -97,7 +97,7 @@ def endless(service: HostileService, chunk: Callable[[HostileService], bytes]) -
 
 
 async def measure(name: str, home: Path, seconds: float) -> Cost:
-    """Run a daemon against a stream of ``name`` for so long."""
+    """Run a daemon for this time against a stream of the garbage ``name``."""
     async with HostileService(lambda: datetime.now(UTC)) as service:
         service.faults["onCommands"] = endless(service, GARBAGE[name])
         config = write_config(home, service.base_url)

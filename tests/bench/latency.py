@@ -1,11 +1,12 @@
-"""How soon a request is received and running, from the package where it is built (make onedir).
+"""Measures how soon a request is received and running. Uses the package if it is built (make
+onedir).
 
-Two services are asked for reports: a lean one, which is what the goals are for, and the whole
-reference service on SQLite, whose own work and whose operator's calls are in its figures. Each
-figure says what it is from and to. What else runs on the machine shows in the first and last line:
-how late a process wakes up that sleeps, which is some 0.1 ms where nobody is in the way.
+Two services request reports. The goals apply to the lean service. The figures of the reference
+service on SQLite include its own work and the operator's calls. Each figure names its start and its
+end. The first and the last line show the load of the machine: how late a sleeping process wakes up,
+which is some 0.1 ms on an idle machine.
 
-Everything runs in a network namespace of its own. Exit code 1 when a goal is missed.
+Everything runs in a network namespace of its own. The exit code is 1 if a goal is missed.
 Usage: python -m tests.bench.latency [--requests N] [--rare N] [--every-build]
 """
 
@@ -33,10 +34,10 @@ IN_NAMESPACE = "VENUE_BENCH_IN_NAMESPACE"
 P99_GOAL_MS = 20.0
 GOALS_MS = {"received": 6.0, "running": 9.0}
 POLL_EVERY_S = 0.1
-"""Who waits for a report must not keep the service from its work."""
+"""Frequent polls for a report would slow down the service."""
 REQUESTS_MIN = 3
 REQUESTS_WITHIN_S = 25.0
-"""After that no more requests are made: on a loaded machine there are fewer."""
+"""No requests are created after this time, so there are fewer on a loaded machine."""
 WAKE_UPS = 100
 NAP_S = 0.005
 
@@ -58,9 +59,15 @@ class Spread:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure how soon requests are taken.")
-    parser.add_argument("--requests", type=int, default=100, help="asked of each service")
-    parser.add_argument("--rare", type=int, default=4, help="asked after idling, 11 s each")
-    parser.add_argument("--every-build", action="store_true", help="not only the package")
+    parser.add_argument(
+        "--requests", type=int, default=100, help="number of requests of each service"
+    )
+    parser.add_argument(
+        "--rare", type=int, default=4, help="number of requests after idling, 11 s each"
+    )
+    parser.add_argument(
+        "--every-build", action="store_true", help="measure every build, not only the package"
+    )
     options = parser.parse_args()
     if IN_NAMESPACE not in os.environ:
         words = (*namespace_prefix(), sys.executable, "-m", "tests.bench.latency", *sys.argv[1:])
@@ -88,7 +95,7 @@ def show_latencies(
     return missed
 
 
-# ---------------------------------------------------------------------------- a lean service
+# ---------------------------------------------------------------------------- the lean service
 
 
 def show_against_lean(
@@ -120,7 +127,7 @@ def show_against_lean(
     if measured["rare"]:
         for what in GOALS_MS:
             spread = _since_requested(measured["rare"], what)
-            show(f"{name}, lean service, memory given back: {what}", spread)
+            show(f"{name}, lean service, memory released: {what}", spread)
     return missed
 
 
@@ -145,11 +152,13 @@ def _since_requested(measured: Sequence[dict[str, float]], what: str) -> Spread:
     return _spread([each[what] - each["requested"] for each in measured])
 
 
-# ---------------------------------------------------------------------------- the reference one
+# ---------------------------------------------------------------------------- the reference service
 
 
 def show_against_reference(name: str, line: Sequence[str], home: Path, requests: int) -> None:
-    """Stamps of the service's own clock: of its calls' beginnings, as its records have them."""
+    """Measure against the reference service. Timestamps are those of its records: when a call
+    began.
+    """
     home.mkdir()
     received, started, finished = [], [], []
     with local_service(home) as service:
@@ -171,7 +180,7 @@ def show_against_reference(name: str, line: Sequence[str], home: Path, requests:
 
 
 def _answered(service: LocalService, instance_id: str) -> dict[str, str]:
-    """Ask for a report, and return its request once there is one."""
+    """Request a report, and return its request once the report has arrived."""
     request_id = service.request(instance_id, "network")
 
     def finished_row() -> dict[str, str] | None:
@@ -195,7 +204,7 @@ def show_machine() -> None:
         time.sleep(NAP_S)
         late.append(time.monotonic() - began - NAP_S)
     load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs"
-    show("this machine: who sleeps wakes up late by", _spread(late), load)
+    show("this machine: a sleeping process wakes up late by", _spread(late), load)
 
 
 def _spread(seconds: Sequence[float]) -> Spread:

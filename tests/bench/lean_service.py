@@ -1,13 +1,13 @@
 """A service with almost no cost of its own, to measure the agent.
 
-It speaks the contract over plain HTTP, from memory, as a process of its own. Each request is asked
-for some time after the report of the one before was taken, so that the device idles in between.
-Times are CLOCK_MONOTONIC, in seconds. ``requested`` is taken right before the bytes of the command
-are sent, the others as soon as the device's call has been read.
+It speaks the contract over plain HTTP, from memory, as a process of its own. Each request is
+created some time after the previous report arrived, so that the device idles in between. Times are
+CLOCK_MONOTONIC, in seconds. ``requested`` is the time right before the command is sent; the other
+times are when the service has read the device's call.
 
 Usage: python -m tests.bench.lean_service REQUESTS RARE. It prints its address, and at the end a
-line of JSON: the `RequestTimes` of REQUESTS consecutive requests, and of RARE requests. Before each
-rare one, the device is idle for so long that it has released memory.
+line of JSON: the `RequestTimes` of REQUESTS consecutive requests and of RARE requests. Before each
+rare request the device idles until it has released memory.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class LeanService(StrictService):
         self._times = RequestTimes()
 
     async def time_request(self) -> RequestTimes:
-        """Ask for one report, and return when it was taken."""
+        """Request one report, and return its times."""
         self._times = RequestTimes()
         reports = len(self.reports)
         await self.request_report(KIND)
@@ -75,7 +75,7 @@ class LeanService(StrictService):
 async def ask(
     service: LeanService, count: int, pause_s: tuple[float, float]
 ) -> list[dict[str, Any]]:
-    """Ask for ``count`` reports, fewer where they take long, a random pause before each."""
+    """Request ``count`` reports, with a random pause before each; fewer if they take long."""
     rng = random.Random(1)
     until_s = time.monotonic() + REQUESTS_WITHIN_S
     results: list[dict[str, Any]] = []
@@ -95,7 +95,7 @@ async def main(requests: int, rare: int) -> None:
         steady = await ask(service, WARM_UP + requests, PAUSE_S)
         measured = {"steady": steady[WARM_UP:], "rare": await ask(service, rare, RARE_PAUSE_S)}
         if service.violations:
-            raise SystemExit(f"against the contract: {service.violations[0]}")
+            raise SystemExit(f"the agent violated the contract: {service.violations[0]}")
         sys.stdout.write(json.dumps(measured) + "\n")
 
 

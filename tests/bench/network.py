@@ -1,10 +1,10 @@
-"""How fast and how completely the network collector sees a LAN, beside nmap on the same LAN.
+"""Compares the network collector with nmap on the same LAN: speed and completeness.
 
     python -m tests.bench.network [--runs N] [--lan 24|22|20 ...] [--all]
 
-Each LAN is played behind a TAP device in a namespace of its own (see tests/lab/tap/lan.py): 35 % of
-its hosts are Wi-Fi-like, some have web ports that say nothing. The contestants take turns, and
-before every run the neighbour table is flushed. Exit code 1 when a goal is missed, 2 where no lab
+Each LAN is simulated behind a TAP device in a namespace of its own (see tests/lab/tap/lan.py). 35 %
+of its hosts are Wi-Fi-like; some have web ports that never respond. The contestants take turns, and
+the neighbour table is flushed before every run. The exit code is 1 if a goal is missed, 2 if no lab
 can be built. ``--all`` adds the scan alone, nmap without root and avahi-browse, for comparison.
 """
 
@@ -35,8 +35,9 @@ OVERFLOW_MESSAGE = "neighbor table overflow"
 
 @dataclass(frozen=True, slots=True)
 class Lan:
-    """A LAN to measure on, how often, and its goals in seconds and MiB. ``nmap_every`` is after how
-    many runs of ours nmap has one."""
+    """A LAN, the number of runs, and the goals in seconds and MiB. nmap runs once after each
+    ``nmap_every`` runs of ours.
+    """
 
     subnet: str
     live: int
@@ -56,8 +57,9 @@ LANS = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One run. ``wrong`` counts ports that are none, ``harmful_bytes`` what went to ports that
-    must get nothing."""
+    """One run. ``wrong`` counts reported ports that do not exist, ``harmful_bytes`` the bytes sent
+    to ports that must not receive any.
+    """
 
     contestant: str
     took_s: float
@@ -169,7 +171,7 @@ def show(lan: Lan, plan: LabPlan, rows: Sequence[Row]) -> None:
 
 
 def bench_lan(key: str, runs: int | None, *, every: bool) -> list[str]:
-    """Play the LAN, run the contestants in it, print the table; returns the missed goals."""
+    """Simulate the LAN, run the contestants in it, print the table; return the missed goals."""
     lan = LANS[key]
     plan = with_mute_pages(plan_lan(lan.subnet, lan.live), lan.mute_pages)
     overflows = _overflow_count()
@@ -205,7 +207,9 @@ def _overflow_count() -> int | None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=int, help="of ours; each LAN has its own number")
+    parser.add_argument(
+        "--runs", type=int, help="number of our runs; the default depends on the LAN"
+    )
     parser.add_argument("--lan", nargs="+", choices=LANS, default=list(LANS))
     parser.add_argument("--all", action="store_true", dest="every")
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
@@ -222,7 +226,7 @@ def main() -> int:
         print(f"no lab can be built here: {error}", file=sys.stderr)
         return 2
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
-    print(f"whole runs, the start of the interpreter included; {os.cpu_count()} CPUs{load}")
+    print(f"complete runs, including the start of the interpreter; {os.cpu_count()} CPUs{load}")
     missed = [bench_lan(key, given.runs, every=given.every) for key in given.lan]
     return 1 if any(missed) else 0
 

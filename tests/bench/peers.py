@@ -1,7 +1,7 @@
-"""Other agents of the field, as Debian packs them, in a throw-away overlay of this machine.
+"""Other common agents from Debian packages, in a temporary overlay of this machine.
 
 Each is configured to use only loopback and runs in the caller's network namespace. Nothing is
-installed on this machine: the overlay goes away with the caller.
+installed on this machine: the overlay disappears with the caller.
 """
 
 import contextlib
@@ -60,7 +60,7 @@ PEERS = (
 
 @contextlib.contextmanager
 def overlay(place: Path) -> Iterator[Path]:
-    """Mount a throw-away overlay over `/`, with what programs expect below it."""
+    """Mount a temporary overlay over `/`, with the file systems that programs expect."""
     memory, merged = place / "memory", place / "merged"
     memory.mkdir()
     merged.mkdir()
@@ -84,7 +84,7 @@ def _mount(stack: contextlib.ExitStack, *words: str) -> None:
 
 
 def install(root: Path, peers: tuple[Peer, ...] = PEERS) -> tuple[Peer, ...]:
-    """Install the available peers in the overlay; return them. This step needs the archive."""
+    """Install the available peers in the overlay; return them. This needs the package archive."""
     installed = []
     for peer in peers:
         words = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", peer.package)

@@ -1,4 +1,4 @@
-"""What a process costs, by the kernel's own books: proc(5)."""
+"""The cost of a process, as the kernel accounts for it: proc(5)."""
 
 import re
 import time
@@ -10,7 +10,9 @@ MIB = 1024.0
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of a process and all its children. ``wakeups`` are voluntary context switches so far."""
+    """The cost of a process and all its children. ``wakeups`` are voluntary context switches so
+    far.
+    """
 
     pss_mib: float
     rss_mib: float
@@ -33,7 +35,7 @@ def cost_of(pid: int) -> Cost:
 
 
 def resident_kib(pid: int) -> int:
-    """Read the resident memory of ``pid`` alone, counted page by page."""
+    """Read the resident memory of ``pid`` alone from its page tables, which are exact."""
     return _kib(Path(f"/proc/{pid}/smaps_rollup").read_text(), "Rss")
 
 

@@ -1,8 +1,8 @@
-"""Pages of the retail API's sales, the first and the ten thousandth: `make bench-retail`.
+"""Measures the first and the ten thousandth page of the retail API's sales: `make bench-retail`.
 
-A real service on SQLite over loopback with `SALES` sales of one company, three lines each. Then
-sales arrive, 100 a second, while a client pages through all the earlier ones in every
-order: each must be listed exactly once. Goal: 25 ms for 95 of 100 pages, however far.
+A real service on SQLite serves `SALES` sales of one company, three lines each, over loopback. Then
+100 sales a second arrive while a client pages through all earlier sales in every order; each must
+be listed exactly once. Goal: 25 ms for 95 of 100 pages at any position.
 """
 
 import random
@@ -108,7 +108,7 @@ def _times_ms(http: httpx2.Client, sort: str, cursor: str | None) -> tuple[float
 
 
 def _walk(database: Database, http: httpx2.Client, sort: str) -> tuple[int, int]:
-    """Return how many of the sales that were there before came twice, and how many never."""
+    """Return how many of the earlier sales were listed twice, and how many never."""
     name, _, direction = sort.rpartition("_")
     column = getattr(Sale, name)
     order = (column, Sale.position)
@@ -122,7 +122,7 @@ def _walk(database: Database, http: httpx2.Client, sort: str) -> tuple[int, int]
         page = _page(http, sort, cursor)
         seen += [sale["id"] for sale in page["items"]]
         cursor = page["cursor"]
-    # What arrived on the way may stand among them: so many more pages until all were due.
+    # New sales may be listed among them, so the listing may take this many pages more.
     for _ in range(WALKED_PAGES):
         if there <= set(seen) or cursor is None:
             break
@@ -133,7 +133,7 @@ def _walk(database: Database, http: httpx2.Client, sort: str) -> tuple[int, int]
 
 
 class _arriving:  # noqa: N801 - used like a function
-    """Sales arrive while the block runs, dated before, between and after the others."""
+    """Let sales arrive while the block runs, with dates before, between and after the others."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -157,7 +157,7 @@ class _arriving:  # noqa: N801 - used like a function
 
 
 def _cursor_at(database: Database, sort: str, offset: int) -> str:
-    """Return the cursor that the service gives after so many sales."""
+    """Return the cursor that the service returns after this number of sales."""
     name, _, direction = sort.rpartition("_")
     column = getattr(Sale, name)
     order = (column, Sale.position)

@@ -1,4 +1,4 @@
-"""Golden messages: literal JSON files, one a message, as they stand on the wire."""
+"""Golden messages: one literal JSON file for each message, as it is sent over the network."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ ROOT = FIXTURES / "golden"
 
 
 def text_of(name: str) -> str:
-    """Return the text of the golden message ``name`` (folder/file, without the ending)."""
+    """Return the text of the golden message ``name`` (folder/file, without the extension)."""
     return (ROOT / f"{name}.json").read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""What the agent says, built from its models by hand: each must dump to its golden message."""
+"""The agent's messages, built from its models. Each must serialize to its golden message."""
 
 from typing import Final
 from uuid import UUID

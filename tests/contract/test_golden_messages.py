@@ -72,7 +72,7 @@ LATER: dict[str, str] = {
     "deviceDetail/reply-later": "deviceDetail/reply",
     "revoke/reply-later": "revoke/reply",
 }
-"""Messages of a later service, and the message that they say today."""
+"""Messages of a later service, each with the equivalent message of today."""
 APART = {"current/reply-null", "problem/problem"}
 
 
@@ -165,7 +165,7 @@ def test_a_problem_is_parsed_even_if_empty() -> None:
 
 @pytest.mark.parametrize("name", sorted(n for n in MESSAGES if n.startswith("payloads/")))
 def test_a_payload_omits_fields_without_a_value(name: str) -> None:
-    """Optional keys are absent; only keys the contract calls nullable are ever null."""
+    """Optional keys are absent; only keys that the contract defines as nullable can be null."""
     nullable = {
         "osPlatform", "nativeAppVersion", "nativeProtocolVersion", "webRelease", "discovery",
         "printers", "networkMap", "model", "macAddress", "address", "reason", "matchedEndpoint",

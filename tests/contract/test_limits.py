@@ -1,4 +1,4 @@
-"""Each number of the contract at its edge: the largest that is taken, the first that is not."""
+"""Each limit of the contract: the largest accepted value, and the first refused one."""
 
 import json
 from typing import Any
@@ -97,7 +97,7 @@ INTEGERS: list[tuple[Message, Path, int, int]] = [
 
 
 def _read(message: Message, path: Path, value: Any) -> base.Message:
-    """Read a golden message in which the value at ``path`` is another one."""
+    """Read a golden message after the value at ``path`` was replaced."""
     name, model = message
     document = golden.document_of(name)
     place = document

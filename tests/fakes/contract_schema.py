@@ -1,7 +1,7 @@
 """The contract's request bodies and payloads as JSON Schema, transcribed from its text alone.
 
-Shares nothing with the agent: what it accepts is what the document says. Strings are counted in
-UTF-16 code units, as the service counts them.
+It shares nothing with the agent: it accepts exactly what the document permits. Strings are counted
+in UTF-16 code units, as the service counts them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ def array(of: Schema, most: int | None = None) -> Schema:
 
 
 def exact(required: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
-    """An object with these keys and no others."""
+    """Return the schema of an object with these keys and no others."""
     return {
         "type": "object",
         "properties": {**required, **(optional or {})},

@@ -1,7 +1,7 @@
-"""A browser's DevTools port that behaves as a test wants it: well, badly or not at all.
+"""A fake DevTools port of a browser, whose behaviour a test sets: correct, faulty or unresponsive.
 
-It serves `GET /json/list` and one WebSocket a connection, on a loopback port of its own. The
-answers to commands come from a function; how a connection is treated, from a second one.
+It serves `GET /json/list` and one WebSocket a connection, on a loopback port of its own. One
+function answers the commands; a second one handles each connection.
 """
 
 import contextlib
@@ -19,14 +19,16 @@ PAGE_ADDRESS: Final = "https://till.example/orders?token=page-secret"
 PAGE_TITLE: Final = "title-secret"
 
 Answer = Callable[[str, dict[str, Any]], dict[str, Any] | None]
-"""Method and params to a result, or None to stay silent."""
+"""Maps method and params to a result, or None for no answer."""
 
 Treat = Callable[[socket.socket, bytes], bool]
-"""Takes over a connection after its first bytes; False hands it on to the usual treatment."""
+"""Handles a connection after its first bytes; returns False to leave it to the default handler."""
 
 
 def answer_with(value: object, **frame: str) -> Answer:
-    """The usual answers, with ``value`` as what the page evaluates to, and more of its frame."""
+    """Return the usual answers: expressions evaluate to ``value``; ``frame`` adds fields of the
+    frame.
+    """
 
     def answer(method: str, _: dict[str, Any]) -> dict[str, Any] | None:
         if method == "Page.getFrameTree":
@@ -39,7 +41,9 @@ def answer_with(value: object, **frame: str) -> Answer:
 
 
 def page_target(page_id: str) -> dict[str, str]:
-    """A target as Chromium lists it, with an address elsewhere that nobody must follow."""
+    """Return a target as Chromium lists it. Its WebSocket URL names another host, which clients
+    must ignore.
+    """
     return {
         "id": page_id,
         "type": "page",
@@ -80,7 +84,7 @@ class DevToolsPort:
                 thread.start()
 
     def stop(self) -> None:
-        """Accept no more, and end what is under way."""
+        """Accept no more connections, and end the open ones."""
         self._closing.set()
 
     def close(self) -> None:

@@ -1,9 +1,10 @@
-"""A stage for a real browser: a page on loopback that reports on itself, and Chromium showing it.
+"""An environment for a real browser: a page on loopback that reports its state, and Chromium
+showing it.
 
 Run as a program inside a network namespace of its own (tests.lab.namespaces), so that the browser
 can reach nothing else: `python -m tests.fakes.devtools_browser CHROMIUM`. Prints one JSON object:
-the collector's facts, the page's report on itself just before and after, and the collector's
-facts for each state of the page that `play` creates.
+the collector's facts, the page's own report just before and after, and the collector's facts for
+each state of the page that `play` creates.
 """
 
 import contextlib
@@ -108,7 +109,7 @@ report();
 
 @dataclass(frozen=True)
 class PageServer:
-    """``reports`` are what the page says of itself; ``may_answer`` ends a request for `/busy`."""
+    """``reports`` are the page's own reports; setting ``may_answer`` ends a request for `/busy`."""
 
     port: int
     reports: "queue.Queue[dict[str, Any]]"
@@ -134,9 +135,9 @@ def collect(url: str) -> ApplicationFacts:
 
 
 def play(debug_port: int, server: PageServer) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Bring the page into each state; yield its name and what is found then."""
+    """Bring the page into each state; yield its name and the collected facts."""
     url, page = f"http://127.0.0.1:{debug_port}", f"http://127.0.0.1:{server.port}"
-    # A synchronous request keeps the page's thread until the server answers.
+    # A synchronous request blocks the page's thread until the server answers.
     request = "const x = new XMLHttpRequest(); x.open('GET', '/busy', false); x.send();"
     busy = f"setTimeout(() => {{ {request} }})"
 
@@ -146,7 +147,7 @@ def play(debug_port: int, server: PageServer) -> Iterator[tuple[str, dict[str, A
             session.command(method, **params)
 
     def collected_fields(**awaited: bool) -> dict[str, Any]:
-        """The fields once those ``awaited`` are so, or at the end of the time for that."""
+        """Return the fields once those of ``awaited`` have their values, or at the time limit."""
         deadline = Deadline.after(WITHIN_S)
         while True:
             fields = {f.key: asdict(f) for f in collect(url).fields}
@@ -171,7 +172,9 @@ def play(debug_port: int, server: PageServer) -> Iterator[tuple[str, dict[str, A
 
 
 def next_report(reports: "queue.Queue[dict[str, Any]]") -> dict[str, Any]:
-    """A report begun after now: the one under way may be older, so the second to come."""
+    """Return a report that begins after this call: the second one, as the first may have begun
+    before.
+    """
     while not reports.empty():
         reports.get_nowait()
     reports.get(timeout=WITHIN_S)
@@ -214,7 +217,7 @@ def page_server() -> Iterator[PageServer]:
 
 @contextlib.contextmanager
 def chromium(program: str, page_port: int) -> Iterator[int]:
-    """Chromium showing the page; yields its DevTools port."""
+    """Show the page in Chromium; yield its DevTools port."""
     url = f"http://127.0.0.1:{page_port}/orders?token=page-secret"
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         log = Path(profile) / "stderr"
@@ -232,7 +235,7 @@ def chromium(program: str, page_port: int) -> Iterator[int]:
 
 
 def devtools_listening(process: "subprocess.Popen[bytes]", log: Path) -> int:
-    """Wait until the browser logs its port. Nothing else reports the end of its start."""
+    """Wait until the browser logs its port: only the log shows that it has started."""
     for _ in range(round(WITHIN_S / 0.05)):
         match = re.search(r"DevTools listening on ws://127\.0\.0\.1:(\d+)/", log.read_text())
         if match:

@@ -1,4 +1,4 @@
-"""A clock of virtual time: it moves on when everybody waits, to whoever wakes first."""
+"""A clock of virtual time: when all tasks wait, it advances to the first that wakes up."""
 
 import asyncio
 import heapq
@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 START = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
 IDLE_TURNS = 30
-"""After so many turns of the event loop without I/O, every task waits for something."""
+"""After this many iterations of the event loop without I/O, every task waits."""
 
 
 class FakeClock:
-    """``slept`` holds each wait that came to its end, in seconds.
+    """``slept`` lists each completed wait, in seconds.
 
     At ``limit_s`` the time stands still, and ``is_at_limit`` is set.
     """
@@ -32,7 +32,7 @@ class FakeClock:
         return 1000.0 + self.elapsed_s
 
     def advance(self, seconds: float) -> None:
-        """Let time pass at once, as a long call does."""
+        """Advance the time at once, as a long call does."""
         self.elapsed_s += seconds
 
     async def sleep(self, seconds: float) -> None:
@@ -49,7 +49,7 @@ class FakeClock:
             for _ in range(IDLE_TURNS):
                 await asyncio.sleep(0)
             while self._sleepers and self._sleepers[0][2].done():
-                heapq.heappop(self._sleepers)  # nobody waits for it any more
+                heapq.heappop(self._sleepers)  # its waiter was cancelled
             if not self._sleepers:
                 return
             if self._sleepers[0][0] > self.limit_s:

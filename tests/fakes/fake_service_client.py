@@ -1,4 +1,4 @@
-"""The service as the tasks see it, with answers set by the test."""
+"""A fake service for the tasks, with answers set by the test."""
 
 import asyncio
 import contextlib
@@ -33,8 +33,8 @@ Answer = Any
 class FakeServiceClient:
     """``calls`` are the operations in order, with what was sent.
 
-    An operation takes its answers from ``script``, then always the one in ``always``, then what
-    a service that agrees to everything answers.
+    An operation first takes its answers from ``script``, then the constant one in ``always``.
+    Without either, it answers like a service that accepts everything.
     """
 
     now: Callable[[], datetime]
@@ -45,10 +45,10 @@ class FakeServiceClient:
     record: EnrollmentRecord | None = None
     open_streams: int = 0
     patience: list[float | None] = field(default_factory=list)
-    """How long each answer of `onCommands` was to be waited for."""
+    """The timeout of each call of `onCommands`."""
 
     def named(self, operation: str) -> list[Any]:
-        """Return what was sent to ``operation``."""
+        """Return the arguments of each call of ``operation``."""
         return [sent for name, sent in self.calls if name == operation]
 
     async def _answer(self, operation: str, request: Any, agree: Callable[[], Any]) -> Any:
@@ -133,7 +133,7 @@ class FakeServiceClient:
 
 
 async def at_once(*frames: Frame | Exception) -> AsyncIterator[Frame]:
-    """Give these frames; an exception among them breaks the answer."""
+    """Yield these frames; an exception among them breaks the stream."""
     for frame in frames:
         if isinstance(frame, Exception):
             raise frame
@@ -141,7 +141,7 @@ async def at_once(*frames: Frame | Exception) -> AsyncIterator[Frame]:
 
 
 async def for_ever(*frames: Frame) -> AsyncIterator[Frame]:
-    """Give these frames and then nothing, without ending."""
+    """Yield these frames, then wait without ending."""
     for frame in frames:
         yield frame
     await asyncio.Event().wait()

@@ -1,7 +1,7 @@
-"""The document's analytics and reports as JSON Schema, written from its tables alone: knows nothing
+"""The document's analytics and reports as JSON Schema, written from its tables alone, independently
 of the service.
 
-Bodies of replies that the document does not show are not described, so anything may stand there.
+Reply bodies that the document does not show have no schema, so any value is accepted there.
 """
 
 import functools
@@ -100,7 +100,7 @@ SUMMARY_CURRENCY = exact(
     }
 )
 SUMMARY_PERIOD = exact({"windows": array(WINDOW), "currencies": array(SUMMARY_CURRENCY)})
-# What follows `previous` is not shown, so more may stand there.
+# The document does not show what follows `previous`, so more fields are accepted.
 FINANCIAL_SUMMARY: Final[Schema] = {
     "type": "object",
     "properties": {"current": SUMMARY_PERIOD, "previous": SUMMARY_PERIOD},
@@ -151,9 +151,9 @@ class NotFittingError(AssertionError):
 
 
 def require_fitting(reply: httpx2.Response) -> None:
-    """Compare the reply of a call over figures with what the document says of its operation.
+    """Compare the reply of a figures call with the document's description of its operation.
 
-    How a call is refused the document does not show. Raises NotFittingError.
+    The document does not show refusals. Raises NotFittingError.
     """
     request = reply.request
     if request.url.path.removeprefix(PREFIX) not in OPERATIONS or reply.status_code >= 400:

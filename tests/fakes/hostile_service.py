@@ -1,7 +1,8 @@
-"""A service that does to each operation whatever a broken service or a hostile network can do.
+"""A service with the faults that a broken service or a hostile network can have, for each
+operation.
 
-A fault takes the place of the reply of one operation while it is set; everything else is answered
-as a good service does. Faults write raw bytes, so that no server library repairs them.
+A fault replaces the replies of one operation while it is set; all other calls get correct replies.
+Faults write raw bytes, so that no server library repairs them.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ from tests.fakes.strict_service import PREFIX, Json, StrictService
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request, the wire it came by, and what a good service does with it."""
+    """One request, its connection, and the reply of a correct service."""
 
     request: Request
     writer: asyncio.StreamWriter
@@ -38,7 +39,7 @@ class Exchange:
     async def reply(
         self, status: int, body: bytes = b"", media_type: str = "application/json", **headers: str
     ) -> None:
-        """Answer with a whole reply and end the connection."""
+        """Send a complete reply and close the connection."""
         lines = {
             "Date": format_datetime(self.now, usegmt=True),
             "Content-Type": media_type,
@@ -109,7 +110,7 @@ async def reset(x: Exchange) -> None:
 
 
 async def close(x: Exchange) -> None:
-    """Close without a word."""
+    """Close without a reply."""
 
 
 async def hang(x: Exchange) -> None:
@@ -122,7 +123,7 @@ async def hang_after_the_head(x: Exchange) -> None:
 
 
 async def trickle(x: Exchange) -> None:
-    """A reply that would take hours, a byte every few seconds."""
+    """Send a reply that would take hours: one byte every few seconds."""
     await x.write(
         b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n"
     )
@@ -148,7 +149,7 @@ async def large(x: Exchange) -> None:
 
 
 async def obeyed_and_lost(x: Exchange) -> None:
-    """Do what was asked, and let the answer be lost."""
+    """Execute the call, and lose the reply."""
     await x.obey()
     x.reset()
 
@@ -159,7 +160,7 @@ async def obeyed_and_cut(x: Exchange) -> None:
 
 
 async def another_device(x: Exchange) -> None:
-    """A good answer, with every id in it replaced."""
+    """Send a correct reply, with every id in it replaced."""
     reply = await x.obey()
     try:
         answer = json.loads(reply.body)
@@ -173,7 +174,7 @@ async def another_device(x: Exchange) -> None:
 
 
 async def wrong_types(x: Exchange) -> None:
-    """A good answer's keys, with a value of another type under each."""
+    """Send the keys of a correct reply, with a value of a wrong type under each."""
     reply = await x.obey()
     try:
         answer = json.loads(reply.body)
@@ -204,7 +205,7 @@ class HostileService(StrictService):
         self._port = 0
 
     async def _on_enroll(self, body: Json) -> Reply:
-        """A challenge serves once, also when the answer was lost."""
+        """Mark the challenge as used: it is valid once, even if the reply was lost."""
         if body.get("challengeId") not in self._challenges:
             return Reply(404)
         return await super()._on_enroll(body)
@@ -221,11 +222,11 @@ class HostileService(StrictService):
         await self.go_away()
 
     async def come_back(self) -> None:
-        """Listen, on the same port as before."""
+        """Listen on the same port as before."""
         self._port = await self._open.listen(self._port)
 
     async def go_away(self) -> None:
-        """Stop listening and drop every connection: the address refuses from now on."""
+        """Stop listening and drop every connection: new connections are refused from now on."""
         await self._open.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

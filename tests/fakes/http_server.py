@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 server with every byte of its replies in the test's hand."""
+"""A small HTTP/1.1 server whose test controls every byte of its replies."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ class Request:
 
 @dataclass(slots=True)
 class Reply:
-    """``stream`` replaces ``body`` by chunks that are written as they come, until it ends."""
+    """``stream`` replaces ``body`` with chunks, each written as soon as it is available."""
 
     status: int = 200
     body: bytes = b""
@@ -35,7 +35,7 @@ Writer = asyncio.StreamWriter
 
 
 class Connections:
-    """The connections of one fake server: each has a task, and none outlives ``close``.
+    """The connections of one fake server. Each has a task, and none outlives ``close``.
 
     A task that is cancelled before its first step never reaches its own ``finally``, and a
     connection can be accepted while the listener is already closing: both are closed here.
@@ -58,7 +58,8 @@ class Connections:
         if self._closing:
             writer.transport.abort()
             return
-        # As asyncio does by itself: a small reply after another must not wait for the peer's ACK.
+        # TCP_NODELAY, as asyncio sets it: a small reply must not wait for the ACK of the previous
+        # one.
         peer: socket.socket = writer.get_extra_info("socket")
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.made += 1
@@ -87,13 +88,13 @@ class Connections:
         await asyncio.gather(*open_now, return_exceptions=True)
         for writer in open_now.values():
             writer.transport.abort()
-        # A task that was already waiting for the end took the waiter with it when it was cancelled.
+        # Cancelling a task that was already waiting for the end also cancelled that waiter.
         await asyncio.gather(*(w.wait_closed() for w in open_now.values()), return_exceptions=True)
         await self._server.wait_closed()
 
 
 class HttpServer:
-    """Serves ``handler`` on a free port of loopback while it is entered."""
+    """A context manager that serves ``handler`` on a free port of loopback."""
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler

@@ -1,6 +1,6 @@
-"""The retail document as JSON Schema, written from its tables alone: knows nothing of the service.
+"""The retail document as JSON Schema, written from its tables alone, independently of the service.
 
-What the document does not show is not described, so anything may stand there.
+Parts that the document does not show have no schema, so any value is accepted there.
 """
 
 import functools
@@ -212,7 +212,7 @@ class NotFittingError(AssertionError):
 
 
 def require_fitting(reply: httpx2.Response, base: str = "/api/v1") -> None:
-    """Compare a reply with what the document says of its operation. Raises NotFittingError."""
+    """Compare a reply with the document's description of its operation. Raises NotFittingError."""
     status = reply.status_code
     if status in EMPTY:
         _require(reply, not reply.content, "401, 403 and 404 have no body")

@@ -11,7 +11,7 @@ Speak = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """A request as it came. Header names are in lower case."""
+    """A received request. Header names are in lower case."""
 
     method: str
     path: str
@@ -36,7 +36,7 @@ class ScriptedServer:
         self, body: bytes = b"", status: int = 200, content_type: str = "application/json",
         **headers: str,
     ) -> None:  # fmt: skip
-        """Answer every request so from now on. Header names are given with underscores."""
+        """Set the answer to all further requests. Header names are given with underscores."""
         lines = {
             "Content-Type": content_type,
             "Content-Length": str(len(body)),
@@ -63,7 +63,7 @@ class ScriptedServer:
 
 
 def head(status: int, headers: Mapping[str, str]) -> bytes:
-    """Return a status line and headers. The connection ends with the answer."""
+    """Return a status line and headers. The connection closes after the answer."""
     reason = HTTPStatus(status).phrase
     lines = [f"HTTP/1.1 {status} {reason}", "Connection: close"]
     lines += [f"{name}: {value}" for name, value in headers.items()]

@@ -1,7 +1,7 @@
-"""A service that is not ours: it knows the contract document and nothing of the agent's code.
+"""An independent service: it implements the contract document and shares no code with the agent.
 
-It refuses every body that the document does not allow and remembers why, delivers requests in the
-reading of `onCommands` that a test asks for, and keeps what the device did in order.
+It refuses every body that the document does not allow and records the reason. It delivers requests
+in the reading of `onCommands` that a test selects, and records the device's actions in order.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ Json = dict[str, Any]
 
 
 class Reading(StrEnum):
-    """A form of the body of `onCommands`."""
+    """One interpretation of the contract's body of `onCommands`."""
 
     SSE = "sse"
     SSE_NAMED_EVENTS = "sse-named-events"
@@ -51,9 +51,9 @@ class StrictService:
     calls: list[str] = field(default_factory=list)
     heartbeats: int = 0
     overrides: dict[str, Callable[[], Reply]] = field(default_factory=dict)
-    """Replies that take the place of an operation's own, by the operation's name."""
+    """Replies that replace the usual ones, by the operation's name."""
     bodies: list[bytes] = field(default_factory=list)
-    """Every body that `submitResult` was called with, also the same one again."""
+    """Every body that `submitResult` received, including repeated ones."""
 
     def __post_init__(self) -> None:
         self.binding_id = str(uuid.uuid4())
@@ -76,7 +76,7 @@ class StrictService:
         await self._server.__aexit__(*error)
 
     async def until(self, condition: Callable[[], bool], within_s: float | None = None) -> None:
-        """Wait until something the device did makes ``condition`` true.
+        """Wait until an action of the device makes ``condition`` true.
 
         Args:
             within_s: default: 30 s of virtual time, or 120 s, as the machine may be busy.
@@ -104,7 +104,7 @@ class StrictService:
         return request_id
 
     def once(self, operation: str, reply: Reply) -> None:
-        """Have the next call of ``operation`` answered by ``reply``."""
+        """Answer the next call of ``operation`` with ``reply``."""
         self._once.setdefault(operation, []).append(reply)
 
     def report_for(self, request_id: str) -> Json | None:
@@ -235,9 +235,9 @@ class StrictService:
         return Reply(200, b"")
 
     async def _push(self) -> AsyncIterator[bytes]:
-        """Yield each command in the form of the reading, for as long as asked.
+        """Yield each command in the form of the reading, for the requested time.
 
-        What is not acknowledged as received is delivered again on the next connection.
+        A command that is not acknowledged as received is delivered again on the next connection.
         """
         sent: set[str] = set()
         if self.reading is not Reading.NDJSON:
@@ -260,7 +260,7 @@ class StrictService:
 
 
 def _event(document: Any) -> bytes:
-    """A server-sent event whose data stands on several lines, as the format allows."""
+    """Return a server-sent event whose data is split into several lines, as the format allows."""
     lines = json.dumps(document, indent=1).split("\n")
     return "".join(f"data: {line}\n" for line in lines).encode() + b"\n"
 

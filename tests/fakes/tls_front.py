@@ -29,9 +29,9 @@ def _name(text: str) -> x509.Name:
 
 
 def signs_certificates(*, serves: bool = False) -> x509.KeyUsage:
-    """What the key of an authority is for (RFC 5280, section 4.2.1.3); ``serves``: TLS as well.
+    """Return the key usage of an authority (RFC 5280, section 4.2.1.3); ``serves``: TLS as well.
 
-    Python 3.13 and later accept no authority that does not say it.
+    Python 3.13 and later refuse an authority without this extension.
     """
     return x509.KeyUsage(
         digital_signature=serves,
@@ -118,7 +118,7 @@ def server_context(
 async def tls_front(
     plain_port: int, context: ssl.SSLContext, *, port: int = 0
 ) -> AsyncIterator[int]:
-    """Yield a port of loopback that speaks TLS and hands everything to ``plain_port``.
+    """Yield a loopback port that terminates TLS and forwards everything to ``plain_port``.
 
     ``port`` 0: any free one.
     """

@@ -1,7 +1,7 @@
 """The agent with redaction switched off: `python -m tests.fakes.unredacted_agent VERB …`.
 
-A search must find the planted secrets in its output. Otherwise a search that finds nothing is no
-evidence.
+A search must find the planted secrets in this agent's output. Otherwise, an empty result for the
+real agent would have no meaning.
 """
 
 import sys

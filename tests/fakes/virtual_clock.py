@@ -1,8 +1,8 @@
 """Virtual time for whole agents: an event loop that does not wait, and a clock that follows it.
 
-The loop waits for real only while sockets or children have something to say; as soon as nothing
-is left to do it jumps to its next timer. A client and a server in the same loop so talk over real
-connections while days pass in seconds, and every timeout of asyncio keeps its meaning.
+The loop handles events of sockets and children in real time. When it is idle, it jumps to its next
+timer. So a client and a server in the same loop use real connections while days pass in seconds,
+and every timeout of asyncio keeps its meaning.
 """
 
 import asyncio
@@ -47,10 +47,10 @@ class _JumpingSelector(selectors.DefaultSelector):
         super().close()
 
     def _await_delivery(self) -> None:
-        """Return when the kernel has delivered what was sent over loopback.
+        """Wait until the kernel has delivered all data that was sent over loopback.
 
-        Loopback is a queue: a datagram arrives after everything that was sent before it. So this
-        waits as long as it takes, on a busy machine too, and no longer.
+        Loopback is a queue: a datagram arrives after everything that was sent before it. So the
+        wait is exactly as long as necessary, even on a busy machine.
         """
         if self._probe is None:
             self._probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -70,7 +70,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     @contextlib.contextmanager
     def without_sockets(self) -> Iterator[None]:
-        """Do not look for packets: for long times in which nothing uses the network."""
+        """Do not wait for packets: use it for long periods without network use."""
         self._jumping.has_sockets = False
         try:
             yield
@@ -82,7 +82,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 class VirtualClock:
-    """The machine's clocks over a VirtualTimeLoop; `suspend` and `step` make them jump."""
+    """The machine's clocks, driven by a VirtualTimeLoop; `suspend` and `step` make them jump."""
 
     def __init__(self) -> None:
         self._began_at = datetime.now(UTC)
@@ -92,11 +92,11 @@ class VirtualClock:
 
     @property
     def passed_s(self) -> float:
-        """Seconds of true time since the beginning."""
+        """True time since the beginning, in seconds."""
         return asyncio.get_running_loop().time() - self._began_s + self._suspended_s
 
     def true_time(self) -> datetime:
-        """What a right clock shows: the service's, for instance."""
+        """The time of a correct clock, such as the service's."""
         return self._began_at + timedelta(seconds=self.passed_s)
 
     def now(self) -> datetime:

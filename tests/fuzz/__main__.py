@@ -1,7 +1,8 @@
 """`python -m tests.fuzz [--seconds N] [TARGET ...]`: fuzz the parsers with atheris.
 
-Each target runs in a process of its own, as libFuzzer ends its process; what it finds is kept in
-build/fuzz/TARGET and the bytes that broke a parser beside it. Exit 1 when something broke.
+Each target runs in a process of its own, as libFuzzer ends its process; its corpus is kept in
+build/fuzz/TARGET, with each input that broke a parser beside it. The exit code is 1 if a parser
+broke.
 """
 
 import argparse
@@ -14,7 +15,7 @@ CORPUS = Path("build/fuzz")
 
 def fuzz(name: str, seconds: int) -> None:
     """Fuzz one target in this process; never returns."""
-    import atheris  # heavy, and not among the ordinary development packages
+    import atheris  # large, and not one of the usual development packages
 
     with atheris.instrument_imports(include=["agent", "collectors"]):
         from tests.fuzz.targets import TARGETS

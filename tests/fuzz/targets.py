@@ -1,7 +1,7 @@
-"""Every parser of foreign bytes, with the errors its docstring allows and bytes to begin from.
+"""Every parser of untrusted bytes, with the errors that its docstring permits and its seed inputs.
 
-Whatever else such a parser raises is a bug; so is taking longer than a moment. CI runs each over
-mutated seeds (test_parsers.py), `make fuzz` over what atheris finds (__main__.py).
+Any other error is a bug, and so is a parser that takes long. CI runs each parser on mutated seeds
+(test_parsers.py); `make fuzz` runs it on inputs that atheris generates (__main__.py).
 """
 
 import json

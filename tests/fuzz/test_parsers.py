@@ -13,7 +13,7 @@ EXAMPLES = sizes.examples(40)
 
 
 def feed(target: Target, data: bytes) -> None:
-    """Parse ``data``; an error that the parser does not allow itself comes through."""
+    """Parse ``data``, and ignore the parser's documented errors."""
     try:
         target.parse(data)
     except target.errors:
@@ -22,7 +22,7 @@ def feed(target: Target, data: bytes) -> None:
 
 @st.composite
 def _spoiled(draw: st.DrawFn, seeds: tuple[bytes, ...]) -> bytes:
-    """A seed with bytes changed, cut, doubled or put in: near enough to be taken seriously."""
+    """Draw a seed with changed, removed, repeated or inserted bytes: almost valid input."""
     data = bytearray(draw(st.sampled_from(seeds)))
     for _ in range(draw(st.integers(0, 4))):
         at = draw(st.integers(0, len(data)))

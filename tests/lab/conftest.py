@@ -1,8 +1,8 @@
-"""The lab runs ahead of whatever else keeps the machine busy.
+"""The lab has a higher priority than the other processes of the machine.
 
-A network is not slow because a machine on it is: an answer that comes late is an answer of a host
-that is not there. Where this user may not ask for real-time scheduling (sched(7)), the lab runs
-like any other process, and on a very busy machine its hosts may seem to be missing.
+A busy machine must not make the simulated network slow: a host that answers too late counts as
+missing. If this user may not use real-time scheduling (sched(7)), the lab runs like any other
+process, and on a very busy machine its hosts may seem to be missing.
 """
 
 import os

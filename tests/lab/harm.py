@@ -1,7 +1,7 @@
-"""What may never get a byte: print ports, payment terminals, and hosts that are excluded.
+"""Counts forbidden traffic: bytes to print ports, payment terminals and excluded hosts.
 
-Every LAN of the lab counts it for itself and ends its test when it is not zero, so that no test
-can forget to ask.
+Every LAN of the lab counts this traffic itself and fails its test if the count is not zero, so no
+test can forget the check.
 """
 
 import socket
@@ -24,7 +24,7 @@ class Harm:
         self._excluded = {socket.inet_aton(address): address for address in excluded}
 
     def see(self, raw: bytes) -> None:
-        """Look at a frame. Of IPv6 those without extension headers are read."""
+        """Check a frame. IPv6 frames with extension headers are ignored."""
         frame = frames.read_ethernet(raw)
         if frame.kind == _ETHERTYPE_IPV6 and len(frame.body) > _IPV6_HEADER:
             end = _IPV6_HEADER + int.from_bytes(frame.body[4:6], "big")

@@ -1,8 +1,8 @@
-"""Raises the loopback device and becomes another program: the first thing in a network namespace.
+"""Brings up the loopback device of a new network namespace, then executes another program.
 
     unshare --map-root-user --net python -I tests/lab/loopback.py COMMAND [ARGUMENT ...]
 
-A new namespace has the device down, and `ip` is not on every machine.
+The device is down in a new namespace, and not every machine has `ip`.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ _IFF_UP = 0x1
 
 
 def raise_loopback() -> None:
-    """Set IFF_UP on `lo`. Raises OSError where this process may not."""
+    """Set IFF_UP on `lo`. Raises OSError if this process may not."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
 

@@ -1,6 +1,6 @@
 """Namespaces for tests: as root, or unprivileged inside a user namespace.
 
-A namespace made here lives as long as the command in it: nothing is named, nothing is left.
+A namespace exists as long as the command in it. It has no name, and nothing remains of it.
 """
 
 import functools
@@ -12,7 +12,7 @@ from tests.lab import loopback
 from tests.paths import ROOT
 
 LOOPBACK = (sys.executable, "-I", loopback.__file__)
-"""The words before a command line that raise the loopback device of a new network namespace."""
+"""The prefix of a command line that brings up the loopback device of a new network namespace."""
 
 _WITHIN_S = 60
 _AS_ROOT = ("unshare",)
@@ -21,13 +21,13 @@ _AS_ANYBODY = ("unshare", "--map-root-user")
 
 @functools.cache
 def entering(*namespaces: str, probe: tuple[str, ...] = ("true",)) -> tuple[str, ...]:
-    """Return the words before a command line that run it in a fresh network namespace.
+    """Return the prefix that runs a command line in a new network namespace.
 
-    Its only device is loopback, and up. ``namespaces`` are further options of unshare(1); ``probe``
-    is a command that must succeed in there. Raises LookupError with the reason where none can be
-    made.
+    Its only device is loopback, which is up. ``namespaces`` are further options of unshare(1);
+    ``probe`` is a command that must succeed in the namespace. Raises LookupError with the reason if
+    no namespace can be created.
     """
-    # The user namespace is tried by root, too: it takes the way of most machines.
+    # Root tries the user namespace, too, because most machines use one.
     ways = [_AS_ROOT, _AS_ANYBODY] if os.geteuid() == 0 else [_AS_ANYBODY]
     reasons = []
     for way in ways:
@@ -40,12 +40,12 @@ def entering(*namespaces: str, probe: tuple[str, ...] = ("true",)) -> tuple[str,
 
 
 def entering_as_anybody() -> tuple[str, ...]:
-    """Return the words that enter a network namespace without any privilege, unprobed."""
+    """Return the prefix that enters a network namespace without privileges. It is not probed."""
     return (*_AS_ANYBODY, "--net", *LOOPBACK)
 
 
 def everywhere() -> tuple[str, ...]:
-    """Return the words that enter namespaces of every kind that a played machine needs.
+    """Return the prefix that enters all namespaces that a simulated machine needs.
 
     Raises LookupError like `entering`.
     """
@@ -57,9 +57,9 @@ TAP_PROBE = ("sh", "-c", "ip tuntap add dev probe mode tap && ip link set probe 
 
 
 def namespace_prefix() -> tuple[str, ...]:
-    """Return the words that enter a fresh namespace able to hold a TAP device.
+    """Return the prefix that enters a new namespace in which a TAP device can be created.
 
-    Raises LookupError with the reason where this machine has none.
+    Raises LookupError with the reason if this machine cannot create one.
     """
     return entering(probe=TAP_PROBE)
 
@@ -78,5 +78,5 @@ def failure_of(*command: str) -> str | None:
     if done.returncode == 0:
         return None
     lines = (done.stderr or done.stdout).decode(errors="replace").split("\n")
-    # A traceback's last line is what it says.
+    # The last line of a traceback is the message.
     return next((line for line in reversed(lines) if line.strip()), f"exit {done.returncode}")

@@ -1,4 +1,4 @@
-"""A real cupsd with all its files in a directory of its own, and the queues it is given."""
+"""A real cupsd with all its files in a directory of its own, and the given queues."""
 
 import os
 import subprocess
@@ -71,7 +71,7 @@ _PPD = """*PPD-Adobe: "4.3"
 
 @dataclass(frozen=True, slots=True)
 class Spooler:
-    """``directory`` must be one that user lp may enter. It is filled by `set_up`."""
+    """User lp must be able to enter ``directory``. `set_up` fills it."""
 
     directory: Path
 
@@ -82,8 +82,9 @@ class Spooler:
     def set_up(self, *, listen: str = "", backends: Iterable[str] = ()) -> tuple[str, ...]:
         """Write its files and return the command line that starts it.
 
-        ``listen`` is an address and port beside the socket. ``backends`` are those of makers'
-        drivers, which are named but never run: CUPS takes no queue whose backend it lacks.
+        ``listen`` is an address and port in addition to the socket. ``backends`` are those of
+        manufacturers' drivers. They exist but never run: CUPS refuses a queue whose backend is
+        missing.
         """
         for each in ("cache", "spool", "state", "root/ppd", "tmp", "log", "bin/backend"):
             (self.directory / each).mkdir(parents=True)
@@ -124,10 +125,10 @@ class Spooler:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The environment with which the commands of CUPS use this spooler."""
+        """The environment in which CUPS commands use this spooler."""
         return {**os.environ, "CUPS_SERVER": str(self.socket)}
 
 
 def queue_command(name: str, uri: str, *options: str) -> tuple[str, ...]:
-    """Return the command that makes a queue, or changes it."""
+    """Return the command that creates or changes a queue."""
     return ("lpadmin", "-p", name, "-v", uri, *options, "-E")

@@ -1,4 +1,4 @@
-"""Device URIs of every published backend, as a real cupsd tells them of its queues."""
+"""Device URIs of every published backend, as a real cupsd reports them."""
 
 import subprocess
 import tempfile
@@ -17,7 +17,7 @@ from tests.unit.collectors.network.printers.test_device_uri import PUBLISHED
 pytestmark = [pytest.mark.lab, pytest.mark.needs("peers")]
 
 REFUSED = {"", "tea4cups://socket://192.168.1.50:9100"}
-"""What CUPS 2.4 takes no queue with."""
+"""URIs that CUPS 2.4 refuses for a queue."""
 
 QUEUES = {
     f"q{number}": (kind, uri)
@@ -27,7 +27,7 @@ QUEUES = {
 
 @pytest.fixture(scope="module")
 def known() -> dict[str, KnownPrinter]:
-    """Make a queue of each URI in a cupsd; return the printers that were read, by their names."""
+    """Create a queue for each URI in a cupsd; return the printers that were read, by name."""
     with tempfile.TemporaryDirectory(prefix="peers-") as path:
         Path(path).chmod(0o755)
         spooler = Spooler(Path(path) / "cups")
@@ -61,7 +61,7 @@ def test_each_queue_is_parsed_or_listed(known: dict[str, KnownPrinter]) -> None:
 
 
 def test_every_backend_that_is_installed_is_known(known: dict[str, KnownPrinter]) -> None:
-    """What publishes no queue of its own finds devices for others."""
+    """A backend without queues of its own only discovers devices for other backends."""
     installed = {program.name for program in (PROGRAMS / "backend").iterdir()}
     published = {uri.partition(":")[0] for uris in PUBLISHED.values() for uri in uris}
     assert installed <= published

@@ -1,7 +1,7 @@
-"""A machine at which much is wrong, for real: the child as the agent runs it, and what is found.
+"""The findings for a machine with many real problems. The child runs as the agent runs it.
 
-Its disk is full, its spooler is stuck, its till program does not run, and neither the service nor
-the kiosk's browser is there.
+The disk is full, the spooler is stuck, the till program does not run, and neither the service nor
+the kiosk's browser can be reached.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A neighbour that lies in every way beside ten honest printers: they are reported as without it.
+"""A neighbour that sends every kind of lie does not change the report of ten honest printers.
 
 ``make test-liar`` sends 50,000 lies; the suite sends fewer.
 """
@@ -24,8 +24,8 @@ pytestmark = [
 ]
 
 LIES = sizes.amount(medium=2000, large=6000, variable="LIES")
-# As fast as the kernel takes packets in without losing most of them, and as fast as they can be
-# sent.
+# The first rate is what the kernel can receive without losing most packets; the second is the
+# maximum.
 RATES = (20_000, 0) if "LIES" in os.environ else (20_000,)
 PEAK_MAX_MIB = 96.0
 LIAR = "10.81.0.66"
@@ -46,7 +46,7 @@ PRINTERS = tuple(
     )
     for n in range(10)
 )
-# Nine are queues of this machine, by address or by MAC; the last one nobody set up.
+# Nine are queues of this machine, by address or by MAC; the last one has no queue.
 JOB: dict[str, Any] = {
     "ports": VENUE_PORTS,
     "max_hosts": 256,
@@ -90,7 +90,7 @@ def collected(tmp_path: Path, lies: int, rate: int = 0) -> ChildRun:
 
 
 def honest_part(run: ChildRun) -> dict[str, Any]:
-    """What the report says of the ten printers."""
+    """Return the report's part about the ten printers."""
     own = {p.address for p in PRINTERS}
     endpoints = [e for e in run.facts["endpoints"] if e["address"] in own]
     return {

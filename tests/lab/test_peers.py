@@ -44,7 +44,7 @@ OUT_OF_PAPER = "http://{address}:631/media?" + "&".join(
 
 @dataclass
 class Venue:
-    """The LAN as it is when the report is made, and the truth about it."""
+    """The LAN during the report, and the truth about it."""
 
     lan: PeerLan
     machine: Peer
@@ -74,14 +74,14 @@ class Venue:
         return started
 
     def browse(self, limit: int = 1000) -> subprocess.Popen[bytes]:
-        """Start a browse; it begins when `findings_of` lets it."""
+        """Start a browse; it begins when `findings_of` starts it."""
         script = str(ROOT / "tests/lab/peers/browse.py")
         words = (script, "eth0", f"{self.machine.address}/24", str(limit), "300")
         return self.start(*words, stdin=subprocess.PIPE)
 
 
 def facts_of(report: subprocess.Popen[bytes]) -> dict[str, Any]:
-    """Read the events of a collector up to its result. stdin stays open: it would end it."""
+    """Read the events of a collector up to its result. Closing stdin would stop the collector."""
     assert report.stdout is not None
     try:
         for line in report.stdout:
@@ -96,7 +96,7 @@ def facts_of(report: subprocess.Popen[bytes]) -> dict[str, Any]:
 
 
 def findings_of(*browsing: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
-    """Start all at the same time, once each is ready; return their output."""
+    """Start all at the same time, when all are ready; return their output."""
     for each in browsing:
         assert each.stdout is not None
         assert each.stdout.readline() == b"ready\n"
@@ -114,7 +114,7 @@ def findings_of(*browsing: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def directory() -> Iterator[Path]:
-    """Give a directory that cupsd can reach as another user; pytest's own it cannot."""
+    """Yield a directory that cupsd's user can enter, which pytest's own directories are not."""
     with tempfile.TemporaryDirectory(prefix="peers-") as path:
         Path(path).chmod(0o755)
         yield Path(path)
@@ -191,7 +191,7 @@ def _set_up(venue: Venue) -> None:
 
 
 def replace_process(peer: Peer) -> Peer:
-    """Return a peer as it can be written down."""
+    """Return a serializable form of a peer."""
     return Peer(peer.name, peer.namespace, peer.address, peer.mac_address, None, peer.uuid)
 
 
@@ -394,7 +394,8 @@ def test_thousands_of_services_with_hostile_names(venue: Venue):
         announcer.kill()
         announcer.communicate()
     own = [each for each in whole["services"] if host.address in each["addresses"]]
-    # Those whose name is no UTF-8 cannot be asked for by name: 1 in 70 came without its place.
+    # An instance whose name is not UTF-8 cannot be queried by name: 1 in 70 came without its
+    # address.
     assert len(own) >= services * 59 // 60
     assert whole["truncated"] is False
     assert len(cut["services"]) == limit

@@ -1,5 +1,6 @@
-"""Printers known only by their address, in two reports of a LAN: what the first one learned names
-them in the second, whatever DHCP has done between."""
+"""Printers known only by their address, in two reports of a LAN. The second report identifies them
+by what the first one learned, even if DHCP changed their addresses in between.
+"""
 
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -26,7 +27,7 @@ GATEWAY = LanHost(f"{LAN}.1", "02:1a:00:00:00:01", (53, 80))
 
 
 def printer(address: str, mac: str) -> LanHost:
-    """All of one model: nothing but the MAC tells them apart."""
+    """Return a printer. All have the same model, so only the MAC distinguishes them."""
     return LanHost(address, mac, (9100,))
 
 

@@ -1,4 +1,4 @@
-"""The network collector on LANs that are played: complete, bounded, harmless."""
+"""The network collector on simulated LANs: complete, bounded, harmless."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -60,7 +60,7 @@ def check_truth(plan: LabPlan, run: ChildRun) -> None:
 def check_harmless(result: LabResult) -> None:
     assert result.counters.harm() == {}
     assert result.counters.most_print_connections <= 1
-    # A second; the sender's timestamps are of whole milliseconds.
+    # One second, less rounding: the sender's timestamps are whole milliseconds.
     assert result.counters.shortest_print_pause_s >= 0.998
     assert result.counters.wrong_destination == 0
 
@@ -97,7 +97,7 @@ def test_venue_with_wifi_firewalls_and_packet_loss_is_discovered_completely(tmp_
 
 def test_two_runs_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     plan = plan_lan("10.77.0.0/24", 30, seed=4)
-    # What a link loses may be lost again: the other run is the only cause of a difference here.
+    # A retried packet may be lost again, so only the other run may cause a difference here.
     plan = replace(plan, hosts=tuple(replace(host, loss=0.0) for host in plan.hosts))
     result = collect_in_lan(plan, JOB, tmp_path, runs=2)
     for run in result.runs:
@@ -179,7 +179,7 @@ def test_printer_discovered_last_is_queried_over_its_only_connection(
     plan = replace(plan_lan("10.77.0.0/28", 1), subnet="10.77.0.0/25")
     plan = replace(plan, hosts=(*plan.hosts, bar))
     printer = {"id": "bar", "name": "Bar", "transport": "network", "address": "10.77.0.50:631"}
-    # The scan does not try this port: it is contacted once everything else is known.
+    # The scan does not try this port: it is contacted after everything else is known.
     job = {**JOB, "ports": (80,), "printers": (printer,)}
     result = collect_in_lan(plan, job, tmp_path)
     (run,) = result.runs

@@ -1,7 +1,7 @@
-"""Fetches the file of a source package from the configured index, and runs nothing of it.
+"""Fetches the file of a source package from the configured index, and runs no code of it.
 
-`pip download` runs the package's ``setup.py`` to learn its metadata. This asks pip's own finder for
-the address and pip's own downloader for the file, and stops there.
+`pip download` runs the package's ``setup.py`` to learn its metadata. This script uses only pip's
+own finder, for the address, and pip's own downloader, for the file.
 
 Usage: python -m tests.packaging.fetch_sdist NAME VERSION FOLDER
 """
@@ -16,7 +16,7 @@ from pip._vendor.packaging.specifiers import SpecifierSet
 
 
 class FetchCommand(DownloadCommand):
-    """`pip download` with its options and its configuration, but without what follows a fetch."""
+    """`pip download` with its options and its configuration, but only its fetch."""
 
     def run(self, options: Values, args: list[str]) -> int:
         name, version, folder = args

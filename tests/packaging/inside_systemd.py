@@ -1,6 +1,6 @@
-"""What the container of `verify_systemd` runs: the life of the package under a real systemd.
+"""Runs in the container of `verify_systemd`: tests the package under a real systemd.
 
-Each step prints one line with what it saw; the first that fails ends the run.
+Each step prints one line with its result. The first step that fails ends the run.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ AS_IN_THE_SOURCE: Final = (
     ("collect", "--help"), ("service", "install", "--help"),
 )  # fmt: skip
 KILLS: Final = 6
-"""One more than systemd allows within ten seconds where a unit does not say otherwise."""
+"""One more than systemd allows within ten seconds by default."""
 CONFIG: Final = Path("/etc/venue-agent/config.toml")
 STATE: Final = Path("/var/lib/venue-agent")
 MORE_CONFIG: Final = "[heartbeat]\ninterval_seconds = 1\n[network]\nmax_duration_seconds = 5\n"
@@ -63,7 +63,7 @@ def agent(*words: str, expect: int | None = 0) -> str:
 
 
 def service_status(expect: int = 0) -> str:
-    """Return the output of `service status`, and append it to a file beside the reports."""
+    """Return the output of `service status`, and append it to a file next to the reports."""
     message = agent("service", "status", expect=expect)
     with (RESULTS / "service-status.txt").open("a") as file:
         file.write(f"{message}--\n")
@@ -98,7 +98,7 @@ class Verification:
 
     @property
     def installation(self) -> tuple[str, ...]:
-        """The words of a first installation."""
+        """The command line of a first installation."""
         where = ("--base-url", self.service.base_url, "--location", LOCATION)
         return ("service", "install", *where, "--api-key-file", str(self.home / "key"))
 
@@ -162,7 +162,9 @@ class Verification:
         CONFIG.write_text(CONFIG.read_text() + MORE_CONFIG)
         run("systemctl", "reload", UNIT)
         pid = unit_property("MainPID")
-        assert "kept" in agent(*words), "a second install says that it keeps the configuration"
+        assert "kept" in agent(*words), (
+            "a second install must report that it keeps the configuration"
+        )
         assert unit_property("MainPID") == pid, "a second install must not disturb the service"
         self.device = self.service.enrolled_device()
         modes = {str(p): oct(p.stat().st_mode & 0o777) for p in (CONFIG, CONFIG.parent / "api-key")}
@@ -174,7 +176,7 @@ class Verification:
         )
 
     def plug_in(self) -> None:
-        """Give the machine a network that leads nowhere, and a disk of its own for /home."""
+        """Give the machine a network without a way out, and a separate disk for /home."""
         run("ip", "link", "add", "venue0", "type", "veth", "peer", "name", "venue1")
         run("ip", "address", "add", "10.99.0.2/29", "dev", "venue0")
         run("ip", "link", "set", "venue1", "up")
@@ -199,13 +201,15 @@ class Verification:
             assert not [line for line in limitations if "not confined" in line], limitations
             failures = report["payload"]["failures"]
             print_ok(f"{kind} report inside the sandbox: {report['outcome']}, failures {failures}")
-        assert MAKERS.stat().st_size > 1_000_000, "who made a device is looked up in it"
+        assert MAKERS.stat().st_size > 1_000_000, "the package must contain the list of makers"
         page = self.home / "page.html"
         agent("collect", "application", "--html", str(page))
         assert "<html" in page.read_text()
 
     def collect_outside(self) -> None:
-        """Collect the same by hand, as root and as the service's user, for docs/sandbox.md."""
+        """Collect the same report with `collect`, as root and as the service's user, for
+        docs/sandbox.md.
+        """
         as_user = ("runuser", "-u", "venue-agent", "--", "env", "HOME=/nonexistent")
         for who, prefix in (("root", ()), ("user", as_user)):
             for kind in ("application", "network"):
@@ -227,7 +231,7 @@ class Verification:
         print_ok(f"killed: back, and a new request acknowledged, after {seconds:.2f} s")
 
     def never_be_given_up(self) -> None:
-        """Die more often than systemd lets a service by default, which has no limit here."""
+        """Crash more often than systemd's default limit of restarts: our unit has no limit."""
         assert unit_property("StartLimitIntervalUSec") == "0"
         for _ in range(KILLS):
             pid = until(lambda: int(unit_property("MainPID")), WITHIN_S)
@@ -241,7 +245,7 @@ class Verification:
         print_ok(f"killed {KILLS} times and not given up, started {kind}")
 
     def wait_for_a_right_configuration(self) -> None:
-        """Start with a key that the configuration does not know: exit code 2, and no restart."""
+        """Start with an unknown configuration key: exit code 2, and no restart."""
         right = CONFIG.read_text()
         CONFIG.write_text(right + "[nonsense]\n")
         assert (
@@ -260,7 +264,7 @@ class Verification:
         print_ok("a wrong configuration: not started again and again, and the status says it")
 
     def be_ended_by_the_watchdog(self) -> None:
-        """Hang the loop in a read that never ends: the file of certificates is a pipe."""
+        """Block the loop in a read that never ends: the file of certificates is a pipe."""
         drop_in = Path(f"/run/systemd/system/{UNIT}.d/watchdog.conf")
         drop_in.parent.mkdir(parents=True)
         drop_in.write_text(SHORT_WATCHDOG)
@@ -270,7 +274,7 @@ class Verification:
         pid, restarts = int(unit_property("MainPID")), int(unit_property("NRestarts"))
         right, pipe = CONFIG.read_text(), CONFIG.with_name("pipe.pem")
         os.mkfifo(pipe)
-        # Over https, since otherwise no certificates are read.
+        # https, because certificates are not read otherwise.
         section = f'[service]\nca_file = "{pipe}"\n'
         CONFIG.write_text(right.replace("[service]\n", section).replace("http:", "https:"))
         began = time.monotonic()
@@ -315,7 +319,9 @@ class Verification:
         print_ok(f"stopped in {seconds:.2f} s in the middle of a collection; started again")
 
     def take_a_new_key(self) -> None:
-        """Write the key file again, with the same key: another key would be another device."""
+        """Write the key file again with the same key: a different key would mean a different
+        device.
+        """
         pid = unit_property("MainPID")
         shutil.copy(self.home / "key", CONFIG.parent / "api-key")
         until(lambda: unit_property("MainPID") not in {pid, "0"}, WITHIN_S)
@@ -323,7 +329,7 @@ class Verification:
         print_ok("a key file that is written anew is taken up by itself")
 
     def enroll_anew_by_hand(self) -> None:
-        """What `status` advises after a revocation: stop, enroll as root, start."""
+        """Follow the advice of `status` after a revocation: stop, enroll as root, start."""
         agent("service", "stop")
         os.environ["VENUE_AGENT_API_KEY"] = self.service.api_key
         agent("enroll", "--force")
@@ -365,7 +371,7 @@ class Verification:
         print_ok("purged: no file, unit, user or group is left")
 
     def live_without_the_package(self) -> None:
-        """Put the program into /opt: `service install` has to bring unit and user itself."""
+        """Copy the program to /opt: `service install` must create the unit and the user itself."""
         with tempfile.TemporaryDirectory() as directory:
             run("dpkg-deb", "-x", str(RESULTS / "first.deb"), directory)
             shutil.move(Path(directory) / "usr/lib/venue-agent", ELSEWHERE)
@@ -394,7 +400,7 @@ class Verification:
 
 
 def files_of_the_system() -> frozenset[str]:
-    """Return every path that a package might leave something at."""
+    """Return every path where a package might leave a file."""
     words = ("find", "/etc", "/usr", "/var", "/opt", "/srv", "/run/systemd/system", "/tmp",
              "-xdev", "-not", "-path", "/tmp/*", "-not", "-path", "/var/tmp/*")  # fmt: skip
     paths = run(*words, expect=None).stdout.splitlines()
@@ -402,7 +408,7 @@ def files_of_the_system() -> frozenset[str]:
 
 
 def take(steps: list[Callable[[], None]]) -> None:
-    """Take the steps in their order, and print how long each took."""
+    """Run the steps in order, and print the duration of each."""
     for step in steps:
         began_s = processor_s()
         wall_s = timed(step)

@@ -1,4 +1,4 @@
-"""The reference service on loopback as a process of its own, and an operator who asks it."""
+"""The reference service as a process on loopback, and calls of its operator."""
 
 import json
 import os
@@ -41,7 +41,7 @@ class LocalService:
         return devices
 
     def enrolled_device(self, within_s: float = 120) -> Json:
-        """Return the only device, as soon as it is enrolled."""
+        """Return the only device once it is enrolled."""
         return until(lambda: next(iter(self.devices()), None), within_s)
 
     def request(self, instance_id: str, kind: str) -> str:
@@ -53,7 +53,7 @@ class LocalService:
         return next(row for row in detail["requests"] if row["id"] == request_id)
 
     def report_of(self, instance_id: str, request_id: str) -> Json | None:
-        """Return the whole report for a request, once there is one."""
+        """Return the whole report of a request once it has arrived."""
         for row in self.call("deviceDetail", instanceId=instance_id)["reports"]:
             if row["requestId"] == request_id:
                 return self.call("reportDetail", reportId=row["reportId"])

@@ -1,4 +1,4 @@
-"""What `verify_programs` runs: every command of both programs, with every option of each.
+"""The cases of `verify_programs`: every command of both programs, with every option.
 
 The commands and options are those of the programs' own parsers: `missing` lists what no case uses.
 """
@@ -90,7 +90,7 @@ def control(words: str, exit_code: int = 0, output: str = "", **more: str | bool
 
 
 UUID: Final = "[0-9a-f]{8}-[0-9a-f-]{27}"
-# The network is private: every port is free.
+# The network namespace is private: every port is free.
 HOOKS_PORT: Final = 9000
 TLS_PORT: Final = 8443
 VENUE_PORT: Final = 8470
@@ -123,7 +123,7 @@ interval_seconds = 1
 max_duration_seconds = 5
 """
 
-# The agent where there is no service, no systemd and no network.
+# The agent without a service, systemd and a network.
 ALONE: Final = Story(
     "agent-alone",
     (
@@ -361,12 +361,12 @@ SERVE: Final = Story(
 STORIES: Final = (VENUE, MERCHANT, ACCOUNTS, ALONE, SERVE)
 
 
-# ---------------------------------------------------------------------------- is every one used?
+# ---------------------------------------------------------------------------- coverage
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of a program and what a user may leave out: an option by each of its names."""
+    """A command of a program and its optional arguments, with all names of each option."""
 
     program: str
     words: tuple[str, ...]
@@ -374,9 +374,9 @@ class Command:
 
 
 def commands() -> Iterator[Command]:
-    """Yield every command of both programs, and the programs themselves as commands of no words."""
+    """Yield every command of both programs, and the programs themselves without a command."""
     for verb in VERBS:
-        # The parser has the options of the named verb only.
+        # The parser has only the options of the given verb.
         yield from _commands(AGENT, (verb,), _subparsers(agent_parser((verb,)))[verb])
     for program, parser in ((AGENT, agent_parser(())), (CONTROL, build_parser())):
         yield Command(program, (), frozenset(_optional(parser)))
@@ -463,7 +463,7 @@ def _length(command: Command) -> int:
 
 
 def _positionals(command: Command, words: list[str]) -> set[str]:
-    """Return the words without a flag that are given although they may be left out."""
+    """Return the optional positional arguments that are given."""
     positional = {names[0] for names in command.options if not names[0].startswith("-")}
     if not positional or "--help" in words:
         return set()

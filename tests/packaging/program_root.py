@@ -1,4 +1,4 @@
-"""A root directory in which the packaged programs find only what their packages depend on.
+"""A root directory that contains only the dependencies of the packaged programs.
 
 It has the C library, zlib, /dev, /proc, /sys and a handful of files in /etc. It has no Python, no
 shell and no time zones. The mounts need a mount namespace of their own, and end with it.
@@ -57,20 +57,21 @@ def make_root(root: Path, programs: dict[str, Path], authorities: bytes) -> None
 
 
 def share(root: Path, directory: Path) -> None:
-    """Show a directory of this machine in the root, at the same path."""
+    """Bind-mount a directory of this machine into the root, at the same path."""
     target = root / directory.relative_to("/")
     target.mkdir(parents=True)
     _run("mount", "--bind", str(directory), str(target))
 
 
 def command_in(root: Path, directory: Path, *words: str) -> tuple[str, ...]:
-    """Return the words that run a program of the root with a working directory inside it."""
+    """Return the command line that runs a program of the root in one of its directories."""
     return ("unshare", f"--root={root}", f"--wd=/{directory.relative_to(root)}", *words)
 
 
 def _libraries() -> list[Path]:
-    """Return the libraries that the programs may expect of the machine: of libc6, on which their
-    packages depend, and of zlib1g, on which dpkg depends."""
+    """Return the libraries that the programs may use from the machine: those of libc6, on which
+    their packages depend, and of zlib1g, on which dpkg depends.
+    """
     listed = _run("dpkg-query", "--listfiles", "libc6", "zlib1g").splitlines()
     libraries = [Path(line) for line in listed if ".so" in line and "/gconv/" not in line]
     return [path for path in libraries if path.is_file()]

@@ -22,17 +22,19 @@ from tests.sizes import large_except
 
 PACKAGING = ROOT / "packaging"
 NOT_SHIPPED = {"controlplane.md", "service-install.md", "application-fields.md"}
-"""Of the service, and of its reports: for who develops them."""
+"""Documents for developers and operators of the service."""
 
 
 def module(path: str) -> ModuleType:
-    """Load a script of packaging/, which is no package: the name belongs to another project."""
+    """Load a script of packaging/, which is not a Python package: its name belongs to another
+    project.
+    """
     spec = importlib.util.spec_from_file_location(f"venue_packaging_{Path(path).stem}",
                                                   PACKAGING / path)  # fmt: skip
     assert spec is not None
     assert spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up by name.
+    # Dataclasses import their module by name.
     sys.modules[spec.name] = loaded
     spec.loader.exec_module(loaded)
     return loaded
@@ -167,7 +169,7 @@ NOT_REACHED = {
     "pygments": "colored source code and tracebacks in rich, and the command line of httpx2",
     "trio": "another event loop",
 }
-"""Excluded modules that loaded libraries import inside functions, and for what."""
+"""Excluded modules that loaded libraries import inside functions, with the purpose."""
 
 
 @pytest.mark.parametrize(
@@ -268,7 +270,7 @@ def test_the_registry_of_makers_is_small_and_in_every_package() -> None:
     targets = project["tool"]["hatch"]["build"]["targets"]
     assert "agent" in targets["wheel"]["packages"]
     assert "agent" in targets["sdist"]["include"]
-    # The onedir package, and with it the .deb, takes every file of agent/ that is no source.
+    # The onedir package and the .deb include every file of agent/ that is not source code.
     spec = (PACKAGING / "program.spec").read_text()
     assert '"entry.py", ("agent", "collectors"), ("agent",)' in spec
     assert '(ROOT / folder).rglob("*")' in spec

@@ -38,7 +38,7 @@ PACKAGES: Final = ("python3", "python3-venv", "make", "git")
 USER_ID: Final = 1000
 HOME: Final = "/home/somebody"
 FULL: Final = "make demo; make test"
-# What the machine decides: tests that need something of it.
+# Tests that depend on the machine.
 NEEDS: Final = "make test ARGS='-m needs'"
 SHORT: Final = f"make demo; {NEEDS}"
 WITHIN_S: Final = 5400
@@ -87,7 +87,7 @@ NOT_IN_A_CONTAINER: Final = ("clock-state", "dead-mount", "landlock")
 NOT_ROOTS: Final = ("other-user", "shared-python")
 NOT_IN_ROOTS_HOME: Final = ("ordinary-user", "shared-python")
 NO_NAMESPACES: Final = ("network-namespace", "mount-namespace", "user-namespace")
-# What the filters of other containers refuse, too.
+# System calls that the filters of other containers refuse, too.
 FORBIDDEN: Final = "--system-call-filter=~unshare ~setns"
 SITUATIONS: Final = (
     Situation(
@@ -123,7 +123,7 @@ SITUATIONS: Final = (
 
 
 def prepare(bare: Bare) -> None:
-    """Make the root and the wheels, unless they are there."""
+    """Create the root and the wheels, unless they exist."""
     with cached(bare.root, f"{bare.release} {PACKAGES}") as directory:
         if directory is not None:
             make_root(bare.release, directory)
@@ -136,7 +136,7 @@ def prepare(bare: Bare) -> None:
 
 @contextlib.contextmanager
 def cached(directory: Path, recipe: str) -> Iterator[Path | None]:
-    """Yield a new directory to fill if there is none by this recipe, None if there is."""
+    """Yield a new directory to fill, or None if this recipe's directory already exists."""
     marker = directory.with_suffix(".recipe")
     if marker.exists() and marker.read_text() == recipe and directory.exists():
         yield None
@@ -151,20 +151,20 @@ def cached(directory: Path, recipe: str) -> Iterator[Path | None]:
 def make_root(release: str, directory: Path) -> None:
     """Install the packages and nothing else that is not essential; add an ordinary user."""
     included = f"--include={','.join(PACKAGES)}"
-    # A release that is younger than debootstrap is made as the one that never comes out.
+    # debootstrap does not know a newer release: use its script for sid.
     script = () if (SCRIPTS / release).exists() else (SCRIPTS / "sid",)
     words = (included, release, directory, mirror(), *script)
     run("debootstrap", "--variant=minbase", *words)
     for kept in ("var/cache/apt/archives", "var/lib/apt/lists"):
         shutil.rmtree(directory / kept)
-    # debootstrap leaves it to the installer.
+    # debootstrap leaves this to the installer.
     (directory / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
     user = ("useradd", "--create-home", "--home-dir", HOME, "--uid", str(USER_ID), "somebody")
     run("chroot", directory, *user)
 
 
 def mirror() -> str:
-    """Return the mirror that this machine's apt is set up with, or Debian's own."""
+    """Return the mirror of this machine's apt configuration, or Debian's own."""
     words = ("indextargets", "--format", "$(REPO_URI)", f"Release: {RELEASE}", "Component: main")
     done = subprocess.run(("apt-get", *words), capture_output=True, text=True, check=False)
     return (*done.stdout.split(), "http://deb.debian.org/debian")[0]
@@ -192,7 +192,7 @@ def python_of(root: Path) -> str:
 
 
 def download(wanted: tuple[str, ...], version: str, directory: Path) -> None:
-    """Download wheels for a version of Python. Raises SystemExit where one is missing."""
+    """Download wheels for a version of Python. Raises SystemExit if one is missing."""
     options = ("--only-binary=:all:", "--python-version", version, "--dest", directory)
     pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download")
     run(*pip, *options, "--constraint", ROOT / "constraints.txt", *wanted)
@@ -202,7 +202,7 @@ def download(wanted: tuple[str, ...], version: str, directory: Path) -> None:
 
 
 def copy_of_the_tree(place: Path) -> Path:
-    """Return a repository of the files that git knows or would know, as they are now."""
+    """Return a repository of all files that git tracks or would add, with their current content."""
     git = ("git", "-c", f"safe.directory={ROOT}", "-C", ROOT)
     known = (*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     listed = subprocess.run(known, capture_output=True, text=True, check=True).stdout
@@ -221,10 +221,10 @@ def copy_of_the_tree(place: Path) -> Path:
 def verify(bare: Bare, situation: Situation, tree: Path, log: Path, *, is_short: bool) -> bool:
     """Run the commands in a container and print the result."""
     if tree.stat().st_uid != situation.user_id:
-        # An environment knows the place it was made for, and that is the user's home.
+        # A virtual environment contains its absolute path, which is in the user's home.
         shutil.rmtree(tree / ".venv", ignore_errors=True)
     run("chown", "--recursive", f"{situation.user_id}:{situation.user_id}", tree)
-    # In a home of its own: root keeps no state where another user could exchange it.
+    # In a home of its own: root must not keep state where another user could replace it.
     place = f"{HOME if situation.user_id else '/root'}/venue-agent"
     environment = {
         "PIP_NO_INDEX": "1",
@@ -253,7 +253,8 @@ def verify(bare: Bare, situation: Situation, tree: Path, log: Path, *, is_short:
         try:
             code = container.wait(WITHIN_S)
         except subprocess.TimeoutExpired:
-            # It ends the container with itself; killed, it would leave it running.
+            # On SIGTERM it stops the container; if it were killed, the container would keep
+            # running.
             container.terminate()
             code = container.wait() or 124
     return report(situation, code, log.read_text(errors="replace"), time.monotonic() - began)
@@ -297,9 +298,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run demo and tests on a bare machine.")
     parser.add_argument("--all", action="store_true", help=f"all of: {'; '.join(names)}")
     parser.add_argument("--only", choices=names, help="one of them")
-    parser.add_argument("--busy", type=int, default=0, help="busy loops to run beside it")
-    parser.add_argument("--release", default=RELEASE, help="of Debian")
-    parser.add_argument("--keep", type=Path, help="where the output of the commands is kept")
+    parser.add_argument(
+        "--busy", type=int, default=0, help="number of busy loops to run at the same time"
+    )
+    parser.add_argument("--release", default=RELEASE, help="release of Debian")
+    parser.add_argument("--keep", type=Path, help="directory for the output of the commands")
     options = parser.parse_args()
     if os.geteuid() != 0:
         raise SystemExit("a container needs root: run it with sudo")

@@ -1,9 +1,9 @@
 """Runs every command and option of both packaged programs, in a root without Python.
 
 Needs root, `make onedir service-onedir` and PostgreSQL. The programs run in namespaces of their
-own: the only network is loopback, and what they write goes away with the namespaces. What is run,
-and what each run must return, is in `program_cases`; a command or option of the programs' parsers
-that no case uses is a failure.
+own: the only network is loopback, and their files disappear with the namespaces. `program_cases`
+contains the runs and their expected results. A command or option of the programs' parsers that no
+case uses is a failure.
 
 Usage: python -m tests.packaging.verify_programs [--onedir DIR] [--service-onedir DIR] [STORY ...]
 """
@@ -97,7 +97,7 @@ class Hooks:
                 hooks.add(self.path)
 
             def log_message(self, *arguments: object) -> None:
-                """Only failures are printed."""
+                """Print nothing: only failures are printed."""
 
         with http.server.ThreadingHTTPServer(("127.0.0.1", HOOKS_PORT), Handler) as server:
             thread = threading.Thread(target=server.serve_forever)
@@ -111,7 +111,7 @@ class Hooks:
 
 @dataclass
 class Running:
-    """A program that stays until it is stopped."""
+    """A program that runs until it is stopped."""
 
     case: Case
     process: subprocess.Popen[str]
@@ -121,7 +121,7 @@ class Running:
         return Path(self.log.name).read_text(errors="replace")
 
     def wait_for_start(self) -> None:
-        """Raises Failure if it ends, or does not print the expected output."""
+        """Wait for the expected output. Raises Failure if the program ends or does not print it."""
         deadline = time.monotonic() + WITHIN_S
         while not re.search(self.case.output, self.output()):
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -129,14 +129,14 @@ class Running:
             time.sleep(POLL_S)
 
     def stop(self) -> None:
-        """Raises Failure if it ended by itself, badly, or printed a traceback."""
+        """Stop the program. Raises Failure if it had ended, failed, or printed a traceback."""
         if self.process.poll() is None:
             self.process.terminate()
         try:
             code = self.process.wait(WITHIN_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            raise Failure(f"{self._title} did not end by SIGTERM") from None
+            raise Failure(f"{self._title} did not end after SIGTERM") from None
         finally:
             self.log.close()
         require(self._title, code, self.case.exit_code, self.output())
@@ -156,7 +156,7 @@ def require(title: str, code: int, wanted: int, output: str) -> None:
 
 @dataclass
 class Player:
-    """Plays one story in the root."""
+    """Runs one story in the root."""
 
     story: Story
     root: Path
@@ -173,7 +173,7 @@ class Player:
         try:
             for step in self.story.steps:
                 if failures and isinstance(step, Delivery):
-                    continue  # what would call it may not have run
+                    continue  # the step that calls it may not have run
                 try:
                     self._do(step)
                 except Failure as failure:
@@ -281,7 +281,7 @@ def tls(place: Path) -> Iterator[bytes]:
 
 
 def verify(onedirs: dict[str, Path], stories: tuple[Story, ...], place: Path) -> list[str]:
-    """Play the stories at once, in namespaces of this process. Returns the failures."""
+    """Run the stories concurrently, in namespaces of this process. Returns the failures."""
     root, hooks = place / "root", Hooks()
     root.mkdir()
     with contextlib.ExitStack() as stack:
@@ -300,7 +300,7 @@ def main() -> int:
     parser.add_argument("--onedir", type=Path, default=ONEDIRS[AGENT])
     parser.add_argument("--service-onedir", type=Path, default=ONEDIRS[CONTROL])
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("stories", nargs="*", metavar="STORY", help="only these")
+    parser.add_argument("stories", nargs="*", metavar="STORY", help="run only these stories")
     options = parser.parse_args()
     if options.inside is None:
         return enter(sys.argv[1:])

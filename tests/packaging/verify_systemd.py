@@ -43,7 +43,7 @@ TimeoutStartSec={verify_within_s}
 
 
 def exposure(unit: Path = UNIT) -> float:
-    """Return the unit's exposure by systemd-analyze: 0 is none, 10 the most."""
+    """Return the unit's exposure by systemd-analyze: 0 is the least, 10 the most."""
     words = ("systemd-analyze", "security", "--offline=yes", "--no-pager", str(unit))
     output = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     return float(output.rpartition(f"{unit.name}: ")[2].split()[0])
@@ -51,7 +51,7 @@ def exposure(unit: Path = UNIT) -> float:
 
 @contextlib.contextmanager
 def overlay_of_this_machine(place: Path) -> Iterator[Path]:
-    """Mount a throw-away overlay over `/`."""
+    """Mount a temporary overlay over `/`."""
     memory, merged = place / "memory", place / "merged"
     memory.mkdir()
     merged.mkdir()
@@ -65,9 +65,10 @@ def overlay_of_this_machine(place: Path) -> Iterator[Path]:
             for name in ("etc/machine-id", "etc/hostname"):
                 (merged / name).unlink(missing_ok=True)
             (merged / "etc/machine-id").touch()
-            # Where no services may be started (build machines), the package would not either.
+            # On a machine that forbids services (a build machine), the package would not start its
+            # own.
             (merged / "usr/sbin/policy-rc.d").unlink(missing_ok=True)
-            # Only what the steps need is started.
+            # Start only the units that the steps need.
             target = merged / "etc/systemd/system/multi-user.target.wants"
             shutil.rmtree(target, ignore_errors=True)
             _hide_python(merged)
@@ -111,7 +112,7 @@ def boot(
         f"--bind={results}:/results", f"--bind-ro={ROOT}:{ROOT}",
         f"--bind-ro={sys.base_prefix}:{sys.base_prefix}",
         f"--bind-ro={check}:/run/systemd/system/check.service",
-        # The collector confines itself; nspawn's own filter would refuse it.
+        # The collector confines itself, which nspawn's default filter would refuse.
         f"--system-call-filter={' '.join(LANDLOCK)}",
         "--boot", "systemd.wants=check.service", "systemd.log_color=0",
     )  # fmt: skip
@@ -128,12 +129,14 @@ def boot(
 def copy_package(results: Path, packages: str = "dist/venue-agent_*.deb") -> None:
     packages_built = sorted(ROOT.glob(packages))
     if len(packages_built) != 1:
-        raise SystemExit(f"exactly one {packages} is wanted: run `make deb` or `make service-deb`")
+        raise SystemExit(
+            f"exactly one {packages} is required: run `make deb` or `make service-deb`"
+        )
     shutil.copy(packages_built[0], results / "first.deb")
 
 
 def make_upgrade(results: Path) -> None:
-    """Pack the same program once more as a later version."""
+    """Package the same program again with a later version."""
     with tempfile.TemporaryDirectory() as directory:
         tree = Path(directory)
         _run("dpkg-deb", "-R", str(results / "first.deb"), str(tree))
@@ -149,8 +152,10 @@ def _run(*words: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Verify the package under a real systemd.")
     parser.add_argument("--root", type=Path, help="a root made with debootstrap")
-    parser.add_argument("--keep", type=Path, help="where the reports are kept")
-    parser.add_argument("--facts", action="store_true", help="compare facts in and out of it")
+    parser.add_argument("--keep", type=Path, help="directory for the reports")
+    parser.add_argument(
+        "--facts", action="store_true", help="compare facts inside and outside of the unit"
+    )
     options = parser.parse_args()
     if os.geteuid() != 0:
         raise SystemExit("a container needs root: run it with sudo")

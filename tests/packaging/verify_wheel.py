@@ -1,7 +1,7 @@
 """Builds the wheel, installs only the wheel, and verifies its content.
 
-Building and installing ask the package index; what has been installed is run without a network,
-from a directory that knows nothing of the sources.
+Building and installing use the package index. The installed programs run without a network, from a
+directory without a path to the sources.
 
 Usage: python -m tests.packaging.verify_wheel [--pipx]
 """
@@ -39,7 +39,7 @@ ALONE: Final = ("unshare", "--net", *LOOPBACK)
 
 
 def run(*words: str | Path, cwd: Path | None = None, expect: int = 0, **more: str) -> str:
-    """Run a program of ours and return its output. Raises SystemExit if it ends otherwise."""
+    """Run one of our programs and return its output. Raises SystemExit if its exit code differs."""
     done = subprocess.run(
         [str(word) for word in words], capture_output=True, text=True, check=False, cwd=cwd,
         env={**environment(), **more}, timeout=WITHIN_S,
@@ -50,7 +50,9 @@ def run(*words: str | Path, cwd: Path | None = None, expect: int = 0, **more: st
 
 
 def environment() -> dict[str, str]:
-    """This process's, without anything that leads Python or the agent back to the sources."""
+    """Return this process's environment without variables that lead Python or the agent to the
+    sources.
+    """
     strange = ("PYTHON", "VIRTUAL_ENV", "VENUE_", "PIPX_")
     return {k: v for k, v in os.environ.items() if not k.startswith(strange)}
 
@@ -60,7 +62,7 @@ def print_ok(text: str) -> None:
     sys.stdout.flush()
 
 
-# ---------------------------------------------------------------------------- making it
+# ---------------------------------------------------------------------- build and installation
 
 
 def build(place: Path) -> Path:
@@ -72,7 +74,7 @@ def build(place: Path) -> Path:
 
 def install_by_pip(wheel: Path, place: Path) -> Path:
     """Install into a new environment; return the directory of its programs."""
-    # By this environment's pip, and compiled when it is run: that saves half of the time.
+    # Uses this environment's pip, and compiles modules when they run: that saves half of the time.
     run(sys.executable, "-m", "venv", "--without-pip", place / "venv")
     programs = place / "venv/bin"
     into = ("--python", programs / "python")
@@ -81,7 +83,7 @@ def install_by_pip(wheel: Path, place: Path) -> Path:
 
 
 def install_by_pipx(wheel: Path, place: Path) -> Path:
-    """Install as a person with pipx does; return the directory of its programs."""
+    """Install as a user with pipx does; return the directory of its programs."""
     run(sys.executable, "-m", "venv", place / "pipx")
     run(place / "pipx/bin/python", *PIP, "install", "pipx")
     homes = {f"PIPX_{name}": str(place / name.lower()) for name in ("HOME", "BIN_DIR", "MAN_DIR")}
@@ -89,7 +91,7 @@ def install_by_pipx(wheel: Path, place: Path) -> Path:
     return place / "bin_dir"
 
 
-# ---------------------------------------------------------------------------- what is verified
+# ---------------------------------------------------------------------------- checks
 
 
 def has_every_file(wheel: Path) -> None:
@@ -114,12 +116,14 @@ def speaks_like_the_source(programs: Path, place: Path) -> None:
         message = run(*ALONE, programs / "venue-agent", *words, cwd=place)
         meant = run(sys.executable, "-m", "agent", *words, cwd=ROOT)
         if message != meant:
-            raise SystemExit(f"venue-agent {' '.join(words)} says something else:\n{message}")
+            raise SystemExit(
+                f"venue-agent {' '.join(words)} prints a different message:\n{message}"
+            )
     print_ok(f"{len(AS_IN_THE_SOURCE)} commands print what they print in the source tree")
 
 
 def collects(programs: Path, place: Path) -> None:
-    """Collect both kinds with only loopback, as JSON and as a page."""
+    """Check that both kinds can be collected with only loopback, as JSON and as a page."""
     page = place / "page.html"
     for kind in ("application", "network"):
         command = (*ALONE, programs / "venue-agent", "collect", kind)

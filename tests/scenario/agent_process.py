@@ -57,7 +57,7 @@ class AgentProcess:
         return loaded
 
     async def until_logged(self, text: str, within_s: float = 120) -> None:
-        """Wait until the agent has logged ``text``; its log file is the only thing to watch."""
+        """Wait until the agent has logged ``text``. Only its log file shows what it does."""
         async with asyncio.timeout(within_s):
             while text not in self.log:
                 assert self.process.returncode is None, self.log
@@ -71,7 +71,7 @@ class AgentProcess:
 
 @contextlib.asynccontextmanager
 async def running_agent(config: Path, *words: str) -> AsyncIterator[AgentProcess]:
-    """Run `venue-agent run` with ``config``; whatever happens, it is gone at the end."""
+    """Run `venue-agent run` with ``config``; end it in every case."""
     home = config.parent
     log = home / "agent.log"
     with log.open("ab") as output:

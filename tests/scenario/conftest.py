@@ -1,4 +1,4 @@
-"""What the scenarios share: places for state, the tests that run, the server of forks."""
+"""Fixtures of all scenarios: directories for state, the selected tests, the fork server."""
 
 import tempfile
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ MEMORY = Path("/dev/shm")
 
 @pytest.fixture
 def memory_home() -> Iterator[Path]:
-    """An empty directory, in memory where there is such a file system: syncing costs nothing."""
+    """An empty directory, in memory if such a file system exists: there, a sync costs nothing."""
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as path:
         yield Path(path)
 

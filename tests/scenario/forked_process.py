@@ -1,4 +1,4 @@
-"""Runs modules as programs in forks of a server that has imported them: importing costs most.
+"""Runs modules as programs in forks of a server that has imported them: imports take most time.
 
 A fork is a process of its own, with its own arguments, environment, directory, user and output.
 Only the list of processes shows the server's command line. A test of that list, or of how Python
@@ -40,13 +40,13 @@ class _Program:
     user: int | None
 
     def run(self) -> None:
-        """Become the program. Raises SystemExit as it does."""
+        """Run the program in this process. Raises SystemExit as the program does."""
         for number, path in ((1, self.output), (2, self.errors)):
             opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             os.dup2(opened, number)
             os.close(opened)
         sys.stdout = os.fdopen(1, "w", closefd=False)
-        sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)  # lines, as of any program
+        sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)  # line-buffered, as usual
         os.umask(0o022)
         os.chdir(ROOT)
         if self.user is not None:
@@ -60,7 +60,7 @@ class _Program:
 
 
 class ForkedProcess:
-    """Has the part of the interface of `asyncio.subprocess.Process` that the tests use."""
+    """Implements the part of `asyncio.subprocess.Process` that the tests use."""
 
     def __init__(self, program: _Program) -> None:
         _CONTEXT.set_forkserver_preload(list(IMPORTED))
@@ -142,5 +142,5 @@ async def run_forked(
 
 
 def stop_server() -> None:
-    """End the server and wait for it, so that the time of its forks counts as that of the tests."""
+    """Stop the server and wait for it, so that the time of its forks counts for the tests."""
     forkserver._forkserver._stop()

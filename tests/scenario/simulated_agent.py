@@ -1,4 +1,4 @@
-"""The whole agent in this process, on virtual time: everything real but the child and the clock."""
+"""The whole agent in this process, in virtual time. Only the child and the clock are simulated."""
 
 import asyncio
 import contextlib
@@ -46,7 +46,7 @@ class QuickCollectors:
 
 
 class SimulatedApp(App):
-    """An app whose collections are quick, and whose heartbeats follow the virtual clock."""
+    """An app with fast collections, whose heartbeats follow the virtual clock."""
 
     def __init__(self, loaded: Loaded[Config], runtime: Runtime) -> None:
         super().__init__(loaded, runtime)
@@ -99,7 +99,7 @@ class SimulatedApp(App):
 
 
 def config_for(home: Path, base_url: str, **sections: dict[str, Any]) -> Config:
-    """Return a configuration with the defaults of a real one, but for the place."""
+    """Return a configuration with the defaults of a real one, except for its paths."""
     key = home / "api-key"
     if not key.exists():
         home.mkdir(parents=True, exist_ok=True)

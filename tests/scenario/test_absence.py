@@ -1,6 +1,7 @@
-"""The service is away for minutes or for a month, the machine sleeps, its clock is set.
+"""The service is unreachable for minutes or a month, the machine sleeps, its clock is set.
 
-Medium and large runs play some outages and some days; `make test-absence` a hundred and a month.
+Medium and large runs simulate some outages and some days; `make test-absence` a hundred outages and
+a month.
 """
 
 import asyncio
@@ -41,7 +42,7 @@ class Scene:
     app: SimulatedApp
 
     async def answered(self, request_id: str, within_s: float) -> None:
-        """Wait until the service has the report, on virtual time."""
+        """Wait in virtual time until the service has the report."""
         await self.service.until(lambda: self.service.report_for(request_id) is not None, within_s)
 
 
@@ -49,7 +50,7 @@ class Scene:
 async def enrolled(
     home: Path, seed: int = 0, **sections: dict[str, object]
 ) -> AsyncIterator[Scene]:
-    """Run an agent that has a binding and listens to its stream."""
+    """Run an agent that has a binding and an open stream."""
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
         config = config_for(home, service.base_url, **sections)
@@ -60,7 +61,7 @@ async def enrolled(
 
 @contextlib.contextmanager
 def counted_calls() -> Iterator[list[Failpoint]]:
-    """Collect each call that is tried, whether or not anybody answers."""
+    """Record each attempted call, with or without an answer."""
     calls: list[Failpoint] = []
 
     def listener(failpoint: Failpoint, is_over: bool) -> None:
@@ -79,7 +80,7 @@ OUTAGE_S = 180.0
 
 
 async def _outages(home: Path, seed: int, count: int) -> list[tuple[int, float]]:
-    """Return for each outage how often the agent tried, and how long after its end it was back."""
+    """Return for each outage the number of attempts, and the time until the reconnection."""
     rng, seen = Random(seed), []
     async with enrolled(home, seed) as scene:
         for _ in range(count):
@@ -121,7 +122,7 @@ REQUESTS = 20
 
 
 async def _month(home: Path) -> None:
-    # Old age has a bound of its own; here it is the bytes that have to do.
+    # Age has its own limit; here only the limit of bytes applies.
     limits: dict[str, object] = {"outbox_max_bytes": OUTBOX_MAX_BYTES, "outbox_max_age_days": 365}
     async with enrolled(home, limits=limits) as scene:
         app, service = scene.app, scene.service
@@ -151,14 +152,14 @@ async def _month(home: Path) -> None:
         tracemalloc.stop()
         assert "internal-error" not in app.conditions_seen
         assert largest <= OUTBOX_MAX_BYTES
-        # Some 2,400 tries lie between: 25 bytes kept of each would be seen.
+        # About 2,400 attempts lie between: a leak of 25 bytes for each would be detected.
         assert max(memory[-3:]) - max(memory[:3]) < 60_000, memory
         waiting = [item.request_id for item in _waiting(app)]
         assert sum(request_id is not None for request_id in waiting) == REQUESTS
         dropped = app._database.counters()["reports_dropped"]
         assert dropped == DAYS * 24 + REQUESTS - len(waiting)
         assert app.health.is_set("reports-dropped")
-        # Back again: everything that waits arrives, oldest first, at a bounded rate.
+        # Back again: everything in the outbox arrives, oldest first, at a limited rate.
         queued = [str(item.report_id) for item in _waiting(app)]
         app.client._post, app.client.commands = post, commands  # type: ignore[method-assign]
         before = len(service.called_at)
@@ -247,7 +248,7 @@ async def _step(home: Path, step_s: float) -> None:
         short = await scene.service.request_report("application", expires_in_s=300)
         await scene.service.until(lambda: len(scene.service.acknowledged) == 4)
         scene.clock.step(step_s)
-        # No reply tells the right time any more: only the clocks of this machine go on.
+        # No reply contains the correct time any more: only the clocks of this machine continue.
         for operation in ("heartbeat", "onCommands"):
             scene.service.faults[operation] = hang
         await asyncio.sleep(400)
@@ -313,11 +314,11 @@ async def test_timers_that_count_on_the_wall_clock_are_planned_anew() -> None:
         want_report=lambda kind: None,
         schedule=Schedule(network="0 4 * * *"),
     )
-    scheduler.plan_anew()  # before the start there is nothing to plan
+    scheduler.plan_anew()  # nothing is scheduled before the start
     scheduler.start()
     try:
         for job in scheduler._scheduler.get_jobs():
-            # What they look like after the clock was set back by a day.
+            # The times after the clock was set back by a day.
             job.modify(next_run_time=job.next_run_time + timedelta(days=1))
         scheduler.plan_anew()
         async with asyncio.timeout(120):

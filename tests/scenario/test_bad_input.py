@@ -1,4 +1,4 @@
-"""What a wrong configuration, a wrong key or a missing service looks like to a person."""
+"""Messages for users: a wrong configuration, a wrong key, a missing service."""
 
 import asyncio
 import json

@@ -35,7 +35,7 @@ async def test_child_over_its_memory_limit_ends_and_its_output_counts() -> None:
         ApplicationJob(max_duration_s=60.0), lambda progress: None
     )
     assert isinstance(collected.facts, ApplicationFacts)
-    assert collected.facts.fields, "the checkpoint is lost"
+    assert collected.facts.fields, "the checkpoint must not be lost"
     assert collected.error is not None
     assert collected.error.startswith("MemoryError after ")
     assert collected.facts.failures[-1].reason == collected.error
@@ -50,7 +50,7 @@ print(os.nice(0), resource.getrlimit(resource.RLIMIT_DATA)[0])
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="bounds of POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="uses limits of POSIX")
 def test_child_has_low_priority_and_a_memory_limit() -> None:
     words = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=60
@@ -69,7 +69,7 @@ async def _full_disk(home: Path) -> None:
             app.collectors.may_end.clear()
             first = await service.request_report("network", expires_in_s=1e5)
             await service.until(lambda: len(service.acknowledged) == 2)
-            # To the agent a full disk is an sqlite3.OperationalError at each write, like this one.
+            # On a full disk, each write raises an sqlite3.OperationalError like this one.
             _let_write(app, False)
             app.collectors.may_end.set()
             second = await service.request_report("application", expires_in_s=1e5)
@@ -77,11 +77,13 @@ async def _full_disk(home: Path) -> None:
             assert app.health.is_set("state-failing")
             await asyncio.sleep(600)
             assert service.report_for(first) is None
-            assert service.heartbeats > 5, "the heartbeats went on"
+            assert service.heartbeats > 5, "heartbeats must continue"
             assert service.most_calls_a_minute() <= 30
             _let_write(app, True)
             await app.until_ended({first, second}, 600)
-            assert app.collectors.runs == 2, "what had been collected was kept until there was room"
+            assert app.collectors.runs == 2, (
+                "the collected report must be kept until there is space"
+            )
             await asyncio.sleep(120)
             assert not app.health.problems()
         assert sorted(r["requestId"] for r in service.reports) == sorted((first, second))
@@ -153,7 +155,7 @@ async def _flood(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert app._journal.waiting() == 20
             assert app.health.is_set("requests-flooding")
             app.collectors.may_end.set()
-            # What was left out was not acknowledged: the service offers it again.
+            # The dropped requests were not acknowledged: the service delivers them again.
             await app.until_ended(wanted, 4 * 3600)
             assert not app.health.is_set("requests-flooding")
         assert len(service.reports) == 50

@@ -1,4 +1,4 @@
-"""Who this device is, and where it belongs: copied disks, old backups, other places, bad disks."""
+"""The identity and location of a device: copied disks, old backups, other locations, bad disks."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ async def _enrolled(service: HostileService) -> None:
 
 
 async def _with_an_unsent_report(home: Path, service: HostileService, clock: VirtualClock) -> str:
-    """Leave a state directory with one report that the service has not got."""
+    """Create a state directory with one report that was not sent."""
     service.faults["submitResult"] = hang
     async with simulated_agent(config_for(home, service.base_url), home, clock):
         request_id = await service.request_report("network")
@@ -63,7 +63,7 @@ async def _copied_disk(home: Path) -> None:
         assert ids[0] != ids[1]
         assert now["legacy_install_id"] != first["legacy_install_id"]
         assert service.calls.count("enroll") == 2
-        # The reports of the other machine are its own business.
+        # This machine does not send the reports of the other machine.
         assert service.reports == []
         assert _quarantined(home) == [DATABASE, "identity.pem"]
 
@@ -71,7 +71,7 @@ async def _copied_disk(home: Path) -> None:
 def test_copied_disk_enrolls_once_as_a_new_device(
     memory_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A container has no machine id, and without one no copy is noticed.
+    # A container has no machine id, and without one a copy is not detected.
     monkeypatch.setattr("agent.adapters.machine.fingerprint", lambda: "that of this machine")
     run_in_virtual_time(_copied_disk(memory_home))
 
@@ -89,7 +89,7 @@ async def _old_backup(home: Path) -> None:
         assert len(service.reports) == 2
         shutil.rmtree(home / "state")
         shutil.copytree(backup, home / "state")
-        # The restored journal does not know the later request; the service does, and it is over.
+        # The restored journal lacks the later request; in the service the request has ended.
         service._waiting[later] = {**_command(service, later)}
         service.faults["acknowledge"] = status(409)
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
@@ -99,7 +99,7 @@ async def _old_backup(home: Path) -> None:
             entry = app.entry(later)
             assert entry is not None
             assert entry.state is State.REJECTED
-        # The report in the restored outbox was sent again, as the same bytes.
+        # The report in the restored outbox was sent again with the same bytes.
         assert len(service.reports) == 2
         assert service.violations == []
 
@@ -150,7 +150,7 @@ async def _another_service(home: Path) -> None:
         assert "submitResult" not in new.calls
         assert len(old.called_at) == call_count
         assert _quarantined(home) == [DATABASE]
-        # Back at the old one the report can still be taken out of the file that was kept.
+        # Back at the old service, the report can still be read from the file that was kept.
         kept = next((home / "state" / "quarantine").iterdir())
         assert request_id.encode() in kept.read_bytes()
 
@@ -205,7 +205,7 @@ async def _revoked(home: Path) -> None:
             before = len(service.called_at)
             await asyncio.sleep(1800)
             assert app.collectors.runs == 1
-            # It asks slowly whether that still is so, and does nothing else.
+            # It rechecks this slowly, and does nothing else.
             assert {name for _, name in service.called_at[before:]} == {"current"}
             assert len(service.called_at) - before <= 12
             service.device = device
@@ -276,5 +276,5 @@ async def test_group_readable_key_causes_a_warning(tmp_path: Path) -> None:
     async with running_agent(config) as agent:
         await agent.until_logged("try 1:")
         assert await agent.stop() == 0
-    # Said before the logging is set up: a plain line is enough.
+    # Logging is not configured yet: a plain line is enough.
     assert "a group can read" in agent.log

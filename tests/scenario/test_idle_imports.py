@@ -1,4 +1,4 @@
-"""What an idle daemon must not carry, read from the imports of a real one."""
+"""Modules that an idle daemon must not load, checked with the imports of a real daemon."""
 
 import re
 from pathlib import Path
@@ -51,7 +51,7 @@ async def test_idle_daemon_loads_only_required_modules(
         config = write_config(tmp_path, service.base_url)
         enrolling = await _imports_of_a_daemon(config, service)
         idle = await _imports_of_a_daemon(config, service)
-    assert _loaded(enrolling, "cryptography"), "the import log is not what it is taken for"
+    assert _loaded(enrolling, "cryptography"), "the import log has an unexpected format"
     assert _loaded(idle, "httpx2")
     for name in NEVER:
         assert not _loaded(enrolling | idle, name) - READS_ITS_OWN_COMMAND_LINE, name

@@ -1,6 +1,6 @@
-"""The service is restarted under a fleet: its devices return soon, and not all at once.
+"""The service of a fleet restarts: its devices reconnect soon, and not all at once.
 
-The agent's own code on virtual time; `make bench-restart` plays 10,000 devices one by one.
+It runs the agent's own code in virtual time; `make bench-restart` simulates each of 10,000 devices.
 """
 
 import pytest
@@ -10,9 +10,9 @@ from tests.bench.fleet.restart import BACK_WITHIN_S, OUTAGES_S, PEAK_MAX, simula
 
 DEVICES = 300
 CROWD = 34
-"""For how many each of them stands: some 10,000."""
+"""Number of devices that each simulated one represents: about 10,000 in total."""
 PEAK_OVER_S = 10
-"""So few make a busy second by chance."""
+"""With so few devices, a second can be busy by chance."""
 
 
 @pytest.mark.parametrize("outage_s", sizes.large_except({0.0, 60.0}.__contains__, OUTAGES_S))

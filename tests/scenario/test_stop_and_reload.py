@@ -1,4 +1,4 @@
-"""SIGTERM ends the agent cleanly in whatever it is doing; SIGHUP changes its configuration."""
+"""SIGTERM stops the agent cleanly in every state; SIGHUP reloads its configuration."""
 
 import asyncio
 import signal
@@ -20,7 +20,7 @@ async def _empty_stream() -> AsyncIterator[bytes]:
 
 
 def hang() -> Reply:
-    """A reply that begins and never ends."""
+    """Begin a reply and never end it."""
     return Reply(200, stream=_empty_stream())
 
 

@@ -1,6 +1,7 @@
-"""The agent against a service that is not ours, in every reading of `onCommands`.
+"""The agent with an independent service, in every reading of `onCommands`.
 
-Every reading on virtual time; of real processes, a medium run has a pushed and a polled one.
+Every reading runs in virtual time. A medium run also tests a pushed and a polled one with real
+processes.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`run` on a terminal ends when the terminal goes; nowhere else does SIGHUP end it."""
+"""`run` on a terminal ends when the terminal is closed. Elsewhere SIGHUP does not end it."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ async def agent_on_a_terminal(
     """Run the agent as the leader of a terminal's session.
 
     Yields it after its first heartbeats, with its service and the other end of the terminal. The
-    agent is ended in every case.
+    agent is stopped in every case.
     """
     master, slave = pty.openpty()
 
@@ -64,7 +64,7 @@ def ignore_hangups() -> None:
 
 
 async def child_of(pid: int) -> psutil.Process:
-    """Return the collector as soon as there is one. Nothing announces a new process: poll."""
+    """Return the collector once it exists. No event reports a new process, so this polls."""
     async with asyncio.timeout(GONE_WITHIN_S):
         while not (children := psutil.Process(pid).children()):  # noqa: ASYNC110
             await asyncio.sleep(0.005)

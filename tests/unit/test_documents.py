@@ -1,4 +1,4 @@
-"""Every document can be found."""
+"""Every document is linked from another one."""
 
 import re
 from pathlib import Path

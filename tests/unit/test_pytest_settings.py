@@ -45,7 +45,7 @@ def test_leaves_a_file_to_the_garbage_collector():
 
 
 def outcomes(folder: Path, *words: str) -> tuple[int, str]:
-    """Run the tests of ``folder`` by our configuration and rules; return exit code and output."""
+    """Run the tests of ``folder`` with our configuration and rules; return exit code and output."""
     ours = ("-c", str(ROOT / "pyproject.toml"), f"--rootdir={folder}", "-p", "tests.conftest")
     flags = ("-p", "no:cacheprovider", "--tb=no")
     done = subprocess.run(

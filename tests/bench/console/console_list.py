@@ -1,7 +1,7 @@
-"""How long the console's lists take with a fleet on SQLite: `make bench-console`.
+"""Measures the console's lists with a fleet on SQLite: `make bench-console`.
 
-Each call is timed as the service makes it, from the transaction to the JSON, without HTTP around
-it; goals: 50 ms for 95 of 100 pages, whatever the filter, and 200 ms for the summary.
+Each call is timed as the service executes it, from the transaction to the JSON, without HTTP.
+Goals: 50 ms for 95 of 100 pages with any filter, and 200 ms for the summary.
 """
 
 import os
@@ -52,7 +52,7 @@ FILTERS: Final[tuple[dict[str, Any], ...]] = (
 
 
 def devices() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Give a device and its newest report for each position."""
+    """Yield a device and its newest report for each position."""
     for position in range(1, DEVICES + 1):
         severity = random.choices(("good", "warn", "bad"), (80, 15, 5))[0]
         states = (priority_of(severity), Priority.OFFLINE, Priority.NEVER_SEEN, Priority.REVOKED)

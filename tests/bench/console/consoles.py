@@ -1,7 +1,7 @@
-"""What open consoles cost a service that is at rest: `python -m tests.bench.console.consoles`.
+"""Measures what open consoles cost an idle service: `python -m tests.bench.console.consoles`.
 
-Opens streams of changes as a server does, without HTTP around them, on SQLite, each for 200 of
-10,000 devices that are silent; counts the database's statements and the process's seconds.
+Opens streams of changes as a server does, without HTTP, on SQLite. Each stream covers 200 of 10,000
+offline devices. Counts the database statements and the processor time of the process.
 """
 
 import asyncio

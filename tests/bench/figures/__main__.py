@@ -1,8 +1,8 @@
-"""How long figures take over 5,000,000 sales of 50 locations on SQLite: `make bench-figures`.
+"""Measures figures over 5,000,000 sales of 50 locations on SQLite: `make bench-figures`.
 
-Each dashboard is timed as the service makes it, from the transaction to the JSON, without HTTP
-around it; its sums are compared with those of one SQL statement over the raw rows. Some ten minutes
-and 4 GB in the folder for temporary files, which are deleted.
+Each dashboard is timed as the service creates it, from the transaction to the JSON, without HTTP.
+Its sums are compared with those of one SQL statement over the raw rows. The run takes some ten
+minutes, and 4 GB of temporary files, which are deleted.
 """
 
 import argparse

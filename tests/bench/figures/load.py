@@ -1,8 +1,8 @@
-"""A merchant of millions of sales: two weeks of the sandbox, set down again and again in SQL.
+"""Creates a merchant with millions of sales: SQL repeats two weeks of the sandbox.
 
-Each repetition precedes the next one by two weeks, at the same times of the week in UTC. Local
-hours are calculated again, because clocks may change in between. The file is new and temporary,
-so that nothing waits for the disk.
+Repetitions are two weeks apart, at the same times of the week in UTC. Local hours are calculated
+again, because daylight saving time may begin or end in between. The file is new and temporary, so
+writes need not wait for the disk.
 """
 
 import math
@@ -28,12 +28,12 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Undo(Exception):
-    """Ends the transaction of a measured write."""
+    """Rolls back the transaction of a measured write."""
 
 
 def load_base(database: Database, locations: int, sales: int, repetitions: int) -> int:
     """Write the two weeks that are repeated; return how many sales they are."""
-    # The last day is half over.
+    # The last day is incomplete.
     a_day = math.ceil(sales / repetitions / locations / (BASE_DAYS - 0.9))
     plan = Plan(
         locations=locations, days=BASE_DAYS, sales_per_day=a_day, goods=100, until=NOW.date()
@@ -99,7 +99,7 @@ def _copies(number: int, sales: int, refunds: int) -> list[str]:
             f" AND {column} - {shift} >= c.start_us AND {column} - {shift} < c.end_us"
         )
 
-    # A version 7 id begins with its moment, in milliseconds.
+    # A version 7 id begins with its timestamp in milliseconds.
     def own_id(table: str, column: str) -> str:
         return f"printf('%012x', ({column} - {shift}) / 1000) || substr({table}.id, 13)"
 

@@ -1,4 +1,4 @@
-"""What is asked and timed: dashboards beside raw SQL, a sale's rollups, a rebuild."""
+"""The measurements: dashboards compared with raw SQL, the rollups of a sale, a rebuild."""
 
 import json
 import sqlite3
@@ -35,7 +35,7 @@ PERIODS: Final[tuple[dict[str, str], ...]] = (
     {"period": "today"}, {"period": "last7"}, {"period": "thisMonth"}, CUSTOM,
 )  # fmt: skip
 GOALS_MS: Final = {"single": (30, 40, 60, 120), "all": (120, 250, 500, 1200)}
-"""For the periods, in their order: 95 of 100 are to stay under."""
+"""Goals of the periods, in their order: 95 of 100 calls must take less."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,9 @@ def dashboard(database: Database, body: dict[str, str]) -> bytes:
 
 
 def times_ms(work: Callable[[], object], calls: int) -> tuple[list[float], list[float]]:
-    """Return how long each call took, and how long a processor worked for it: where others keep the
-    machine busy, only the second says something of the work."""
+    """Return the duration and the processor time of each call. On a busy machine only the processor
+    time is meaningful.
+    """
     clock, processor = [], []
     for _ in range(calls):
         began_s, worked_s = time.perf_counter(), time.process_time()
@@ -102,7 +103,7 @@ def ask_sqlite(file: Path, windows: Windows) -> list[Any]:
 
 
 def rollups_ms(session: Session, sales: int) -> tuple[float, float]:
-    """Return the medians of the processor's time for a sale: in all, and for its rollups alone."""
+    """Return the median processor times of a sale: in total, and for its rollups alone."""
     from controlplane.merchant import writing
     from tests.bench.figures.sales import some_sales
 

@@ -1,4 +1,4 @@
-"""The same sums as one SQL statement over the raw rows, asked of SQLite and of DuckDB."""
+"""The same sums as one SQL statement over the raw rows, run by SQLite and by DuckDB."""
 
 import csv
 import sqlite3
@@ -31,7 +31,9 @@ SELECT currency, SUM(sale_count), SUM(gross), SUM(discount), SUM(sale), SUM(fee)
 FROM moved GROUP BY currency ORDER BY currency
 """
 Windows = Sequence[tuple[int, int, int]]
-"""A location's position, and microseconds since 1970 in UTC: from, and before."""
+"""A location's position, and a period in microseconds since 1970 in UTC: its start, and its end
+(excluded).
+"""
 TABLES: Final = {
     "sales": ("location", "initiated_at", "currency", "status", "gross", "total",
               "municipality_fee", "tax"),
@@ -49,7 +51,7 @@ def sums(rows: Sequence[Sequence[Any]]) -> dict[str, dict[str, int]]:
 
 
 def totals_of_reply(currencies: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """Return the same sums of a reply; a currency in which nothing moved has no row."""
+    """Return the same sums from a reply. A currency without sales and refunds has no row."""
     return {
         each["currency"]: {name: each["figures"][name] for name in NAMES}
         for each in currencies

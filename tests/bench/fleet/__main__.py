@@ -1,9 +1,9 @@
-"""Measures the reference service under a fleet, server and load on the same processors.
+"""Measures the reference service under a fleet. Server and load share the processors.
 
     python -m tests.bench.fleet [heartbeats streams requests fair] [--database sqlite postgresql]
         [--heartbeats N] [--devices N ...] [--streams N] [--requests N]
 
-Plain HTTP on loopback; PostgreSQL is a server of its own, from the distribution's package.
+It uses plain HTTP on loopback, and a PostgreSQL server of its own from the distribution's package.
 """
 
 import argparse

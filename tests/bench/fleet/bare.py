@@ -1,4 +1,4 @@
-"""The framework alone, answering a heartbeat's reply in the same place: the limit to come near.
+"""The framework alone, which answers each heartbeat with a constant: the upper limit of the rate.
 
 Usage: python -m tests.bench.fleet.bare h11|httptools  (prints its address)
 """

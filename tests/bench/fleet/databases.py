@@ -1,4 +1,4 @@
-"""A database for a measurement: an SQLite file or a PostgreSQL server, both gone afterwards."""
+"""A temporary database for a measurement: an SQLite file or a PostgreSQL server."""
 
 import contextlib
 import tempfile
@@ -12,7 +12,7 @@ from tests.postgresql import postgresql
 
 @contextlib.contextmanager
 def opened(name: str) -> Iterator[str]:
-    """Give the URL of an empty database. ``name``: sqlite or postgresql."""
+    """Yield the URL of an empty database. ``name``: sqlite or postgresql."""
     if name == "postgresql":
         with postgresql() as url:
             yield url

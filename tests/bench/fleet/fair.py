@@ -1,4 +1,4 @@
-"""Latency of one organization while a key of another one sends as much as it can."""
+"""Latency of one organization while a key of another organization sends as much as it can."""
 
 import asyncio
 import contextlib
@@ -15,11 +15,11 @@ from tests.bench.fleet.service import service
 
 CALLS = 400
 BEGUN_AFTER_S = 10
-"""Until the attack is under way: its streams are open and its burst is used up."""
+"""Time until the attack has its full effect: its streams are open and its burst is used up."""
 
 
 def beside_the_greedy(databases: list[str]) -> Iterator[str]:
-    """Yield a line for each database: the 95th percentile, undisturbed and beside a greedy key."""
+    """Yield a line for each database: the 95th percentile without and with a greedy key."""
     for database in databases:
         with opened(database) as url:
             greedy, other = _organizations(url)
@@ -44,7 +44,7 @@ def _organizations(url: str) -> tuple[Member, Member]:
 
 
 def _p95_ms(port: int, member: Member) -> float:
-    """Call as two devices do that never pause, at less than the rate that is permitted."""
+    """Call like two devices that never pause, below the permitted rate."""
     latencies: list[float] = []
 
     async def paced() -> None:
@@ -52,7 +52,7 @@ def _p95_ms(port: int, member: Member) -> float:
             request = list_devices(member) if number % 2 else heartbeat(member)
             tally = await exchange(port, [request], 1)
             if tally.statuses != {200: 1}:
-                raise RuntimeError(f"the calm one was refused: {tally.statuses}")
+                raise RuntimeError(f"the other organization was refused: {tally.statuses}")
             latencies.extend(tally.latencies_s)
             await asyncio.sleep(0.05)
 

@@ -1,4 +1,4 @@
-"""Devices by the thousand, written straight into the database: enrolling them is not measured."""
+"""Thousands of devices, written directly into the database: enrollment is not measured."""
 
 import uuid
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ DEVICES_A_KEY = 10
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A device of the fleet, and the key it calls with."""
+    """A device of the fleet, and its API key."""
 
     instance_id: uuid.UUID
     binding_id: uuid.UUID
@@ -28,7 +28,7 @@ class Member:
 def populate(
     database: Database, devices: int, organization_id: str = DEFAULT_ORGANIZATION
 ) -> list[Member]:
-    """Write ``devices`` devices, each venue of ten with a key of its own."""
+    """Write ``devices`` devices: ten for each venue, and one API key for each venue."""
     now = datetime.now(UTC)
     fleet: list[Member] = []
 

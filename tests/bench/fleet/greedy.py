@@ -1,7 +1,7 @@
-"""One key that takes what it can get: all its streams, calls without a pause, slow bodies, bodies
-that cost most, and connections that never say anything.
+"""One API key that uses all it can: all its streams, calls without a pause, slow bodies, the most
+expensive bodies, and connections that send nothing.
 
-Usage: python -m tests.bench.fleet.greedy PORT KEY BINDING  (until it is ended)
+Usage: python -m tests.bench.fleet.greedy PORT KEY BINDING  (runs until it is stopped)
 """
 
 import asyncio
@@ -21,7 +21,7 @@ SLOW = 100
 SILENT = 300
 WORST = 4
 EACH = 12
-"""Of the shapes of `tests.bench.bodies` one in so many."""
+"""Uses one of this many shapes of `tests.bench.bodies`."""
 
 
 async def attack(port: int, member: Member) -> None:
@@ -44,7 +44,7 @@ def _submission(member: Member, body: bytes) -> bytes:
 
 
 async def _hold(port: int, request: bytes) -> None:
-    """Send it, and again whenever the connection is closed."""
+    """Send the bytes, and send them again whenever the connection is closed."""
     while True:
         with contextlib.suppress(OSError):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -55,7 +55,7 @@ async def _hold(port: int, request: bytes) -> None:
 
 
 async def _repeat(port: int, requests: list[bytes]) -> None:
-    """Send them in turn and read the replies, without a pause."""
+    """Send the requests in turn and read the replies, without a pause."""
     while True:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, ValueError):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -13,7 +13,7 @@ from tests.bench.fleet.service import Service, bare, service
 
 CONNECTIONS = 64
 WARM_UP = 10
-"""One part in ten is sent before the measurement."""
+"""A tenth of the heartbeats is sent before the measurement."""
 
 
 def heartbeats(databases: list[str], sizes: list[int], count: int) -> Iterator[str]:
@@ -31,9 +31,9 @@ def heartbeats(databases: list[str], sizes: list[int], count: int) -> Iterator[s
 
 
 def _measure(started: Service, fleet: list[Member], count: int) -> str:
-    # A prime apart: neighbours in the table are not neighbours in time.
+    # The step is a prime: neighbours in the table do not follow each other in time.
     requests = [heartbeat(fleet[number * 7919 % len(fleet)]) for number in range(count)]
-    # A service that has run for a while has met every key.
+    # A service that has run for a while has verified every key before.
     warm_up = [heartbeat(member) for member in fleet[::DEVICES_A_KEY]]
     asyncio.run(exchange(started.port, warm_up + requests[: count // WARM_UP], CONNECTIONS))
     cpu_s, began_s = started.cpu_s, time.perf_counter()

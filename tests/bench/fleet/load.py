@@ -1,4 +1,4 @@
-"""Plain HTTP/1.1 over many connections, as cheaply as Python can: the load shares the machine."""
+"""Plain HTTP/1.1 over many connections, at the least cost: the load shares the machine."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ def stream(member: Member) -> bytes:
 
 
 class Exchange(asyncio.Protocol):
-    """Sends a request, waits for its reply, sends the next, until there are none."""
+    """Sends requests one after the other; waits for each reply before it sends the next request."""
 
     def __init__(self, requests: Iterator[bytes], tally: "Tally") -> None:
         self._requests = requests
@@ -101,7 +101,7 @@ class Tally:
 
 
 async def exchange(port: int, requests: list[bytes], connections: int) -> Tally:
-    """Send all requests over so many connections, each waiting for its reply."""
+    """Send all requests over a number of connections; each connection waits for its reply."""
     tally = Tally(connections)
     shared = iter(requests)
     loop = asyncio.get_running_loop()
@@ -112,7 +112,7 @@ async def exchange(port: int, requests: list[bytes], connections: int) -> Tally:
 
 
 async def post(port: int, request: bytes) -> bytes:
-    """Return the body of the reply. Raises RuntimeError for any but 200."""
+    """Return the body of the reply. Raises RuntimeError for a status other than 200."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(request)
@@ -150,13 +150,13 @@ class Listener(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self.is_lost = True
         if not self.opened.done():
-            self.opened.set_exception(ConnectionError("lost before an answer"))
+            self.opened.set_exception(ConnectionError("the connection closed before the answer"))
 
 
 async def listen(
     ports: list[int], fleet: list[Member], on_data: Callable[[int, bytes], None], at_once: int = 64
 ) -> list[Listener]:
-    """Open a stream for each device, in turn at each of the ports."""
+    """Open a stream for each device. The streams are spread over the ports."""
     loop = asyncio.get_running_loop()
     turns = asyncio.Semaphore(at_once)
 

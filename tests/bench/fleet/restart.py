@@ -1,6 +1,6 @@
-"""A fleet whose service is killed and comes back: how soon all streams are open again, and how
-much is asked of the service meanwhile. On virtual time, by the agent's own code; then fewer of
-them, for real.
+"""Kills and restarts the service of a fleet. Measures when all streams are open again, and how many
+calls the service receives until then. The first part uses the agent's code in virtual time; the
+second one uses fewer devices in real time.
 
     python -m tests.bench.fleet.restart [--devices N] [--outage SECONDS ...] [--real N]
 """
@@ -27,24 +27,25 @@ from tests.fakes.virtual_clock import VirtualClock, VirtualTimeLoop, run_in_virt
 
 OUTAGES_S = (0.0, 5.0, 60.0, 600.0)
 SETTLED_AFTER_S = 2 * INTERVAL_S
-"""All are switched on in the first interval; the second is the steady rate."""
+"""All devices are switched on in the first interval; the second one shows the steady rate."""
 WATCHED_S = 5 * INTERVAL_S
 BACK_WITHIN_S = 120.0
 PEAK_MAX = 3.0
-"""Of the steady rate."""
+"""Limit of the peak, as a multiple of the steady rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """What one outage was like. Rates are calls a second; a peak is the busiest second from the
-    cut on, tries that found nobody among them."""
+    """The result of one outage. Rates are calls a second. A peak is the busiest second since the
+    service was killed; it includes attempts that failed to connect.
+    """
 
     devices: int
     outage_s: float
     steady: float
     peak: float
     back_s: float
-    """From the service's return until the last stream was open."""
+    """Time from the service's return until the last stream was open."""
     in_vain: int
     refused: int
     late: int
@@ -63,7 +64,7 @@ class Return:
 
 
 def simulate(devices: int, outage_s: float, *, crowd: int = 1, peak_over_s: int = 1) -> Return:
-    """Let a settled fleet lose its service for ``outage_s``.
+    """Interrupt the service of a connected fleet for ``outage_s``.
 
     Each device represents ``crowd`` devices. With few devices, the peak is an average over
     ``peak_over_s`` seconds. Raises TimeoutError if a stream is not back by the end.
@@ -133,7 +134,7 @@ def main() -> int:
     parser.add_argument("--outage", nargs="+", type=float, default=list(OUTAGES_S))
     parser.add_argument("--real", type=int, default=500)
     options = parser.parse_args()
-    logging.disable()  # nobody reads 10,000 logs
+    logging.disable()  # 10,000 agents would log too much
     gc.disable()
     is_good = True
     for each in returns(options.devices, options.outage):

@@ -25,7 +25,7 @@ class Service:
 
 @contextlib.contextmanager
 def service(database: str, *words: str) -> Iterator[Service]:
-    """Serve ``database`` without limits of rate; ``words`` are further options."""
+    """Serve ``database`` without rate limits; ``words`` are further options."""
     command = (sys.executable, "-m", "controlplane", "serve", "--database", database, "--port", "0")
     with _process(*command, "--rate", "0", "--log-level", "error", *words) as started:
         yield started

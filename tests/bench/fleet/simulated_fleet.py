@@ -1,9 +1,9 @@
-"""Ten thousand agents in one process, on virtual time: the agent's own way to the service, without
-its files and its sockets.
+"""Ten thousand agents in one process, in virtual time. They use the agent's code for calls to the
+service, without files and sockets.
 
-Real are the receiver, the heartbeat, the session, the circuit breakers and their waits, what a
-reply's status means, and the service's fairness. Played are the HTTP between them and the
-service's work, which is a queue: one call after the other, each as long as it was measured to take.
+Real: the receiver, the heartbeat, the session, the circuit breakers and their waits, the meaning of
+a reply's status, and the service's fairness. Simulated: HTTP, and the work of the service. The work
+is a queue: one call after the other, each with its measured duration.
 """
 
 import asyncio
@@ -42,31 +42,33 @@ TIMEOUT_S: Final = float(model.Service.model_fields["request_timeout_seconds"].d
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a call takes of the service's one processor, in seconds."""
+    """Processor time of each call to the service, in seconds."""
 
     heartbeat_s: float = 0.00045
     stream_s: float = 0.0010
-    """To open one, as `make bench-fleet` measures it for 10,000, their load beside."""
+    """Cost of opening a stream, as `make bench-fleet` measures it for 10,000 streams with the load
+    on the same machine.
+    """
 
 
 @dataclass(slots=True)
 class Tally:
-    """Calls by the second in which they were made, those in vain included."""
+    """Calls by the second in which they were made. Failed attempts are included."""
 
     calls: dict[int, int] = field(default_factory=dict)
     in_vain: int = 0
-    """Nothing listens at the address."""
+    """Calls while no process listened at the address."""
     refused: int = 0
-    """Were answered 429 or 503."""
+    """Calls that were answered with 429 or 503."""
     late: int = 0
-    """Were not answered in time."""
+    """Calls that were not answered in time."""
 
     def note(self, at_s: float) -> None:
         second = int(at_s)
         self.calls[second] = self.calls.get(second, 0) + 1
 
     def peak(self, since_s: float, until_s: float, over_s: int) -> float:
-        """Return the most calls a second, over so many seconds together."""
+        """Return the highest number of calls a second, as the average over a number of seconds."""
         begins = range(int(since_s), int(until_s) + 1)
         return max(self.mean(begin, begin + over_s) for begin in begins)
 
@@ -76,9 +78,9 @@ class Tally:
 
 
 class SimulatedService:
-    """The service as its callers find it: away, busy, refusing, or answering.
+    """The service as its callers see it: unreachable, busy, refusing, or answering.
 
-    Each device stands for ``crowd`` of them, in what the service says and how busy it is.
+    Each device stands for ``crowd`` devices in the replies and in the load of the service.
     """
 
     def __init__(self, clock: VirtualClock, costs: Costs, crowd: int) -> None:
@@ -97,7 +99,7 @@ class SimulatedService:
         return len(self._open)
 
     def go_away(self) -> None:
-        """End every stream at the same moment, as a killed process does."""
+        """End all streams at once, as a killed process does."""
         self._is_up = False
         for stream in self._open:
             stream.put_nowait(None)
@@ -138,7 +140,7 @@ class SimulatedService:
         self._fairness.admit(caller)
 
     async def _work(self, cost_s: float) -> None:
-        """Wait for one's turn and for the work itself."""
+        """Wait until the calls before this one are done, and then for the duration of the call."""
         now_s = self._clock.monotonic()
         self._busy_until_s = max(self._busy_until_s, now_s) + cost_s * self._crowd
         wait_s = self._busy_until_s - now_s
@@ -151,7 +153,7 @@ class SimulatedService:
 
     @contextlib.contextmanager
     def _refusals(self) -> Iterator[None]:
-        """Answer as the service does, and read it as the agent does."""
+        """Refuse calls as the service does; raise the refusals as the agent's client does."""
         try:
             yield
         except TimeoutError:
@@ -215,13 +217,14 @@ class _Key:
 
 
 def caller_of(number: int) -> Caller:
-    """Return whose key the device with this number calls with."""
+    """Return the caller that owns the API key of the device with this number."""
     return Caller(key_id=UUID(int=number // DEVICES_A_KEY), organization_id="org", can_write=True)
 
 
 class AgentLoops:
-    """The loops of one agent that call the service without being asked. ``client`` is a
-    `ServiceClient`, or stands in for one."""
+    """The loops of one agent that call the service regularly. ``client`` is a `ServiceClient` or a
+    substitute.
+    """
 
     def __init__(self, client: Any, clock: Clock, binding_id: UUID, seed: int) -> None:
         bound: Any = _Bound(binding_id)
@@ -244,14 +247,16 @@ class AgentLoops:
         )
 
     async def run(self, begun_within_s: float = INTERVAL_S) -> None:
-        """Run as a device that was switched on at some moment of the first minute."""
+        """Run like a device that was switched on at a random time in the first minute."""
         await self._clock.sleep(self._rng.uniform(0, begun_within_s))
         async with asyncio.TaskGroup() as group:
             group.create_task(self._receiver.run())
             group.create_task(self._send_heartbeats())
 
     async def _send_heartbeats(self) -> None:
-        """Send heartbeats as APScheduler does: one each period, unless one is under way."""
+        """Send heartbeats as APScheduler does: one in each period, unless the previous one still
+        runs.
+        """
         async with asyncio.TaskGroup() as group:
             call = group.create_task(self._heartbeat.send())
             while True:

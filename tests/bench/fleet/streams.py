@@ -1,4 +1,4 @@
-"""What open command streams cost, and how soon a request is at its device."""
+"""Measures the cost of open command streams, and the time until a request reaches its device."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ KIB = 1024
 
 
 def idle_streams(databases: list[str], streams: int) -> Iterator[str]:
-    """Yield a line for each database: memory of one stream, and cost of 1,000 idle streams."""
+    """Yield a line for each database: memory of one stream, and the cost of 1,000 idle streams."""
     for database in databases:
         with opened(database) as url:
             fleet = populated(url, streams)
@@ -29,7 +29,7 @@ def idle_streams(databases: list[str], streams: int) -> Iterator[str]:
 
 def _idle(started: Service, fleet: list[Member]) -> str:
     async def measured() -> str:
-        # What the first streams load is not a stream's.
+        # Code that the first streams load does not count as memory of a stream.
         first = await listen([started.port], fleet[:10], _ignore)
         before_mib = started.rss_mib
         began_s = time.perf_counter()
@@ -51,7 +51,7 @@ def _idle(started: Service, fleet: list[Member]) -> str:
 
 
 def requests_at_devices(databases: list[str], streams: int, requests: int) -> Iterator[str]:
-    """Yield a line for each database: from createRequest until it is at the device.
+    """Yield a line for each database: the time from createRequest until the device has the request.
 
     On PostgreSQL the streams and the requests are spread over two processes.
     """
@@ -74,7 +74,7 @@ def _requests(services: list[Service], fleet: list[Member], requests: int) -> st
                 arrived.set()
 
     async def took_ms(number: int, port: int) -> float:
-        """Create a request, and return the time until the device's stream has it."""
+        """Create a request, and return the time until the device's stream delivers it."""
         began_s = time.perf_counter()
         reply = json.loads(await post(port, create_request(fleet[number])))
         async with asyncio.timeout(WITHIN_S):
@@ -99,4 +99,4 @@ def _requests(services: list[Service], fleet: list[Member], requests: int) -> st
 
 
 def _ignore(number: int, data: bytes) -> None:
-    """A keep-alive."""
+    """Ignore a keep-alive."""

@@ -1,1 +1,1 @@
-"""The agent protocol, held to what others wrote: the official client and the conformance suite."""
+"""The agent protocol, tested with the official client and the official conformance suite."""

@@ -31,7 +31,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
 
 @pytest.fixture
 async def bare(tmp_path: Path) -> AsyncIterator[Served]:
-    """The service as it is: a call without a credential stays without one."""
+    """The unchanged service: calls without a credential are not given one."""
     async with serving(tmp_path, lends_key=False) as server:
         yield server
 

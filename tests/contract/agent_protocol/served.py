@@ -1,5 +1,6 @@
-"""An application that gives each call which brings no credential the tests' API key, where it is
-to: the suite has no way to send one."""
+"""An application that can add the tests' API key to calls without a credential: the suite cannot
+send one.
+"""
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 

@@ -1,6 +1,6 @@
-"""The official conformance suite: what the contract permits passes, and nothing else does.
+"""The official conformance suite: exactly the scenarios that the contract permits pass.
 
-`FORBIDDEN` has every other scenario, with the sentence of the contract that forbids it.
+`FORBIDDEN` lists every other scenario, with the sentence of the contract that forbids it.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ STATELESS = (
 )
 TOOLS_ONLY = f"`tools/list` publishes the typed tool contract. {SEVEN}"
 FORBIDDEN = {
-    # They call tools of the suite's own.
+    # These scenarios call tools that only the suite's own server has.
     "tools-call-simple-text": SEVEN,
     "tools-call-image": SEVEN,
     "tools-call-audio": SEVEN,
@@ -36,7 +36,7 @@ FORBIDDEN = {
     "tools-call-mixed-content": SEVEN,
     "tools-call-error": SEVEN,
     "json-schema-2020-12": SEVEN,
-    # They want messages to the client before the reply.
+    # These expect messages to the client before the reply.
     "tools-call-with-logging": NO_STREAM,
     "tools-call-with-progress": NO_STREAM,
     "tools-call-sampling": NO_STREAM,
@@ -45,11 +45,11 @@ FORBIDDEN = {
     "elicitation-sep1330-enums": NO_STREAM,
     "server-sse-polling": NO_STREAM,
     "server-sse-multiple-streams": NO_STREAM,
-    # They want something kept until the next request.
+    # These expect state between two requests.
     "logging-set-level": STATELESS,
     "resources-subscribe": STATELESS,
     "resources-unsubscribe": STATELESS,
-    # They want more than tools.
+    # These expect features other than tools.
     "completion-complete": TOOLS_ONLY,
     "resources-list": TOOLS_ONLY,
     "resources-read-text": TOOLS_ONLY,
@@ -64,7 +64,7 @@ FORBIDDEN = {
 
 
 async def suite(*words: str) -> str:
-    """Run the suite, and return what it says."""
+    """Run the suite, and return its results."""
     process = await asyncio.create_subprocess_exec(
         *mcp_conformance(),
         *words,

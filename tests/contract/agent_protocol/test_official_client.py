@@ -1,6 +1,6 @@
 """The official Python client, over a socket: it lists the seven tools and calls each.
 
-It holds structured content to the output schemas by itself.
+The client validates structured content against the output schemas.
 """
 
 from typing import Any

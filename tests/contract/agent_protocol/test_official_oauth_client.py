@@ -1,5 +1,6 @@
-"""The official Python client gets a token by itself: discovery, registration, sign-in and consent
-of the user, calls, refresh, and the refusal after the grant is revoked."""
+"""The official Python client obtains a token: discovery, registration, the user's sign-in and
+consent, calls, refresh, and the refusal after the grant is revoked.
+"""
 
 import json
 import re
@@ -34,7 +35,7 @@ HIDDEN = re.compile(r'name="(query|proof|organization)" value="([^"]*)"')
 
 
 class Kept:
-    """What the client keeps between its starts."""
+    """What the client stores between its starts."""
 
     def __init__(self) -> None:
         self.tokens: OAuthToken | None = None
@@ -54,7 +55,7 @@ class Kept:
 
 
 class SimulatedUser:
-    """Signs in and allows, with a browser that sends forms as they are."""
+    """Signs in and consents: follows redirects and submits the forms as a browser does."""
 
     def __init__(self, issuer: str) -> None:
         self.visits = 0

@@ -33,9 +33,9 @@ _SIGN_IN: Final = re.compile(r"Please navigate to: (\S+)")
 
 
 class Inspector:
-    """Runs the Inspector's command line: a process per call, its tokens in ``home``.
+    """Runs the Inspector's command line: one process for each call, with its tokens in ``home``.
 
-    ``address`` becomes the page that it asks its user to open.
+    ``address`` receives the URL of the page that the user must open.
     """
 
     def __init__(self, home: Path, url: str) -> None:

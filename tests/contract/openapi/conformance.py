@@ -1,4 +1,4 @@
-"""Judges replies by the OpenAPI documents: status, media type, code and content."""
+"""Compares replies with the OpenAPI documents: status, media type, code and content."""
 
 import functools
 import json
@@ -29,7 +29,9 @@ _DOCUMENTS: Final = {"facade": document, "retail": retail_document}
 
 
 def check(response: httpx2.Response) -> None:
-    """Raise AssertionError where the documents do not permit a reply whose content was read."""
+    """Raise AssertionError if the documents do not permit the reply. Its content must have been
+    read.
+    """
     result = _operation(response.request.method.lower(), response.request.url.path)
     if result is None:
         return
@@ -52,7 +54,7 @@ def check(response: httpx2.Response) -> None:
 
 @functools.cache
 def _operation(method: str, path: str) -> tuple[str, str, Json] | None:
-    """Return the document's name, the path as it is written there, and the operation."""
+    """Return the document's name, the path as the document has it, and the operation."""
     for name in _DOCUMENTS:
         paths = _DOCUMENTS[name]()["paths"]
         for written in (path, *(each for each, form in _forms(name) if form.fullmatch(path))):
@@ -63,7 +65,7 @@ def _operation(method: str, path: str) -> tuple[str, str, Json] | None:
 
 @functools.cache
 def _forms(name: str) -> list[tuple[str, re.Pattern[str]]]:
-    """Return the paths of a document that have parameters, as they are written and as patterns."""
+    """Return the paths of a document that have parameters: the text and a pattern of each."""
     parameter = re.compile(r"\\\{\w+\\\}")
     return [
         (each, re.compile(parameter.sub("[^/]+", re.escape(each))))

@@ -1,9 +1,9 @@
-"""Hooks of schemathesis for this service: ids that exist, and refusals that no schema describes.
+"""Hooks of schemathesis for this service: existing ids, and refusals that no schema describes.
 
-Loaded by schemathesis' own process. Of generated bodies that fit the document three in four are
-given ids of what exists; what does not exist yet is made by calls beside the generated ones. Which
-operations were answered how is written to the file named by ``SCHEMATHESIS_SEEN``. Tokens that only
-support can make are in ``SCHEMATHESIS_TOKENS``.
+The process of schemathesis loads this module. Three in four generated bodies that fit the document
+receive ids of existing objects; missing objects are created by additional calls. The file named by
+``SCHEMATHESIS_SEEN`` receives each operation with the statuses of its replies.
+``SCHEMATHESIS_TOKENS`` contains tokens that only support can create.
 """
 
 import atexit
@@ -23,7 +23,9 @@ from schemathesis import Case, HookContext, Response
 from schemathesis.core.failures import Failure
 
 NOT_IN_A_SCHEMA: Final = {"invalid_cursor", "invalid_signature"}
-"""A cursor is opaque, and whose signature it is only a key can tell."""
+"""A cursor is opaque, and a signature can only be verified with the key: no schema describes
+either.
+"""
 KEPT: Final = 8
 PREFIX: Final = "/api/public/v1/remoteControl/"
 
@@ -89,7 +91,7 @@ def _name(case: Case) -> str:
 
 
 def _existing(name: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Return what replaces parts of this body."""
+    """Return the replacements for parts of this body."""
     if _is_about_figures(body, name):
         return _figures_body(body)
     if name == "challenge":
@@ -99,7 +101,7 @@ def _existing(name: str, body: dict[str, Any]) -> dict[str, Any]:
     if name == "acknowledge" or (name == "submitResult" and "requestId" in body):
         request = _request_body(body.get("kind"))
         named = {each: request[each] for each in ("requestId", "bindingId")}
-        # A report that is another one each time: of the same id it would be refused.
+        # The report needs a new id each time: the service refuses a repeated one.
         return named if name == "acknowledge" else named | {"reportId": str(uuid.uuid4())}
     if name == "reportDetail":
         return {"reportId": _reported()}
@@ -115,8 +117,9 @@ def _is_about_figures(body: dict[str, Any], name: str) -> bool:
 
 
 def _figures_body(body: dict[str, Any]) -> dict[str, Any]:
-    """Return a location that has sales, and a period: dates and custom belong together, which no
-    schema says without naming everything else twice."""
+    """Return a location that has sales, and a period. Only the period "custom" has dates, which a
+    schema cannot express without repeating everything else.
+    """
     parameters: dict[str, Any] = {"locationId": "loc-0001"}
     if "from" in body or "to" in body:
         parameters |= {"period": "custom", "from": "2026-11-01", "to": "2026-11-20"}
@@ -126,7 +129,7 @@ def _figures_body(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _support_body(name: str, _body: dict[str, Any]) -> dict[str, Any]:
-    """Return a token that waits or was confirmed; one that is to be confirmed has not been seen."""
+    """Return a pending or a confirmed token. A token to be confirmed has not been used before."""
     if name == "confirm":
         token = _tokens[next(_tokens_taken) % len(_tokens)]
         return {"token": token, "organizationId": "org-0001"}
@@ -160,14 +163,14 @@ def _answer(challenge: dict[str, Any]) -> dict[str, Any]:
 
 
 def _device() -> dict[str, Any]:
-    """Return a device that is bound."""
+    """Return a device that has a binding."""
     if not _devices:
         _post("enroll", **_answer(_challenged()))
     return _devices[-1]
 
 
 def _request_body(kind: str | None) -> dict[str, Any]:
-    """Return a request that is open, of this kind."""
+    """Return an open request of this kind."""
     for query in _requests:
         if kind in {None, query["kind"]}:
             return query

@@ -1,8 +1,8 @@
-"""Hooks of schemathesis for the retail API: ids that exist, and refusals that no schema describes.
+"""Hooks of schemathesis for the retail API: existing ids, and refusals that no schema describes.
 
-Loaded by schemathesis' own process. Of generated calls that fit the document three in four are
-given ids, cursors and secrets of what exists. Which operations were answered how is written to the
-file named by ``SCHEMATHESIS_SEEN``.
+The process of schemathesis loads this module. Three in four generated calls that fit the document
+receive existing ids, cursors and secrets. The file named by ``SCHEMATHESIS_SEEN`` receives each
+operation with the statuses of its replies.
 """
 
 import atexit
@@ -24,8 +24,8 @@ from controlplane.retail.barcodes import LENGTHS, check_digit
 NOT_IN_A_SCHEMA: Final = (
     "check digit",  # of a barcode
     "digits",
-    "there is no",  # ids in a body that nobody has
-    "initiated_at_to",  # the end before the beginning
+    "there is no",  # ids in a body that do not exist
+    "initiated_at_to",  # a period that ends before it begins
 )
 _service: Final = httpx2.Client(
     base_url=os.environ["SCHEMATHESIS_URL"],
@@ -63,7 +63,7 @@ def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> Non
     for name in case.path_parameters or {}:
         case.path_parameters[name] = _ids[name][turn % len(_ids[name])]
     if "cursor" in (case.query or {}):
-        # Of the listing as it is asked for without any filter.
+        # A cursor of the listing without any filter.
         case.query = {"status": "completed"} if case.path == routes.SALES else {}
         if case.path in _cursors:
             case.query["cursor"] = _cursors[case.path]
@@ -93,7 +93,7 @@ def filter_failure(context: HookContext, failure: Failure, case: Case, response:
     text = json.loads(response.content)
     if text.get("code") == "invalid_cursor":
         return False
-    # Each of the mistakes named is one that no schema can tell.
+    # No schema can express any of these mistakes.
     named = [f"{name}: {each}" for name, all_of in text["errors"].items() for each in all_of]
     return not all(any(known in each for known in NOT_IN_A_SCHEMA) for each in named)
 
@@ -105,7 +105,7 @@ def _write() -> None:
 
 
 def _existing(path: str, body: dict[str, Any], turn: int) -> dict[str, Any]:
-    """Return what replaces parts of this body."""
+    """Return the replacements for parts of this body."""
     if path == routes.TOKENS:
         return {"api_key": os.environ["SCHEMATHESIS_API_KEY"]}
     if path == routes.REFRESH:

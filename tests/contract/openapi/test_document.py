@@ -1,4 +1,4 @@
-"""The OpenAPI document says what contract, service, client and handbook say."""
+"""The OpenAPI document agrees with the contract, the service, the client and the handbook."""
 
 import json
 import re
@@ -47,8 +47,9 @@ READING = {
     "current", "listDevices", "deviceDetail", "reportDetail", "contact", "inspect",
     *(path.rpartition("/")[2] for path in FIGURES),
 }  # fmt: skip
-"""The contract: these have no side effects, all others run an action. Figures only tell; so do two
-of support, by our reading."""
+"""The contract: these have no side effects, all others run an action. In our interpretation,
+figures and two operations of support have no side effects either.
+"""
 REPORTS = {
     "network": json.loads(encode(small_venue())),
     "application": json.loads(encode(application_snapshot())),
@@ -172,7 +173,7 @@ def test_a_browser_field_has_a_value_or_a_reason(entry: dict[str, Any], fits: bo
     except ValueError:
         assert not fits
     else:
-        assert fits or entry.get("value", "") is None  # from outside, null is refused before
+        assert fits or entry.get("value", "") is None  # the service refuses null before
 
 
 def test_the_typed_client_has_a_method_for_every_operation_of_an_operator() -> None:
@@ -218,7 +219,7 @@ def test_the_typed_client_has_a_method_for_every_operation_of_an_operator() -> N
             with pytest.raises(CommandError, match="404"):
                 call()
     public = {name for name in vars(OperationsClient) if not name.startswith("_")}
-    assert public == {*calls, "post"}  # the latter for operations beside the facade
+    assert public == {*calls, "post"}  # `post` is for operations outside the facade
     operators = {
         each.path
         for each in OPERATIONS

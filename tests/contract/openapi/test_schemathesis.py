@@ -1,7 +1,7 @@
-"""The service as a process does what its OpenAPI document says, whatever it is asked.
+"""The service, run as a process, follows its OpenAPI document for every call.
 
 A few thousand calls, the same every time: bodies that fit and bodies that do not, other methods and
-media types, no key and a wrong one, and chains of calls. `make test-schemathesis` asks more.
+media types, no key and a wrong one, and chains of calls. `make test-schemathesis` makes more calls.
 """
 
 import json
@@ -32,7 +32,7 @@ from tests.unit.controlplane.test_process import Process, run, start, stop
 
 EXAMPLES = amount(medium=5, large=12, variable="SCHEMATHESIS_EXAMPLES")
 TOKENS = 64
-"""More than are used up, whatever is asked."""
+"""More than the calls can use up."""
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 WITHIN_S = 3600
 pytestmark = [
@@ -105,7 +105,7 @@ def retail_key(database: str) -> str:
 def ask(
     service: Process, document: str, config: str, environment: dict[str, str], folder: Path
 ) -> Counter[str]:
-    """Let schemathesis ask; return how often each operation was answered how."""
+    """Run schemathesis; return how often each operation replied with each status."""
     seen_file = folder / "seen.json"
     done = subprocess.run(
         [

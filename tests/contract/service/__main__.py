@@ -1,4 +1,4 @@
-"""Writes docs/service.md anew: ``make service-doc``."""
+"""Generates docs/service.md: ``make service-doc``."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from tests.contract.service.examples import recorded
 
 
 def main() -> None:
-    logging.disable()  # the service's faults are part of the play
+    logging.disable()  # the calls provoke faults of the service
     with tempfile.TemporaryDirectory() as folder:
         examples = asyncio.run(recorded(Path(folder))).texts
     PATH.write_text(written(examples), encoding="utf-8")

@@ -106,7 +106,7 @@ def operations() -> tuple[str, ...]:
 
 
 def written(examples: Mapping[str, str]) -> str:
-    """Return the document. ``examples`` are in Markdown, by what they are examples of."""
+    """Return the document. ``examples`` maps the name of each example to its Markdown."""
     return "\n".join(_parts(examples))
 
 

@@ -1,7 +1,7 @@
-"""A child that behaves as its first argument says: well, badly, or not at all.
+"""A child process whose behaviour its first argument names: correct, faulty, or unresponsive.
 
-Started as ``python collector_child.py BEHAVIOUR [FILE]``. It speaks the collectors' protocol by
-hand, so that it can also break it, and imports nothing of the project.
+Started as ``python collector_child.py BEHAVIOUR [FILE]``. It implements the collectors' protocol by
+hand, so that it can also violate it. It imports nothing of the project.
 """
 
 import json

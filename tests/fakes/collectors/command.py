@@ -1,4 +1,4 @@
-"""How a collector of the tests is started: the agent gives its children no place of modules."""
+"""Command lines of the tests' collectors. The agent sets no module path for its children."""
 
 import sys
 from collections.abc import Callable
@@ -14,7 +14,7 @@ runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
 
 
 def command_of(name: str) -> Callable[[str], tuple[str, ...]]:
-    """Return what gives the command line of ``tests.fakes.collectors.NAME`` for a kind."""
+    """Return a function from a kind to the command line of ``tests.fakes.collectors.NAME``."""
     return lambda kind: (
         sys.executable,
         "-c",

@@ -29,9 +29,9 @@ def good_facts(kind: str) -> Facts:
 
 @dataclass(slots=True)
 class FakeCollectors:
-    """``script`` holds an outcome for each run; without one, a collection goes well.
+    """``script`` holds an outcome for each run; without one, a collection succeeds.
 
-    ``hold`` keeps a run from ending.
+    While ``hold`` is set, no run ends.
     """
 
     jobs: list[Job] = field(default_factory=list)

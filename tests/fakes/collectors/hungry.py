@@ -1,6 +1,6 @@
-"""A collector that takes memory without end: `python -m tests.fakes.collectors.hungry KIND`.
+"""A collector that uses too much memory: `python -m tests.fakes.collectors.hungry KIND`.
 
-It begins as the real ones do, tells what it has found, and then wants a gigabyte.
+It begins like a real collector, sends its first facts, and then allocates a gigabyte.
 """
 
 import sys

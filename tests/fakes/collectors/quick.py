@@ -1,4 +1,4 @@
-"""A collector that tells a little, at once: `python -m tests.fakes.collectors.quick KIND`.
+"""A collector that sends a few facts at once: `python -m tests.fakes.collectors.quick KIND`.
 
 It speaks the protocol of `collectors/contract.py`.
 """

@@ -1,1 +1,1 @@
-"""A stage for the console: a real service, devices that are played, and Chromium in between."""
+"""An environment for the console: a real service, simulated devices, and Chromium."""

@@ -1,9 +1,10 @@
-"""Plays one act at the console. Run inside a network namespace of its own (tests.lab.namespaces):
+"""Runs one act in the console. It must run in a network namespace of its own
+(tests.lab.namespaces):
 
     python -m tests.fakes.console CHROMIUM ACT WIDTH [--axe SCRIPT] [--pictures FOLDER]
 
 ``ACT`` is play, keyboard, figures, people, consent or pages, ``WIDTH`` narrow or wide. Prints one
-JSON object: what the browser showed at each step, and under ``seen`` the results of
+JSON object: the browser's content at each step, and under ``seen`` the results of
 `Page.check_view`.
 """
 
@@ -77,7 +78,7 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
 
 
 def _keys(file: str, organization_id: str = DEFAULT_ORGANIZATION) -> tuple[str, str]:
-    """Return one that writes and one that reads."""
+    """Return an API key that may write and one that may only read."""
     database = Database(file)
     keys = [
         database.write(

@@ -1,4 +1,4 @@
-"""A device that is offline: its timeline, and a pending request."""
+"""An offline device: its timeline, and a pending request."""
 
 from datetime import timedelta
 from typing import Any, Final
@@ -18,7 +18,7 @@ from tests.fakes.console.page import Page
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 OFFLINE_INTERVALS: Final = ((20, 14.4), (14, 3), (13, 50), (12.4, 9), (6, 1), (3.2, 0.4))
-"""How many days ago, and for how many hours. The first was maintenance."""
+"""Start in days before now, and duration in hours. The first was maintenance."""
 ROWS: Final = "document.querySelectorAll('td.who .name').length === 3"
 
 

@@ -1,4 +1,4 @@
-"""The pages of OAuth, by keyboard: a client requests access, and its user signs in and decides."""
+"""The OAuth pages, by keyboard: a client requests access, and its user signs in and decides."""
 
 import json
 from typing import Any, Final
@@ -21,7 +21,7 @@ LONG: Final = "Quarterly-Business-Review-Assistant-For-Hospitality-Venues " + "W
 
 
 def make_user(file: str) -> None:
-    """Make one up who is a member of two organizations."""
+    """Create a user who is a member of two organizations."""
     database, now = Database(file), system_clock()
     password_hash = hasher(8, 1).hash(PASSWORD)
 
@@ -40,7 +40,7 @@ def make_user(file: str) -> None:
 
 async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, Any]:
     results: dict[str, Any] = {}
-    # Nobody listens there: what matters is that the browser goes, and with what.
+    # No server listens there: the test checks only the URL to which the browser is redirected.
     loopback = "http://127.0.0.1:9/callback"
     program = await _register(http, "Sales assistant", loopback)
     await page.open(_address(url, program, loopback))
@@ -83,7 +83,7 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
 
 
 async def _stop(page: Page, results: dict[str, Any], url: str) -> None:
-    """The user lists the grants in the console and revokes one."""
+    """List the grants in the console as the user, and revoke one."""
     await page.open(f"{url}/#/profile")
     listed = "document.querySelector('#grants li')"
     results["listed"] = await page.until(f"{listed}?.innerText")
@@ -137,7 +137,7 @@ def _address(url: str, client_id: str, redirect_uri: str) -> str:
 
 
 async def _answer(page: Page) -> dict[str, str]:
-    """Where the browser was sent, of which it can reach nothing, as its history has it."""
+    """Return the unreachable URL to which the browser was redirected, from its history."""
     await page.arrive("location.href.startsWith('chrome-error:')")
     history = await page.send_command("Page.getNavigationHistory")
     went = history["entries"][history["currentIndex"]]["url"]
@@ -147,7 +147,7 @@ async def _answer(page: Page) -> dict[str, str]:
 
 
 async def _framed(page: Page, url: str, address: str) -> bool:
-    """Whether a frame gets to show the page, on a page of the same origin, whose policy is none."""
+    """Return whether a frame of the same origin may show the page. The outer page has no policy."""
     await page.open(f"{url}/healthz")
     output: bool = await page.run(
         "new Promise((found) => { const frame = document.createElement('iframe'); "

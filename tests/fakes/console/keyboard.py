@@ -1,4 +1,4 @@
-"""The main flow by the keyboard alone."""
+"""The main flow, with the keyboard only."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> 
 
 
 async def _skip(page: Page, results: dict[str, Any]) -> None:
-    """Who goes round once comes to the link that spares the navigation."""
+    """Press Tab around the page once, until the link that skips the navigation has the focus."""
     await page.tab_to("#skip")
     results["skip link"] = await page.run(
         "document.getElementById('skip').getBoundingClientRect().top >= 0"
@@ -123,7 +123,7 @@ async def _report(page: Page, results: dict[str, Any]) -> None:
     results["after menu"] = await page.run(
         "!document.querySelector('#saving').open && document.activeElement.textContent"
     )
-    # Backwards: forwards lies the report itself, with what can be opened in it.
+    # Backwards: the report with its expandable parts lies in the other direction.
     await page.tab_to(".report .bar a", back=True)
     await page.press("Enter")
     await page.until("document.querySelector('#revoke')")

@@ -1,4 +1,4 @@
-"""The console's page in a browser: what a person does there, and what is to be seen."""
+"""The console's page in a browser: the user's actions, and the visible content."""
 
 import asyncio
 import json
@@ -32,14 +32,14 @@ KEYS: Final = {
 }  # fmt: skip
 SHIFT: Final = 8
 TABS_MAX: Final = 60
-"""Once round a page, and some more."""
+"""Enough to go around a page once."""
 
 
 class Page:
     """One tab at one width. Each method waits for what it names, or raises.
 
-    ``seen`` is the result of `check_view` for each state: what does not fit, and the findings of
-    axe-core.
+    ``seen`` is the result of `check_view` for each state: content that does not fit, and the
+    findings of axe-core.
     """
 
     def __init__(self, tab: Browser, width: str, axe: str, pictures: Path | None) -> None:
@@ -82,9 +82,10 @@ class Page:
         )
 
     async def arrive(self, expression: str) -> None:
-        """Wait until the expression is true of whichever page is shown then.
+        """Wait until the expression is true on the page that is shown then.
 
-        Asked from outside: a page that is left takes what waits in it along.
+        The expression is polled from outside: a script that waits inside a page ends with that
+        page.
         """
         await asyncio.to_thread(self._tab.wait, expression)
 
@@ -94,7 +95,7 @@ class Page:
         await self.run(f"{element}.click()")
 
     async def take_key(self) -> None:
-        """Get to the field of the API key: an address and a password are asked for first."""
+        """Open the field of the API key: the page first asks for an address and a password."""
         await self.until("document.activeElement.id === 'email'")
         await self.tab_to("#use-key")
         await self.press("Enter")
@@ -116,7 +117,7 @@ class Page:
             )  # fmt: skip
 
     async def tab_to(self, selector: str, *, back: bool = False) -> None:
-        """Press Tab until the focus is on the element, and see that it shows."""
+        """Press Tab until the element has the focus, and check that the focus is visible."""
         for _ in range(TABS_MAX):
             await self.press("Tab", shift=back)
             if await self.has_focus(selector):
@@ -130,10 +131,10 @@ class Page:
     async def focused(self) -> str:
         return str(await self.run("document.activeElement.outerHTML.slice(0, 200)"))
 
-    # ------------------------------------------------------------------------ looking at it
+    # ------------------------------------------------------------------------ checks of the page
 
     async def check_view(self, name: str) -> None:
-        """Note what does not fit and what axe-core finds, in both schemes; take pictures."""
+        """Record overflowing content and axe-core's findings in both schemes; take pictures."""
         for scheme in SCHEMES:
             await self._show(scheme)
             seen: dict[str, Any] = {"layout": await self.run(OVERFLOWS)}
@@ -141,7 +142,7 @@ class Page:
                 file = self._pictures / f"{name}-{self.width}-{scheme}.png"
                 await asyncio.to_thread(self._tab.shoot, file)
             if self._axe:
-                # Sent over the protocol: the page's own policy lets no such script in.
+                # Sent over the protocol: the page's own policy would block this script.
                 if not await self.run("Boolean(window.axe)"):
                     await self.send_command("Runtime.evaluate", expression=self._axe)
                 seen["axe"] = await self.run(AXE)

@@ -1,4 +1,4 @@
-"""The pages that reports are rendered to, opened as files."""
+"""The HTML pages of reports, opened as files."""
 
 from pathlib import Path
 from typing import Any

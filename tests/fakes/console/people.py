@@ -126,7 +126,7 @@ async def _sign_in(page: Page, results: dict[str, Any], url: str) -> None:
     await page.press("Enter")
     results["refused"] = await page.until(PROBLEM)
     await page.until("!document.getElementById('person-sign-in').disabled")
-    # What was typed is selected: who types again replaces it.
+    # The text is selected: new input replaces it.
     await page.type(PASSWORD)
     await page.press("Enter")
     await page.until(f"({TILES}).includes('Online')")
@@ -137,7 +137,7 @@ async def _sign_in(page: Page, results: dict[str, Any], url: str) -> None:
 
 
 async def _ask(page: Page, instance_id: str) -> None:
-    """A call that writes, by the cookie."""
+    """Make a writing call with the session cookie."""
     await page.go(f"#/device/{instance_id}")
     await page.click("#request-network")
     await page.until("document.querySelector('#request-network').ariaDisabled === 'true'")
@@ -262,7 +262,7 @@ async def _narrowed(page: Page, results: dict[str, Any]) -> None:
 
 
 async def _ended(page: Page, results: dict[str, Any], file: str) -> None:
-    """Her sessions end elsewhere."""
+    """End her sessions through another client."""
     database = Database(file)
     database.write(lambda session: session.execute(delete(SignInSession)))
     database.close()

@@ -1,4 +1,4 @@
-"""A day at the console: from the key to a report, by the mouse."""
+"""The main flow with the mouse, from the API key to a report."""
 
 import json
 from typing import Any, Final

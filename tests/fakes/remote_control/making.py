@@ -1,6 +1,6 @@
-"""Documents that a schema permits, drawn at random: from one seed always the same.
+"""Random documents that a schema permits. The same seed always gives the same documents.
 
-Knows the few words of JSON Schema that the transcribed documents use.
+Supports the few keywords of JSON Schema that the transcribed documents use.
 """
 
 import random
@@ -10,7 +10,7 @@ from typing import Any
 from tests.fakes.contract_schema import UUID, Schema
 
 FEW = 3
-"""So many elements at most of a list without a smaller bound, so many letters of a text."""
+"""Maximum number of elements of a list, or letters of a text, unless its limit is smaller."""
 
 
 def made(schema: Schema, chance: random.Random) -> Any:

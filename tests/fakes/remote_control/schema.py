@@ -1,8 +1,8 @@
-"""The document's remoteControl replies as JSON Schema, written from its tables alone: knows nothing
+"""The document's remoteControl replies as JSON Schema, written from its tables alone, independently
 of the service.
 
-Payloads of reports and bodies of requests are transcribed in `contract_schema`. The body of
-``onCommands`` the document does not show, so anything may stand there.
+Payloads of reports and bodies of requests are transcribed in `contract_schema`. The document does
+not show the body of ``onCommands``, so any body is accepted there.
 """
 
 import functools
@@ -139,7 +139,7 @@ _FORMATS: Final = FormatChecker(formats=())
 
 @_FORMATS.checks("timestamp", raises=ValueError)
 def _is_timestamp(value: object) -> bool:
-    """Return whether a text is a date-time of ISO 8601: a date, a time, and where that is."""
+    """Return whether a text is a date-time of ISO 8601: a date, a time, and a UTC offset."""
     if not isinstance(value, str):
         return True
     return value[10:11] == "T" and datetime.fromisoformat(value).tzinfo is not None
@@ -157,9 +157,9 @@ class NotFittingError(AssertionError):
 
 
 def require_fitting(reply: httpx2.Response) -> None:
-    """Compare the reply of a remoteControl call with what the document says of its operation.
+    """Compare the reply of a remoteControl call with the document's description of its operation.
 
-    How a call is refused the document does not show. Raises NotFittingError.
+    The document does not show refusals. Raises NotFittingError.
     """
     name = reply.request.url.path.removeprefix(PREFIX)
     kind = reply.headers.get("content-type", "")

@@ -1,5 +1,5 @@
-"""Support's bodies, transcribed from the contract, and its replies, which the contract does not
-show, from docs/support.md. Shares nothing with the service.
+"""Support's bodies, transcribed from the contract, and its replies, transcribed from
+docs/support.md because the contract does not show them. Shares nothing with the service.
 """
 
 import functools
@@ -24,7 +24,7 @@ CONFIRM_BODY = exact({"token": TOKEN, "organizationId": WORDS})
 
 
 def _link(state: str, organization: Schema, ended: Schema, more: Mapping[str, Schema]) -> Schema:
-    """``organization`` is what is there of it: nothing but nulls, or all of it."""
+    """Return the schema of a link. ``organization`` describes either only nulls or all fields."""
     is_confirmed = organization != NULL
     return exact(
         {
@@ -87,7 +87,7 @@ class NotFittingError(AssertionError):
 
 
 def require_fitting(reply: httpx2.Response) -> None:
-    """Raises NotFittingError for a reply of support's operations that is not as described."""
+    """Raise NotFittingError if a reply of support's operations does not match its description."""
     request = reply.request
     name = request.url.path.removeprefix(PREFIX)
     if not request.url.path.startswith(PREFIX) or name not in OPERATIONS:

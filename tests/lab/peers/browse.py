@@ -17,7 +17,7 @@ from collectors.network.mdns.session import QuerySchedule
 
 SETTLE_S = 1.8  # less than the interval between two rounds of questions
 RESOLVE_AFTER_S = (0.0, 0.4, 1.2, 3.0, 6.0)
-"""More patience than the agent has: on a busy machine answers come late."""
+"""Longer than the agent's limit: on a busy machine answers come late."""
 
 
 class _Run:
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def peak_rss_mib() -> int:
-    """Return this program's own peak. ru_maxrss would still know the process that started it."""
+    """Return this program's own peak. ru_maxrss would include the process that started it."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) // 1024
 

@@ -1,7 +1,7 @@
 """A LAN of real peers in network namespaces: a spooler, IPP printers that announce themselves.
 
-One namespace is the switch (a bridge), one the machine under diagnosis, one each printer. Every
-peer runs in a PID namespace of its own, so that ending its first process ends all of it.
+One namespace is the switch (a bridge), one is the machine under diagnosis, and each printer has its
+own. Every peer runs in a PID namespace of its own, so that ending its first process ends all of it.
 """
 
 import itertools
@@ -71,7 +71,8 @@ class Peer:
 @dataclass(slots=True)
 class PeerLan:
     """Builds and ends the LAN. ``directory`` holds what the peers write, ``excluded`` are addresses
-    that may get no packet."""
+    that must not receive packets.
+    """
 
     directory: Path
     excluded: tuple[str, ...] = ()
@@ -112,10 +113,10 @@ class PeerLan:
         return peer
 
     def wait_for_printers(self, asking: Peer) -> None:
-        """Wait until every printer has announced itself, and learn its UUID from its answer.
+        """Wait until every printer has announced itself, and read its UUID from its answer.
 
         An announcer whose address changes while it still probes its names (RFC 6762, section 8)
-        never comes to announce them.
+        never announces them.
         """
         test = self.directory / "uuid.test"
         test.write_text(_GET_UUID)
@@ -126,7 +127,7 @@ class PeerLan:
                 peer.uuid = _wait(lambda peer=peer: self._ask_uuid(asking, peer, test), peer.name)  # type: ignore[misc]
 
     def start_spooler(self, peer: Peer, listen: str = "") -> Spooler:
-        """Start cupsd at a peer; ``listen`` is where others reach it, if they may."""
+        """Start cupsd on a peer; ``listen`` is its address for other hosts, if any."""
         spooler = Spooler(self.directory / f"cups-{peer.name}")
         command = spooler.set_up(listen=listen)
         peer.process = self._start(peer, [*command], spooler.directory)
@@ -137,7 +138,7 @@ class PeerLan:
         self.administer(peer, spooler, *queue_command(name, uri, *options))
 
     def administer(self, peer: Peer, spooler: Spooler, *command: str) -> None:
-        """Run a command of CUPS at a peer."""
+        """Run a CUPS command on a peer."""
         server = f"CUPS_SERVER={spooler.socket}"
         _run("ip", "netns", "exec", peer.namespace, "env", server, *command)
 
@@ -164,7 +165,7 @@ class PeerLan:
         return ["ip", "netns", "exec", peer.namespace, *command]
 
     def harm(self) -> str:
-        """Stop watching, and return the forbidden traffic; "" if there was none."""
+        """Stop the watcher, and return the forbidden traffic; "" if there was none."""
         watcher, self._watcher = self._watcher, None
         return watcher.communicate(timeout=READY_S)[0] if watcher is not None else ""
 
@@ -220,7 +221,7 @@ def peer_lan(directory: Path, excluded: tuple[str, ...] = ()) -> Iterator[PeerLa
     try:
         yield lan
         harm = lan.harm()
-        assert not harm, f"the LAN got what nobody may send: {harm}"
+        assert not harm, f"the LAN received forbidden traffic: {harm}"
     finally:
         lan.close()
 
@@ -232,7 +233,7 @@ def _run(*command: str) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()  # unshare ignores SIGTERM; its end takes the PID namespace with it
+    process.kill()  # unshare ignores SIGTERM; the PID namespace ends with it
     process.wait(timeout=READY_S)
 
 

@@ -1,7 +1,7 @@
 """Watches a bridge for forbidden traffic: a script for the switch's namespace.
 
-Usage: watcher.py INTERFACE [EXCLUDED ...]. Prints "ready", ends when its standard input is
-closed, and prints what came; nothing where nothing did.
+Usage: watcher.py INTERFACE [EXCLUDED ...]. Prints "ready", ends when its standard input is closed,
+and prints the forbidden traffic, if any.
 """
 
 import select
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def watch(wire: socket.socket, harm: Harm) -> None:
-    """Look at each frame until standard input ends, and then at those that wait."""
+    """Check each frame until standard input ends, and then the frames that are still queued."""
     while sys.stdin not in select.select([wire, sys.stdin], [], [])[0]:
         harm.see(wire.recv(_FRAME_MAX))
     wire.setblocking(False)

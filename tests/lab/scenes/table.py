@@ -82,7 +82,7 @@ def _act(parts: Sequence[Part]) -> Act:
     )
 
 
-# ------------------------------------------------------------------ what there is
+# ------------------------------------------------------------------ devices and queues
 
 
 def mac_of(address: str) -> str:
@@ -185,7 +185,7 @@ USB_SCENES = (
     Scene(
         "what ipp-usb shows is there when its USB printer is",
         Part(
-            # Others are plugged in, and its name may be one that a user chose.
+            # Other printers are plugged in, and a user may have chosen the queue's name.
             {"canon": _usb("unknown"), "canon-2": _usb("unknown")},
             queues=(
                 Queue("canon", "dnssd://Canon%20TR150%20series%20(USB)._ipp._tcp.local/"),
@@ -199,7 +199,7 @@ USB_SCENES = (
     ),
 )
 
-# ------------------------------------------------------------------ what answers is another thing
+# ------------------------------------------------------------------ a different device answers
 
 BAR = printer(11, "Kitchen", "ty=Epson TM-m30")
 TERRACE = printer(13, "Terrace")
@@ -415,7 +415,7 @@ URI_SCENES = (
     Scene(
         "odd URIs, their printers off and on",
         Part(
-            # Nobody looks for a link-local IPv6 address without its interface.
+            # A link-local IPv6 address without its interface cannot be resolved.
             {name: Verdict("unknown" if name == "scoped" else "unreachable") for name, *_ in _ODD},
             queues=tuple(Queue(name, uri) for name, uri, *_ in _ODD),
         ),

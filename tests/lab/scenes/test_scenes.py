@@ -1,4 +1,4 @@
-"""Every scene of the table: real queues of a real cupsd, played devices, the real command."""
+"""Every scene of the table: real queues of a real cupsd, simulated devices, the real command."""
 
 from typing import Any
 

@@ -1,9 +1,10 @@
-"""A venue that is played for a real cupsd and the real command: LAN, USB devices and queues.
+"""Simulates a venue for a real cupsd and the real command: LAN, USB devices and queues.
 
     python -m tests.lab.scenes.venue VENUE.json RESULT.json
 
-runs inside the LAN (see tests/lab/tap/lan.py), in mounts of its own: of each act it sets up hosts,
-USB devices and queues, and keeps what `venue-agent collect network --json` prints.
+runs inside the LAN (see tests/lab/tap/lan.py), in a mount namespace of its own. For each act it
+sets up hosts, USB devices and queues, and stores the output of `venue-agent collect network
+--json`.
 """
 
 import json
@@ -29,7 +30,7 @@ USB_DEVICES = Path("/sys/bus/usb/devices")
 TIME_LIMIT_S = 600
 _PRIVATE_DIRECTORIES = (
     "mount --make-rprivate / && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /sys/bus"
-    # The name server of the machine that runs the test is none of the venue's.
+    # The venue must not use the name server of the machine that runs the test.
     ' && mount --bind "$1" /etc/resolv.conf; shift; exec "$@"'
 )
 
@@ -48,7 +49,7 @@ class UsbDevice:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A print queue; ``driver`` is what its driver calls the model, "" for a raw one."""
+    """A print queue; ``driver`` is the model's name in its driver, "" for a raw queue."""
 
     name: str
     uri: str
@@ -58,9 +59,9 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What there is while a report is made. Queues stay from act to act, by their names.
+    """The devices and queues during one report. Queues persist from act to act, by their names.
 
-    ``commands`` are run by a shell once the queues are there, with the spooler named to them."""
+    A shell runs ``commands`` once the queues exist; its environment names the spooler."""
 
     hosts: tuple[LanHost, ...]
     usb: tuple[UsbDevice, ...]
@@ -72,7 +73,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Lan:
-    """Where the acts are played. ``config`` is the agent's configuration."""
+    """The LAN of the acts. ``config`` is the agent's configuration."""
 
     subnet: str
     agent_address: str
@@ -162,7 +163,7 @@ def main() -> int:
                 SPOOLER_SOCKET.symlink_to(spooler.socket)
                 spooler.wait()
             change_plan(Path(act["plan"]))
-            # Else the kernel still sends to the MAC that had an address before.
+            # Otherwise the kernel still sends to the MAC that had the address before.
             subprocess.run(["ip", "neigh", "flush", "all"], check=True)
             _plug_in(act["usb"])
             for queue in act["queues"]:

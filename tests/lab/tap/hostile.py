@@ -1,4 +1,4 @@
-"""A LAN whose devices announce services with the worst names strangers could think of."""
+"""A LAN whose devices announce services with hostile names."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -113,11 +113,11 @@ def main() -> int:
             harm = Harm(plan.excluded)
             lan = CountedLan(plan, tap_fd, harm)
             with subprocess.Popen(sys.argv[2:], env=environment) as child:
-                with suppress(PermissionError):  # before the collectors (tests/lab/conftest.py)
+                with suppress(PermissionError):  # above the collectors (tests/lab/conftest.py)
                     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(2))
                 code = play(lan, control, child, liar)
             if harm.counts:
-                sys.stderr.write(f"the LAN got what nobody may send: {harm}\n")
+                sys.stderr.write(f"the LAN received forbidden traffic: {harm}\n")
             return HARMED if harm.counts else code
         finally:
             if liar is not None:

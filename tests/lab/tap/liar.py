@@ -2,9 +2,9 @@
 
     python -m tests.lab.tap.liar PLAN.json TAP_FD PACKETS
 
-writes "ready" when its frames are made, waits for a line, and sends ``PACKETS`` of them. The lies
-are of every kind that multicast DNS allows (``KINDS``), mixed, each packet different from all
-others. The liar is the last host of the plan; the others are those it lies about.
+writes "ready" when its frames are prepared, waits for a line, and sends ``PACKETS`` of them. The
+lies are of every kind that multicast DNS allows (``KINDS``), in mixed order. Each packet differs
+from all others. The liar is the last host of the plan; it lies about the others.
 """
 
 import ipaddress
@@ -32,7 +32,7 @@ _IPP = ("_ipp", "_tcp", "local")
 
 
 class Liar:
-    """Makes the frames of each lie; every one is an endless stream."""
+    """Creates the frames of each kind of lie, as endless streams."""
 
     def __init__(self, plan: LabPlan) -> None:
         self._self = plan.hosts[-1]
@@ -77,7 +77,7 @@ class Liar:
             yield self._multicast(self._response([*records, _a(host, _packed(other))]))
 
     def false_ports(self) -> Iterator[bytes]:
-        """Services that no printer has, at the printers' addresses."""
+        """Services that the printers do not have, at the printers' addresses."""
         for victim in self._victims():
             n = next(self._numbers)
             host = _name(victim.hostname, "local")
@@ -120,7 +120,7 @@ class Liar:
             yield self._multicast(self._response([chain, loop * 60, struct.pack("!H", n % 65536)]))
 
     def made_up_addresses(self) -> Iterator[bytes]:
-        """One MAC, all addresses of the network as sources, one service each."""
+        """One MAC with all addresses of the network as sources, one service for each."""
         for n in self._numbers:
             source = self._some_address(n)
             yield self._multicast(self._response(self._one_service(n, source)), source)
@@ -133,7 +133,7 @@ class Liar:
             yield self._multicast(self._response(records), _packed(victim))
 
     def made_up_macs(self) -> Iterator[bytes]:
-        """Thousands of devices of one service each, over IPv6."""
+        """Thousands of devices with one service each, over IPv6."""
         for n in self._numbers:
             mac = b"\x02\xee" + struct.pack("!I", n)
             source = ipaddress.ip_address("fe80::ee:0").packed[:12] + struct.pack("!I", n)
@@ -175,7 +175,7 @@ class Liar:
         return [*_service(f"Only {n}", 631, host), _a(host, address)]
 
     def _response(self, records: list[bytes]) -> bytes:
-        # The id makes every packet another one (responses are read whatever their id is).
+        # The id makes every packet different (receivers ignore the id of a response).
         number = next(self._numbers) % 65536
         return struct.pack("!6H", number, 0x8400, 0, len(records), 0, 0) + b"".join(records)
 
@@ -250,7 +250,7 @@ def main() -> int:
             time.sleep(max(0.0, ahead_s))
         try:
             os.write(tap_fd, frame)
-        except OSError:  # the device's queue is full: a switch would drop it, too
+        except OSError:  # the device's queue is full: a switch would drop the frame, too
             continue
     print(f"{len(made)} packets in {time.monotonic() - began:.2f} s", file=sys.stderr, flush=True)
     return 0

@@ -1,6 +1,6 @@
-"""Plans of LANs for tests: laid out at random, and stored as JSON.
+"""Random plans of LANs for tests, stored as JSON.
 
-The same plan is the ground truth a test compares with.
+Tests compare reports with the plan, which is the ground truth.
 """
 
 import ipaddress
@@ -65,7 +65,7 @@ def plan_lan(subnet: str, live: int, *, seed: int = 1, wifi_share: float = 0.35)
     """Lay out ``live`` hosts, the gateway first, at random addresses of ``subnet``.
 
     ``wifi_share`` of them are Wi-Fi-like: 5 to 60 ms, up to 80 ms of jitter, 1 % loss each way,
-    and 15 % of those lose the first ARP request. One host in ten drops all but ARP.
+    and 15 % of those lose the first ARP request. One host in ten drops all packets except ARP.
     """
     rng = random.Random(seed)
     network = ipaddress.ip_network(subnet)

@@ -1,4 +1,4 @@
-"""The commands of docs/service-install.md, which the proof runs as they stand there."""
+"""The commands of docs/service-install.md, which the verification runs unchanged."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""`venue-agent` that asks a second after a revocation whether it is still revoked, not a minute."""
+"""`venue-agent` that rechecks a revocation after a second instead of a minute."""
 
 import sys
 from unittest import mock

@@ -1,6 +1,6 @@
-"""What the container of `verify_service` runs: the life of the service's package under systemd.
+"""Runs in the container of `verify_service`: tests the service's package under systemd.
 
-Each step prints one line with what it saw; the first that fails ends the run.
+Each step prints one line with its result. The first step that fails ends the run.
 """
 
 import os
@@ -54,12 +54,12 @@ def is_ready() -> bool:
 
 
 def last_sign_of_life_s() -> float:
-    """Return when systemd last got a sign of life, by its monotonic clock."""
+    """Return the time of the last watchdog message to systemd, by its monotonic clock."""
     return int(unit_property("WatchdogTimestampMonotonic")) / 1e6
 
 
 def new_cluster() -> None:
-    """Leave PostgreSQL as Debian does after an installation, whatever this machine used it for."""
+    """Reset PostgreSQL to its state after the installation on Debian."""
     clusters = [line.split()[:2] for line in run("pg_lsclusters", "-h").stdout.splitlines()]
     for version, name in clusters:
         run("pg_dropcluster", "--stop", version, name)
@@ -70,7 +70,7 @@ def new_cluster() -> None:
 
 
 def workers() -> list[int]:
-    """Return the processes of the unit that serve, beside the first."""
+    """Return the worker processes of the unit, without the main process."""
     listed = run("pgrep", "--full", "spawn_main|multiprocessing-fork", expect=None).stdout.split()
     return [int(pid) for pid in listed]
 
@@ -85,12 +85,12 @@ class Verification:
         self.agent: subprocess.Popen[bytes] | None = None
 
     def by_the_document(self, name: str) -> None:
-        """Run a block of docs/service-install.md as it stands there."""
+        """Run a block of docs/service-install.md unchanged."""
         for line in self.commands[name]:
             run("sh", "-c", line)
 
     def answer(self) -> None:
-        """Wait for the report of a new request."""
+        """Create a request, and wait for its report."""
         request_id = self.service.request(self.instance_id, "application")
         until(lambda: self.service.report_of(self.instance_id, request_id), WITHIN_S)
 
@@ -332,7 +332,7 @@ class Verification:
         assert "not installed" in control("service", "status", expect=1)
         planned = control("service", "install", "--dry-run", "--", "--keep-reports", "30d")
         assert f"ExecStart={ELSEWHERE}/venue-control serve @{OPTIONS}" in planned, planned
-        assert files_of_the_system() == before, "a dry run writes nothing"
+        assert files_of_the_system() == before, "a dry run must write nothing"
         masked = Path(f"/etc/systemd/system/{UNIT}")
         masked.symlink_to("/dev/null")
         half = run("venue-control", "service", "install", expect=1).stderr.splitlines()

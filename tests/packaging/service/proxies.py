@@ -1,4 +1,4 @@
-"""A real nginx or Caddy on loopback, with our examples and an authority of its own."""
+"""A real nginx or Caddy on loopback, with our example configuration and a test authority."""
 
 import contextlib
 import shutil
@@ -54,7 +54,7 @@ class Proxy:
 
 @contextlib.contextmanager
 def running_proxy(kind: str, folder: Path, service_port: int) -> Iterator[Proxy]:
-    """Raises LookupError where it is not installed."""
+    """Run a proxy. Raises LookupError if it is not installed."""
     program = shutil.which(kind, path="/usr/sbin:/usr/bin")
     if program is None:
         raise LookupError(f"install {kind}")
@@ -85,7 +85,7 @@ def running_proxy(kind: str, folder: Path, service_port: int) -> Iterator[Proxy]
 
 
 def nginx_configuration(folder: Path, port: int, service_port: int) -> str:
-    """Return the example with this machine's places in it; all else stays as it is."""
+    """Return the example configuration with the paths and addresses of this machine."""
     site = _replaced(
         (EXAMPLES / "nginx.conf").read_text(),
         {

@@ -15,11 +15,11 @@ def free_port() -> int:
 
 
 class ServiceProcess:
-    """Runs from the moment it is made. ``api_key`` may write.
+    """A service that runs from its creation. ``api_key`` may write.
 
     Args:
-        folder: where its database is.
-        module: the program, which takes the arguments of ``venue-control``.
+        folder: the directory of its database.
+        module: the program; it accepts the arguments of ``venue-control``.
     """
 
     def __init__(self, folder: Path, module: str = "controlplane") -> None:
@@ -42,7 +42,7 @@ class ServiceProcess:
         return done.stdout
 
     def start(self) -> None:
-        """Return once it listens."""
+        """Start the process, and return when it listens."""
         words = ("serve", "--port", str(self.port), "--database", self.database)
         self._process = subprocess.Popen(
             (sys.executable, "-m", self.module, *words),
@@ -55,7 +55,7 @@ class ServiceProcess:
         assert line == f"listening on {self.url}\n", line
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """Return the exit code, also of one that has ended."""
+        """Stop the process if it still runs, and return its exit code."""
         self._process.send_signal(number)
         try:
             return self._process.wait(STOP_WITHIN_S)

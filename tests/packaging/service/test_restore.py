@@ -1,4 +1,4 @@
-"""Real agents after the service was restored from a backup, as docs/service-install.md says."""
+"""Real agents after the service was restored from a backup, as in docs/service-install.md."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ class Operator:
         return reply.json()
 
     async def devices(self) -> dict[str, str]:
-        """Return ids by name."""
+        """Return the ids of the devices by name."""
         devices = (await self.call("listDevices"))["devices"]
         return {device["legacyInstallId"]: device["instanceId"] for device in devices}
 
@@ -87,7 +87,7 @@ async def impatient_agent(config: Path) -> AsyncIterator[AgentProcess]:
 
 
 class Venue:
-    """Agents at one service."""
+    """The agents of one service."""
 
     def __init__(self, folder: Path, stack: AsyncExitStack) -> None:
         self.folder = folder
@@ -109,12 +109,12 @@ class Venue:
         return await self.stack.enter_async_context(impatient_agent(config))
 
     def go_back_to(self, backup: Path) -> None:
-        """Start the service, which is stopped, with a backup."""
+        """Start the stopped service with a backup."""
         self.service.command("restore", str(backup))
         self.service.start()
 
     async def killed_while_it_collects(self, operator: Operator, instance_id: str) -> str:
-        """Ask for a report, save `collecting.db` and kill the service before the report comes."""
+        """Request a report, save `collecting.db`, kill the service before the report arrives."""
         request_id = await operator.request_report(instance_id)
         await operator.until(instance_id, request_id, "running")
         with snapshot(Path(self.service.database)) as copy:
@@ -166,7 +166,7 @@ async def test_agents_continue_after_a_restore_without_the_last_minutes(tmp_path
         fresh = await operator.request_report(old)
         await operator.until(old, fresh, *DONE)
         if await operator.status(old, open_then) not in DONE:
-            # The agent acknowledges it again, and does not collect again.
+            # The agent acknowledges the request again, and does not collect again.
             await operator.until(old, open_then, "running")
 
         async def is_revoked() -> bool:
@@ -177,7 +177,7 @@ async def test_agents_continue_after_a_restore_without_the_last_minutes(tmp_path
         moved = (await operator.enrolled("moved"))["moved"]
         await operator.until(moved, await operator.request_report(moved), *DONE)
 
-        # A report on its way arrives where the request is known, and is set aside where it is not.
+        # A report in transit is stored if its request is known, and set aside if it is not.
         on_its_way = await venue.killed_while_it_collects(operator, old)
         venue.go_back_to(tmp_path / "collecting.db")
         await operator.until(old, on_its_way, *DONE)

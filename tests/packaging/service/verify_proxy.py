@@ -33,7 +33,7 @@ KINDS = ("nginx", "caddy")
 LIMIT = 2 * 1024 * 1024
 WITHIN_S = 600
 PAST_THE_TIMEOUT = round(2 * SHORT_TIMEOUT_S / COMMENT_EVERY_S)
-"""So many comments take at least twice the proxy's timeout."""
+"""This many comments take at least twice the proxy's timeout."""
 OPERATION = "/api/public/v1/remoteControl/{}"
 
 
@@ -90,7 +90,7 @@ async def call(front: Front, http: httpx2.AsyncClient, operation: str, **body: A
 
 
 async def answered(front: Front, http: httpx2.AsyncClient, instance_id: str) -> None:
-    """Ask the agent for a report and wait for it."""
+    """Request a report of the agent and wait for it."""
     query = await call(front, http, "createRequest", instanceId=instance_id, kind="application")
     async with asyncio.timeout(WITHIN_S):
         while True:
@@ -133,7 +133,7 @@ async def test_agent_receives_commands_by_its_stream_after_a_restart(
 
 
 async def test_command_is_not_buffered(front: Front) -> None:
-    """The service sends nothing else for 15 s that would fill a proxy's buffer."""
+    """A proxy that buffers would delay the command: no other data follows for 15 s."""
     async with front.client() as http, front.client() as operator:
         device = await SimulatedDevice(http, front.service.api_key).enrolled()
         async with stream_of_commands(front, http) as lines:
@@ -194,7 +194,7 @@ async def test_only_callers_without_a_key_are_rate_limited(front: Front) -> None
         return
     async with front.client() as http:
         codes: Counter[int] = Counter()
-        for _ in range(10):  # on a slow machine one round may stay below five calls a second
+        for _ in range(10):  # on a slow machine one round may have fewer than five calls a second
             replies = await asyncio.gather(*(http.get("/healthz") for _ in range(120)))
             codes.update(reply.status_code for reply in replies)
             if codes[429] >= 30:
@@ -215,7 +215,7 @@ async def test_only_callers_without_a_key_are_rate_limited(front: Front) -> None
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_forwarded_address_of_the_caller_is_replaced(kind: str, tmp_path: Path) -> None:
-    """The service believes X-Forwarded-For of a trusted proxy."""
+    """The service trusts X-Forwarded-For of a trusted proxy."""
     received: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -35,8 +35,8 @@ PREPARE = "apt-get -qq update && apt-get -qq install --yes --no-install-recommen
 def provide_postgresql(root: Path) -> None:
     """Make `apt-get install postgresql` succeed in a root without a network.
 
-    Without package lists apt knows no other version than the installed one. With them it would want
-    to download a newer version, if there is one.
+    Without package lists, apt knows only the installed version. With package lists, it would
+    download a newer version if one exists.
     """
     query = ("dpkg-query", f"--admindir={root}/var/lib/dpkg", "-Wf", "${Status}", "postgresql")
     status = subprocess.run(query, capture_output=True, text=True, check=False).stdout

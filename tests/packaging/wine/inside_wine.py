@@ -1,4 +1,4 @@
-"""Runs in the Windows CPython of `verify_wine`, besides the agent itself.
+"""Runs in the Windows CPython of `verify_wine`, in addition to the agent.
 
 Usage: python -m tests.packaging.wine.inside_wine imports
        python -m tests.packaging.wine.inside_wine hold-the-desktop
@@ -19,7 +19,7 @@ from agent.adapters.storage.atomic_file import write_atomically
 
 
 def import_all() -> None:
-    """Import every module of the agent and the collectors; say how many there are."""
+    """Import every module of the agent and the collectors; print their number."""
     names = [
         module.name
         for package in (agent, collectors)
@@ -32,10 +32,10 @@ def import_all() -> None:
 
 
 def hold_the_desktop() -> None:
-    """Keep Wine's desktop until stdin closes; write a line when it is there.
+    """Keep Wine's desktop until stdin closes; write a line when the desktop exists.
 
-    Wine makes it a process that inherits the Unix descriptors of the first program that draws, and
-    lives on: whoever reads that program's stderr to its end would wait for the desktop.
+    Wine's desktop is a process that inherits the Unix descriptors of the first program that draws,
+    and outlives it. A reader of that program's stderr would wait for the desktop to end.
     """
     if sys.platform == "win32":
         print(ctypes.windll.user32.GetDesktopWindow(), flush=True)

@@ -1,9 +1,9 @@
 """Verify the agent on Windows under Wine: in a Windows CPython, then as the packaged service.
 
 Each run creates a new Windows, builds the package in it with PyInstaller and runs it as a service.
-Downloads come first; after that there is no network but loopback. Root is not needed where user
+Downloads come first; after that there is no network but loopback. Root is not needed if user
 namespaces are allowed. The default is a short form: what the service shows is not repeated with the
-source. Both forms build the package, because most of what is specific to Windows is the service.
+source. Both forms build the package, because most Windows-specific code belongs to the service.
 
 Needs the Debian packages of `wine_world.PACKAGES`, and the package index the first time.
 Usage: python -m tests.packaging.wine.verify_wine [--all] [--keep DIR]
@@ -50,7 +50,11 @@ def run_isolated() -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Verify the agent on Windows under Wine.")
-    parser.add_argument("--all", action="store_true", help="also what the short form leaves out")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="run all steps, including those that the short form omits",
+    )
     parser.add_argument("--keep", type=Path, help="directory for the collected reports")
     options = parser.parse_args()
     if INSIDE not in os.environ:

@@ -243,7 +243,9 @@ class PackageChecks(Checks):
     def unpack(self) -> None:
         with zipfile.ZipFile(self.package) as packed:
             names = [name.lower() for name in packed.namelist()]
-            assert not [name for name in names if "bcryptprimitives" in name], "a stub was packed"
+            assert not [name for name in names if "bcryptprimitives" in name], (
+                "the package contains a stub"
+            )
             packed.extractall(self.wine.path(PROGRAMS))
         version = self.agent("--version").stdout.strip()
         assert version == f"venue-agent {__version__}", version
@@ -291,7 +293,7 @@ class PackageChecks(Checks):
         self.agent("service", "start")
         self.device = self.service.enrolled_device(WITHIN_S)
         pid = self.pid()
-        assert "kept" in self.agent(*words).stdout, "a second install keeps the configuration"
+        assert "kept" in self.agent(*words).stdout, "a second install must keep the configuration"
         assert self.pid() == pid, "a second install must not disturb the service"
         until(lambda: self.status()["verdict"] == "healthy", WITHIN_S)
         assert self.status()["pid"] == pid, self.status()
@@ -300,7 +302,7 @@ class PackageChecks(Checks):
         )
 
     def pid(self) -> int:
-        """Return the process that the service manager says is the service."""
+        """Return the process id that the service manager reports for the service."""
         current_status = json.loads(self.agent("service", "status", "--json").stdout)
         return int(current_status["pid"])
 
@@ -328,7 +330,7 @@ class PackageChecks(Checks):
         return document
 
     def processes(self) -> list[int]:
-        """Return the processes of the package, by this machine's numbers."""
+        """Return the process ids of the package's processes on this machine."""
         own = EXECUTABLE.encode()
         results = []
         for entry in Path("/proc").iterdir():
@@ -340,7 +342,7 @@ class PackageChecks(Checks):
     def be_replaced_by_a_newer_one(self) -> None:
         self.agent("service", "stop")
         folder = self.wine.path(PROGRAMS) / "venue-agent"
-        # What runs cannot be renamed on Windows: so this shows that nothing does.
+        # Windows cannot rename a running program, so this shows that none runs.
         old = rf"{PROGRAMS}\old"
         self.wine.run("cmd", "/c", "move", rf"{PROGRAMS}\venue-agent", old)
         assert not folder.exists()

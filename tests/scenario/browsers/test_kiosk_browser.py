@@ -134,7 +134,7 @@ def test_failure_of_the_page_is_a_finding(
     fields = TypeAdapter(tuple[Field, ...]).validate_python(
         list(observed["scenes"][scene].values())
     )
-    # Whether anybody decided on the local network is another matter, and the browser's age's.
+    # The state of the local network permission depends on the browser's version.
     codes = judged(Reading(fields)).keys() - {"kiosk-local-network-undecided"}
     assert codes == ({finding} if finding else set())
 

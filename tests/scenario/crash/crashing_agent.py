@@ -1,8 +1,9 @@
-"""`python -m tests.scenario.crash.crashing_agent PLAN TRACE CONFIG`: an agent that dies on cue.
+"""`python -m tests.scenario.crash.crashing_agent PLAN TRACE CONFIG`: an agent that dies at a given
+point.
 
-PLAN is ``failpoint:before|after:n`` (the n-th time it is passed) or ``never``. Every moment that
-is passed is appended to TRACE, one a line, before the agent goes on. Reports are made by a child
-that is quick and always tells the same (tests/fakes/collectors/quick.py).
+PLAN is ``failpoint:before|after:n`` (the n-th time it is passed) or ``never``. The agent appends
+each passed failpoint to TRACE, one per line, before it continues. A fast child with constant facts
+creates the reports (tests/fakes/collectors/quick.py).
 """
 
 import asyncio

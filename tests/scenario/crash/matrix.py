@@ -1,4 +1,4 @@
-"""Kill the agent at a moment, start it again, and see that the request still ends exactly once."""
+"""Kill the agent at a failpoint, start it again, and check that the request ends exactly once."""
 
 import asyncio
 import contextlib
@@ -52,7 +52,7 @@ class Case:
 
 @dataclass(slots=True)
 class Ending:
-    """What had come of the request when the restarted agent had nothing left to do."""
+    """The state of the request when the restarted agent had nothing left to do."""
 
     violations: list[str]
     reports: list[Json]
@@ -104,7 +104,7 @@ TOO_LARGE = Scene(
     "too-large",
     {Failpoint.REPORT_RESEALED: 1, Failpoint.REPORT_SETTLED: 1},
     _too_large_once,
-    # A report this small has no smaller seal but the one without a payload.
+    # The only smaller seal of a report this small is the one without a payload.
     frozenset({"failed", "completed"}),
 )
 REJECTED = Scene(
@@ -144,7 +144,7 @@ def cases() -> list[Case]:
 
 
 async def play(case: Case, home: Path) -> Ending:
-    """Let an agent die as planned, start it again without a plan, wait for the end."""
+    """Let an agent die as planned, restart it without a plan, and wait for the end."""
     async with StrictService() as service:
         case.scene.prepare(service)
         config = write_config(home, service.base_url, heartbeat="")
@@ -184,7 +184,7 @@ async def crashing_agent(plan: str, config: Path, trace: Path) -> AsyncIterator[
 
 
 async def until_ended(agent: AgentProcess, home: Path, request_id: str) -> str:
-    """Return the state in which the journal has the request ended."""
+    """Wait until the request has ended; return its state in the journal."""
     async with asyncio.timeout(WITHIN_S):
         while (state := _state_of(home, request_id)) not in FINAL:
             assert agent.process.returncode is None, agent.log

@@ -2,7 +2,7 @@
 
 The service answers three of ten calls wrongly. Requests arrive all the time; the agent is killed by
 SIGKILL at random times and started again. At the end every request must have ended exactly once,
-whatever was lost on the way, and the idle daemon must need no more memory than at the beginning.
+and the idle daemon must not need more memory than at the beginning.
 """
 
 import argparse
@@ -38,15 +38,15 @@ FAULTS = (
     replies.status(200, b'{"truncated": "'),
 )
 LIVES_S = (0.0, 2.0)
-"""How long the agent lives after its first call: from nothing to long after a report."""
+"""Time until the kill after the agent's first call: from zero to long after a report."""
 KILLED_YOUNG = 0.1
-"""This part of the lives ends before a first call, at any moment of the start."""
+"""This share of the kills happens before the first call, at a random time of the start."""
 GROWTH_MAX = 0.10
 DRAIN_WITHIN_S = 900.0
 
 
 class BadNetwork(HostileService):
-    """Lets three calls of ten meet a fault; the faults of ``faults`` are not used."""
+    """Returns a fault for three of ten calls; the faults of ``faults`` are not used."""
 
     def __init__(self, rng: Random) -> None:
         super().__init__(lambda: datetime.now(UTC))
@@ -84,7 +84,7 @@ async def soak(
             limits="min_collection_interval_seconds = 0",
         )  # fmt: skip
         service.is_bad = False
-        await _idle_memory(home, config, service)  # enrolls, which takes memory of its own
+        await _idle_memory(home, config, service)  # enrolls, which needs additional memory
         before = await _idle_memory(home, config, service)
         service.is_bad = True
         requests = []
@@ -106,7 +106,7 @@ async def soak(
                 _log(f"{number + 1} kills, {len(service.reports)} of {len(requests)} answered")
         service.is_bad = False
         async with crashing_agent(NEVER, config, home / "trace") as agent:
-            # Reports go out at a bounded rate: the backlog of many short lives takes its time.
+            # Reports are sent at a limited rate: the backlog of many restarts takes a while.
             async with asyncio.timeout(DRAIN_WITHIN_S):
                 while sum(_states(home).get(r, "") in FINAL for r in requests) < len(requests):  # noqa: ASYNC110
                     await asyncio.sleep(1)

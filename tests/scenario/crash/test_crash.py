@@ -1,7 +1,8 @@
-"""The agent is killed at every moment it names; its request still ends exactly once.
+"""The agent is killed at each of its failpoints; its request still ends exactly once.
 
-`make test` kills it at each transaction and at one file, call and event of the child, `make
-test-all` at the end of each moment, `make test-crash` (CRASH_MATRIX=full) plays the whole matrix.
+`make test` kills it at each transaction and at one file, one call and one event of the child. `make
+test-all` kills it after each failpoint. `make test-crash` (CRASH_MATRIX=full) runs the whole
+matrix.
 """
 
 import asyncio
@@ -35,7 +36,7 @@ IS_FULL = os.environ.get("CRASH_MATRIX") == "full"
 
 
 def _played() -> list[Case]:
-    """Return all cases, or every moment's last side with the kinds in turn."""
+    """Return all cases, or the last side of every failpoint, with the kinds in turn."""
     everything = cases()
     if IS_FULL:
         return everything
@@ -45,7 +46,7 @@ def _played() -> list[Case]:
 
 
 def _class_of(case: Case) -> tuple[str, str]:
-    """Return the class of a case's moment: a transaction is one of its own."""
+    """Return the class of a case's failpoint. Each transaction is a class of its own."""
     timestamp = case.plan.partition(":")[0]
     classes = {"written": "file", "called": "call"}
     first, last = timestamp.split("-")[0], timestamp.split("-")[-1]
@@ -84,7 +85,7 @@ async def test_a_killed_agent_still_answers_exactly_once(case: Case, tmp_path: P
         memory, reason = PrinterMemory(StateDirectory(tmp_path / "state")).peek()
         assert ([each.id for each in memory.printers], reason) == (["cups:kitchen"], None)
     if case.scene is PLAIN:
-        assert len(set(ending.bodies)) == 1, "the report was sent with other bytes"
+        assert len(set(ending.bodies)) == 1, "the report was sent again with different bytes"
         assert {"received", "running"} <= set(ending.acknowledged)
 
 
@@ -111,7 +112,8 @@ async def test_a_collection_that_dies_twice_is_reported_as_interrupted(
 
 
 TOGETHER = 6
-"""Requests of one kind: the first begins a collection, the others are answered by the next one."""
+"""Requests of one kind: the first one starts a collection; the next collection answers the others.
+"""
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-"""The power goes at any moment: of the write-ahead log only a part is on the disk.
+"""The power fails at any time: only a part of the write-ahead log is on the disk.
 
-A whole run is recorded: after each transaction, how long the log is and what the service has got
-by then. Then the run is broken off at every frame of the log (sqlite.org/fileformat2.html, "The
-WAL-Index and the WAL File Format"), and the agent started again on what is left.
+A whole run is recorded: the length of the log after each transaction, and what the service has
+received by then. Then the log is cut at every frame (sqlite.org/fileformat2.html, "The WAL-Index
+and the WAL File Format"), and the agent is restarted on the rest.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ REQUESTS = ("network", "application", "network")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What was so when the log was ``wal_bytes`` long and a transaction had just been committed."""
+    """The state after a committed transaction, when the log was ``wal_bytes`` long."""
 
     wal_bytes: int
     rows: dict[str, list[tuple[object, ...]]]
@@ -41,7 +41,7 @@ class Mark:
 
 @dataclass
 class Recording:
-    """``device`` is the service's record of the device, ``home`` what is on the disk."""
+    """``device`` is the service's record of the device, ``home`` the content of the disk."""
 
     home: Path
     port: int = 0
@@ -57,7 +57,7 @@ class Recording:
         return FRAME_HEADER + page_size
 
     def boundaries(self) -> list[int]:
-        """Every length at which the log ends with a whole frame, the empty one included."""
+        """Return every length at which the log ends with a whole frame, and the empty log."""
         return [0, *range(WAL_HEADER, len(self.wal) + 1, self.frame_bytes)]
 
     def last_mark(self, length: int) -> Mark | None:
@@ -70,7 +70,7 @@ async def _record(home: Path) -> Recording:
     async with HostileService(clock.true_time) as service:  # noqa: SIM117 - the url is needed
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
             state = home / "state"
-            # What is in the file already is not lost with the log.
+            # Data that is already in the main file is not lost with the log.
             app._database._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             recording.database = (state / NAME).read_bytes()
 
@@ -174,7 +174,8 @@ def test_a_recorded_run_has_a_frame_for_each_case(recording: Recording) -> None:
     assert len(recording.boundaries()) >= 40
     assert (len(recording.wal) - WAL_HEADER) % recording.frame_bytes == 0
     assert recording.marks[-1].wal_bytes == len(recording.wal)
-    # 5 of a request's transactions at least: taken, acknowledged, started, handed over, settled.
+    # At least five transactions of a request: received, acknowledged, started, handed over,
+    # settled.
     assert len(recording.marks) >= 5 * len(REQUESTS)
 
 

@@ -1,4 +1,4 @@
-"""A short form of `make soak`: some kills, the same bad network, the same judgement."""
+"""A short form of `make soak`: a few kills, the same bad network, the same checks."""
 
 from pathlib import Path
 

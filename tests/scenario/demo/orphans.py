@@ -1,10 +1,10 @@
-"""Runs a command, ends it by a signal, and reports processes that outlive it, and how long.
+"""Runs a command, ends it by a signal, and reports processes that outlive it, with their time.
 
     python -m tests.scenario.demo.orphans SIGNAL MARK COMMAND [ARGUMENT ...]
 
-The signal is sent as soon as the file ``MARK`` is there, or at once where it is "". All that the
-command started becomes a child of this process when its own parent dies (PR_SET_CHILD_SUBREAPER),
-so that nothing can hide. Prints JSON; the command's output goes on.
+The signal is sent once the file ``MARK`` exists, or at once if ``MARK`` is "". Each descendant of
+the command becomes a child of this process when its own parent dies (PR_SET_CHILD_SUBREAPER), so
+none can hide. Prints JSON; the command's output is passed on.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ def wait_for(mark: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def reap_all() -> int:
-    """Wait for every descendant; return how many there were. SIGALRM ends it."""
+    """Wait for every descendant; return their number. SIGALRM ends the wait."""
     count = 0
     signal.alarm(int(WITHIN_S))
     with contextlib.suppress(ChildProcessError):

@@ -24,7 +24,7 @@ LINES_MAX = 24
 COLUMNS = 80
 DEMO = (sys.executable, "-I", "-m", "controlplane", "demo", "--dir")
 ORPHANS = (sys.executable, "-m", "tests.scenario.demo.orphans")
-# The demo is killed when this file of its directory exists; "" is at once.
+# The demo is killed when this file exists in its directory; "" means at once.
 KILL_AT = (
     "", "spooler.log", "api-key", "service.out", "agent.log", "state/agent.db", "state/status.json",
     "network.json", "application.html",
@@ -44,7 +44,7 @@ def running(words: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # what it runs as well
+                os.killpg(process.pid, signal.SIGKILL)  # the modules of its child processes, too
 
 
 def is_free(lock: Path) -> bool:
@@ -106,7 +106,7 @@ def check_printed_lines(lines: Sequence[str], home: Path) -> None:
 
 
 def check_the_link(link: str) -> None:
-    """It hands over a key that is good, and only once."""
+    """Check that the link contains a valid API key, and that it works only once."""
     base_url, code = link.split("/#/sign-in/")
     with httpx2.Client(base_url=base_url, trust_env=False) as client:
         key = client.post("/console/sign-in", json={"code": code}).json()["key"]

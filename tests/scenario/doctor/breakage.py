@@ -1,4 +1,6 @@
-"""How situations are made: TLS of an own authority, proxies, shifted clocks, silence, a service."""
+"""Creates situations: TLS with an own authority, proxies, shifted clocks, dropped packets, a
+service.
+"""
 
 import asyncio
 import contextlib
@@ -28,7 +30,7 @@ def always(reply: Reply) -> Callable[[Request], Awaitable[Reply]]:
 
 @contextlib.asynccontextmanager
 async def reference_service(world: World, *grants: str) -> AsyncIterator[dict[str, str]]:
-    """Run the control plane with one key; yield the variables that `venue-control` takes."""
+    """Run the control plane with one key; yield the environment variables for `venue-control`."""
     database = ("--database", f"sqlite:///{world.home / 'service.db'}")
     log = world.home / "service.log"
     with log.open("wb") as output:
@@ -61,7 +63,7 @@ async def _control(*words: str, **variables: str) -> str:
 
 
 async def doctor_of_a_real_agent(world: World, revoke: dict[str, str] | None = None) -> Outcomes:
-    """Run doctor beside an agent that is online, or that the service has just revoked."""
+    """Run doctor while an agent is online, or after the service has just revoked it."""
     world.is_running = world.is_enrolled = False
     async with running_agent(write_config(world.home, world.base_url)) as agent:
         async with asyncio.timeout(120):
@@ -89,7 +91,7 @@ def use_name_server(world: World, address: str) -> None:
 
 
 def drop_packets(address: str) -> None:
-    """Have packets for ``address`` sent to a device that is not there."""
+    """Send packets for ``address`` to a device that does not exist."""
     run("ip", "neigh", "replace", address, "lladdr", "02:00:00:00:00:99", "dev", "till0")
 
 
@@ -112,7 +114,9 @@ async def over_tls(
 
 @contextlib.asynccontextmanager
 async def clock_shifted(world: World, ahead: timedelta) -> AsyncIterator[None]:
-    """Put a relay before the service that sets every Date ahead, and passes all else on."""
+    """Put a relay before the service that sets every Date ahead and forwards everything else
+    unchanged.
+    """
 
     async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         port = urlsplit(real).port
@@ -149,7 +153,7 @@ async def clock_shifted(world: World, ahead: timedelta) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def proxy(decide: Callable[[Request], Reply | None]) -> AsyncIterator[int]:
-    """A proxy on loopback; where ``decide`` returns None it opens the tunnel, to loopback."""
+    """A proxy on loopback. If ``decide`` returns None, it opens the tunnel, to loopback."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

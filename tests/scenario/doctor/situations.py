@@ -1,4 +1,4 @@
-"""Real broken situations, and the only check that doctor must name in each."""
+"""Real faults, and the only check that doctor must name for each."""
 
 import contextlib
 import json
@@ -249,7 +249,7 @@ async def port_5353_taken_exclusively(world: World) -> Outcomes:
         return await world.doctor()
 
 
-# ------------------------------------------------------------------------------ the way
+# ------------------------------------------------------------------------------ the connection
 
 
 @situation("name-resolution", detail="cannot be resolved", fix="DNS")

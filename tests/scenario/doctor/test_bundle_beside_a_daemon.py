@@ -1,4 +1,4 @@
-"""A bundle with fresh reports is made beside a daemon that answers requests: neither suffers."""
+"""A bundle with new reports and a running daemon do not disturb each other."""
 
 import asyncio
 import json
@@ -41,6 +41,6 @@ async def test_fresh_reports_disturb_no_daemon(tmp_path: Path) -> None:
         fresh = json.loads(members[f"reports/{kind}.json"])
         assert fresh["completeness"] != "partial", errors
         assert fresh["identity"]["installId"] == "till-3"
-        assert fresh["reportId"] not in sent, "the bundle's reports go nowhere"
+        assert fresh["reportId"] not in sent, "the bundle's reports must not be sent"
     assert members["status.txt"].startswith("till-3\nhealthy")
     assert len(read_history(StateDirectory(tmp_path / "state"))) == len(wanted)

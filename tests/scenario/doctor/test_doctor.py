@@ -1,6 +1,6 @@
-"""Doctor against broken situations made for real: it names the cause, and only the cause.
+"""Doctor names the cause of each real fault, and only the cause.
 
-`make test` plays the first situation of every second check that is named, and those of `ALWAYS`.
+`make test` runs the first situation of every second named check, and those of `ALWAYS`.
 """
 
 import json
@@ -35,7 +35,7 @@ CASES = sizes.large_except(MEDIUM.__contains__, SITUATIONS)
 def answers(
     selected: list[dict[str, str]], tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[str, Any]:
-    """What doctor says in each of the selected situations and in those of `ALWAYS`."""
+    """Doctor's output in each of the selected situations and in those of `ALWAYS`."""
     names = list(dict.fromkeys((*ALWAYS, *(parameters["name"] for parameters in selected))))
     home = tmp_path_factory.mktemp("doctor")
     command = [*everywhere(), sys.executable, "-m", "tests.scenario.doctor.world", str(home)]
@@ -61,7 +61,7 @@ def test_names_the_cause_and_nothing_else(name: str, answers: Mapping[str, Any])
         outcome = outcomes[situation.named]
         assert situation.detail in outcome["detail"]
         assert situation.fix in outcome["fix"]
-        assert outcome["fix"], "every finding says what to do"
+        assert outcome["fix"], "every finding must have a fix"
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,4 +1,4 @@
-"""`collect` and `doctor` as a person runs them: interrupted, as JSON, with a bundle."""
+"""`collect` and `doctor` as a user runs them: interrupted, as JSON, with a bundle."""
 
 import json
 import signal
@@ -23,9 +23,9 @@ NETWORK = (
 
 
 def in_a_venue(*words: str, namespaces: tuple[str, ...] = (), more: str = "") -> list[str]:
-    """The command line of the agent in a network of its own, where nobody answers.
+    """Return the agent's command line in a network of its own, in which no host answers.
 
-    ``more`` is run in the shell once the network is there.
+    The shell runs ``more`` once the network exists.
     """
     script = f'{NETWORK} {more} && exec "$@"'
     agent = [sys.executable, "-m", "agent", *words]

@@ -1,7 +1,7 @@
-"""A small world for doctor: an own network, file systems and processes, a service, an agent.
+"""An isolated environment for doctor: network, file systems, processes, a service, an agent.
 
-Runs inside namespaces of its own (see `main`): each situation is played by a fork that leaves the
-namespaces of the others behind, so that it may pull routes, fill disks and mount as it likes.
+Runs inside namespaces of its own (see `main`). A fork with new namespaces creates each situation,
+so it can delete routes, fill disks and mount file systems without an effect on the others.
 
     unshare --net --mount --pid --fork --mount-proc python -m tests.scenario.doctor.world HOME NAME…
 """
@@ -55,7 +55,7 @@ Situation = Callable[["World"], Awaitable[tuple[CheckResult, ...]]]
 
 
 class World:
-    """A healthy one, until a situation breaks it."""
+    """A healthy environment, until a situation breaks it."""
 
     def __init__(self, home: Path, service: StrictService) -> None:
         self.home = home
@@ -69,7 +69,7 @@ class World:
         self.is_enrolled = True
         self.is_running = True
         self.hanging: str | None = None
-        """The check that must be given up at its deadline."""
+        """The check that must be abandoned at its deadline."""
 
     async def doctor(self) -> tuple[CheckResult, ...]:
         """Write the state of the situation to files, and run doctor."""
@@ -102,7 +102,7 @@ class World:
         )
 
     def enroll(self) -> None:
-        """Leave the state of a device that was enrolled, here and at the service."""
+        """Create the state of an enrolled device, here and in the service."""
         self.state.prepare()
         key = Identity(self.state).load_or_create()
         device = {
@@ -124,7 +124,7 @@ class World:
     def _settle(self) -> None:
         if not self.is_enrolled or self.service.device is not None:
             return
-        with contextlib.suppress(Exception):  # a broken state directory is a situation, too
+        with contextlib.suppress(Exception):  # some situations break the state directory
             self.enroll()
 
     def _status(self) -> DaemonStatus:
@@ -165,7 +165,7 @@ def run(*words: str) -> None:
 
 
 def lay_the_network() -> None:
-    """Give this namespace a wired network with a router that is only an entry."""
+    """Give this namespace a wired network. Its router is only an entry of the neighbour table."""
     run("mount", "--make-rprivate", "/")
     run("mount", "-t", "tmpfs", "tmpfs", "/run")
     for line in (
@@ -204,7 +204,7 @@ def play(situation: Situation, home: Path) -> dict[str, Any]:
 
 
 def play_apart(situation: Situation, home: Path) -> str:
-    """Play a situation in a fork; return its line of JSON."""
+    """Run a situation in a fork; return its line of JSON."""
     read, write = os.pipe()
     if (child := os.fork()) == 0:
         os.close(read)
@@ -226,7 +226,7 @@ def play_apart(situation: Situation, home: Path) -> str:
 
 
 def main() -> None:
-    """Play the situations that are named; print a line of JSON for each."""
+    """Run the named situations; print a line of JSON for each."""
     from tests.scenario.doctor.situations import SITUATIONS
 
     home, names = Path(sys.argv[1]), sys.argv[2:]

@@ -38,12 +38,13 @@ ODD_REPLIES: dict[str, Fault] = {
     "compressed": replies.compressed,
     "another-device": replies.another_device,
 }
-"""Their condition depends on the operation: an invalid reply of one is a command of another."""
+"""Faults whose condition depends on the operation: an invalid reply of one is a command of another.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A fault, and one of the conditions that have to name it (rules.health)."""
+    """A fault, and the conditions of which one must name it (rules.health)."""
 
     fault: Fault
     codes: tuple[str, ...]
@@ -128,7 +129,7 @@ STREAMS: dict[str, Fault] = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """``codes``: the health has to name one of these; if empty, any condition is right.
+    """``codes``: the health must contain one of these; if empty, any condition is correct.
 
     ``rank``: 0 to 6. Each fault has one operation at each rank, and each operation has every
     seventh fault, so that the cases of any rank cover all faults and all operations.
@@ -147,8 +148,8 @@ class Case:
 def _codes(operation: str, name: str, trouble: Trouble) -> tuple[str, ...]:
     if operation != "onCommands" or not trouble.codes:
         return trouble.codes
-    # What breaks after the head breaks a stream; and a stream cut before its first frame is
-    # nothing but a stream that ended.
+    # A fault after the head breaks a stream. A stream that is cut before its first frame counts as
+    # ended.
     return () if name == "cut-body" else (*trouble.codes, "stream-broken", "partly-failing")
 
 

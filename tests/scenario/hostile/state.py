@@ -1,4 +1,5 @@
-"""A matrix of verbs, state files and plants in their place; each cell runs in its own process.
+"""A matrix of verbs, state files, and objects planted in their place. Each cell runs in its own
+process.
 
 Run by `test_hostile_state` in a network namespace without an interface, by a Python that the
 service's user can read, too:
@@ -7,7 +8,7 @@ service's user can read, too:
 
 CALLER is `root`, on a directory of the service's user, or `owner`, on a directory of its own.
 STEP is that of `cells`. VERBS are separated by commas.
-Prints a JSON line for each cell that failed and, last, how many were played.
+Prints a JSON line for each failed cell, and at the end the number of cells.
 """
 
 import contextlib
@@ -61,7 +62,7 @@ READS: Final = {
     "collect": {"device.json"},
     "service": {"last-exit"},
 }
-"""What each verb reads, and so must complain of, by its path."""
+"""The files that each verb reads. Its messages must name their paths."""
 
 VERBS: Final = {
     "status": ("status",),
@@ -86,7 +87,7 @@ IMPORTED_LATE: Final = (
     "cryptography.hazmat.primitives.serialization", "asyncio.base_events", "encodings.utf_8_sig",
     "httpcore2", "pydantic.dataclasses", "truststore",
 )  # fmt: skip
-"""What the verbs import when they run: here once, and not in each fork."""
+"""Modules that the verbs import at run time: they are imported once here, and not in each fork."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,7 @@ def plant(name: str, how: Plant, world: World) -> None:
 
 
 def picture(directory: Path) -> dict[str, tuple[object, ...]]:
-    """What must stay as it is."""
+    """Return the state that must not change."""
     seen: dict[str, tuple[object, ...]] = {}
     for path in sorted((directory, *directory.rglob("*"))):
         status = path.lstat()
@@ -193,7 +194,7 @@ def picture(directory: Path) -> dict[str, tuple[object, ...]]:
 
 
 def play(words: tuple[str, ...], world: World, *, as_owner: bool) -> tuple[int | None, str]:
-    """Run a verb in a fork; return its exit code (None if it hung) and its output."""
+    """Run a verb in a fork; return its exit code (None if it did not end) and its output."""
     log = world.home / "output"
     log.write_bytes(b"")
     pid = os.fork()
@@ -255,7 +256,7 @@ def _be_the_verb(words: tuple[str, ...], world: World, log: Path, *, as_owner: b
 
 @dataclass(frozen=True)
 class Manager:
-    """A service manager that knows where the state lies, and nothing else."""
+    """A service manager that knows only the path of the state."""
 
     here: World
 

@@ -1,8 +1,8 @@
-"""Whatever a service or a network answers: no crash, no loss, no doubling, no tight loop.
+"""No reply of a service or a network causes a crash, a loss, a duplicate or a busy loop.
 
 Each case runs the whole agent, over real connections and on virtual time, against a service that
-answers one operation wrongly for some minutes and then recovers. A medium run plays each fault on
-one operation, a large run on three, and `make test-hostile` on all (HOSTILE_CASES=full).
+answers one operation wrongly for some minutes and then recovers. A medium run tests each fault with
+one operation, a large run with three, and `make test-hostile` with all (HOSTILE_CASES=full).
 """
 
 import asyncio
@@ -22,9 +22,12 @@ from tests.scenario.simulated_agent import config_for, simulated_agent
 
 IS_FULL = os.environ.get("HOSTILE_CASES") == "full"
 HOSTILE_FOR_S = 400.0
-"""Long enough for three answers of `onCommands` that are given up as no long poll."""
+"""Long enough for three answers of `onCommands` that are abandoned because they are not long polls.
+"""
 BACK_WITHIN_S = 2 * 3600.0
-"""The service may have asked for an hour (Retry-After), and a revoked device asks slowly."""
+"""The service may have requested a wait of an hour (Retry-After), and a revoked device polls
+slowly.
+"""
 CALLS_A_MINUTE = 30
 LONG_S = 1e6
 
@@ -52,12 +55,12 @@ def _is_medium(case: Case) -> bool:
 
 
 async def play(case: Case, home: Path) -> Ending:
-    """Ask for a report while the service is hostile, and for another one when it is not."""
+    """Request a report while the service is hostile, and another one after its recovery."""
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
         service.faults[case.operation] = case.fault
         if case.operation == "current":
-            service.faults["heartbeat"] = status(403)  # makes the agent call `current`
+            service.faults["heartbeat"] = status(403)  # causes a call of `current`
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
             first = await service.request_report("network", expires_in_s=LONG_S)
             await asyncio.sleep(HOSTILE_FOR_S)
@@ -65,7 +68,7 @@ async def play(case: Case, home: Path) -> Ending:
             service.faults.clear()
             second = await service.request_report("application", expires_in_s=LONG_S)
             await app.until_ended({second}, BACK_WITHIN_S)
-            await asyncio.sleep(30)  # a duplicate would arrive now
+            await asyncio.sleep(30)  # a duplicate report would arrive now
             entry = app.entry(first)
         return Ending(
             conditions=conditions | app.conditions_seen,

@@ -1,5 +1,6 @@
-"""The real process against hostile answers, TLS included: what `status` says of each, and for how
-long it stays up."""
+"""The real process against hostile answers, including TLS: what `status` reports for each, and that
+the agent keeps running.
+"""
 
 import asyncio
 import contextlib
@@ -25,7 +26,7 @@ from tests.scenario.agent_process import AgentProcess, running_agent, write_conf
 
 
 def certificate(home: Path, name: str, *, days: int = 1) -> tuple[Path, Path]:
-    """Make a certificate that signs itself, for ``name`` or an address; return it and its key."""
+    """Create a self-signed certificate for ``name`` or an address; return it and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     names: x509.GeneralName = (
@@ -62,7 +63,9 @@ def certificate(home: Path, name: str, *, days: int = 1) -> tuple[Path, Path]:
 async def tls_service(
     paths: tuple[Path, Path], newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3
 ) -> AsyncIterator[tuple[str, list[bytes]]]:
-    """Serve nothing over TLS; yield the address and what came through the handshake."""
+    """Accept TLS connections without an answer; yield the address and the data received after the
+    handshake.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*paths)
     if newest < ssl.TLSVersion.TLSv1_2:

@@ -1,7 +1,7 @@
 """Links, FIFOs, directories and foreign files in place of each state file, for each verb.
 
-`state.py` plays the table. A medium run plays each verb with each file and with each plant, a large
-run also every combination of file and plant.
+`state.py` runs the matrix. A medium run tests each verb with each file and with each planted
+object. A large run also tests every combination of file and object.
 """
 
 import json
@@ -22,7 +22,9 @@ STEP = sizes.amount(medium=len(PLANTS), large=1)
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A directory that the service's user can reach, which pytest's own are not."""
+    """A directory that the service's user can enter. pytest's own directories are closed to other
+    users.
+    """
     with tempfile.TemporaryDirectory() as directory:
         Path(directory).chmod(0o755)
         yield Path(directory)

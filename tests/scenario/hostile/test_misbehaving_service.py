@@ -51,7 +51,7 @@ async def test_many_requests_of_a_kind_are_answered_from_few_collections(memory_
     assert sorted(r["requestId"] for r in service.reports) == sorted(wanted)
     assert len({r["reportId"] for r in service.reports}) == REQUESTS
     assert all(r["report"]["reportId"] == r["reportId"] for r in service.reports)
-    assert len(service.bodies) == REQUESTS, "each was taken the first time"
+    assert len(service.bodies) == REQUESTS, "each report must be accepted at the first attempt"
     assert set(service.acknowledged) == {(r, s) for r in wanted for s in ("received", "running")}
     assert len(agent.log.splitlines()) <= 300
 
@@ -63,7 +63,7 @@ HEARTBEATS = 5
 
 
 async def _fed_with_garbage(kind: str, home: Path) -> tuple[int, dict[str, Any]]:
-    """Return how often the agent opened a stream during some heartbeats, and its last status."""
+    """Send garbage for some heartbeats; return the number of opened streams and the last status."""
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
         service.faults["onCommands"] = endless(service, GARBAGE[kind])
@@ -95,11 +95,11 @@ def test_a_stream_of_garbage_costs_few_lines_and_connections(
     assert (counters["requests_expired"] > 0) is (kind == "expired")
 
 
-# ------------------------------------------------------------------ a stream that is refused
+# ------------------------------------------------------------------ refused streams
 
 
 def refusing_streams(refuse: Fault) -> Fault:
-    """Refuse who asks for a stream; answer who asks for JSON."""
+    """Refuse requests for a stream; answer requests for JSON."""
 
     async def fault(x: Exchange) -> None:
         if "event-stream" in x.request.headers["accept"]:
@@ -132,7 +132,7 @@ def gaps(service: HostileService, operation: str) -> list[float]:
 
 
 async def _polled(home: Path, refuse: Fault) -> tuple[list[float], HostileService, set[str]]:
-    """Return how long each of some requests took to be answered while streams are refused."""
+    """Return the time to answer each of some requests while streams are refused."""
     clock, took = VirtualClock(), []
     async with HostileService(clock.true_time) as service:
         service.reading = Reading.COMMANDS_OBJECT
@@ -160,11 +160,11 @@ def test_refused_stream_is_replaced_by_polling(name: str, memory_home: Path) -> 
     assert max(took) <= 2 * POLL_S
     assert max(gaps(service, "heartbeat")) <= HEARTBEAT_S + 1
     assert service.most_calls_a_minute() <= 30
-    assert problems == set(), "the device does all it is asked to"
+    assert problems == set(), "the device must answer every request"
 
 
 async def _stream_request_times(home: Path) -> list[float]:
-    """Return when a service that refuses streams was asked for one, in an hour and a half."""
+    """Return the times of stream requests in an hour and a half, if the service refuses streams."""
     clock, at = VirtualClock(), []
 
     async def refuse(x: Exchange) -> None:
@@ -233,7 +233,7 @@ async def test_daemon_whose_stream_is_refused_polls_and_sends_heartbeats(tmp_pat
 
 
 class SharedKeyService(StrictService):
-    """Binds every device that comes with the key, and tells each of them all commands."""
+    """Binds every device that uses the key, and sends all commands to each of them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -294,7 +294,7 @@ async def test_devices_of_one_key_are_healthy_and_answer_their_own(memory_home: 
             await service.until(lambda n=number: len(service.heartbeat_counts) == n + 1)  # type: ignore[misc]
         wanted = {await service.ask(binding): binding for binding in service.devices for _ in "12"}
         await service.until(lambda: len(service.reports) == len(wanted), 60)
-        # One request that is refused makes a device ask `current`, which names another device.
+        # A refused call makes a device call `current`, which returns another device.
         call_count = service.calls.count("current")
         service.once("acknowledge", Reply(409))
         first = next(iter(service.devices))

@@ -1,9 +1,9 @@
-"""The pictures of the documents, from the demo's venue: a real service, a real agent.
+"""Takes the pictures of the documents in the demo's venue, with a real service and a real agent.
 
     python -m tests.scenario.pictures [--to FOLDER] [--every FOLDER]
 
 Everything happens in a network namespace of its own; nothing is sent to a real network. ``--every``
-takes what people look at before a release: each picture dark and light, terminals at 80 and 50
+takes the pictures for the review before a release: each one dark and light, terminals at 80 and 50
 columns, pages at 1440 and 360 pixels.
 """
 
@@ -55,7 +55,7 @@ class Till:
         return [sys.executable, "-m", "agent", *words, "--config", str(self.config)]
 
     def as_installed(self, text: str) -> str:
-        """Show the paths of an installed agent in place of this run's temporary ones."""
+        """Replace this run's temporary paths with those of an installed agent."""
         text = text.replace(str(self.home / "state"), "/var/lib/venue-agent")
         return text.replace(str(self.home), "/etc/venue-agent")
 
@@ -68,7 +68,7 @@ class Till:
 
 @dataclass(frozen=True)
 class Shots:
-    """Where pictures go: those of the documents, and every form of each."""
+    """The folders for pictures: those of the documents, and every form of each."""
 
     to: Path
     every: Path | None
@@ -125,11 +125,11 @@ def take_commands(here: Till, shots: Shots) -> None:
 
 
 def take_trouble(here: Till, shots: Shots) -> None:
-    """Take the same machine after the service went away."""
+    """Take pictures of the same machine after the service was stopped."""
     deadline = time.monotonic() + WITHIN_S
     while '"problems": []' in here.status() or not here.status():
         if time.monotonic() > deadline:
-            raise SystemExit("the trouble did not come")
+            raise SystemExit("the status never showed a problem")
         time.sleep(0.1)
     take_terminal(here, shots, "doctor-broken", here.agent("doctor"))
     take_terminal(here, shots, "status-broken", here.agent("status"))
@@ -155,7 +155,7 @@ def take_pages(here: Till, shots: Shots, tab: Browser, link: str) -> None:
         ):
             tab.call("Runtime.evaluate", expression=f"location.hash = '{place}'")
             tab.wait(ready)
-            time.sleep(0.5)  # that it has painted as well no event tells
+            time.sleep(0.5)  # no event reports that the browser has painted
             tab.shoot(file_of(folder, name, theme, "png"))
 
 
@@ -167,27 +167,28 @@ def take_audit(home: Path, shots: Shots, tab: Browser) -> None:
 
 
 def take_figures(home: Path, shots: Shots, tab: Browser) -> None:
-    """Take a week at a location of a merchant that is made up, at a service of its own."""
+    """Take pictures of a week of a location. A service of its own has the generated merchant."""
     with figures_console(home / "figures.db", tab):
         for folder, theme, width in shots.forms(WIDE, WIDE, PHONE):
             tab.set_view(width, 1000, theme)
-            # Documents show it down to the items; the rest is the week, and further currencies.
+            # The documents show the page down to the items. Below follow the week and further
+            # currencies.
             last = ".pair" if folder == shots.to else "#venue"
             bottom = f"document.querySelector('{last}').getBoundingClientRect().bottom"
             tab.set_view(width, int(tab.value(bottom)), theme)
-            time.sleep(0.5)  # that it has painted as well no event tells
+            time.sleep(0.5)  # no event reports that the browser has painted
             tab.shoot(file_of(folder, "console-figures", theme, "png"))
 
 
 def _height_of(tab: Browser) -> int:
-    """Return the height down to the end of the map; without one, of what is read first."""
+    """Return the height down to the end of the map, or of the first part if there is no map."""
     section = "document.querySelector('.map')?.closest('section')"
     bottom = f"{section}?.getBoundingClientRect().bottom ?? 1200"
     return int(tab.value(bottom)) + 24
 
 
 def _place_of_report(tab: Browser) -> str:
-    """Return the console's place of the newest network report."""
+    """Return the console's URL of the newest network report."""
     rows = "[...document.querySelectorAll('#home a[href^=\"#/report/\"]')]"
     report = f"{rows}.find((a) => a.textContent.includes('· network ·'))"
     tab.wait(report)
@@ -230,7 +231,7 @@ def main() -> int:
     if not options.inside:
         return alone([*sys.argv[1:], "--inside"])
     if reason := why_no_lan():
-        raise SystemExit(f"no LAN can be played here: {reason}")
+        raise SystemExit(f"no LAN can be simulated here: {reason}")
     every = options.every and options.every.absolute()
     with tempfile.TemporaryDirectory(prefix="venue-", ignore_cleanup_errors=True) as name:
         take_all(Shots(options.to.absolute(), every), Path(name))
@@ -238,7 +239,9 @@ def main() -> int:
 
 
 def alone(words: Sequence[str]) -> int:
-    """Take them where no process of the machine is seen, such as another agent."""
+    """Take the pictures in a PID namespace: processes of the machine, such as another agent, stay
+    hidden.
+    """
     as_anybody = [] if os.geteuid() == 0 else ["--map-root-user"]
     spaces = ["--mount", "--pid", "--fork", "--mount-proc"]
     again = [sys.executable, "-m", "tests.scenario.pictures", *words]

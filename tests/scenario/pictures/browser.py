@@ -17,7 +17,7 @@ from tests.fakes.devtools_browser import FLAGS
 
 WITHIN_S: Final = 120.0
 HEIGHT_MAX: Final = 12000
-"""Pixels of the tallest picture."""
+"""Height in pixels of the tallest picture."""
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", media="screen", features=[scheme])
 
     def open(self, address: str, ready: str = "true") -> None:
-        """Show a page; return once the expression ``ready`` is true of it."""
+        """Open a page; return once the expression ``ready`` is true in it."""
         self.call("Page.navigate", url=address)
         self.wait(f"document.readyState === 'complete' && ({ready})")
 
@@ -64,7 +64,7 @@ class Browser:
         return evaluation["result"].get("value")
 
     def shoot(self, file: Path, *, whole: bool = False) -> None:
-        """Take the window, or the whole page."""
+        """Take a picture of the window or of the whole page."""
         clip = {}
         if whole:
             size = self.call("Page.getLayoutMetrics")["cssContentSize"]

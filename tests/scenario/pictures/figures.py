@@ -1,4 +1,4 @@
-"""The console at a location's figures, for their picture."""
+"""The console with a location's figures, for the picture."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ PLACE: Final = "#/figures/loc-0001?period=last7"
 
 @contextlib.contextmanager
 def figures_console(file: Path, tab: Browser) -> Iterator[None]:
-    """Show them in ``tab`` while the body runs."""
+    """Show the figures in ``tab`` while the body runs."""
     merchant(str(file), DAYS, SALES_PER_DAY)
     key = _key(file)
     with service(str(file)) as served:

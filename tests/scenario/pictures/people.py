@@ -1,4 +1,4 @@
-"""The console at the audit log of a small organization, for its picture."""
+"""The console with the audit log of a small organization, for the picture."""
 
 import contextlib
 import io
@@ -23,7 +23,7 @@ CHANGES: Final = (
 
 @contextlib.contextmanager
 def audit_console(file: Path, tab: Browser) -> Iterator[None]:
-    """Show it in ``tab`` while the body runs."""
+    """Show the audit log in ``tab`` while the body runs."""
     make_ada(str(file))
     with tempfile.TemporaryDirectory() as directory, contextlib.redirect_stdout(io.StringIO()):
         password = Path(directory) / "password"

@@ -1,4 +1,4 @@
-"""An application report for the documents: what the machine that takes them is belongs in none.
+"""An application report for the documents, without facts of the machine that takes the pictures.
 
     python -m tests.scenario.pictures.recorded PAYLOAD.json
 

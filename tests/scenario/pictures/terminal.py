@@ -37,7 +37,7 @@ SVG: Final = """\
 {chrome}
 <g transform="translate({terminal_x}, {terminal_y})">
 {backgrounds}<g class="{unique_id}-matrix">{matrix}</g></g></svg>
-""".replace("FONTS", FONTS)  # the library's own form fetches a font from the net
+""".replace("FONTS", FONTS)  # the library's default format downloads a font
 
 
 def on_a_terminal(
@@ -63,7 +63,7 @@ def on_a_terminal(
 
 
 def picture(text: str, title: str, columns: int, theme: TerminalTheme, lines_max: int = 0) -> str:
-    """Return an SVG of a text with ANSI codes, cut to ``lines_max`` where that is not 0."""
+    """Return an SVG of a text with ANSI codes, cut to ``lines_max`` lines unless that is 0."""
     lines = text.rstrip("\n").split("\n")
     if lines_max and len(lines) > lines_max:
         lines = [*lines[:lines_max], "\x1b[2m…\x1b[0m"]

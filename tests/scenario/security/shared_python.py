@@ -1,4 +1,4 @@
-"""A Python that the service's user can run with our libraries: not every checkout has one."""
+"""A Python that the service's user can run with our libraries. Not every checkout has one."""
 
 import os
 import subprocess

@@ -119,9 +119,9 @@ def test_compromised_collector_can_read_no_secret_and_write_nowhere(
         }  # fmt: skip
         report = _run(_TAKEN_OVER, json.dumps(given), cwd=tmp_path)
     assert report["confinement"] == "confined"
-    assert report["threads"] == 1, "a thread that runs already would stay free"
+    assert report["threads"] == 1, "an already running thread would not be confined"
     assert report["done"] == []
-    assert report["able"], "what it starts itself it can end"
+    assert report["able"], "a process must be able to end its own children"
     assert (report["capabilities"], report["no_new_privs"]) == ("0" * 16, "1")
     assert all(path.read_text() == "secret" for path in planted)
 
@@ -138,7 +138,7 @@ def test_not_even_root_reads_the_passwords() -> None:
     assert _run(program) == {"ok": True}
 
 
-# ------------------------------------------------------------------ nothing is lost
+# ------------------------------------------------------------------ no facts are lost
 
 _COLLECT = """
 import os, sys

@@ -30,7 +30,7 @@ async def test_no_output_holds_a_secret(tmp_path: Path) -> None:
             for kind in ("network", "application"):
                 request_id = await service.request_report(kind)
                 await service.until(lambda r=request_id: service.report_for(r) is not None)
-            # Refusals and reloads are where keys slip into messages.
+            # Refusals and reloads are the most likely causes of keys in messages.
             key.write_text(API_KEY + "-old\n")
             agent.process.send_signal(signal.SIGHUP)
             await agent.until_logged("does not accept the API key")

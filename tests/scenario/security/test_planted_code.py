@@ -1,6 +1,6 @@
 """No verb runs code that another user planted in the working directory or on a path.
 
-`make test` calls each verb in one of the two ways, in turn.
+`make test` calls each verb in one of the two ways, alternately.
 """
 
 import os
@@ -99,7 +99,7 @@ def test_the_trap_works(trap: Trap) -> None:
 
 @pytest.mark.parametrize("words", IN_A_DIRECTORY, ids=" ".join)
 def test_from_a_directory_and_a_path_of_another_user(trap: Trap, words: tuple[str, ...]) -> None:
-    """As `sudo venue-agent VERB` is called: the installed program, anywhere."""
+    """Call the installed program in any directory, as `sudo venue-agent VERB` does."""
     program = "venue-control" if "demo" in words else "venue-agent"
     _run(trap, [str(Path(sys.executable).with_name(program)), *words], trap.environment())
     assert trap.sprung == []
@@ -107,7 +107,9 @@ def test_from_a_directory_and_a_path_of_another_user(trap: Trap, words: tuple[st
 
 @pytest.mark.parametrize("words", WITH_A_PYTHONPATH, ids=" ".join)
 def test_with_a_pythonpath_of_another_user(trap: Trap, words: tuple[str, ...]) -> None:
-    """As service managers start it. What it starts itself must not obey the variable either."""
+    """Start the agent as service managers do. Its own child processes must ignore the variable,
+    too.
+    """
     module = "controlplane" if "demo" in words else "agent"
     command = [sys.executable, "-I", "-m", module, *words]
     _run(trap, command, trap.environment(PYTHONPATH=str(trap.folder)))
@@ -137,7 +139,7 @@ def _run(trap: Trap, command: list[str], env: dict[str, str]) -> None:
             process.wait()
     output = output_file.read_text()
     assert output
-    # Without a service the others may have their complaints.
+    # Without a service, the other verbs may report problems.
     assert code in ({0} if {"demo", "collect", "run"} & set(words) else {0, 1, 2, 3}), output
     assert "Traceback" not in output
     assert "unexpected" not in output
@@ -151,7 +153,7 @@ def _until(path: Path, process: subprocess.Popen[bytes], within_s: float = 120) 
         time.sleep(0.02)
 
 
-# Raises loopback (netdevice(7): SIOCSIFFLAGS), and becomes the program.
+# Brings up loopback (netdevice(7): SIOCSIFFLAGS), then executes the program.
 _ALONE: Final = """
 import fcntl, os, socket, struct, sys
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:

@@ -1,9 +1,9 @@
-"""Secrets are planted in every place, with the real processes; none is in anything they write.
+"""Secrets are planted in every place; the real processes write none of them.
 
-The places: the key's file, the environment, a configuration that can be read and one that cannot,
-proxies, printers, arguments of the venue's programs, the service's own words. What is searched:
-output and errors of every verb, the log, the bundle, the state directory, reports, and the
-environment of every child.
+The places are the key's file, the environment, a valid and an invalid configuration, proxies,
+printers, arguments of the venue's programs, and texts of the service. The test searches the output
+and errors of every verb, the log, the bundle, the state directory, reports, and the environment of
+every child.
 """
 
 import asyncio
@@ -82,7 +82,7 @@ DAEMON = (("run",), ("--debug", "run"))
 
 
 class Search:
-    """What was written, by place."""
+    """The written data, by place."""
 
     def __init__(self, module: str) -> None:
         self._module = module
@@ -116,14 +116,14 @@ class Search:
             for name in archive.namelist():
                 self.add(f"{what}: bundle", archive.read(name))
             fresh = {name for name in archive.namelist() if name.startswith("reports/")}
-        # Where the configuration is wrong nothing is collected: it may name what to leave alone.
+        # A wrong configuration prevents collecting: it may contain the exclusions.
         assert ("reports/network.json" in fresh) is (what == "running")
         assert ("reports/network.txt" in fresh) is (what != "running")
 
     def add_children(self, pid: int) -> None:
         with contextlib.suppress(OSError):
             for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-                # Between fork and exec it is still the agent itself.
+                # Between fork and exec, the process is still the agent.
                 if b"collectors" in Path(f"/proc/{child}/cmdline").read_bytes():
                     self.add("environment of a child", Path(f"/proc/{child}/environ").read_bytes())
 
@@ -239,5 +239,5 @@ async def test_search_detects_the_secrets_without_redaction(
     assert set(SECRETS) - seen <= {
         "argument",
         "proxy of the environment, decoded",
-        "variable",  # a child inherits none that is not named
+        "variable",  # a child inherits only named variables
     }

@@ -1,4 +1,4 @@
-"""`python -m tests.scenario.verbs`: plays the table (see `world`)."""
+"""`python -m tests.scenario.verbs`: runs the cells of the table (see `world`)."""
 
 from tests.scenario.verbs.world import main
 

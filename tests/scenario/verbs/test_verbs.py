@@ -66,12 +66,12 @@ MESSAGES: Mapping[tuple[str, str], str] = {
     ("stopped service", "user status"): "it does not run according to systemd",
     ("stopped service", "user doctor"): "start it: `sudo venue-agent service start`",
 }  # fmt: skip
-"""What certain cells say, blanks made one."""
+"""Texts that certain cells must print. Repeated spaces count as one."""
 
 
 @pytest.fixture(scope="module")
 def cells(selected: list[dict[str, str]]) -> Mapping[tuple[str, str, str], Cell]:
-    """What the selected cells and those started by hand say, by situation, user and verb."""
+    """Results of the selected cells and of those started by hand, by situation, user and verb."""
     wanted = [list(parameters.values()) for parameters in selected]
     command = ["unshare", *NAMESPACES, sys.executable, "-m", "tests.scenario.verbs"]
     environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
@@ -130,7 +130,9 @@ def test_a_cell(
     key = (situation, user, verb)
     same_base = [cell for k, cell in cells.items() if (*k[:2], base_of(k[2])) == key]
     if not same_base:
-        assert (user, verb in ONLY_AS_USER) == ("root", True), "only what changes the machine"
+        assert (user, verb in ONLY_AS_USER) == ("root", True), (
+            "only verbs that change the machine may be missing"
+        )
     for cell in same_base:
         words = " ".join((cell.output + cell.errors).split())
         assert cell.code == CODES[key], words

@@ -1,4 +1,5 @@
-"""A machine of its own for every verb: real paths, root and an ordinary user, an agent or none.
+"""An isolated machine for the verbs: real paths, root and an ordinary user, with or without an
+agent.
 
 Runs as root inside namespaces of its own, where /etc, /home, /run and /var/lib are copies in
 memory and the only network is loopback:
@@ -48,7 +49,7 @@ READING: Final = (
     "config check", "config check --json", "config show", "config show --json", "config schema",
     "config example", "collect network", "collect application --json", "service status",
 )  # fmt: skip
-"""Verbs that change nothing: they may run beside each other."""
+"""Verbs that change nothing, and may run concurrently."""
 ACTING: Final = (
     "printers forget kitchen",
     "service start",
@@ -71,7 +72,7 @@ class Cell:
 
 
 def main() -> None:
-    """Play the cells that standard input names."""
+    """Run the cells that standard input names."""
     wanted = {tuple(key) for key in json.load(sys.stdin)}
     make_the_machine()
     asyncio.run(_play(wanted))
@@ -156,7 +157,7 @@ async def no_configuration(_: StrictService) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def unreadable_state(service: StrictService) -> AsyncIterator[None]:
-    """The configuration is everybody's to read; the state is closed, and damaged for who may."""
+    """All users can read the configuration. An ordinary user cannot read the damaged state."""
     configure(service, 0o644)
     STATE.mkdir(mode=0o700)
     for name in ("agent.db", "status.json", "device.json", "printers.json"):
@@ -175,7 +176,7 @@ async def running_service(service: StrictService) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def stopped_service(service: StrictService) -> AsyncIterator[None]:
-    """It has run, and was stopped cleanly."""
+    """The service has run, and was stopped cleanly."""
     configure(service, 0o640)
     async with daemon(service):
         pass
@@ -193,7 +194,7 @@ SITUATIONS: Final[dict[str, Situation]] = {
 
 @contextlib.asynccontextmanager
 async def daemon(service: StrictService) -> AsyncIterator[None]:
-    """Run the agent as its service does: a user of its own, the key handed over."""
+    """Run the agent as its service does: as a user of its own, with the key as a credential."""
     STATE.mkdir(mode=0o700)
     CREDENTIALS.mkdir(parents=True, exist_ok=True)
     (CREDENTIALS / "api-key").write_text(API_KEY)
@@ -268,7 +269,7 @@ def own(uid: int, *paths: Path) -> None:
 
 
 def set_unit(*lines: str) -> None:
-    """Have systemctl say this of the agent's unit."""
+    """Set systemctl's output for the agent's unit."""
     UNIT.write_text("\n".join((*lines, "NRestarts=0", "")))
 
 
@@ -300,7 +301,7 @@ def set_loopback_up() -> None:
 
 
 def fake_systemd() -> None:
-    """Let this machine have been started by systemd, with the answers that `tell_unit` gives."""
+    """Simulate a machine that systemd started. `set_unit` sets the answers of systemctl."""
     Path("/run/systemd/system").mkdir(parents=True)
     fake = Path("/run/systemctl")
     fake.write_text(f'#!/bin/sh\n[ "$1" = show ] && exec cat {UNIT}\nexit 0\n')
@@ -309,7 +310,7 @@ def fake_systemd() -> None:
 
 
 def let_everybody_reach(paths: Iterable[Path]) -> None:
-    """Give each of ``paths`` parents that everybody may pass: a root's home is closed."""
+    """Open the parents of each of ``paths`` to all users: root's home directory is closed."""
     kept = {}
     for number, path in enumerate(paths):
         kept[path] = Path(f"/run/kept/{number}")
@@ -325,12 +326,12 @@ def let_everybody_reach(paths: Iterable[Path]) -> None:
 
 
 def _closed_parent(path: Path) -> Path | None:
-    """Return the outermost parent that others may not pass."""
+    """Return the outermost parent that other users may not enter."""
     return next((p for p in reversed(path.parents) if not p.stat().st_mode & 0o001), None)
 
 
 def _sockets(directory: str, names: list[str]) -> list[str]:
-    """Leave out what is neither a file, a directory nor a link."""
+    """Ignore everything except files, directories and links."""
     return [
         n for n in names
         if not ((p := Path(directory, n)).is_file() or p.is_dir() or p.is_symlink())

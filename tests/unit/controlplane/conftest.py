@@ -1,4 +1,4 @@
-"""The service, ready to be called."""
+"""Fixtures of the service."""
 
 import functools
 import os
@@ -16,13 +16,13 @@ from tests.unit.controlplane.running_service import RunningService, running_serv
 
 __all__ = ["quick_databases"]  # a fixture
 
-# httpx2 tries to import it for every call of an ASGI application. Not to search costs nothing.
+# httpx2 tries to import it for every call of an ASGI application. This avoids the search.
 sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _one_parser() -> Iterator[None]:
-    """Build the parser of the command line once: `main` takes longer to build it than to run."""
+    """Build the command line's parser once: `main` needs more time to build it than to run."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(main, "build_parser", functools.cache(main.build_parser))
         yield
@@ -30,10 +30,10 @@ def _one_parser() -> Iterator[None]:
 
 @pytest.fixture(scope="package")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    """A file of the tests' own, or a database on the server that ``VENUE_TEST_DATABASE`` names."""
+    """An SQLite file, or a database on the server that ``VENUE_TEST_DATABASE`` names."""
     with ExitStack() as stack:
         if "VENUE_TEST_DATABASE" in os.environ:
-            from tests.postgresql import new_database  # imports what only POSIX has
+            from tests.postgresql import new_database  # imports modules that only POSIX has
 
             url = stack.enter_context(new_database())
         else:
@@ -43,7 +43,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 
 @pytest.fixture
 def settings() -> Settings:
-    """Overridden where a test is about a setting. No rate limit: tests are quick."""
+    """Settings without a rate limit. Tests of a setting override this."""
     return Settings(rate_per_s=0)
 
 

@@ -1,4 +1,4 @@
-"""The service in this process, on a database file of the test's own and a clock that obeys."""
+"""The service in this process, with a database and a clock of the test."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -104,7 +104,9 @@ class RunningService:
 
 @asynccontextmanager
 async def running_service(database: Database, settings: Settings) -> AsyncIterator[RunningService]:
-    """Run the service on ``database``, emptied. Opening one anew would cost more than the test."""
+    """Empty ``database`` and run the service on it. Creating a new one would take longer than the
+    test.
+    """
     database.write(_empty)
     async with beside(database, settings, FakeClock()) as service:
         yield service
@@ -114,7 +116,9 @@ async def running_service(database: Database, settings: Settings) -> AsyncIterat
 async def beside(
     database: Database, settings: Settings, clock: FakeClock, **timers: Callable[[], float]
 ) -> AsyncIterator[RunningService]:
-    """Run a service on a database as it is, for example another's. ``timers`` are Core's."""
+    """Run a service on a database without emptying it, such as that of another service. ``timers``
+    are Core's.
+    """
     core = Core(database, settings, clock, monotonic=clock.monotonic, **timers)
     transport = httpx2.ASGITransport(app=build_app(core))
     try:
@@ -127,7 +131,7 @@ async def beside(
 
 
 async def _conforms(response: httpx2.Response) -> None:
-    """Hold every reply that a test gets to the OpenAPI document and to the contract's own."""
+    """Compare every reply with the OpenAPI document and with the schemas of the contract."""
     path = response.request.url.path
     kind = response.headers.get("content-type", "").partition(";")[0]
     if is_retail(path) or kind.endswith("json"):

@@ -1,4 +1,4 @@
-"""A device as the service sees one: it holds a key, signs, and speaks the facade."""
+"""A simulated device for the service: it has a key, signs, and calls the facade."""
 
 import uuid
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whatever is killed while reports come in: what was answered with 200 is there, and once."""
+"""Every report that was answered with 200 is stored exactly once, even if a process is killed."""
 
 import asyncio
 import json
@@ -27,7 +27,9 @@ from tests.unit.controlplane.test_workers import workers_of
 SUBMISSIONS = sizes.amount(medium=30, large=200)
 AT_ONCE = 8
 KILLED_AT = (1, SUBMISSIONS // 3, SUBMISSIONS * 3 // 4)[-sizes.amount(medium=1, large=3) :]
-"""So many were answered when the kill comes; the others that are under way are cut."""
+"""Number of answered reports at the time of the kill. The other reports in progress are
+interrupted.
+"""
 REPORT: dict[str, Any] = json.loads(encode(small_venue()))
 BACKENDS = text("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'")
 pytestmark = [
@@ -55,7 +57,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 class Reports:
-    """Reports of one device on their way in. ``taken`` are the replies, by the report's id."""
+    """Reports that one device submits. ``taken`` maps the report's id to the reply."""
 
     def __init__(self, device: SimulatedDevice) -> None:
         self.device = device
@@ -70,8 +72,9 @@ class Reports:
         return await self.device.submit(self.payload(report_id), reportId=report_id)
 
     async def submit_all(self, kill: Callable[[], None], kill_at: int | None) -> None:
-        """Submit what was not taken yet; once ``kill_at`` are, kill. Ends when none is left, or
-        nobody answers."""
+        """Submit the reports that were not accepted yet. Kill once ``kill_at`` were accepted. Ends
+        when none is left or no process answers.
+        """
         left = [each for each in self.bodies if each not in self.taken]
 
         async def some() -> None:
@@ -95,8 +98,9 @@ class Reports:
         await asyncio.gather(*(some() for _ in range(AT_ONCE)))
 
     async def check(self) -> None:
-        """See that all are there as they were sent, that each is there once, and that one that is
-        sent again gets the reply that it got."""
+        """Check that each report is stored unchanged and once, and that a repeated submission gets
+        the same reply.
+        """
         assert self.taken.keys() == self.bodies.keys()
         for report_id, reply in self.taken.items():
             detail = await self.device.call(routes.REPORT_DETAIL, reportId=report_id)
@@ -122,7 +126,7 @@ class Reports:
 
 
 def busiest(workers: list[int]) -> int:
-    """Return the one with the most connections: the other may have none of ours."""
+    """Return the process with the most connections: the other may have none of the test's."""
     return max(workers, key=lambda pid: len(psutil.Process(pid).net_connections()))
 
 
@@ -139,7 +143,7 @@ async def test_what_was_answered_outlives_the_kill_of_the_service(database: str)
                 if reports is None:
                     reports = Reports(await SimulatedDevice(http, process.api_key).enrolled())
                 reports.device.http = http
-                # What was taken before this start is there now.
+                # Reports that were accepted before this start are stored.
                 assert set(reports.taken) <= set(await reports.listed())
                 await reports.submit_all(process.fork.kill, kill_at)
                 if kill_at is None:
@@ -155,7 +159,7 @@ async def test_what_was_answered_outlives_the_kill_of_the_service(database: str)
 @pytest.mark.large
 @pytest.mark.parametrize("victim", ["worker", "backend"])
 async def test_what_was_answered_outlives_the_kill_of_a_part(server: str, victim: str) -> None:
-    """One of two processes that serve, or one of PostgreSQL's, which then recovers all of it."""
+    """Kills one of two worker processes, or one of PostgreSQL's, which then recovers all data."""
     process = start(server, "--rate", "0", "--workers", "2")
 
     def kill() -> None:

@@ -1,4 +1,4 @@
-"""The service as a process, spoken to over loopback by a device and by `venue-control`."""
+"""The service as a process, called over loopback by a device and by `venue-control`."""
 
 import asyncio
 import json
@@ -122,7 +122,7 @@ def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 async def serve_one_command(device: SimulatedDevice, outcome: str) -> None:
-    """Do as an agent does: wait for a command on the stream, acknowledge, report."""
+    """Act like an agent: wait for a command on the stream, acknowledge it, submit a report."""
     headers = {"Authorization": f"Bearer {device.api_key}", "Accept": "text/event-stream"}
     async with device.http.stream("POST", routes.ON_COMMANDS, json={}, headers=headers) as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
@@ -138,7 +138,7 @@ async def serve_one_command(device: SimulatedDevice, outcome: str) -> None:
 
 
 def test_requests_to_a_local_service_bypass_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over http it would read the API key."""
+    """The proxy could read the API key of an http call."""
     with socket.create_server(("127.0.0.1", 0)) as proxy:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.getsockname()[1]}")
@@ -227,7 +227,7 @@ def test_a_key_is_revoked_by_its_id(
     rows = capsys.readouterr().out.splitlines()
     (row,) = [row for row in rows if f"…{key[-4:]}" in row]
     assert main(["keys", "revoke", row.split()[0]]) == 0
-    # The service asks which keys are revoked every few seconds.
+    # The service polls for revoked keys every few seconds.
     until(lambda: main(["devices"]) != 0, TIMEOUT_S)
 
 
@@ -263,7 +263,7 @@ def test_what_is_remembered_outlives_the_process(tmp_path: Path) -> None:
 
 
 async def test_output_of_the_service_is_flushed_at_once() -> None:
-    """asyncio sets TCP_NODELAY on what it accepts, but only where the listener says it is TCP."""
+    """asyncio sets TCP_NODELAY on accepted connections only if the listener's protocol is TCP."""
     accepted: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def take(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

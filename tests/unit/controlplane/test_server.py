@@ -1,4 +1,4 @@
-"""How many streams a process has room for."""
+"""The number of streams that a process accepts."""
 
 import pytest
 

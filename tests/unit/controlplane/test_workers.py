@@ -31,7 +31,7 @@ def database() -> Iterator[str]:
 
 
 async def streamed(device: SimulatedDevice, opened: asyncio.Event) -> str:
-    """Open a command stream and return the first request that it brings."""
+    """Open a command stream and return its first request."""
     headers = {"Authorization": f"Bearer {device.api_key}", "Accept": "text/event-stream"}
     async with device.http.stream("POST", routes.ON_COMMANDS, json={}, headers=headers) as stream:
         async for line in stream.aiter_lines():
@@ -43,7 +43,7 @@ async def streamed(device: SimulatedDevice, opened: asyncio.Event) -> str:
 
 
 def workers_of(process: Process) -> list[int]:
-    """Return the processes that serve: one that is there to tidy up is among the children too."""
+    """Return the worker processes. The children also include a cleanup process."""
     results = []
     for child in psutil.Process(process.fork.pid).children():
         with contextlib.suppress(psutil.NoSuchProcess):

@@ -1,4 +1,4 @@
-"""The seven tools of the agent protocol, and how it says no."""
+"""The seven tools of the agent protocol, and its refusals."""
 
 from typing import Any, Final
 
@@ -6,7 +6,7 @@ from controlplane.accounts.oauth.metadata import RESOURCE_PATH as PATH
 from tests.contract.service.calls.recorder import NEVER, Json, Recorder
 
 TOOL: Final = "tool "
-"""Begins the names of examples of tools."""
+"""Prefix of the names of examples of tools."""
 MISTAKE: Final = "a mistake in the arguments of a tool"
 FOREIGN: Final = "a thing that is not the caller's"
 MALFORMED: Final = "a body that is no request"

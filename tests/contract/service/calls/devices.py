@@ -1,4 +1,4 @@
-"""The life of a device: it enrols, lives, is asked for two reports, hands them in, is revoked."""
+"""The life of a device: enrollment, heartbeats, two requests, their reports, revocation."""
 
 import uuid
 from typing import Any, Final
@@ -50,7 +50,9 @@ async def _enrolment(kept: Recorder, device: SimulatedDevice) -> None:
 
 
 async def _report(kept: Recorder, device: SimulatedDevice, kind: str) -> None:
-    """Play a request from its creation to its report. The last kind's calls are the examples."""
+    """Make all calls of a request, from its creation to its report. The last kind's calls are the
+    examples.
+    """
     _later(kept)
     requests = {"instanceId": device.instance_id, "kind": kind}
     request = (await kept.call("POST", routes.CREATE_REQUEST, sent=requests))["requestId"]
@@ -76,7 +78,7 @@ def payload_outcome(payload: Json) -> str:
 
 
 def _payload(kind: str) -> Json:
-    """Return a full payload under an id of its own."""
+    """Return a full payload with an id of its own."""
     payload: Json = golden.document_of(f"payloads/{kind}-full")
     return payload | {"reportId": str(uuid.uuid5(NEVER, kind))}
 

@@ -1,4 +1,4 @@
-"""Devices, requests and reports in every way in which the document lets their fields stand.
+"""Devices, requests and reports in every form that the document permits for their fields.
 
 None of these calls is an example. Payloads are drawn at random from the transcribed schemas.
 """
@@ -28,7 +28,7 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 PAYLOADS: Final = (("network", NETWORK_PAYLOAD), ("application", APPLICATION_PAYLOAD))
 OUTCOMES: Final = ("completed", "partial", "failed")
 DRAWN: Final = 40
-"""So many payloads of each version are handed in."""
+"""Number of payloads of each version that are submitted."""
 TRACKED: Final = Settings(
     rate_per_s=0, tracker_url="http://tracker.invalid/hook", tracker_attempts_max=1
 )
@@ -46,7 +46,7 @@ async def record(kept: Recorder) -> None:
 
 @contextmanager
 def _kept(kept: Recorder, service: RunningService) -> Iterator[None]:
-    """Keep what a service replies to calls that are no examples, too."""
+    """Record the replies to calls that are not examples, too."""
 
     async def keep(reply: httpx2.Response) -> None:
         kept.replies.append(reply)
@@ -81,7 +81,7 @@ async def _devices(service: RunningService) -> None:
 
 
 async def _requests(service: RunningService) -> None:
-    """Leave requests in every status, and reports of every outcome, with a reason and without."""
+    """Create requests in every status, and reports of every outcome, with a reason and without."""
     device = await service.device().enrolled()
     await device.create_request()
     service.clock.advance(service.core.settings.request_ttl_s)

@@ -1,4 +1,4 @@
-"""What the service says when its database fails: on the facade and on the retail API."""
+"""The service's replies when its database fails: on the facade and on the retail API."""
 
 from agent.wire.routes import CURRENT
 from controlplane.retail.routes import UOMS

@@ -1,4 +1,4 @@
-"""The ten operations over figures, asked of a merchant that is made up by seed."""
+"""The ten operations over figures, called for a merchant that is generated from a seed."""
 
 from typing import Final
 
@@ -36,7 +36,7 @@ async def record(kept: Recorder) -> None:
 
 
 async def _what_examples_lack(kept: Recorder) -> None:
-    """Ask for what the examples do not happen to hold: no sales, and days that are not whole."""
+    """Make calls for cases that the examples lack: no sales, and incomplete days."""
     key = kept.service.make_key(organization_id=OTHER)
     for secret in (None, key):
         for location in LOCATIONS:

@@ -1,7 +1,7 @@
-"""Calls of a running service as texts in Markdown, without what chance made.
+"""Records calls of a running service as Markdown, without random values.
 
-Ids and secrets that the service draws differ from run to run: an id gets one that is always the
-same, what nobody could use again is cut.
+Random ids and secrets differ from run to run. Each id is replaced with a constant one; secrets and
+cursors are cut.
 """
 
 import json
@@ -18,11 +18,11 @@ from tests.unit.controlplane.running_service import RunningService
 
 Json = dict[str, Any]
 NEVER: Final = uuid.UUID(int=0)
-"""An id that nothing has."""
+"""An id that does not exist."""
 NOT_LISTED: Final = "not shown"
-"""Stands for calls that are no examples: made for what they answer."""
+"""Name of calls that are not examples: only their replies are needed."""
 OTHER: Final = "org-0002"
-"""An organization that has not been trading for long."""
+"""An organization whose sales began recently."""
 FACADE: Final = "/api/public/"
 _RANDOM_ID: Final = re.compile(
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
@@ -43,8 +43,9 @@ _CURSOR_VISIBLE: Final = 8
 
 @dataclass(slots=True)
 class Recorder:
-    """``texts`` by what they are an example of: method and path of an operation, or the words that
-    a call was given. ``replies`` are all that was answered. ``access`` is a token of retail."""
+    """``texts`` maps the method and path of an operation, or the title of a call, to its example.
+    ``replies`` are all replies. ``access`` is a token of the retail API.
+    """
 
     service: RunningService
     access: str = ""
@@ -64,7 +65,7 @@ class Recorder:
         media_type: str = "application/json",
         http: httpx2.AsyncClient | None = None,
     ) -> Any:
-        """Call the service, or another by ``http``; keep the example; return the JSON, or None."""
+        """Call the service, or the one of ``http``; keep the example; return the JSON, or None."""
         own = self.service.write_key if path.startswith(FACADE) else self.access
         given = own if secret is None else secret
         headers = {"authorization": f"Bearer {given}"} if given else {}
@@ -93,7 +94,7 @@ class Recorder:
         return f"```http\n{reply.status_code} {reply.reason_phrase}{named}{answer}\n```\n"
 
     def _same(self, value: Any, name: str = "") -> Any:
-        """Return a value without what chance made."""
+        """Return a value without random parts."""
         if isinstance(value, dict):
             return {each: self._same(part, each) for each, part in value.items()}
         if isinstance(value, list):

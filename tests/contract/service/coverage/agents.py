@@ -1,4 +1,4 @@
-"""What the document says of the agent protocol, row by row, and the tests that saw it."""
+"""The document's statements about the agent protocol, and the tests of each."""
 
 from typing import Final
 

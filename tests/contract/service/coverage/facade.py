@@ -1,4 +1,4 @@
-"""What the document says of all its operations: rules, credentials, errors, limits, versions."""
+"""The document's statements about all operations: rules, credentials, errors, limits, versions."""
 
 from typing import Final
 

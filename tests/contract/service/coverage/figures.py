@@ -1,4 +1,4 @@
-"""What the document says of analytics and reports, row by row, and the tests that saw it."""
+"""The document's statements about analytics and reports, and the tests of each."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What the retail document says, row by row, and the tests that saw it."""
+"""The retail document's statements, and the tests of each."""
 
 from typing import Final
 

@@ -1,4 +1,5 @@
-"""Which fields of the documents replies held, and how: a value, null, left out, words of an enum.
+"""The fields of the documents that replies contained, and their forms: a value, null, absent, or an
+enum value.
 
 Fields are those of the schemas that were transcribed from the documents' tables.
 """
@@ -19,7 +20,7 @@ from tests.fakes.remote_control import schema as devices
 from tests.fakes.support import schema as support
 
 Ways = dict[tuple[str, str], set[str]]
-"""By object and field: ways in which a field can stand, or was seen to."""
+"""By object and field: the forms that a field can have or had."""
 VALUE, NULL, ABSENT = "a value", "null", "left out"
 
 OBJECTS: Final[Mapping[str, Schema]] = {
@@ -81,7 +82,7 @@ _NAMES: Final = {id(schema): name for name, schema in OBJECTS.items()}
 
 
 def documented() -> Ways:
-    """Return every field of the documents' objects with all ways in which it can stand."""
+    """Return every field of the documents' objects with all forms that it can have."""
     ways: Ways = {}
     for name, schema in OBJECTS.items():
         ways.update(_fields(name, schema))
@@ -92,7 +93,7 @@ def _fields(owner: str, schema: Schema) -> Iterator[tuple[tuple[str, str], set[s
     for field, part in schema["properties"].items():
         ways = set(_ways(part))
         if field not in schema.get("required", ()) and NULL not in ways:
-            ways.add(ABSENT)  # what may be null is null here where there is none
+            ways.add(ABSENT)  # a nullable field is null here if it has no value
         yield (owner, field), ways
         for inner in _alternatives(part):
             items = inner.get("items", {})
@@ -124,12 +125,12 @@ def _alternatives(schema: Schema) -> list[Schema]:
 
 
 def _name(schema: Schema) -> str:
-    """Return how one of several alternatives is called: an object's name, or the type."""
+    """Return the name of one of several alternatives: the object's name, or the type."""
     return _NAMES.get(id(schema)) or str(schema["type"])
 
 
 def _fitting(schema: Schema, value: Any) -> Schema:
-    """Return the alternative that a value is."""
+    """Return the alternative that a value matches."""
     alternatives = _alternatives(schema)
     if len(alternatives) == 1:
         return alternatives[0]
@@ -137,7 +138,7 @@ def _fitting(schema: Schema, value: Any) -> Schema:
 
 
 def seen_in(replies: Iterable[httpx2.Response]) -> Ways:
-    """Return every field that the replies held, and how."""
+    """Return every field that the replies contained, and its forms."""
     ways: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for reply in replies:
         schema = _schema_of(reply)
@@ -161,7 +162,7 @@ def _schema_of(reply: httpx2.Response) -> Schema | None:
     below = path.removeprefix("/api/v1")
     for (method, form), (_, schema) in retail.REPLIES.items():
         if method == reply.request.method and re.fullmatch(form, below):
-            # The document does not show the refreshed tokens: they are those of an exchange.
+            # The document does not show refreshed tokens: they have the form of exchanged ones.
             return retail.TOKENS if below.startswith("/auth/") else schema
     return None
 

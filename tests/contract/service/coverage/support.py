@@ -1,4 +1,4 @@
-"""What the document says of support, row by row, and the tests that saw it."""
+"""The document's statements about support, and the tests of each."""
 
 from typing import Final
 

@@ -18,7 +18,7 @@ TABLES: Final[tuple[Table, ...]] = (
 )
 _TO_ROOT: Final = "../"
 MANY: Final = 20
-"""More words are counted, not listed."""
+"""Longer enums are counted instead of listed."""
 
 
 def coverage_tables() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Ways in which fields stand that the calls of the document do not show, and why."""
+"""Forms of fields that the calls of the document do not show, and why."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,7 +8,7 @@ from tests.contract.service.coverage.retail import GOODS, SALES
 from tests.contract.service.coverage.seen import ABSENT, NULL
 
 Way = tuple[str, str, str]
-"""An object, its field, and a way in which that can stand."""
+"""An object, its field, and a form of the field."""
 
 SEEN_ELSEWHERE: Final[Mapping[Way, str]] = {
     **{
@@ -19,11 +19,11 @@ SEEN_ELSEWHERE: Final[Mapping[Way, str]] = {
     ("Position", "source", "custom_amount"): SALES + "test_a_position_has_its_source",
     ("Method", "sharePercent", NULL): MONEY + "test_shares_of_nothing_are_unknown",
 }
-"""Ways that a merchant of the sandbox's making does not have; the test that saw each."""
+"""Forms that a merchant of the sandbox does not have, with the test of each."""
 
 NEVER: Final[Mapping[Way, str]] = {
     ("Problem", "detail", ABSENT): "a problem always says more",
     ("Problem", "errors", NULL): "left out where there are none",
     ("Window", "intervals", ABSENT): "always present",
 }
-"""Ways that a document permits and this service does not use; why."""
+"""Forms that a document permits and this service does not use, with the reason."""

@@ -50,8 +50,8 @@ def test_memory_is_given_back_and_the_program_goes_on() -> None:
     words = (sys.executable, "-c", PROGRAM)
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
     heap_kib, resident_kib = map(int, done.stdout.split())
-    assert heap_kib > 4000, "free memory inside the heap stays"
-    assert resident_kib > heap_kib + 1000, "what only the start used of files stays mapped"
+    assert heap_kib > 4000, "free memory inside the heap must be returned"
+    assert resident_kib > heap_kib + 1000, "file pages that only the start used must be released"
 
 
 def mapping(line: str, changed_kib: int = 0) -> str:
@@ -67,7 +67,8 @@ def test_only_unchanged_pages_of_files_are_let_go_of(
     mappings.write_text(
         mapping("7f00-7f10 r--p 00000000 fe:00 12 /usr/lib/libssl.so.3")
         + mapping("7f10-7f20 r-xp 00010000 fe:00 12 /usr/lib/libssl.so.3")
-        # What the linker wrote before it made the pages read-only exists nowhere else.
+        # The linker wrote these pages before it made them read-only, so no file contains their
+        # content.
         + mapping("7f20-7f28 r--p 00020000 fe:00 12 /usr/lib/libssl.so.3", changed_kib=32)
         + mapping("7f28-7f30 rw-p 00028000 fe:00 12 /usr/lib/libssl.so.3")
         + mapping("7f30-7f40 r-xp 00000000 00:00 0 ")

@@ -1,4 +1,4 @@
-"""Without a configuration, one sentence names the missing path and how to create the file."""
+"""Without a configuration, one sentence names the missing path and the command that creates it."""
 
 import re
 from pathlib import Path

@@ -32,7 +32,7 @@ def test_a_healthy_daemon(config: Path, capsys: pytest.CaptureFixture[str]) -> N
     for words in ("loc-0001 of org-0001", "12 s ago", "by stream, 14 since", "empty"):
         assert words in output
     assert narrow(output)
-    assert "\x1b" not in output, "colour is for terminals"
+    assert "\x1b" not in output, "colours must appear only on terminals"
 
 
 def test_the_machine_is_the_title(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ def _but(config: LocalConfig, *sections: str) -> dict[str, Any]:
 
 def test_the_file_in_the_repository_is_the_one_the_models_write() -> None:
     assert (ROOT / "config.example.toml").read_text("utf-8") == example(), (
-        "write it anew: venue-agent config example > config.example.toml"
+        "generate it again: venue-agent config example > config.example.toml"
     )
 
 

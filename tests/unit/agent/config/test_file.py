@@ -171,7 +171,9 @@ def test_problem_is_reported_with_its_position(file: Path, text: str, complaint:
 def test_all_problems_are_reported_at_once(file: Path) -> None:
     message = problems(file, "[service]\nbase_ur = 1\n[network]\nmax_hosts = 0\n")
 
-    assert len(message) == 3, "a mistyped key is one mistake, not an unknown and a missing one"
+    assert len(message) == 3, (
+        "a mistyped key must be one mistake, not an unknown key and a missing key"
+    )
     assert len(set(message)) == 3
 
 

@@ -166,7 +166,7 @@ def test_a_fresh_report_and_texts_hold_no_secret(planted: Context, tmp_path: Pat
         FreshReport("network", describing),
         FreshReport("application", None, f"password={PROXY_PASSWORD}"),
     )
-    assert next(iter(members)) == "status.txt", "what people read comes first"
+    assert next(iter(members)) == "status.txt", "files for users must come first"
     assert json.loads(members["reports/network.json"])["printers"]
     assert "Kitchen" in members["reports/network.html"]
     assert members["reports/application.txt"].startswith("left out: ")

@@ -46,7 +46,7 @@ def answered(answer: bytes, ask: Callable[[socket.socket], T], queried: bytes = 
         ours.settimeout(5)
         actual = ask(ours)
         assert theirs.recv(4096).startswith(queried)
-        assert ours.fileno() > 0, "it stays open"
+        assert ours.fileno() > 0, "the connection must stay open"
         return actual
 
 
@@ -274,7 +274,7 @@ def test_an_authority_that_does_not_report_its_usage_is_named(tmp_path: Path) ->
     assert "key usage" in why
     assert finding.detail == f"issued by Some CA, but not as RFC 5280 requires ({why})"
     assert "key usage keyCertSign" in finding.fix
-    assert 18 not in STRICT_ERRORS, "X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT is no matter of form"
+    assert 18 not in STRICT_ERRORS, "X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT is not an error of form"
 
 
 @given(st.binary(max_size=400))

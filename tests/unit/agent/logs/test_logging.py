@@ -55,7 +55,7 @@ def calls_that_name_an_id() -> Iterator[tuple[str, int]]:
 
 def test_ids_in_messages_become_fields() -> None:
     calls = list(calls_that_name_an_id())
-    assert len(calls) > 15, "the search is not what it is taken for"
+    assert len(calls) > 15, "the search must find log calls"
     for message, count in calls:
         report = record(message, *(f"argument-{number}" for number in range(count)))
         RedactFilter().filter(report)

@@ -47,7 +47,7 @@ def test_every_verb_shows_the_version(
         (AGENT, "--debgu status", "--debug"),
         (CONTROL, "demos", "demo"),
         (CONTROL, "keys creat", "create"),
-        (CONTROL, "report 1 --htm", None),  # argparse takes what can mean but one option
+        (CONTROL, "report 1 --htm", None),  # an abbreviation that matches one option is accepted
         (CONTROL, "devices --jsno", "--json"),
         (AGENT, "frobnicate", None),
         (AGENT, "status --xyzzy", None),

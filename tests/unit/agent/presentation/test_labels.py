@@ -17,7 +17,7 @@ DOCUMENTED = frozenset(
     + list(BrowserFieldKey.__args__)
 )
 WIDTH = 26
-"""Of the terminal's column for labels; a label of a thing is indented by two."""
+"""Width of the terminal's column for labels. The label of an item is indented by two."""
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ from tests.sizes import examples
 from tests.unit.agent.redaction.test_redactor import HEAD, SECRETS, TAIL, WORDS, assert_none
 
 SERVICE = '[service]\nbase_url = "https://ops.example.com"\nlocation_id = "x"\n'
-TEXTS = (  # broken, wrong and right ones; {} is planted
+TEXTS = (  # broken, invalid and valid ones; {} is replaced with the secret
     'proxy = "http://user:{}@proxy:3128"\n',
     "proxy = 'user:{}@proxy:3128'\n",
     "proxy = http://user:{}@proxy:3128\n",
@@ -87,7 +87,7 @@ def _output_of_verbs(text: str) -> str:
 @given(WORDS, st.sampled_from(TEXTS))
 def test_verbs_and_any_configuration(secret: str, text: str) -> None:
     output = _output_of_verbs(SERVICE + text.format(secret))
-    if text in {"{}\n", '"{}" = 1\n'}:  # no sign of a secret, but of a key that is unknown
+    if text in {"{}\n", '"{}" = 1\n'}:  # an unknown key, without a secret
         output = output.replace(f"unknown key {secret!r}", "")
     assert_none(output)
 

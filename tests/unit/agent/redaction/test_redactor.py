@@ -37,7 +37,7 @@ PEM = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA\n-----END PRIVATE KEY
         ("stripe sk_live_4eC39HqLyjWDarjtT1zdp7dc", "stripe ***"),
         (f"token {TOKEN}, said the server", "token ***, said the server"),
         (f"a\n{PEM}\nb", "a\n***\nb"),
-        (PEM[:50], "***"),  # cut off: nothing says where it would end
+        (PEM[:50], "***"),  # cut off: its end is unknown
         (json.dumps(PEM), '"***"'),
         ("Bearer aGVsbG8.x_y-z/+=", "Bearer ***"),
         ("sent Basic dXNlcjpwYXNz to it", "sent Basic *** to it"),
@@ -146,9 +146,9 @@ def test_what_is_no_secret_stays(text: str) -> None:
     assert redact(text) == text
 
 
-# ------------------------------------------------------------------ whatever it is made of
+# ------------------------------------------------------------------ generated texts
 
-# Both ends of a secret are marked, so that a part of one is found as well.
+# Both ends of a secret are marked, so that a part of it is detected as well.
 HEAD, TAIL = "q7Zk", "Wv9x"
 _SIGNS = st.one_of(st.characters(min_codepoint=32, max_codepoint=126), st.sampled_from("äß€😀 "))
 SECRETS = st.text(_SIGNS, max_size=24).map(lambda middle: f"{HEAD}{middle}{TAIL}")
@@ -240,7 +240,7 @@ def test_any_text_is_redacted_and_once_is_enough_for_its_shape(text: str, known:
     names_a_secret(text)
 
 
-# ------------------------------------------------------------------ how long it takes
+# ------------------------------------------------------------------ duration
 
 HOSTILE = (
     "://", "a:b@", "http://u:a ", "password=", "password=[", 'password="', "password=\n", "token:a",

@@ -80,7 +80,7 @@ def test_no_retry_after_allows_more_than_30_calls_a_minute(
         calls += 1
         at_s += retry.throttled_delay_s(requested_s, calls, rng)
 
-    assert calls <= 31  # 30 waits, and the call before the first
+    assert calls <= 31  # 30 waits, and the call before the first wait
 
 
 @pytest.mark.parametrize(("uptime_s", "most_s"), [(0.0, 10.0), (119.9, 10.0), (120.0, 0.0)])

@@ -167,7 +167,7 @@ async def until(is_so: Callable[[], bool], turns: int = 100_000) -> None:
         if is_so():
             return
         await asyncio.sleep(0)
-    raise AssertionError("it did not come to pass")
+    raise AssertionError("the condition never became true")
 
 
 async def settle(turns: int = 50) -> None:

@@ -142,7 +142,7 @@ async def test_unreadable_printer_memory_is_quarantined(workshop: ExecutorHarnes
     (line,) = workshop.report()["report"]["limitations"]
     assert line.startswith("the details of printers from earlier reports cannot be read: ")
     memory, reason = PrinterMemory(workshop.home.state).load()
-    assert (memory.printers, reason) == ((), None)  # made anew
+    assert (memory.printers, reason) == ((), None)  # created again
     (kept,) = workshop.home.state.quarantine_path.iterdir()
     assert kept.read_bytes() == b"garbage"
 
@@ -218,13 +218,13 @@ async def test_between_two_collections_of_a_kind_there_is_a_least_time(
     home.requested(Event.ACCEPTED)
     async with running(workshop.executor.run):
         await until(lambda: home.entry().state is State.REPORTED)
-        assert home.clock.elapsed_s == began, "a first request never waits"
+        assert home.clock.elapsed_s == began, "a first request must not wait"
         home.requested(Event.ACCEPTED, number=2)
         home.journal.add(command(3, "application"), home.clock.now())
         home.journal.move(home.entry(3), Event.ACCEPTED, home.clock.now())
         workshop.work.set()
         await until(lambda: home.entry(3).state is State.REPORTED)
-        assert home.clock.elapsed_s == began, "nor does another kind"
+        assert home.clock.elapsed_s == began, "a request of another kind must not wait"
         await until(lambda: home.entry(2).state is State.REPORTED)
 
     assert home.clock.elapsed_s - began == 10
@@ -325,7 +325,7 @@ async def test_a_scheduled_report_has_no_request(workshop: ExecutorHarness) -> N
     report = workshop.report()
     assert "requestId" not in report
     assert report["kind"] == "application"
-    assert len(workshop.collectors.jobs) == 1, "one that waits is enough"
+    assert len(workshop.collectors.jobs) == 1, "one waiting request must be enough"
     payload = decode(json.dumps(report["report"]), ApplicationPayload)
     assert payload.snapshot.fields[0].key == "agent.version"
 
@@ -528,7 +528,7 @@ async def test_a_report_that_was_written_is_sent_and_never_made_again(
         await settle()
 
     assert again.collectors.jobs == []
-    assert again.sends, "the submitter is woken"
+    assert again.sends, "the submitter must be woken"
     assert workshop.report() == before
 
 

@@ -186,7 +186,7 @@ async def test_a_refused_stream_is_replaced_by_asking_and_tried_again(
         await home.clock.is_at_limit.wait()
 
     request = home.client.named("onCommands")
-    assert request[:2] == [True, False], "asked at once"
+    assert request[:2] == [True, False], "polling must start at once"
     assert 2 <= request.count(True) <= 4
     assert request.count(False) >= 80
     assert home.receiver.now_by == "poll"
@@ -229,7 +229,7 @@ async def test_an_answer_that_cannot_be_read_is_left(home: Harness) -> None:
     async with running(home.receiver.run):
         await until(lambda: len(home.client.named("onCommands")) == 7)
 
-    assert home.receiver.unreadable == 6 * (UNREADABLE_MAX + 1), "three frames of each"
+    assert home.receiver.unreadable == 6 * (UNREADABLE_MAX + 1), "each kind must have three frames"
     assert home.clock.elapsed_s >= 4 + 8 + 16 + 32
     assert home.codes() == {"commands-unreadable"}
 
@@ -370,9 +370,9 @@ async def test_a_refusal_is_no_reason_to_hurry(home: Harness, error: ServiceErro
         await home.clock.is_at_limit.wait()
 
     assert len(home.client.calls) <= 30 * 10
-    assert len(home.client.named("onCommands")) <= 15, "ever more slowly"
+    assert len(home.client.named("onCommands")) <= 15, "the intervals must grow"
     if isinstance(error, Refused):
-        assert len(home.client.named("current")) > 5, "each refusal asks for a recheck"
+        assert len(home.client.named("current")) > 5, "each refusal must request a recheck"
 
 
 async def test_nobody_listens_without_a_binding(stranger: Harness) -> None:
@@ -390,7 +390,7 @@ async def test_the_stream_of_a_lost_binding_is_left(home: Harness) -> None:
         home.binding_state.revoke()
         await until(lambda: home.client.open_streams == 0)
         await settle()
-        assert len(home.client.calls) == 1, "revoked: nobody listens"
+        assert len(home.client.calls) == 1, "a revoked device must not open a stream"
         home.binding_state.confirm()
         await until(lambda: home.client.open_streams == 1)
 

@@ -260,7 +260,7 @@ async def test_a_start_counts_as_acknowledged_only_after_the_service_accepted_it
     async with running(home.submitter.run):
         await until(lambda: bool(home.client.named("acknowledge")))
 
-    assert not home.entry().running_acknowledged, "the agent ended before there was an answer"
+    assert not home.entry().running_acknowledged, "the agent ended before the answer arrived"
 
 
 async def test_reports_over_the_outbox_bounds_are_dropped_and_reported(tmp_path: Path) -> None:
@@ -302,7 +302,9 @@ async def test_a_report_at_which_the_service_fails_lets_the_others_go_first(home
         await until(lambda: is_empty(home))
 
     order = [report_of(body).report_id == REPORT_ID for body in sent(home)]
-    assert order.index(False) < len(order) - 1, "the small one went before the poison was taken"
+    assert order.index(False) < len(order) - 1, (
+        "the small report must be sent before the poisonous one is accepted"
+    )
     assert home.entry().state is State.SUBMITTED
 
 

@@ -78,7 +78,7 @@ async def test_heartbeats_are_sent_until_the_scheduler_stops() -> None:
 async def test_after_a_jump_everything_is_planned_anew() -> None:
     heartbeats = HeartbeatCounter()
     timers, wanted = scheduler(heartbeats, 3600, network="0 4 * * *", application="*/5 * * * *")
-    timers.plan_anew()  # not started: nothing to plan
+    timers.plan_anew()  # not started: nothing is scheduled
     timers.start()
 
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Runs the real child and prints how it went.
+"""Runs the real child and prints the result.
 
 Run this module in its own namespaces, with a job as its argument. It can mount a file system that
 never answers, a full file system, or a replacement for a system program. It prints one JSON
@@ -60,7 +60,7 @@ def mount_stand_in(program: Path) -> None:
 
 
 def mount_dead(path: str) -> None:
-    """Mount a FUSE file system nobody serves at ``path`` (mount(2), fuse(4)).
+    """Mount a FUSE file system without a server at ``path`` (mount(2), fuse(4)).
 
     The kernel waits for the first answer of its server, which never comes: statvfs blocks, as
     on a network mount whose server is gone.
@@ -74,7 +74,7 @@ def mount_dead(path: str) -> None:
 def mount_full(path: Path) -> None:
     """Mount an overlay at ``path`` whose upper layer is a file system of 4 MiB, and fill it.
 
-    A tmpfs alone holds no data of a machine; an overlay, as under a live system, does.
+    A tmpfs does not count as a disk of the machine, but an overlay does: live systems use one.
     """
     mount("upper", str(path), b"tmpfs", 0, b"size=4m")
     layers = [path / name for name in ("lower", "upper", "work")]

@@ -50,7 +50,7 @@ def test_a_program_that_is_not_running() -> None:
 
 def test_empty_watch_list_reads_no_process_table() -> None:
     def table(_: frozenset[str]) -> tuple[Sample, ...]:
-        raise AssertionError("there is nothing to look for")
+        raise AssertionError("no process must be read without watched programs")
 
     assert values(processes.read_processes(NOW, (), table=table).fields) == {"process.watched": ()}
 

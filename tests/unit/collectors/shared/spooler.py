@@ -28,7 +28,7 @@ def spooler(path: Path, reply: bytes, *, trickles: bool = False) -> Iterator[lis
         try:
             connection, _ = server.accept()
         except OSError:
-            return  # nobody asked
+            return  # no request came
         with connection:
             try:
                 requests.append(_read_request(connection))
@@ -37,7 +37,7 @@ def spooler(path: Path, reply: bytes, *, trickles: bool = False) -> Iterator[lis
                     connection.sendall(reply[start : start + 1])
                 connection.sendall(b"" if trickles else reply)
             except OSError:
-                return  # the asker went away
+                return  # the client disconnected
 
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))

@@ -28,7 +28,7 @@ def test_servers_follow_the_environment():
     )
     local = CupsServer(host="localhost", port=8631)
     assert cups_servers({"CUPS_SERVER": "localhost:8631"}, "linux") == (local,)
-    # Another machine is never asked, whoever set the variable.
+    # Another machine is never queried, even if the variable names it.
     assert cups_servers({"CUPS_SERVER": "print.example.com"}, "linux")[0].path is not None
 
 

@@ -39,7 +39,9 @@ def read(raw: bytes, *, is_all: bool, step: int = 0) -> HttpReply | None:
 def read_all(raw: bytes) -> HttpReply:
     reply = read(raw, is_all=True)
     assert reply is not None
-    assert read(raw, is_all=True, step=1) == reply, "how it was cut on the way changes nothing"
+    assert read(raw, is_all=True, step=1) == reply, (
+        "the sizes of the received pieces must not matter"
+    )
     return reply
 
 

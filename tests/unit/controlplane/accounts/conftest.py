@@ -1,4 +1,4 @@
-"""The service with passwords that are quick to hash."""
+"""The service with a fast password hash."""
 
 import pytest
 

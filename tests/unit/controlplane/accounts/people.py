@@ -15,7 +15,7 @@ from controlplane.storage.account_tables import Role, User
 from tests.unit.controlplane.running_service import RunningService
 
 MEMORY_KIB, PASSES = 8, 1
-"""The least that argon2 takes: tests are many."""
+"""The minimum parameters of argon2, because there are many tests."""
 PASSWORD = "correct horse battery"
 ORIGIN = "http://service"
 SIGN_IN = "/api/auth/sign-in/email"

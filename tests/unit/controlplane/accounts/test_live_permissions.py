@@ -295,7 +295,7 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_poll(
         service.database.write(lambda session: end_by_token(session, browser.token))
         async with asyncio.timeout(TIMEOUT_S):
             await poll_changes(service.core)
-            # Well before the look at everything, which is due 5 s after the last.
+            # Well before the full check, which is due 5 s after the previous one.
             async with asyncio.timeout(4):
                 while not stream.is_ended:
                     await stream.next(4)

@@ -90,7 +90,7 @@ async def test_one_owner_remains_if_two_remove_each_other_at_once(service: Runni
         ada.post(f"{MEMBERS}/remove", {"userId": str(people[1].id)}),
         eve.post(f"{MEMBERS}/remove", {"userId": str(people[0].id)}),
     )
-    # Who comes second is no member any more, or would leave nobody.
+    # The second caller is no longer a member, or is the last owner.
     assert sorted(each.status_code for each in replies)[0] == 200
     assert sorted(each.status_code for each in replies)[1] in {401, 409}
     with service.database.read(lambda session: session) as session:

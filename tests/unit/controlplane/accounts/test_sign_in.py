@@ -224,7 +224,7 @@ async def test_ten_failures_in_ten_minutes_are_all_that_an_account_may_have(
         reply = await Browser(service).sign_in(password=f"not this one, {at}")
         assert reply.status_code == 401
         service.clock.advance(1)
-    # The right password does not help either, and who is asked for does not matter.
+    # The correct password is refused, too.
     refused = await Browser(service).sign_in()
     assert refused.status_code == 429
     assert refused.json()["code"] == "too_many_sign_ins"

@@ -1,1 +1,1 @@
-"""The agent protocol, held against the contract."""
+"""The agent protocol, compared with the contract."""

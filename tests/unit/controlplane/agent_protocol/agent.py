@@ -1,4 +1,4 @@
-"""Speaks JSON-RPC to the service, and holds each reply to the contract's envelope."""
+"""Calls the service by JSON-RPC, and validates each reply against the contract's envelope."""
 
 import functools
 import json
@@ -55,7 +55,7 @@ class Agent:
     async def send(
         self, content: bytes | str, api_key: str | None = None, **headers: str
     ) -> httpx2.Response:
-        """Post a body; what JSON-RPC answers is held to the envelope."""
+        """Post a body; a JSON-RPC reply is validated against the envelope."""
         reply = await self.service.post(PATH, content, api_key=api_key, **headers)
         if reply.status_code == 200:
             assert reply.headers["content-type"] == "application/json"
@@ -75,7 +75,7 @@ class Agent:
         return answered
 
     async def call(self, tool: str, api_key: str | None = None, /, **arguments: Any) -> Json:
-        """Return the result of a tool, which fits its schema."""
+        """Return the result of a tool after validation against its schema."""
         params = {"name": tool, "arguments": arguments}
         answered = await self.ask("tools/call", params, api_key)
         assert "result" in answered, answered
@@ -87,7 +87,7 @@ class Agent:
         return structured
 
     async def mistake(self, tool: str, api_key: str | None = None, /, **arguments: Any) -> str:
-        """Return what a model gets to read of its mistake."""
+        """Return the error text that a model receives."""
         params = {"name": tool, "arguments": arguments}
         result = (await self.ask("tools/call", params, api_key))["result"]
         assert result["isError"], result

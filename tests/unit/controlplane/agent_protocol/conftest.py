@@ -1,4 +1,4 @@
-"""A merchant that agents ask about."""
+"""A merchant whose data agents query."""
 
 from collections.abc import AsyncIterator, Iterator
 

@@ -1,4 +1,4 @@
-"""What the contract lets the envelope of a request hold is served."""
+"""Every envelope of a request that the contract permits is served."""
 
 import json
 from typing import Any

@@ -1,6 +1,6 @@
-"""Bodies that are no request: each is answered as the contract says, none with a 5xx.
+"""Invalid requests: each is answered as the contract defines, none with a 5xx status.
 
-The answers are held to the envelope by `Agent.send`.
+`Agent.send` validates the answers against the envelope.
 """
 
 import json
@@ -32,7 +32,7 @@ def without(name: str) -> str:
 
 
 MISTAKES: list[tuple[bytes | str, int, bool]] = [
-    # the body, the error's code, and whether its request is named
+    # the body, the error's code, and whether the reply has the request's id
     (b"", PARSE, False),
     (b"   ", PARSE, False),
     (b"{", PARSE, False),

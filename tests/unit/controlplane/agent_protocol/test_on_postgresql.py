@@ -46,7 +46,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 def answers(database: Database) -> list[dict[str, Any]]:
-    """Return what the tools answer, and change what one of them changes."""
+    """Return the answers of all tools. One of the tools changes data."""
     caller = Caller(uuid.uuid4(), ORGANIZATION, can_write=True)
 
     def ask(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""query_sales tells what the dashboard tells, however it is grouped."""
+"""query_sales agrees with the dashboard, in every grouping."""
 
 import json
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Each tool: what it answers, what it refuses, and what a model reads of a mistake."""
+"""Each tool: its answers, its refusals, and its error texts for a model."""
 
 import json
 from typing import Any

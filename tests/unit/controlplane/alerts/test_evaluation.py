@@ -62,7 +62,7 @@ class Fleet:
         return added
 
     async def run(self, minutes: float) -> list[dict[str, Any]]:
-        """Let time pass. Returns the bodies that the webhook received meanwhile."""
+        """Advance the time. Returns the bodies that the webhook received meanwhile."""
         before = len(self.webhook.received)
         for _ in range(int(minutes * 60 / STEP_S)):
             self.service.clock.advance(STEP_S)

@@ -16,7 +16,7 @@ from controlplane.devices.locations.status import Maintenance, Schedule
 from tests.sizes import amount
 
 BEGINS = datetime(2026, 10, 22, tzinfo=UTC)
-"""A Thursday. On the Sunday Europe puts its clocks back."""
+"""A Thursday. On the following Sunday, daylight saving time ends in Europe."""
 DAYS = 7
 SECONDS = DAYS * 86400
 STABLE_END_S = 4 * 3600
@@ -32,7 +32,7 @@ HOURS = (
 )
 
 Stretch = tuple[float, float]
-"""Seconds since the beginning: from, and until."""
+"""Start and end in seconds since the beginning."""
 
 
 @dataclass
@@ -60,7 +60,7 @@ class PlayedLocation:
     name: str
     zone: str
     lines: tuple[str, ...]
-    """Opening hours; none is always open."""
+    """Opening hours; empty means always open."""
     devices: list[PlayedDevice]
     maintenance: list[Stretch] = field(default_factory=list)
 
@@ -171,7 +171,7 @@ def _trouble(chance: random.Random, device: PlayedDevice) -> None:
 
 
 def _switched_off_at_night(chance: random.Random, device: PlayedDevice) -> None:
-    """Some hours of each day, whether that is night there or not."""
+    """Return some hours of each day, independent of local night."""
     for day in range(DAYS - 1):
         start = day * 86400 + chance.uniform(0, 1200)
         device.downs.append((start, start + 5 * 3600 + chance.uniform(0, 600)))

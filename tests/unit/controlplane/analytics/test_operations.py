@@ -121,7 +121,7 @@ async def test_figures_require_a_key(merchant: RunningService, path: str) -> Non
     [
         ({"locationId": ""}, "locationId"),
         ({"locationId": None}, "locationId"),
-        ({"locationId": "loc-0001\x00"}, "locationId"),  # PostgreSQL would not even look
+        ({"locationId": "loc-0001\x00"}, "locationId"),  # PostgreSQL refuses to compare it
         ({"locationId": "\ud800"}, "locationId"),
         ({"locationID": "loc-0001"}, "locationID"),
         ({"first": "2026-01-01"}, "first"),

@@ -1,4 +1,4 @@
-"""The typed client of the retail API against answers that a service gives on bad days."""
+"""The typed client of the retail API with errors and unusual answers of a service."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ GOOD = GivenGood(
 
 @dataclass
 class Service:
-    """Answers by what is queued for a path, then with an empty page; tokens always."""
+    """Returns the queued answers of a path, then an empty page. It always issues tokens."""
 
     queued: dict[str, list[httpx2.Response | Exception]] = field(default_factory=dict)
     seen: list[str] = field(default_factory=list)
@@ -151,7 +151,7 @@ def test_creating_is_tried_once(
     client: RetailClient, service: Service, status: int, kind: type[Exception]
 ) -> None:
     service.queued[routes.GOODS] = [refusal(status)] * 2
-    if status == 429:  # nothing was done
+    if status == 429:  # the service did nothing
         service.queued[routes.GOODS] = [refusal(429, retry_after="1000")]
     with pytest.raises(kind):
         client.create_good(GOOD)

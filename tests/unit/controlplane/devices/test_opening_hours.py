@@ -1,4 +1,4 @@
-"""When a location is open, on its own clock: read, written, and right when clocks are changed."""
+"""Opening hours in local time: parsing, formatting, and daylight saving changes."""
 
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -31,7 +31,7 @@ def hours(draw: st.DrawFn) -> OpeningHours:
 
 
 def is_open_by_the_clock(opening: OpeningHours, timestamp: datetime) -> bool:
-    """Ask the clock on the wall; right but on the days on which it is changed."""
+    """Compare with the local clock. This is correct except on days with a clock change."""
     local = timestamp.astimezone(ZoneInfo(opening.zone))
     minute = local.hour * 60 + local.minute
     for each in opening.intervals:
@@ -45,7 +45,7 @@ def is_open_by_the_clock(opening: OpeningHours, timestamp: datetime) -> bool:
 
 
 def is_ordinary(zone: str, timestamp: datetime) -> bool:
-    """No clock is changed within two days."""
+    """Return whether there is no clock change within two days."""
     local = [timestamp.astimezone(ZoneInfo(zone)) + timedelta(days=by) for by in (-2, 0, 2)]
     return len({each.utcoffset() for each in local}) == 1
 
@@ -72,7 +72,7 @@ def test_spans_are_disjoint_in_order_and_within(
     flat = [at_time for span in spans for at_time in span]
     assert flat == sorted(set(flat))
     assert all(since <= at_time <= until for at_time in flat)
-    # Looked at in two halves they are the same.
+    # Two halves give the same result.
     middle = since + (until - since) / 2
     halves = opening.spans(since, middle) + opening.spans(middle, until)
     assert sum((end - start for start, end in halves), timedelta()) == sum(
@@ -92,12 +92,12 @@ def test_formatted_hours_are_read_as_the_same(opening: OpeningHours) -> None:
         ("Sun 00:00-24:00", date(2026, 10, 25), 25),
         ("Sat 22:00-04:00", date(2026, 3, 28), 5),
         ("Sat 22:00-04:00", date(2026, 10, 24), 7),
-        ("Sun 03:30-05:00", date(2026, 3, 29), 0.5),  # 03:30 does not come: 04:30 it is
+        ("Sun 03:30-05:00", date(2026, 3, 29), 0.5),  # 03:30 does not exist: 04:30 is used
         (
             "Sun 03:30-03:45",
             date(2026, 10, 25),
             1.25,
-        ),  # it comes twice: from the first to the second
+        ),  # the hour occurs twice: from the first to the second
     ],
 )
 def test_days_on_which_clocks_are_changed(line: str, day: date, length_h: float) -> None:

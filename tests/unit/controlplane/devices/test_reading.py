@@ -27,7 +27,7 @@ async def test_what_reads_changes_nothing(service: RunningService, path: str) ->
     device = await service.device().enrolled()
     await device.create_request()
     report = (await device.submit()).json()["reportId"]
-    service.clock.advance(service.core.settings.request_ttl_s)  # the request is due to expire
+    service.clock.advance(service.core.settings.request_ttl_s)  # the request has expired
     bodies = {
         routes.DEVICE_DETAIL: {"instanceId": device.instance_id},
         routes.REPORT_DETAIL: {"reportId": report},

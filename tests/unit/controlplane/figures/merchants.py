@@ -47,7 +47,7 @@ NOWS = (
     datetime(2011, 12, 31, 11, tzinfo=UTC),
     datetime(2010, 11, 7, 12, tzinfo=UTC),
 )
-"""Days on which clocks of some zone were set, a new year, a leap day, a day that was left out."""
+"""Days with a clock change in some zone, a new year, a leap day, and a day that a zone skipped."""
 VARIATION = uuid.UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
 ARTICLES: tuple[dict[str, Any], ...] = (
     {"name": "Tea", "uom_symbol": "pcs", "exponent": 0, "percentage_milli": 5_000,
@@ -69,7 +69,7 @@ WAYS = (("cash", "Cash"), ("card", "Visa"), ("card", "Mastercard"), ("wallet", "
 class RefundPlan:
     later: timedelta | None
     lines: tuple[int, ...] | None
-    """Which lines are given back; None: nobody knows what."""
+    """The refunded lines; None: unknown."""
     amount_percent: int
     way: int
 

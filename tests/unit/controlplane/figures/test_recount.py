@@ -34,7 +34,7 @@ from tests.unit.controlplane.figures.recount import Json, Recount
 
 MERCHANTS = amount(medium=5, large=150, variable="FIGURES_MERCHANTS")
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.target)
-"""Not to shrink: each step writes a merchant."""
+"""All phases except shrinking, because each step writes a merchant."""
 CALLER = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
 
 
@@ -141,7 +141,7 @@ def _check_items(reply: list[Json], expected: dict[str, list[Json]]) -> None:
         assert len(part["items"]) == len(named)
         for item in part["items"]:
             counted = dict(named[item["variationId"] or item["name"]])
-            # An article that was renamed is shown by its latest name: a test of its own.
+            # A renamed article has its latest name, which another test checks.
             assert item | {"name": ""} == counted | {"name": ""}
 
 

@@ -1,4 +1,4 @@
-"""Two processes on one database are killed while a device comes and goes: it makes one report."""
+"""A device sends one report, even if two processes on one database are killed meanwhile."""
 
 import asyncio
 import random
@@ -27,7 +27,7 @@ KILLS = amount(medium=2, large=6)
 
 
 class Served:
-    """A process that is killed and started anew, at another port."""
+    """A process that is killed and restarted at another port."""
 
     def __init__(self, database: str) -> None:
         self._database = database
@@ -69,7 +69,7 @@ async def anywhere(
     work: Callable[[SimulatedDevice], Awaitable[bool]],
     like: SimulatedDevice,
 ) -> bool:
-    """Send it to either process. Return whether one answered."""
+    """Send the call to either process. Return whether one answered."""
     url = random.choice(served).url
     try:
         async with httpx2.AsyncClient(base_url=url, timeout=5) as http:
@@ -81,7 +81,7 @@ async def anywhere(
 
 
 async def take_and_answer(device: SimulatedDevice) -> bool:
-    """Send a heartbeat, and answer waiting commands as an agent does: after acknowledging them."""
+    """Send a heartbeat. Acknowledge and answer waiting commands as an agent does."""
     if (await device.heartbeat()).status_code != 200:
         return False
     for command in await device.commands():
@@ -114,7 +114,7 @@ async def test_one_report_however_often_processes_are_killed(tmp_path: Path) -> 
             await victim.start()
         while not await reports(served, key, device):
             await anywhere(served, key, take_and_answer, device)
-        # A pending request that is done creates no more requests.
+        # A completed pending request creates no more requests.
         while state_of_pending(file) != "done":
             await anywhere(served, key, take_and_answer, device)
         for _ in range(10):

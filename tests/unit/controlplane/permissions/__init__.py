@@ -1,1 +1,1 @@
-"""What every credential may do, as one table says and as the service does."""
+"""The permissions of every credential: the service agrees with one table."""

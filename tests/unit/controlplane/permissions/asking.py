@@ -1,4 +1,4 @@
-"""Asks the service without a network between, and looks whether anything changed."""
+"""Calls the service without a network, and checks whether anything changed."""
 
 import asyncio
 import hashlib
@@ -16,7 +16,7 @@ JSON = (b"content-type", b"application/json")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request. Of a stream no more is read than until ``until`` was sent."""
+    """A request. A stream is read until ``until`` was received."""
 
     method: str
     path: str
@@ -71,7 +71,7 @@ async def ask(app: ASGIApp, question: Question) -> tuple[int, str]:
 
 
 def digest(session: Session) -> str:
-    """Return a digest of every row of every table, as they are stored."""
+    """Return a digest of every stored row of every table."""
     made = hashlib.sha256()
     for table in Base.metadata.sorted_tables:
         rows = session.connection().exec_driver_sql(f"SELECT * FROM {table.name}").all()

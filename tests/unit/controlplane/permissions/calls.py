@@ -1,5 +1,6 @@
-"""Every operation of the service, with a call of it for each place: made of the service's own
-registries, so that one that is added and has no row here fails."""
+"""Every operation of the service, with a call for each place. The operations come from the
+service's registries, so a new operation without a row here fails.
+"""
 
 import json
 from collections.abc import Iterator
@@ -36,13 +37,17 @@ from tests.unit.controlplane.permissions.rows import (
 
 PUBLIC_PREFIXES: Final = ("/.well-known/", "/api/auth/", "/api/v1/auth/")
 PUBLIC: Final = {"/", "/healthz", "/readyz", "/openapi.json", retail.DOCUMENT, "/console/sign-in"}
-"""What anybody may call, and what trades one credential for another: tested where they are."""
+"""Calls without a credential, and exchanges of one credential for another. They have their own
+tests.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A way to call an operation: ``operations`` and ``rule`` are rows of the tables. ``mark`` is
-    what a list shows of a place. ``path`` of GET takes what ``body`` returns, by name."""
+    """A call of an operation. ``operations`` and ``rule`` are rows of the tables. ``mark`` is the
+    value in a list that identifies a place. The ``path`` of GET is formatted with the values that
+    ``body`` returns.
+    """
 
     name: str
     operations: str
@@ -62,7 +67,7 @@ FACADE_CALLS: Final = {
 
 
 def all_calls() -> Iterator[Call]:
-    """Give every way to call every operation. Fails for one without a row above."""
+    """Return every call of every operation. Fails for an operation without a row above."""
     yield from _facade_calls()
     yield from _figure_lists()
     for path, rows in CONSOLE_CALLS.items():

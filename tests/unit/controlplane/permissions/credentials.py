@@ -1,4 +1,4 @@
-"""Every kind of credential, good or not, and what is its own."""
+"""Every kind of credential, valid and invalid, and the objects that belong to it."""
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,9 @@ Headers = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Belongings:
-    """A user, and what they can end: ids of a session, a key, a grant and an invitation."""
+    """A user, and the objects that they can revoke: ids of a session, a key, a grant and an
+    invitation.
+    """
 
     user_id: UUID
     invitation_id: UUID
@@ -43,8 +45,9 @@ class Belongings:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """``key_id`` is what it is in the database, None where it is nothing. ``devices`` were
-    enrolled with it, one at each place."""
+    """``key_id`` is its id in the database, None if it has none. ``devices`` were enrolled with it,
+    one at each place.
+    """
 
     name: str
     column: str
@@ -143,7 +146,7 @@ class Maker:
         )
 
     def devices(self, key_id: UUID) -> Mapping[Target, Bound]:
-        """Enrol devices under one key at every place, the last of them the newest."""
+        """Enrol devices with one key, one at every place. The last one is the newest."""
         return {
             target: self.enroller.bound(
                 key_id, ORGANIZATION_AT[target], self.spots[target].location_id
@@ -161,7 +164,7 @@ def cookie(token: str) -> Headers:
 
 
 def strangers(maker: Maker) -> Mapping[Target, Belongings]:
-    """Return what other people have: of the organization, and of another one."""
+    """Return the objects of other users: of the same organization, and of another one."""
     results: dict[Target, Belongings] = {}
     for target in TARGETS:
         user = maker.add_user("owner", organization=ORGANIZATION_AT[target])
@@ -170,7 +173,7 @@ def strangers(maker: Maker) -> Mapping[Target, Belongings]:
 
 
 def good(maker: Maker) -> Iterator[Credential]:
-    """Give all that are good, in every kind and role, of all locations and cut to one."""
+    """Return all valid credentials: every kind and role, for all locations and for one."""
     for can_write in (False, True):
         for where in ((), maker.own_location):
             key_id, headers = maker.key(can_write=can_write, locations=where)
@@ -179,7 +182,7 @@ def good(maker: Maker) -> Iterator[Credential]:
             yield _enrolled(maker, name, column, headers, key_id, is_cut=bool(where))
     for role in ROLES:
         yield from _credentials_of_user(maker, role, ())
-    # What a manager may an owner may, too: one of them is cut as well.
+    # An owner has all permissions of a manager, so one restricted owner is enough.
     for role in ("owner", "viewer"):
         yield from _credentials_of_user(maker, role, maker.own_location)
     for can_write in (False, True):
@@ -191,7 +194,8 @@ def _credentials_of_user(maker: Maker, role: Role, where: Sequence[str]) -> Iter
     user, is_cut = maker.add_user(role, where), bool(where)
     name = f"{role} of {len(where)} locations"
     for can_write in (False, True):
-        # What cuts a key is its owner or itself; whose it is makes no difference then.
+        # Either the owner or the key itself is restricted. The kind of owner makes no difference
+        # then.
         is_plain = is_cut or role == "manager"
         for key_where in ((),) if is_plain else ((), maker.own_location):
             key_id, headers = maker.key(can_write=can_write, locations=key_where, owner=user)
@@ -218,7 +222,7 @@ def _enrolled(
 
 
 def bad(maker: Maker) -> Iterator[Credential]:
-    """Give all that are nobody's: there is none, it was never one, or it has ended."""
+    """Return all invalid credentials: absent, malformed, expired or revoked."""
     headers_by_caller: dict[str, Headers] = {
         "none": {},
         **_rubbish(maker),
@@ -230,7 +234,7 @@ def bad(maker: Maker) -> Iterator[Credential]:
 
 
 def _rubbish(maker: Maker) -> dict[str, Headers]:
-    """Return what looks like a credential, and what is one of another interface's."""
+    """Return malformed credentials, and credentials of other interfaces."""
     user = maker.add_user("owner")
     session_id, token = maker.sign_in(user)
     _, _, refresh = maker.grant(user)
@@ -284,7 +288,7 @@ def _ended(maker: Maker) -> dict[str, Headers]:
 
 
 def _removed(maker: Maker) -> dict[str, Headers]:
-    """Return what a member had who is none any more: one is still one elsewhere, one is not."""
+    """Return credentials of two removed members: one is still a member elsewhere, one is not."""
     headers: dict[str, Headers] = {}
     for name in ("a member elsewhere", "a member nowhere"):
         user = maker.add_user("owner")

@@ -1,4 +1,4 @@
-"""What each operation is called with about each place, by path: written by hand."""
+"""The arguments of each operation for each place, by path. Written by hand."""
 
 import uuid
 from collections.abc import Callable, Mapping
@@ -33,8 +33,9 @@ NOTHING, NEWEST, OWN = "nothing", "the newest device of the key", "one's own"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Who calls, and what there is to call about. ``others`` are what belongs to other people at
-    each place."""
+    """The caller and the objects of a call. ``others`` are the objects of other users at each
+    place.
+    """
 
     maker: Maker
     credential: Credential
@@ -51,7 +52,7 @@ class Case:
         return own if own is not None and target == "own" else self.others[target]
 
     def device(self, target: Target) -> Bound:
-        """Return the device that this key enrolled, or else the device of another key."""
+        """Return the device that this key enrolled, otherwise the device of another key."""
         return self.credential.devices.get(target, self.spot(target).device)
 
 
@@ -111,7 +112,7 @@ DEVICE_CALLS: Final = {
     routes.ACKNOWLEDGE: ((THING, _acknowledge, None),),
     routes.SUBMIT_RESULT: (
         (THING, lambda c, p: submission(c.spot(p).device.binding_id), None),
-        # One that is there already is judged by itself, whatever the binding.
+        # An existing one is checked by itself, independent of the binding.
         (
             THING,
             lambda c, p: submission(c.spot(p).device.binding_id, c.spot(p).report_id),
@@ -188,7 +189,7 @@ PROFILE_CALLS: Final = {
     ),
 }
 PROFILE_LAST: Final = {
-    # It ends the other sessions of the user.
+    # The call ends the other sessions of the user.
     CHANGE_PASSWORD: (
         (
             "profile",
@@ -200,7 +201,7 @@ PROFILE_LAST: Final = {
 
 
 def _member(case: Case, target: Target) -> str:
-    """Return a member whom nobody misses."""
+    """Return a member that no other test needs."""
     if target == "own" and case.credential.owned is not None:
         return str(case.maker.add_user("viewer"))
     return str(case.others[target].user_id)

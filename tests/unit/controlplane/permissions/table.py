@@ -1,8 +1,8 @@
-"""What every kind of credential may do: two tables written by hand, as docs/accounts.md has them.
+"""The permissions of every kind of credential: two tables written by hand, as in docs/accounts.md.
 
-``yes`` is an answer, a number the status of the refusal; ``as cut`` is what the other table says
-of a credential that is cut. The agent protocol and its tools return
-403 and 404 as an error of JSON-RPC.
+``yes`` means an answer, a number is the status of the refusal. ``as cut`` means the value of the
+other table for a restricted credential. The agent protocol and its tools return 403 and 404 as an
+error of JSON-RPC.
 """
 
 from collections.abc import Mapping
@@ -54,8 +54,10 @@ LOCATIONS: Final = """\
 | a link of support, to end | yes | – | 404 | 403 | – | 404 |
 | one's organization | yes | – | 404 | yes | – | 404 |
 """
-"""For an operation that the other table permits: rows are what a call names or lists, columns
-whose it is, for a credential of every location and for one that is cut to its own."""
+"""For an operation that the other table permits. Rows are the objects that a call names or lists.
+Columns are their owners, for a credential of every location and for one that is restricted to its
+own.
+"""
 
 
 def allowed(operations: str, column: str) -> str:
@@ -63,7 +65,7 @@ def allowed(operations: str, column: str) -> str:
 
 
 def at(rule: str, target: Target, *, is_cut: bool) -> str:
-    """Return what the location's table says; ``–`` where there is no such case."""
+    """Return the value of the location's table; ``–`` if the case does not exist."""
     return _LOCATIONS[rule][f"cut: {target}" if is_cut else target]
 
 

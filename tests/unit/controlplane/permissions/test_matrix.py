@@ -1,4 +1,4 @@
-"""Every operation × every credential × every place is as the two tables say."""
+"""Every operation × every credential × every place agrees with the two tables."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,12 +42,14 @@ from tests.unit.controlplane.running_service import RunningService
 
 CELLS_MIN = sizes.amount(medium=2000, large=6000)
 SHARE = sizes.amount(medium=3, large=1)
-"""In a medium run each credential calls a third of the operations, the next one another third."""
+"""In a medium run each credential calls a third of the operations, and the next credential another
+third.
+"""
 
 
 @pytest.fixture
 def settings() -> Settings:
-    """Nothing is refused because it is much."""
+    """Settings with limits that no call exceeds."""
     return Settings(
         argon2_memory_kib=MEMORY_KIB,
         argon2_passes=PASSES,
@@ -65,7 +67,7 @@ def settings() -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One question: what the tables say of it, and the call that asks."""
+    """One cell of the matrix: the value of the tables, and the call that checks it."""
 
     call: Call
     target: Target
@@ -102,7 +104,7 @@ async def test_every_cell_matches_the_tables(service: RunningService) -> None:
     others = database.write(lambda session: strangers(maker(session)))
     assert {each.column for each in credentials} == set(COLUMNS)
     assert len({each.name for each in credentials}) == len(credentials)
-    await poll_changes(service.core)  # from here on keys are remembered
+    await poll_changes(service.core)  # keys are cached from here on
     wrong, cells = list[str](), 0
     for number, credential in enumerate(credentials):
         queries = list(_cells(credential, list(all_calls())[number % SHARE :: SHARE]))
@@ -124,8 +126,9 @@ async def test_every_cell_matches_the_tables(service: RunningService) -> None:
 
 
 def _cells(credential: Credential, calls: Sequence[Call]) -> Iterator[Cell]:
-    """Give a credential's part of the matrix. Who is not known at all is asked for each operation
-    once: wherever it is about, and whichever way it is called, nothing of it is read."""
+    """Return a credential's part of the matrix. An unknown credential calls each operation once: it
+    is refused before the place and the arguments are read.
+    """
     unknown: set[tuple[str, str, str]] = set()
     for call in calls:
         permitted = allowed(call.operations, credential.column)
@@ -149,7 +152,7 @@ def _with_bodies(
     cells: Sequence[Cell],
     session: Session,
 ) -> list[tuple[Cell, Any, str]]:
-    """Return each cell with the values of its call, and what shows its place in a list."""
+    """Return each cell with the values of its call, and the mark of its place in a list."""
     made = maker(session)
     case = Case(made, credential, others)
     return [
@@ -164,14 +167,14 @@ def _with_bodies(
 
 @dataclass(slots=True)
 class Judge:
-    """Asks with one credential. What only reads is asked once, for all places of its list."""
+    """Makes the calls of one credential. A reading call is made once for all places of its list."""
 
     app: ASGIApp
     credential: Credential
     replies: dict[tuple[str, bytes], tuple[int, str]] = field(default_factory=dict)
 
     async def mistakes(self, cell: Cell, values: Any, mark: str) -> list[str]:
-        """Return what is wrong: nothing where the reply is as it should be."""
+        """Return the errors of a reply; empty if it is correct."""
         call = cell.call
         status, text = await self._reply(call, values)
         result = _outcome(call, status, text)
@@ -190,7 +193,7 @@ class Judge:
         if call.writes or key not in self.replies:
             headers = dict(self.credential.headers)
             if call.tool:
-                headers.pop("origin", None)  # no page of the service's calls them
+                headers.pop("origin", None)  # no page of the service calls these
             until = b"event: device" if call.is_stream else b""
             question = Question(call.method, path, query, headers, content, until)
             self.replies[key] = await ask(self.app, question)

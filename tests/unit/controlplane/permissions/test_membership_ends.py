@@ -1,6 +1,6 @@
-"""A membership that is removed ends whatever a person had, at a real process.
+"""In a real process, a removed membership ends all credentials and streams of the user.
 
-`accounts/test_live_permissions.py` tests by a fake clock that it ends within five seconds.
+`accounts/test_live_permissions.py` tests with a fake clock that they end within five seconds.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from tests.unit.controlplane.test_process import Process, start, stop
 
 TIMEOUT_S: Final = 300
 POLL_INTERVAL_S: Final = 0.1
-"""Less than a key may call in a second."""
+"""Fewer calls than a key may make in a second."""
 TOOLS_LIST: Final = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 pytestmark = [
     pytest.mark.medium,
@@ -43,7 +43,7 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
 
 
 class Ending:
-    """What one member has: calls that are answered, and streams that are open, until they end."""
+    """The calls and the open streams of one member, until they end."""
 
     def __init__(self, http: httpx2.AsyncClient, instance_id: str) -> None:
         self._http = http
@@ -76,7 +76,7 @@ class Ending:
         self.ends[name] = asyncio.create_task(work(begun, path, body, headers), name=name)
 
     async def _refused(self, begun: asyncio.Event, path: str, body: Any, headers: Headers) -> None:
-        """Call until it is refused."""
+        """Repeat the call until it is refused."""
         while (reply := await self._http.post(path, json=body, headers=headers)).is_success:
             begun.set()
             await asyncio.sleep(POLL_INTERVAL_S)
@@ -91,7 +91,7 @@ class Ending:
 
 
 async def test_a_removed_membership_ends_all_calls_and_streams(process: Process) -> None:
-    """One person stays a member elsewhere, one is forgotten; a third one stays as they were."""
+    """One user stays a member elsewhere, one is deleted, and a third one is not changed."""
     database = Database(process.database)
     limits = httpx2.Limits(max_connections=100)
     try:

@@ -1,4 +1,4 @@
-"""A report stays at the location where it was made, when its device has moved."""
+"""A report stays at the location where it was created, even if its device has moved."""
 
 import json
 

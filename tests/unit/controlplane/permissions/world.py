@@ -1,4 +1,4 @@
-"""Two organizations with things at three locations, for every call to name one of."""
+"""Two organizations with objects at three locations, which the calls refer to."""
 
 import json
 import uuid
@@ -62,9 +62,9 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """What there is at a location. ``doomed`` is a device that is there to be revoked, ``linked``
-    the token of a link of support that the organization has, and ``catalog`` an id of each table
-    of `CATALOG`, by its name."""
+    """The objects of a location. ``doomed`` is a device to be revoked, ``linked`` the token of a
+    support link of the organization, and ``catalog`` maps each table of `CATALOG` to an id.
+    """
 
     location_id: str
     organization_id: str
@@ -79,7 +79,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Enroller:
-    """Enrols devices as a key would that may go anywhere."""
+    """Enrols devices as a key without a restriction."""
 
     session: Session
     settings: Settings
@@ -90,7 +90,7 @@ class Enroller:
         return RequestContext(self.session, caller, self.now, self.settings, b"k" * 32)
 
     def bound(self, key_id: UUID, organization_id: str, location_id: str) -> Bound:
-        """Enrol a device that has a request waiting."""
+        """Enrol a device with a waiting request."""
         context = self.context(key_id, organization_id)
         device = new_device(location_id)
         private = Ed25519PrivateKey.generate()
@@ -106,7 +106,7 @@ class Enroller:
     def answer_to_challenge(
         self, key_id: UUID, organization_id: str, location_id: str
     ) -> dict[str, Any]:
-        """Return the body of `enroll` for a challenge that the key was given, there and then."""
+        """Create a challenge for the key; return the body of `enroll`."""
         private = Ed25519PrivateKey.generate()
         described = codec.validate(new_device(location_id) | _public(private), DescribedDevice)
         query = challenge(self.context(key_id, organization_id), described)
@@ -116,7 +116,7 @@ class Enroller:
 
 
 def new_device(location_id: str) -> dict[str, Any]:
-    """Return the body of `challenge`, with a key that nobody has."""
+    """Return the body of `challenge` with an unknown public key."""
     return {
         "instanceId": str(uuid.uuid4()),
         "platform": "linux",
@@ -138,7 +138,7 @@ def submission(binding_id: UUID, report_id: UUID | None = None) -> dict[str, Any
 
 
 def new_link(session: Session, now: datetime, organization_id: str | None = None) -> str:
-    """Return the token of a link of support that waits, or that an organization has."""
+    """Return the token of a pending support link, or of one of an organization."""
     made = make_link(session, channel="chat", requested_by="support", now=now)
     session.flush()
     if organization_id is not None:
@@ -154,7 +154,7 @@ def make_world(session: Session, settings: Settings, now: datetime) -> dict[Targ
             until=now.date(), organization_id=organization_id,
         )  # fmt: skip
         load(session, plan, now)
-    # The sandbox calls its first location alike in every organization.
+    # The first location of a sandbox has the same name in every organization.
     session.execute(
         update(Location)
         .where(Location.organization_id == OTHER_ORGANIZATION)

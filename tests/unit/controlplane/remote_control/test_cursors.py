@@ -1,4 +1,4 @@
-"""A cursor leads back to its place in its listing, and nothing else is taken for a cursor."""
+"""A cursor continues its listing at its position; any other text is refused."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Challenge, enrolment, what is current, and heartbeats."""
+"""Challenge, enrolment, `current` and heartbeats."""
 
 import asyncio
 import uuid
@@ -176,7 +176,7 @@ async def test_an_instance_of_another_organization_neither_shows_nor_blocks(
     for path in (routes.CREATE_REQUEST, routes.REVOKE, routes.DEVICE_DETAIL):
         answer = await stranger.call(path, instanceId=owner.instance_id, **kind_for(path))
         assert (answer.status_code, answer.json()["code"]) == (404, "device_not_found")
-    # Who takes the id first has it in an organization of its own, and in no other.
+    # The first device with the id owns it in its organization only.
     await stranger.enrolled()
     assert stranger.binding_id != owner.binding_id
     assert (await owner.enroll()).json()["bindingId"] == owner.binding_id
@@ -260,7 +260,7 @@ async def test_a_device_that_lives_is_not_taken_by_another_key(service: RunningS
     assert await device.commands() == []
     device.api_key = owner
     assert len(await device.commands()) == 1
-    # It goes on trying: its own key is silent from now on, if it was the device that moved.
+    # After the online window without a call of the earlier key, the device moves to the new key.
     service.clock.advance(service.core.settings.online_window_s)
     device.api_key = service.make_key()
     await device.heartbeat()
@@ -268,7 +268,9 @@ async def test_a_device_that_lives_is_not_taken_by_another_key(service: RunningS
 
 
 async def test_concurrent_heartbeats_are_each_answered(service: RunningService) -> None:
-    """In one transaction: those that live, one twice, a revoked, an unknown, a foreign one."""
+    """In one transaction: active devices, one of them twice, a revoked, an unknown and a foreign
+    one.
+    """
     alive, twice, revoked, unknown, foreign = [await service.device().enrolled() for _ in range(5)]
     await service.device().call(routes.REVOKE, instanceId=revoked.instance_id)
     unknown.binding_id = str(uuid.uuid4())

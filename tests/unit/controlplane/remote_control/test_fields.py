@@ -1,6 +1,6 @@
-"""Each field of each body that remoteControl is asked: required or not, and its edges.
+"""Each field of each request body of remoteControl: whether it is required, and its limits.
 
-What is permitted is never named as a mistake, what is not always is.
+A refusal never names a permitted value, and always names a forbidden one.
 """
 
 import uuid
@@ -40,7 +40,7 @@ BODIES: dict[str, dict[str, Any]] = {
 """A valid body with every field of each operation. The objects that it names do not exist."""
 
 FIELDS: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
-    # what is permitted, what is not
+    # permitted values, forbidden values
     ("challenge", "publicKey"): ((), ("0" * 87, "0" * 89, "", 1, None)),
     ("challenge", "platform"): (PLATFORMS, ("", "Linux", "other", 1, None)),
     ("challenge", "locationId"): NAMES,
@@ -69,7 +69,7 @@ FIELDS: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
         if field in {"instanceId", "challengeId", "bindingId", "requestId", "reportId"}
     },
 }
-"""All but ``report``, which may be anything until it is known what kind it should be."""
+"""All fields except ``report``, which may have any value until the expected kind is known."""
 
 
 def test_every_field_is_here() -> None:
@@ -88,7 +88,7 @@ def _fields(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 async def named(service: RunningService, operation: str, body: dict[str, Any]) -> set[str]:
-    """Return the fields that a refusal names, those within one of them as that."""
+    """Return the top-level fields that a refusal names."""
     reply = await service.device().call(PREFIX + operation, **body)
     text = reply.json() or {}
     if text.get("code") != "validation_error":

@@ -1,4 +1,4 @@
-"""What an operator asks for, lists and revokes."""
+"""Operators create requests, list objects and revoke devices."""
 
 import json
 import uuid

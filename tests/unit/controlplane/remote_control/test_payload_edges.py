@@ -1,6 +1,6 @@
-"""Every bound that the document sets for a report: the last that is taken, the first that is not.
+"""Every limit that the document sets for a report: the last accepted value, the first refused one.
 
-Payloads and bounds come from the transcribed schemas.
+Payloads and limits come from the transcribed schemas.
 """
 
 import copy
@@ -22,15 +22,15 @@ from tests.unit.controlplane.running_service import RunningService
 
 KINDS = {"network": NETWORK_PAYLOAD, "application": APPLICATION_PAYLOAD}
 DRAWN = 300
-"""So many payloads are drawn at most to find every bound in one."""
+"""Maximum number of payloads that are drawn to find every limit in one."""
 BOUNDS = ("const", "enum", "maxItems", "maxLength", "minLength", "minimum", "maximum")
 Path = tuple[str | int, ...]
 Edge = tuple[Any, Any]
-"""The last value that is permitted, and the first that is not."""
+"""The last permitted value, and the first refused one."""
 
 
 def edges(schema: Schema, value: Any, path: Path = ()) -> Iterator[tuple[Path, str, Edge]]:
-    """Yield where a payload has a bound: its path, which bound, and the values beside it."""
+    """Yield each limited value of a payload: its path, the limit, and the values at the limit."""
     if value is None:
         return
     shapes = [each for each in schema.get("anyOf", [schema]) if each != {"type": "null"}]
@@ -75,7 +75,7 @@ def _of_text(schema: Schema, path: Path) -> Iterator[tuple[Path, str, Edge]]:
 
 
 def stated(schema: Schema, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Yield where a schema sets a bound, whatever a payload holds."""
+    """Yield each limit of a schema, independent of a payload."""
     for part in schema.get("anyOf", [schema]):
         yield from ((path, bound) for bound in BOUNDS if bound in part)
         for field, inner in part.get("properties", {}).items():
@@ -88,7 +88,7 @@ def stated(schema: Schema, path: Path = ()) -> Iterator[tuple[Path, str]]:
 
 
 def edges_of(kind: str) -> dict[tuple[Path, str], tuple[Any, Edge]]:
-    """Return each bound once, with a payload that has what is bounded."""
+    """Return each limit once, with a payload that contains the limited value."""
     results: dict[tuple[Path, str], tuple[Any, Edge]] = {}
     wanted = len(set(stated(KINDS[kind])))
     for seed in range(DRAWN):
@@ -101,7 +101,7 @@ def edges_of(kind: str) -> dict[tuple[Path, str], tuple[Any, Edge]]:
 
 
 def changed(payload: Any, path: Path, value: Any) -> Any:
-    """Return the payload with another value at a path; ``...`` leaves it out."""
+    """Return the payload with a different value at a path; ``...`` removes it."""
     result = copy.deepcopy(payload)
     place = result
     for step in path[:-1]:
@@ -133,7 +133,7 @@ async def test_a_payload_at_its_edges(service: RunningService, kind: str) -> Non
 @pytest.mark.parametrize("kind", KINDS)
 async def test_whatever_the_document_permits_is_taken(service: RunningService, kind: str) -> None:
     device = await service.device().enrolled()
-    for seed in range(DRAWN, DRAWN + 20):  # not those of the bounds
+    for seed in range(DRAWN, DRAWN + 20):  # other errors than those of the limits
         payload = made(KINDS[kind], random.Random(seed))
         sent = (await device.submit(payload, kind=kind)).json()
         reply = await device.call(routes.REPORT_DETAIL, reportId=sent["reportId"])

@@ -1,4 +1,4 @@
-"""The transcribed document over remoteControl is strict: what it does not say is not accepted."""
+"""The transcribed remoteControl document is strict: it accepts nothing that the document lacks."""
 
 import copy
 import json
@@ -33,7 +33,7 @@ def reply(name: str, body: Any, status: int = 200, method: str = "POST") -> http
 
 
 def changed(name: str, *path: str | int, to: Any) -> httpx2.Response:
-    """Return a golden reply in which one thing is changed."""
+    """Return a golden reply with one change."""
     body = copy.deepcopy(golden.document_of(REPLIES[name]))
     place: Any = body
     for step in path[:-1]:

@@ -1,4 +1,4 @@
-"""Where the contract is silent: how the service reads it, as docs/controlplane.md says."""
+"""Points that the contract leaves open: the service behaves as docs/controlplane.md describes."""
 
 import json
 import uuid

@@ -1,4 +1,4 @@
-"""Reports on their way in."""
+"""Submission of reports."""
 
 import asyncio
 import hashlib

@@ -59,7 +59,7 @@ UNKEPT: tuple[dict[str, Any], ...] = (
     {"\ud800": 1},
     {"a": nested(32)},
 )
-"""What beside its id external data must not hold."""
+"""Invalid external data: refused for another reason than its id."""
 
 
 async def test_a_good_is_created_and_returned(company: Retailer) -> None:
@@ -299,7 +299,7 @@ async def test_an_external_id_is_used_once_in_a_body(company: Retailer) -> None:
 
 async def test_another_company_may_use_the_same_external_id(company: Retailer) -> None:
     service = company.service
-    # Fees and units belong to the company, so the other one has none: its good is refused for that.
+    # Fees and units belong to a company. The other company has none, so its good is refused.
     other = await access_of(service, new_key(service, organization="org-other"))
     taken = body(external_data={"id": "shared"})
     assert (await company.create(taken)).status_code == 201

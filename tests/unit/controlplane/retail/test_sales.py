@@ -192,7 +192,7 @@ ORDERS = [
 
 @pytest.mark.parametrize("sort", ORDERS)
 async def test_pages_follow_each_other_in_every_order(company: Retailer, sort: str) -> None:
-    # Many at the same moment: only the order of arrival tells them apart.
+    # Many sales have the same time: only the order of arrival distinguishes them.
     for number in range(3):
         company.add_sales(17, NOON - MINUTE * number, timedelta(0), number=f"N-{number}")
     company.add_sales(12, NOON - MINUTE * 9, MINUTE)

@@ -9,7 +9,7 @@ import pytest
 
 from agent.wire.sd_notify import Notifier
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a local datagram socket")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="uses a local datagram socket")
 
 
 def test_systemd_receives_ready_and_watchdog_messages(tmp_path: Path) -> None:

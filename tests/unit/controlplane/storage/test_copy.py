@@ -27,7 +27,7 @@ Rows = dict[str, list[dict[str, Any]]]
 
 @pytest.fixture
 async def source(tmp_path: Path) -> Path:
-    """A database with something in each table."""
+    """A database with a row in each table."""
     path = tmp_path / "source.db"
     with closing(Database(str(path))) as database:
         clock = FakeClock()

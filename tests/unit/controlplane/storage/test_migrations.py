@@ -26,8 +26,9 @@ from tests.paths import FIXTURES
 from tests.postgresql import new_database
 
 DUMPS = FIXTURES / "databases"
-"""What a service of 0.1.0 wrote: devices, one revoked, requests in each state, reports of both
-kinds, keys of two organizations."""
+"""Data of a service of 0.1.0: devices, one of them revoked, requests in each state, reports of both
+kinds, keys of two organizations.
+"""
 OWN = {"schema_version", "alembic_version"}
 
 
@@ -66,7 +67,7 @@ def columns(url: str) -> Columns:
 
 
 def content(url: str, of: Columns | None = None) -> dict[str, list[Any]]:
-    """Return every row of every table, or these columns of them."""
+    """Return every row of every table, or only the given columns."""
     engine = create_engine(url)
     with engine.connect() as connection:
         rows = {
@@ -129,7 +130,7 @@ def test_an_old_database_keeps_its_rows_and_gets_the_newest_layout(old_database:
     with engine.connect() as connection:
         assert connection.execute(text("SELECT version FROM schema_version")).scalar_one() == 2
     engine.dispose()
-    # Doing it again changes nothing.
+    # A repeated upgrade changes nothing.
     after = content(old_database)
     Database(old_database).close()
     assert content(old_database) == after
@@ -152,7 +153,7 @@ def test_a_step_that_fails_leaves_the_database_as_it_was(tmp_path: Path) -> None
     file = tmp_path / "service.db"
     with sqlite3.connect(file) as connection:
         connection.executescript((DUMPS / "service-0.1.0.sqlite.sql").read_text())
-        # A table of this name is in the way of the one that Alembic fills.
+        # This table prevents Alembic from creating one with the same name.
         connection.execute("CREATE TABLE _alembic_tmp_devices (n INTEGER)")
     connection.close()
     url = f"sqlite:///{file}"

@@ -90,7 +90,7 @@ class TestLostNotifications:
                 assert ended == [True]
                 request_id = await device.create_request()
                 assert request_id in (await anext(pieces)).decode()
-            # It listens again, by itself.
+            # It reconnects by itself.
             while not await other.core.read(lambda session: session.scalars(LISTENERS).all()):
                 pass
         assert "cannot receive messages of the other processes" in caplog.text

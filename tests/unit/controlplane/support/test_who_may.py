@@ -100,7 +100,7 @@ async def test_a_user_chooses_one_of_their_organizations(
     links = (await browser.post(routes.CONTACT)).json()["links"]
     assert {each["organizationId"] for each in links} == {HOME, OTHER}
     assert (await desk.ask(routes.DISCONNECT, browser, token=token)).status_code == 200
-    # Its own key is of one organization.
+    # Its own key belongs to one organization.
     key = service.make_key()
     reply = await desk.ask(routes.INSPECT, key, token=token)
     assert refused(reply) == (404, "token_not_found")
@@ -142,7 +142,7 @@ async def test_a_changed_role_counts_at_once(service: RunningService, desk: Desk
     assert (await desk.confirm(token, HOME, browser)).status_code == 200
     remove(service, user, HOME)
     assert (await desk.ask(routes.DISCONNECT, browser, token=token)).status_code == 401
-    assert await desk.linked() == ["telegram @venue"]  # it is the organization's
+    assert await desk.linked() == ["telegram @venue"]  # the link belongs to the organization
 
 
 async def test_pages_of_others_link_nothing(service: RunningService, desk: Desk) -> None:

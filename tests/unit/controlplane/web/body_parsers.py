@@ -1,4 +1,4 @@
-"""What the process that reads large bodies is given to do. It imports this module: few others."""
+"""Tasks for the process that reads large bodies. It imports this module, so this imports little."""
 
 import os
 import signal

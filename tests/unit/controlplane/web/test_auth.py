@@ -1,4 +1,4 @@
-"""What every call passes: headers, keys, grants, types, sizes, rates, and how refusals look."""
+"""Checks of every call: headers, keys, grants, types, sizes, rates, and the form of refusals."""
 
 import asyncio
 import logging
@@ -216,7 +216,7 @@ class TestRate:
 
 
 class BrokenDatabase(Database):
-    """Opens nothing and raises what it was given."""
+    """A database that raises the given error."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error

@@ -1,4 +1,4 @@
-"""The loops beside the calls, on loopback."""
+"""The background loops of the service, on loopback."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ TIMEOUT_S = 300
 
 @asynccontextmanager
 async def webhook() -> AsyncIterator[tuple[str, "asyncio.Queue[bytes]"]]:
-    """Give the address of a webhook that answers 204, and the bodies it received."""
+    """Yield the address of a webhook that answers 204, and the bodies that it received."""
     received: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -57,7 +57,7 @@ async def tracker_status(device: Any, report_id: str) -> str:
 
 
 class FlakyDatabase(Database):
-    """Fails the first time, and tells when it was used again."""
+    """A database that fails the first time, and reports its next use."""
 
     def __init__(self, used_again: Callable[[], object]) -> None:
         self._used_again = used_again

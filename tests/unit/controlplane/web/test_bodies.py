@@ -1,4 +1,4 @@
-"""Bodies of strangers: a model, or a refusal that names the field."""
+"""Untrusted bodies result in a model, or in a refusal that names the field."""
 
 import json
 from collections.abc import Callable

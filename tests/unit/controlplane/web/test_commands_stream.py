@@ -57,7 +57,7 @@ class Stream:
         return str(command["requestId"])
 
     async def has_ended(self) -> bool:
-        """Whether it ends before it tells anything but that it is open."""
+        """Return whether the stream ends without an event other than the first one."""
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 while await self.piece() == KEEP_ALIVE % RECONNECT_MIN_MS:

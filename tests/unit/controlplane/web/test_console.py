@@ -1,4 +1,4 @@
-"""The web console: what it is made of, and what it may do."""
+"""The web console: its files and its security policy."""
 
 import json
 import re

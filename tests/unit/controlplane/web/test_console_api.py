@@ -1,4 +1,4 @@
-"""The console's own calls: who sees what, in which order, and what changes."""
+"""The console's own calls: access, order, and changes."""
 
 import asyncio
 import json
@@ -273,11 +273,11 @@ async def test_a_device_has_a_line_for_each_report(service: RunningService) -> N
     assert reply.status_code == 403
 
 
-# ---------------------------------------------------------------------------- what changes
+# ---------------------------------------------------------------------------- changes
 
 
 class Console:
-    """Reads the events of a stream; the server's own pieces, without a connection between."""
+    """Reads the events of a stream from the server's code, without a connection."""
 
     def __init__(self, events: AsyncIterator[bytes]) -> None:
         self._events = events
@@ -291,7 +291,7 @@ class Console:
         raise EOFError
 
     async def row_where(self, **expected: Any) -> Any:
-        """Return the next row whose request or device has this."""
+        """Return the next row whose request or device has these values."""
         while True:
             name, row = await self.next()
             flat = {**row.get("device", {}), **(row.get("requests") or [{}])[0]}
@@ -498,6 +498,6 @@ async def test_nothing_is_read_closely_that_is_what_it_was(
     assert (polled_positions(), polled_positions()) == ([[1]], [])
     await device.create_request()
     assert (polled_positions(), polled_positions()) == ([[1]], [])
-    # Time alone: the request runs out, then the device is silent.
+    # Only time passes: the request expires, then the device goes offline.
     service.clock.advance(service.core.settings.request_ttl_s + 1)
     assert (polled_positions(), polled_positions()) == ([[1]], [])

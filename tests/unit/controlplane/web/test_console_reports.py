@@ -1,4 +1,4 @@
-"""A report in the console: what changed since the one before, and its tables."""
+"""A report in the console: the changes since the previous one, and its tables."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 async def _reported(
     service: RunningService, *payloads: NetworkPayload | ApplicationPayload
 ) -> tuple[SimulatedDevice, list[str]]:
-    """Return a device that handed in these, and the ids of its reports."""
+    """Return a device that submitted these payloads, and the ids of its reports."""
     device = service.device()
     await device.enrolled()
     ids: list[str] = []

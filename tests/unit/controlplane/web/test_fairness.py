@@ -1,4 +1,4 @@
-"""What one caller may take, and that the others keep theirs."""
+"""The share of one caller is limited, and the others keep theirs."""
 
 import uuid
 from contextlib import ExitStack

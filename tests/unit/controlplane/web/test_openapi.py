@@ -1,4 +1,4 @@
-"""Where the OpenAPI document is served, and to whom. What is in it: tests/contract/openapi."""
+"""The address of the OpenAPI document and its access. tests/contract/openapi tests its content."""
 
 import pytest
 

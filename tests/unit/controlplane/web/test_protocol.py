@@ -1,4 +1,4 @@
-"""What is kept waiting for the head of a request: not long, not much, not many."""
+"""Limits for incomplete request heads: time, size and number of connections."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ async def app(scope: dict[str, object], receive: object, send: object) -> None:
 
 @asynccontextmanager
 async def served(limit: int) -> AsyncIterator[int]:
-    """Serve with so many connections that may owe a head; give the port."""
+    """Serve with this limit of connections without a complete head; yield the port."""
     config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None)
     config.load()
     make = partial(bounded_protocol(limit), config=config, server_state=ServerState(), app_state={})

@@ -1,4 +1,4 @@
-"""How many modules of the service one call passes, from the HTTP protocol to the SQL.
+"""Counts the modules of the service that one call passes, from the HTTP protocol to the SQL.
 
 Functions that run are counted, up to the last SQL statement of the call. The service is warm: its
 modules are imported, and the credential is in the cache.
@@ -86,7 +86,7 @@ def walked() -> Iterator[Walk]:
 
 @asynccontextmanager
 async def served(service: RunningService) -> AsyncIterator[httpx2.AsyncClient]:
-    """Serve over the protocol class of the service; give a client."""
+    """Serve with the service's protocol class; yield a client."""
     app = build_app(service.core)
     config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None)
     config.load()

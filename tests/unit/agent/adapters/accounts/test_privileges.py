@@ -23,7 +23,9 @@ for_root = pytest.mark.needs("other-user")
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """A directory of the service's user, who cannot enter pytest's own directories."""
+    """A directory that the service's user can enter. pytest's own directories are closed to other
+    users.
+    """
     with tempfile.TemporaryDirectory() as made:
         Path(made).chmod(0o755)
         state = Path(made) / "state"
@@ -35,7 +37,7 @@ def in_a_fork(act: Callable[[], Any]) -> Any:
     """Return what ``act`` returns in a forked process."""
     source, target = os.pipe()
     with warnings.catch_warnings():
-        # pytest's workers have a thread; the fork only acts and ends.
+        # pytest's workers have a thread. The fork only runs the action and exits.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
@@ -58,7 +60,7 @@ def in_a_fork(act: Callable[[], Any]) -> Any:
 
 
 def everybodys_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python itself may be installed in root's home directory."""
+    """A program that every user can run: Python itself may be in root's home directory."""
     monkeypatch.setattr(privileges, "_require_a_program", lambda directory, uid: None)
 
 

@@ -1,4 +1,4 @@
-"""Checks of who else could change a path. Owners are simulated: only root can change them."""
+"""Checks whether other users could change a path. Owners are simulated."""
 
 import os
 from pathlib import Path

@@ -43,7 +43,7 @@ class FakeSystemd:
     is_active: bool = False
     breaks_at_start: bool = False
     user: str = ""
-    """The line of passwd(5); `systemd-sysusers` makes it."""
+    """The line of passwd(5), which `systemd-sysusers` creates."""
     group: str = ""
     userdel_takes_the_group: bool = True
     calls: list[str] = field(default_factory=list)
@@ -163,7 +163,7 @@ def test_purge_deletes_the_user_that_install_made(
     service = service_in(systemd)
     service.install()
     service.uninstall()
-    assert systemd.user, "its files are kept, and with them their owner"
+    assert systemd.user, "its files and their owner must be kept"
     assert service.purge() == ("the user venue-agent",)
     assert (systemd.user, systemd.group) == ("", "")
     assert service.purge() == ()

@@ -165,7 +165,9 @@ def test_uninstall_keeps_state_and_purge_deletes_it(
     assert "deleted: identity, state, configuration, API key and the user venue-agent\n" in (
         capsys.readouterr().out
     )
-    assert service.calls[-2:] == ["uninstall", "purge with state False"], "first the files"
+    assert service.calls[-2:] == ["uninstall", "purge with state False"], (
+        "the files must be written first"
+    )
 
 
 def test_what_others_keep_beside_the_configuration_is_left(

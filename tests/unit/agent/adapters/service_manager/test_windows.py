@@ -296,7 +296,7 @@ def test_a_stop_reaches_the_daemon_once(control: int) -> None:
         scm.control(control)
         scm.control(control)
         assert request.acquire(timeout=60)
-        on_ready()  # after a reload: no reason to say that it runs
+        on_ready()  # after a reload: the status does not change
         return 0
 
     assert Host(scm, daemon, request_stop=request.release).run() == 0

@@ -226,7 +226,7 @@ def test_a_commit_that_fails_undoes_all_of_it_and_the_next_one_works(database: D
         pytest.raises(sqlite3.IntegrityError),
         database.transaction(Failpoint.COUNTED) as connection,
     ):
-        connection.execute("INSERT INTO children VALUES (1)")  # found out at the commit
+        connection.execute("INSERT INTO children VALUES (1)")  # detected at the commit
 
     assert database.query("SELECT * FROM children") == []
     database.count("a")

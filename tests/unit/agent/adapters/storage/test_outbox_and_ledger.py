@@ -193,7 +193,7 @@ def test_a_taken_report_closes_its_request(
     assert after.state is State.SUBMITTED
     assert outbox.oldest() is None
     ledger.settle(item, NOW)
-    assert journal.get(REQUEST) == after, "settled twice is settled once"
+    assert journal.get(REQUEST) == after, "a second settlement must change nothing"
 
 
 def test_rejected_report_keeps_its_reason(outbox: Outbox, ledger: Ledger, journal: Journal) -> None:

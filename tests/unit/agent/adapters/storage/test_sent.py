@@ -82,7 +82,7 @@ def test_no_more_than_the_bytes_are_kept(ledger: Ledger, state: StateDirectory) 
 
 
 def test_what_is_old_is_forgotten(ledger: Ledger, state: StateDirectory) -> None:
-    ledger.sent.drop_old(NOW)  # where none was ever sent
+    ledger.sent.drop_old(NOW)  # before any report was sent
     send(ledger, 1, 10)
     send(ledger, 2, 10, DAY)
     ledger.sent.drop_old(NOW + sent.KEPT_MAX_AGE)

@@ -194,7 +194,7 @@ def test_a_certificate_was_renewed_from_a_day_on() -> None:
     ]
 
 
-# ---------------------------------------------------------------------------- what came and went
+# ----------------------------------------------------------------------- added and removed items
 
 
 def test_queues_and_name_servers_come_and_go() -> None:

@@ -18,7 +18,7 @@ class Missing:
 
 
 Changes = Mapping[str, Value | Missing]
-"""By key; that of an interface or a peripheral follows its id and a space."""
+"""Values by key. The key of an interface or a peripheral follows its id and a space."""
 
 
 def changed(changes: Changes, name: str = "linux-till") -> ApplicationPayload:

@@ -1,4 +1,4 @@
-"""Findings for collected facts, by way of a payload."""
+"""Findings for collected facts, computed from a payload."""
 
 from agent.presentation.findings.findings import findings_of
 from agent.rules.reports.application import application_report

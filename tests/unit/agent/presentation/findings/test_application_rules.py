@@ -233,7 +233,7 @@ CASES = (
     Case(
         "spooler-stopped",
         {"service.printSpooler.state": "failed (failed)", **NO_QUEUES},
-        {"service.printSpooler.state": "inactive (dead)"},  # started on demand, and it answers
+        {"service.printSpooler.state": "inactive (dead)"},  # started on demand, and responds
         "The print spooler (cups) is not running: nothing can be printed.",
     ),
     Case(

@@ -250,7 +250,7 @@ def test_a_white_page_that_may_reach_nothing() -> None:
 
 
 def test_what_a_printer_complains_of_is_changes_in_the_collectors_words() -> None:
-    """The queue rule and the network report use the same words for the same problem."""
+    """The queue rule and the network report describe the same problem with the same text."""
     for reason in ("media-empty", "media-jam", "cover-open", "toner-empty", "output-area-full"):
         queue = Reading((available("printqueue.bar.reasons", "CUPS", (f"{reason}-error",)),))
         (sentence,) = judged(queue)["printer-needs-attention"]

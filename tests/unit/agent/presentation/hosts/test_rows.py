@@ -97,7 +97,9 @@ def test_a_page_that_shows_what_a_host_is_is_for_its_model() -> None:
     assert row.services == ("web page (80)",)
     assert row_of(host(7, None, 80), endpoint(80, "Bookings", by=("scan",))).model == ""
     raw = endpoint(9100, "Raw printing", by=("scan",))
-    assert row_of(host(7, None, 9100), raw).model == "", "the usual name of a port is none"
+    assert row_of(host(7, None, 9100), raw).model == "", (
+        "the usual name of a port must not count as a name"
+    )
     own = host(7, None, 631, sources=("local",))
     assert row_of(own, endpoint(631, "CUPS/2.4 IPP/2.1", by=("scan",))).model == ""
 
@@ -148,7 +150,9 @@ def test_what_a_reader_needs_comes_first() -> None:
     assert (len(first), len(rest)) == (FIRST_MIN, len(hosts) - FIRST_MIN)
     first, rest = by_interest(host_rows(venue(*(host(n, f"name-{n}") for n in range(200)))))
     assert (len(first), len(rest)) == (FIRST_MAX, 200 - FIRST_MAX)
-    assert by_interest(host_rows(venue(host(9, None))))[1] == (), "few hosts are not folded"
+    assert by_interest(host_rows(venue(host(9, None))))[1] == (), (
+        "a short list of hosts must not be folded"
+    )
 
 
 def test_endpoints_of_hosts_that_the_map_has_no_room_for_are_hosts() -> None:

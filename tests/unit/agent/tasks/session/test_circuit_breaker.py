@@ -103,7 +103,7 @@ async def test_one_caller_tries_for_all(home: Harness, error: ServiceError) -> N
     )
 
     assert answers == ["answer"] * 10
-    # The ten that were under way together fail together, then one tries, then all go on.
+    # The ten concurrent calls fail together, then one call is tried, then all continue.
     assert len(service.called_at) <= 6 + 10
 
 
@@ -241,7 +241,7 @@ async def test_no_state_makes_more_than_30_calls_a_minute(
         call.cancel()
     await asyncio.gather(*calling, return_exceptions=True)
 
-    calls_under_way = callers - 1  # those that were begun before the first failure
+    calls_under_way = callers - 1  # the calls that began before the first failure
     for minute in range(10):
         within = [at for at in service.called_at if minute * 60 <= at < minute * 60 + 60]
         assert len(within) <= 31 + (calls_under_way if minute == 0 else 0)
@@ -324,7 +324,7 @@ async def test_a_call_that_fails_alone_may_be_put_off(home: Harness) -> None:
         await home.breaker.call("heartbeat", failing.ask, alone_max=4)
 
     others.cancel()
-    assert "partly-failing" not in home.codes(), "nobody tries any more"
+    assert "partly-failing" not in home.codes(), "the condition must end with the last call"
 
 
 async def test_after_a_sleep_the_next_try_comes_at_once(home: Harness) -> None:
@@ -374,13 +374,13 @@ async def test_a_refusal_holds_up_its_operation_alone(home: Harness, error: Serv
     for _ in range(20):
         await home.breaker.call("heartbeat", fine.ask)
 
-    assert home.clock.elapsed_s == began, "nobody waited"
+    assert home.clock.elapsed_s == began, "no call must wait"
     assert home.breaker.is_up
     assert len(home.codes()) == 1
     await until(lambda: len(failing.called_at) == 4)
     calling.cancel()
     await asyncio.gather(calling, return_exceptions=True)
-    assert home.codes() == set(), "nobody tries any more"
+    assert home.codes() == set(), "the condition must end with the last call"
 
 
 async def test_a_silent_operation_holds_the_others_up_once(home: Harness) -> None:
@@ -426,7 +426,7 @@ async def test_single_try_raises_every_error_and_waits_its_turn(home: Harness) -
     assert home.breaker.wait_left_s("onCommands") == 0
 
 
-# ---------------------------------------------------------------- a service that carries many
+# ---------------------------------------------------------------- a service with many devices
 
 
 async def test_waits_for_contact_are_as_long_as_a_large_fleet_needs(home: Harness) -> None:

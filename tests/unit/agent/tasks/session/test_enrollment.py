@@ -111,7 +111,7 @@ async def test_a_key_with_the_grant_is_tried_at_once(stranger: Harness) -> None:
     stranger.client.always["challenge"] = NO
     async with running(stranger.enrollment.run):
         await until(lambda: len(stranger.client.named("challenge")) >= 8)
-        await settle(10)  # it has been answered, and waits
+        await settle(10)  # the call was answered, and the task waits
         del stranger.client.always["challenge"]
         changed_at = stranger.clock.elapsed_s
         stranger.key_file.write_text("key-2")
@@ -242,9 +242,9 @@ async def test_on_a_key_of_many_devices_the_heartbeat_decides(home: Harness) -> 
 
     async with running(home.enrollment.run):
         await home.binding_state.wait_until_bound()
-        assert home.codes() == set(), "the usual case"
+        assert home.codes() == set(), "another device of a shared key must not be a problem"
         await home.session.recheck_binding()
-        assert home.binding_state.is_bound, "a request was refused, the device is not"
+        assert home.binding_state.is_bound, "only a request was refused, not the device"
         assert home.codes() == set()
         home.client.always["heartbeat"] = NO
         home.session.request_recheck()
@@ -287,9 +287,9 @@ async def test_a_binding_that_is_gone_stops_the_work(home: Harness) -> None:
     saved = home.record_file.load()
     assert saved is not None
     assert saved.is_revoked
-    assert saved.binding is not None, "the binding is remembered"
-    assert set(operations(home)) == {"current"}, "on_revoked = stop: nothing enrolls"
-    assert len(operations(home)) <= 12, "asked slowly"
+    assert saved.binding is not None, "the binding must be kept"
+    assert set(operations(home)) == {"current"}, "with on_revoked = stop the agent must not enroll"
+    assert len(operations(home)) <= 12, "the binding must be rechecked slowly"
 
 
 @pytest.mark.parametrize("error", [NO, GONE, BodyRejected(400, "no such operation")])
@@ -338,7 +338,7 @@ async def test_a_recheck_asks_after_it_was_wanted(home: Harness) -> None:
     async with running(home.enrollment.run):
         await settle()
         home.session.request_recheck()
-        await until(lambda: operations(home) == ["current"] * 2)  # it is under way
+        await until(lambda: operations(home) == ["current"] * 2)  # the call is in progress
         home.client.script["current"].extend([home.client.record, None])
         await home.session.recheck_binding()
 
@@ -394,7 +394,7 @@ async def test_a_revoked_device_may_enroll_anew(tmp_path: Path) -> None:
 
         assert home.identity.load_or_create().instance_id == before
         assert home.client.named("enroll")
-        assert home.clock.slept[0] >= 30, "not at once"
+        assert home.clock.slept[0] >= 30, "the retry must wait"
         assert not home.binding_state.is_revoked
         assert home.codes() == set()
 

@@ -217,7 +217,7 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
 }
 
 SEEN_ONLY = {"port-closed": "refuses connections on port", "unplugged": "no USB printer"}
-"""What rows say that have no words of their own."""
+"""Fixed words of the reasons of rows without a sentence of their own."""
 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.code)

@@ -136,7 +136,7 @@ def test_what_ipp_usb_shows_is_a_usb_printer(uri: str):
     assert renamed.status == "unknown"
 
 
-# ------------------------------------------------------------------ what answers is another thing
+# ------------------------------------------------------------------ a different device answers
 
 
 def test_a_printer_that_another_queue_holds_is_never_pointed_at():
@@ -423,7 +423,7 @@ def test_unreachable_address_is_not_recommended(uri: str, address: str, why: str
     assert why not in (near.reason or "")
 
 
-# ------------------------------------------------------------------ what is no model
+# ------------------------------------------------------------------ names that are not models
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def _visible_device(venue: Venue, matched: Printer) -> Device | None:
 
 
 def _without_denials(reason: str) -> str:
-    """Remove the parts that only say that a device may not be the printer."""
+    """Remove the parts that only state that a device may not be the printer."""
     clauses = reason.split("; ")
     denials = ("another", "mbiguous", "that has this address now")
     return "; ".join(each for each in clauses if not any(word in each for word in denials))

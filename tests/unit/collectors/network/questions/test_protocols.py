@@ -293,7 +293,7 @@ def test_names_that_hosts_give_themselves():
             open_link=_to(responder.address),
         )
         assert names == (HostName("127.0.0.9", "till.local"),)
-        # What is on no link of ours is not asked at all.
+        # Addresses that are not on a link of this machine are never queried.
         question_count = len(responder.questions)
         far = discoveries_of("10.0.0.9")
         soon = time.monotonic() + 5
@@ -355,7 +355,7 @@ def _own_certificate(directory: Path) -> ssl.SSLContext:
         .public_key(key.public_key())
         .serial_number(1)
         .not_valid_before(start)
-        .not_valid_after(start + datetime.timedelta(days=1))  # long over: printers' clocks are
+        .not_valid_after(start + datetime.timedelta(days=1))  # expired
         .sign(key, hashes.SHA256())
     )
     path = directory / "printer.pem"

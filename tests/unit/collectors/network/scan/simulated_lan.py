@@ -10,7 +10,7 @@ from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.sockets import ConnectResult, Happened
 from collectors.shared.addresses import PRINT_PORTS
 
-_TURN_S = 1e-5  # what a turn of the loop takes at least, as on a real clock
+_TURN_S = 1e-5  # the least duration of a loop iteration, as on a real clock
 
 
 @dataclass(slots=True)

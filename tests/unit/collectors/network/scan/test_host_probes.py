@@ -57,7 +57,7 @@ def test_ipp_comes_last_where_its_connection_is_handed_on() -> None:
     probes.answered(9100, "open", 0.1)
     assert [s.port for s in probes.connects(0.1, 1)] == [515]
     assert probes.timeouts(0.1 + WAIT_S) == [Step(515, "drop")]
-    assert [s.port for s in probes.connects(0.5, 9)] == [80]  # 515 is still to be tried again
+    assert [s.port for s in probes.connects(0.5, 9)] == [80]  # port 515 will be tried again
     probes.answered(80, "refused", 0.6)
     assert probes.next_due == 0.1 + PRINT_GAP_S
     assert probes.leave_second_tries_at_print_ports(0.7)
@@ -90,10 +90,10 @@ def test_two_connections_to_one_print_port_are_a_second_apart() -> None:
 def test_second_tries_at_print_ports_may_be_left() -> None:
     probes = HostProbes((80, 9100))
     probes.connects(0.0, 100)
-    assert not probes.leave_second_tries_at_print_ports(0.5)  # others are still waited for
+    assert not probes.leave_second_tries_at_print_ports(0.5)  # other ports are still pending
     probes.answered(80, "open", 0.01)
     assert probes.timeouts(WAIT_S) == [Step(9100, "drop")]
-    assert not probes.leave_second_tries_at_print_ports(PRINT_GAP_S)  # it comes just in time
+    assert not probes.leave_second_tries_at_print_ports(PRINT_GAP_S)  # answers just in time
     assert probes.leave_second_tries_at_print_ports(0.5)
     assert probes.is_done
     assert probes.silent == [9100]

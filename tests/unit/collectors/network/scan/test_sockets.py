@@ -201,7 +201,7 @@ def test_a_cancelled_scan_returns_and_closes_its_sockets(listener: Listener) -> 
         discoveries=Discoveries(),
     )
     assert findings.state.state == "failed"
-    run.cancel()  # the waker of a scan that is over does no harm
+    run.cancel()  # the waker of a finished scan has no effect
 
 
 def test_the_waker_ends_a_wait() -> None:

@@ -158,8 +158,9 @@ def test_a_scan_does_not_wait_for_print_ports_alone() -> None:
 
 
 def test_a_packet_that_a_late_printer_lost_is_sent_again() -> None:
-    """It is found after a second, and its print ports are tried one by one: that of 9100 is over
-    when everybody else has been waited for, and it may be tried again only a second after that."""
+    """The printer is discovered after a second, and its print ports are tried one by one. The try
+    of port 9100 ends after all other waits, and the port may be tried again only a second later.
+    """
     printer = SimulatedHost(
         mac(1), frozenset({80, 631, 9100}), lost_arp=1, lost_syns=1, round_trip_s=0.1
     )

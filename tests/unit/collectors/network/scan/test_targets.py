@@ -66,7 +66,7 @@ def test_public_networks_are_never_scanned() -> None:
 
 
 def test_a_network_of_the_shared_range_is_scanned_only_if_it_is_configured() -> None:
-    carrier = local("100.64.1.5/24")  # RFC 6598: of a provider, or of a VPN
+    carrier = local("100.64.1.5/24")  # RFC 6598: addresses of a provider or of a VPN
     assert addresses(select(carrier)) == ["100.64.1.5"]
     assert len(addresses(select(carrier, subnets=("100.64.1.0/24",)))) == 254
 

@@ -181,7 +181,7 @@ async def reads(service: RunningService, token: str) -> Caller | None:
 
 
 Asking = tuple[Program, Visitor]
-"""A program, and a person who is signed in and was not asked yet."""
+"""A client, and a signed-in user who has not decided yet."""
 
 
 async def code_of(asking: Asking, **changes: str | None) -> str:

@@ -20,7 +20,7 @@ pytestmark = [
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "service.db"
     monkeypatch.setenv("VENUE_CONTROL_DATABASE", str(path))
-    monkeypatch.delenv("COLUMNS", raising=False)  # ids are whole
+    monkeypatch.delenv("COLUMNS", raising=False)  # ids are not shortened
     return path
 
 

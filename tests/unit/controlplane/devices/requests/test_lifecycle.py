@@ -1,4 +1,4 @@
-"""The table of states, and what its header promises."""
+"""The table of states, and the rules in its docstring."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""`serve --metrics` as processes: one, and several that add up what they count."""
+"""`serve --metrics` with one process, and with several that sum their counters."""
 
 import os
 import signal
@@ -37,7 +37,7 @@ def scraped(url: str) -> Samples:
 
 
 def current(process: Process, times: int) -> None:
-    """Call so many times, each on a connection of its own: any worker may take it."""
+    """Make a number of calls, each on a connection of its own: any worker may accept it."""
     headers = {"Authorization": f"Bearer {process.api_key}"}
     limits = httpx2.Limits(max_keepalive_connections=0)
     with httpx2.Client(
@@ -95,7 +95,7 @@ def shared(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 def test_metrics_are_summed_over_workers(shared: Process, tmp_path: Path) -> None:
     url = metrics_url(shared)
     current(shared, 40)
-    # Whichever worker answers tells of all.
+    # Every worker answers with the metrics of all.
     assert {answered(scraped(url)) for _ in range(10)} == {40}
     family = {shared.fork.pid, *workers_of(shared)}
     resident = sum(resident_bytes(pid) for pid in family)
@@ -130,7 +130,7 @@ def test_counters_of_a_dead_worker_stay_and_its_open_streams_do_not(
             os.kill(pid, signal.SIGKILL)
         until(lambda: len(set(workers_of(shared)) - set(before)) == 2, TIMEOUT_S)
         assert answered(scraped(url)) == 20
-        # Whoever is started in a dead one's place clears its streams away as it begins.
+        # The replacement of a dead worker removes its streams at the start.
         until(
             lambda: value(scraped(url), "streams_open", kind="commands") == 0,
             TIMEOUT_S,

@@ -1,4 +1,4 @@
-"""What is logged of which call, in which form, and what never is."""
+"""Log records of calls: their content, their format, and data that is never logged."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""What `/metrics` tells, to whom, and that it stays small whatever strangers send."""
+"""`/metrics`: its content, its access, and its bounded size with untrusted input."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 @asynccontextmanager
 async def scraped(core: Core) -> AsyncIterator[httpx2.AsyncClient]:
-    """Give a client of the metrics' own listener."""
+    """Yield a client of the listener for metrics."""
     app = beside(build_app(core), core, PORT)
     transport = httpx2.ASGITransport(app=app)
     async with httpx2.AsyncClient(transport=transport, base_url=f"http://127.0.0.1:{PORT}") as http:
@@ -72,7 +72,7 @@ async def test_operations_of_the_service_are_counted(service: RunningService) ->
     assert value(result, "commands_told_total", kind="network", way="reply") == 1
     assert value(result, "commands_told_total", kind="network", way="stream") == 0
     assert value(result, "reports_received_total", kind="network", outcome="failed") == 1
-    # The same report again is no other report.
+    # A repeated report does not count again.
     assert value(result, "reports_received_total", kind="network", outcome="completed") == 1
     assert value(result, "database_transaction_seconds_count", kind="write") >= 6
     assert value(result, "database_wait_seconds_count", kind="write") >= 6
