@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
-from tests.fakes.compiled_schema import CompiledValidator
-from tests.fakes.contract_schema import ID, SAFE, violations
-from tests.fakes.figures_schema import DATE
-from tests.fakes.retail_schema import UUID
+from tests.fakes.schemas.compiled import CompiledValidator
+from tests.fakes.schemas.contract import ID, SAFE, violations
+from tests.fakes.schemas.figures import DATE
+from tests.fakes.schemas.retail import UUID
 from tests.fakes.support.schema import TIMESTAMP
 
 SOME_UUID = "0b9f9a2e-6a0c-4c0e-8a57-3d0a1f0c9b11"

@@ -17,8 +17,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from tests.fakes import contract_schema as contract
 from tests.fakes.http_server import HttpServer, Reply, Request
+from tests.fakes.schemas import contract
 from tests.fakes.virtual_clock import VirtualTimeLoop
 
 API_KEY = "strict-test-key"

@@ -17,7 +17,7 @@ from tests.contract.service.coverage.tables import TABLES
 from tests.contract.service.coverage.ways import NEVER, SEEN_ELSEWHERE
 from tests.contract.service.document import PATH, operations, written
 from tests.contract.service.examples import recorded
-from tests.fakes.retail_schema import require_fitting
+from tests.fakes.schemas.retail import require_fitting
 from tests.paths import ROOT
 
 pytestmark = pytest.mark.medium

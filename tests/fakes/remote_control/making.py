@@ -7,7 +7,7 @@ import random
 import uuid
 from typing import Any
 
-from tests.fakes.contract_schema import UUID, Schema
+from tests.fakes.schemas.contract import UUID, Schema
 
 FEW = 3
 """Maximum number of elements of a list, or letters of a text, unless its limit is smaller."""

@@ -1,8 +1,8 @@
 """The document's remoteControl replies as JSON Schema, written from its tables alone, independently
 of the service.
 
-Payloads of reports and bodies of requests are transcribed in `contract_schema`. The document does
-not show the body of ``onCommands``, so any body is accepted there.
+Payloads of reports and bodies of requests are transcribed in `tests.fakes.schemas.contract`. The
+document does not show the body of ``onCommands``, so any body is accepted there.
 """
 
 import functools
@@ -13,9 +13,9 @@ from typing import Any, Final
 import httpx2
 from jsonschema import FormatChecker
 
-from tests.fakes import contract_schema as contract
-from tests.fakes.compiled_schema import CompiledValidator
-from tests.fakes.contract_schema import BOOLEAN, COUNT, KIND, UUID, Schema, array, enum, exact
+from tests.fakes.schemas import contract
+from tests.fakes.schemas.compiled import CompiledValidator
+from tests.fakes.schemas.contract import BOOLEAN, COUNT, KIND, UUID, Schema, array, enum, exact
 
 PREFIX: Final = "/api/public/v1/remoteControl/"
 SOME_TEXT: Final[Schema] = {"type": "string", "minLength": 1}

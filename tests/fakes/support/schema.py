@@ -9,8 +9,8 @@ from typing import Any, Final
 import httpx2
 from jsonschema import Draft202012Validator, FormatChecker
 
-from tests.fakes.compiled_schema import CompiledValidator
-from tests.fakes.contract_schema import UUID, Schema, array, exact
+from tests.fakes.schemas.compiled import CompiledValidator
+from tests.fakes.schemas.contract import UUID, Schema, array, exact
 
 PREFIX: Final = "/api/public/v1/support/"
 NULL: Schema = {"type": "null"}

@@ -21,8 +21,9 @@ from controlplane.storage.tables import Schema
 from controlplane.web.app import build_app
 from controlplane.web.core import Core
 from tests.contract.openapi import conformance
-from tests.fakes import figures_schema, retail_schema
 from tests.fakes.remote_control import schema as remote_control_schema
+from tests.fakes.schemas import figures as figures_schema
+from tests.fakes.schemas import retail as retail_schema
 from tests.fakes.support import schema as support_schema
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 

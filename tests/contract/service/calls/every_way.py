@@ -15,13 +15,13 @@ from controlplane.settings import Settings
 from controlplane.web.webhooks.sending import send_due
 from controlplane.web.webhooks.tracker import Tracker
 from tests.contract.service.calls.recorder import Recorder
-from tests.fakes.contract_schema import (
+from tests.fakes.remote_control.making import made
+from tests.fakes.schemas.contract import (
     APPLICATION_PAYLOAD,
     BROWSER_AVAILABLE,
     BROWSER_NOT_AVAILABLE,
     NETWORK_PAYLOAD,
 )
-from tests.fakes.remote_control.making import made
 from tests.unit.controlplane.running_service import RunningService, beside
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 

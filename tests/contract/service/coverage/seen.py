@@ -12,11 +12,10 @@ from typing import Any, Final
 import httpx2
 
 from controlplane.accounts.oauth.metadata import RESOURCE_PATH as AGENT_PROTOCOL
-from tests.fakes import contract_schema as payloads
-from tests.fakes import figures_schema as figures
-from tests.fakes import retail_schema as retail
-from tests.fakes.contract_schema import Schema, violations
 from tests.fakes.remote_control import schema as devices
+from tests.fakes.schemas import contract as payloads
+from tests.fakes.schemas import figures, retail
+from tests.fakes.schemas.contract import Schema, violations
 from tests.fakes.support import schema as support
 
 Ways = dict[tuple[str, str], set[str]]

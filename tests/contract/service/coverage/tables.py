@@ -34,8 +34,8 @@ def coverage_tables() -> Iterator[str]:
         f"{_link(EVERY_FIELD)}, but for ways\n"
         "that name another test, and those struck out, which this service does not use. Every\n"
         "reply that a test gets is held to schemas transcribed from the documents alone:\n"
-        "`tests/fakes/remote_control`, `tests/fakes/figures_schema.py`,\n"
-        "`tests/fakes/retail_schema.py`. Those of support, which the contract does not show, are\n"
+        "`tests/fakes/remote_control`, `tests/fakes/schemas/figures.py`,\n"
+        "`tests/fakes/schemas/retail.py`. Those of support, which the contract does not show, are\n"
         "held to `tests/fakes/support/schema.py`.\n"
     )
     yield from _fields()

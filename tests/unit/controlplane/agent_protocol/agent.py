@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from controlplane.accounts.oauth.metadata import RESOURCE_PATH as PATH
 from controlplane.agent_protocol.tools.registry import TOOLS
-from tests.fakes.compiled_schema import CompiledValidator
+from tests.fakes.schemas.compiled import CompiledValidator
 from tests.unit.controlplane.running_service import RunningService
 
 Json = dict[str, Any]

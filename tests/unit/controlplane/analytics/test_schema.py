@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.fakes import figures_schema as schema
+from tests.fakes.schemas import figures as schema
 
 PREVIOUS: dict[str, Any] = {"windows": [], "currencies": []}
 POINTS = [{"cents": -1}]

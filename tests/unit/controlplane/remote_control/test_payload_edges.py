@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from agent.wire import routes
-from tests.fakes.contract_schema import (
+from tests.fakes.remote_control.making import made
+from tests.fakes.schemas.contract import (
     APPLICATION_PAYLOAD,
     NETWORK_PAYLOAD,
     Schema,
     violations,
 )
-from tests.fakes.remote_control.making import made
 from tests.unit.controlplane.running_service import RunningService
 
 KINDS = {"network": NETWORK_PAYLOAD, "application": APPLICATION_PAYLOAD}

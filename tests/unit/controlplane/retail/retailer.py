@@ -21,7 +21,7 @@ from controlplane.storage.merchant.merchant_tables import (
     UnitOfMeasure,
 )
 from controlplane.storage.merchant.sales_tables import Sale, SaleLine
-from tests.fakes.retail_schema import require_fitting
+from tests.fakes.schemas.retail import require_fitting
 from tests.unit.controlplane.running_service import RunningService
 
 PIECE, VAT, EXEMPT, FOOD = (UUID(int=number) for number in range(1, 5))

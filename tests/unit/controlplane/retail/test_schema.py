@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.fakes.retail_schema import NotFittingError, require_fitting
+from tests.fakes.schemas.retail import NotFittingError, require_fitting
 
 UOM = {"id": "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10", "name": "Piece", "symbol": "pc", "exponent": 0}
 PROBLEM = {"title": "Bad", "type": "urn:x", "instance": "/", "trace_id": "t", "status": 400}

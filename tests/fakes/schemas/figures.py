@@ -11,8 +11,8 @@ from typing import Any, Final
 import httpx2
 from jsonschema import Draft202012Validator, FormatChecker
 
-from tests.fakes.compiled_schema import CompiledValidator
-from tests.fakes.contract_schema import BOOLEAN, COUNT, NUMBER, SAFE, Schema, array, enum, exact
+from tests.fakes.schemas.compiled import CompiledValidator
+from tests.fakes.schemas.contract import BOOLEAN, COUNT, NUMBER, SAFE, Schema, array, enum, exact
 
 PREFIX: Final = "/api/public/v1/"
 SOME_TEXT: Final[Schema] = {"type": "string", "minLength": 1}

@@ -10,7 +10,7 @@ from typing import Any
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError
 from jsonschema.validators import extend
 
-from tests.fakes.compiled_schema import CompiledValidator
+from tests.fakes.schemas.compiled import CompiledValidator
 
 Schema = dict[str, Any]
 

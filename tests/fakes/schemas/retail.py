@@ -12,7 +12,7 @@ import httpx2
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-from tests.fakes.compiled_schema import CompiledValidator
+from tests.fakes.schemas.compiled import CompiledValidator
 
 Schema = dict[str, Any]
 UUID: Final[Schema] = {
