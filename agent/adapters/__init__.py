@@ -1,1 +1,4 @@
-"""One module for each external system. Only one module imports a third-party I/O library."""
+"""Access to external systems, such as the service, files, and service managers.
+
+Each third-party I/O library is imported by one module only.
+"""

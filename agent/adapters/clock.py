@@ -11,12 +11,12 @@ class Clock(Protocol):
     """The clocks of the machine, or virtual ones in tests."""
 
     def now(self) -> datetime:
-        """Return the wall clock's time, aware, in UTC."""
+        """Return the time of the wall clock, with the time zone UTC."""
 
     def monotonic(self) -> float:
-        """Return seconds that never jump and that continue while the machine sleeps.
+        """Return a time in seconds that never jumps, and that advances while the machine sleeps.
 
-        Only differences have a meaning.
+        Only the difference of two values has a meaning.
         """
 
     async def sleep(self, seconds: float) -> None: ...
@@ -29,11 +29,11 @@ class SystemClock:
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        # time.monotonic() stops in suspend on Linux (clock_gettime(2)) and on macOS
-        # (mach_absolute_time); on Windows it continues.
+        # While the machine sleeps, time.monotonic() stops on Linux (clock_gettime(2)) and on macOS
+        # (mach_absolute_time). On Windows it advances.
         if sys.platform == "linux":
             return time.clock_gettime(time.CLOCK_BOOTTIME)
-        elif sys.platform == "darwin":  # noqa: RET505 - mypy knows platforms by branches
+        elif sys.platform == "darwin":  # noqa: RET505 - mypy checks `elif` only on this platform
             return time.clock_gettime(time.CLOCK_MONOTONIC)
         else:
             return time.monotonic()

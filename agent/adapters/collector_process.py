@@ -1,8 +1,9 @@
 """Runs a collector as a child process and reads its events.
 
-The child has a session of its own, so that it can be killed with everything that it started. After
-its deadline it must send its facts so far, and is then killed. Its environment contains no secret.
-If it crashes, the last checkpoint counts.
+The child runs in its own session, so that it can be killed together with all processes that it has
+started. At its deadline, the agent requests the facts that the child has collected so far, and then
+kills it. The child's environment contains no secret. If the child crashes, the facts of its last
+checkpoint are used.
 """
 
 import asyncio
@@ -41,9 +42,9 @@ log = logging.getLogger(__name__)
 STDERR_KEPT: Final = 4096
 CANCEL_LINE: Final = b"cancel\n"
 _TOO_LONG: Final = f"an event is longer than {EVENT_MAX_BYTES} bytes"
-_ENDLESS_BYTES: Final = 4 * EVENT_MAX_BYTES  # a longer line will probably never end
+_ENDLESS_BYTES: Final = 4 * EVENT_MAX_BYTES  # length at which reading a line is given up
 
-# Additional variables for a child: the language, the proxies and the spooler.
+# Environment variables of the agent that a child also gets: language, proxies, print spooler.
 _KNOWN: Final = frozenset(
     {
         "LC_ALL", "CUPS_SERVER",
@@ -59,9 +60,10 @@ OnProgress = Callable[[Progress], None]
 class Timeouts:
     """How long to wait for a child, in seconds.
 
-    After its own limit it has ``ask_s`` to end, and after a cancellation ``cancel_s`` to send its
-    facts. If it still exists ``gone_s`` after it was killed, it hangs in the kernel or has left a
-    process behind, and is abandoned.
+    A child must end by itself within ``ask_s`` after the job's time limit. Otherwise it is
+    cancelled, and has ``cancel_s`` to send its facts. Then it is killed. If it still exists
+    ``gone_s`` later, it hangs in the kernel, or a process that it started is still running. The
+    agent then stops waiting for it.
     """
 
     ask_s: float = 2.0
@@ -71,7 +73,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """A child's facts. ``error`` is the reason if they are incomplete."""
+    """The facts of a child. If they are incomplete, ``error`` is the reason."""
 
     facts: Facts
     error: str | None = None
@@ -80,7 +82,7 @@ class Collected:
 def default_command(kind: str) -> tuple[str, ...]:
     """Return the command line that starts a collector of ``kind``.
 
-    Isolated (-I): the current directory, PYTHONPATH and a user's packages provide no modules.
+    Option -I prevents imports from the current directory, PYTHONPATH and the user's packages.
     """
     if getattr(sys, "frozen", False):
         return (sys.executable, "collector", kind)
@@ -89,7 +91,7 @@ def default_command(kind: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CollectorProcess:
-    """Starts children. A child is dead when `collect` has returned or was cancelled."""
+    """Runs collectors. When `collect` ends, even by cancellation, it has killed its child."""
 
     command: Callable[[str], Sequence[str]] = default_command
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -98,7 +100,7 @@ class CollectorProcess:
     async def collect(
         self, job: Job, on_progress: OnProgress, cancel: asyncio.Event | None = None
     ) -> Collected:
-        """Run ``job``. Once ``cancel`` is set, return the facts so far.
+        """Run ``job`` and return its facts. After ``cancel`` is set, return the facts so far.
 
         Raises CollectorError if the child sent no facts at all.
         """
@@ -119,7 +121,7 @@ class CollectorProcess:
                 stderr.cancel()
                 _leave_alone(process)
             if not read.cancelled():
-                read.exception()  # already handled, or the child was killed for another reason
+                read.exception()  # marks the exception as retrieved; `_supervise` has handled it
         complaint = complaints.decode("utf-8", "replace").strip()
         if complaint:
             log.warning("collector %s: %s", job.kind, complaint[-500:])
@@ -149,14 +151,14 @@ class CollectorProcess:
             except OSError as error:
                 raise CollectorError(f"the collector cannot be started: {error}") from None
             if process.stdin is not None:
-                # Not awaited: a child that does not read has the same deadline as any other.
+                # Not awaited: a child that never reads its job is stopped at its deadline.
                 process.stdin.write(line)
         return process
 
     async def _supervise(
         self, process: Process, job: Job, read: asyncio.Task[None], cancel: asyncio.Event | None
     ) -> str | None:
-        """Wait for the child's last event; return why it had to be stopped, or None."""
+        """Wait for the child's last event. Return an error if its facts are incomplete."""
         cancelled = asyncio.create_task((cancel or asyncio.Event()).wait())
         bound_s = job.max_duration_s + self.timeouts.ask_s
         try:
@@ -176,7 +178,7 @@ class CollectorProcess:
 
 
 class _EventReader:
-    """Reads events until the result, and keeps the last facts."""
+    """Reads a child's events until its result, and stores the last facts."""
 
     def __init__(self, process: Process, on_progress: OnProgress) -> None:
         self._stream = process.stdout
@@ -187,7 +189,10 @@ class _EventReader:
         self._has_too_long = False
 
     async def read(self) -> None:
-        """Read to the end. Raises CollectorError for a line that is not an event."""
+        """Read until the result or the end of the stream.
+
+        Raises CollectorError for a line that is not an event.
+        """
         while not self._is_result:
             line = await self._next_line()
             if not line:
@@ -198,8 +203,8 @@ class _EventReader:
                 raise CollectorError(f"an event cannot be read: {error}") from None
 
     async def _next_line(self) -> bytes:
-        """Return the next line within the limit; empty at the end of the stream."""
-        rest_bytes = 0  # of a line that exceeds the limit
+        """Return the next line that is not too long, or no bytes at the end of the stream."""
+        rest_bytes = 0  # bytes read so far of a line that is too long
         while self._stream is not None:
             try:
                 line = await self._stream.readuntil()
@@ -229,7 +234,10 @@ class _EventReader:
                 self._is_result = isinstance(event, Result)
 
     def collected(self, error: str | None) -> Collected:
-        """Return the facts; an incomplete run adds a failure to them."""
+        """Return the facts. Without a result, add a failure with the reason to them.
+
+        Raises CollectorError if there are no facts.
+        """
         if self._is_result and self._facts is not None:
             return Collected(self._facts, error)
         too_long = _TOO_LONG if self._has_too_long else None
@@ -241,12 +249,13 @@ class _EventReader:
 
 
 def event_of(line: bytes) -> Event:
-    """Parse a line of a child. Raises ValidationError."""
+    """Parse one line of a child's output. Raises ValidationError."""
     event: Event
     try:
         event = decode_strictly(line, Event)
     except ValidationError:
-        # Python writes undecodable bytes as half surrogates, which are invalid in JSON.
+        # The child writes bytes that it cannot decode as lone surrogates, which are invalid in
+        # JSON. They are replaced by question marks.
         if b"\\ud" not in line:
             raise
         try:
@@ -263,7 +272,7 @@ def _ask_for_the_facts(process: Process) -> None:
 
 
 async def _keep_the_tail(stream: asyncio.StreamReader | None, kept: bytearray) -> None:
-    """Read a stream to its end, and keep its last bytes in ``kept``."""
+    """Read a stream to its end, and store its last STDERR_KEPT bytes in ``kept``."""
     while stream is not None and (chunk := await stream.read(STDERR_KEPT)):
         kept += chunk
         del kept[:-STDERR_KEPT]
@@ -274,7 +283,7 @@ async def _end(process: Process, within_s: float) -> None:
     if process.returncode is None and sys.platform == "win32":
         process.kill()
     if sys.platform != "win32":
-        # Also after the child has ended, because its group may have other processes.
+        # Even if the child has ended, because its process group may contain other processes.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     if process.stdin is not None:
@@ -283,11 +292,12 @@ async def _end(process: Process, within_s: float) -> None:
         async with asyncio.timeout(within_s):
             await process.wait()
     except TimeoutError:
-        # Up to Python 3.13 it also waits for other holders of the pipes (cpython, gh-119710).
+        # Up to Python 3.13, `wait` also waits until every process has closed the pipes (cpython,
+        # gh-119710).
         _leave_alone(process)
     if process.stdin is not None:
-        # If a child ended before it read its job, the pipe is broken. Without this call, asyncio of
-        # some Pythons prints a traceback.
+        # If a child ended before it read its job, the pipe is broken. Without this call, some
+        # versions of asyncio print a traceback.
         with contextlib.suppress(OSError, TimeoutError):
             async with asyncio.timeout(within_s):
                 await process.stdin.wait_closed()
@@ -295,7 +305,7 @@ async def _end(process: Process, within_s: float) -> None:
 
 def _leave_alone(process: Process) -> None:
     log.warning("collector process %d or one of its children cannot be killed", process.pid)
-    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - no public way
+    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - no public method
 
 
 def _windows_flags() -> int:

@@ -1,8 +1,8 @@
-"""The points at which a crash matters: each write, each call, each event of the child.
+"""The points at which the crash tests kill the agent: each write, each call, each child event.
 
-Production code only marks them, without a listener. The crash tests listen in a process of their
-own and kill it at each failpoint. A transaction, call or event always names its failpoint, so a new
-one is tested as soon as it exists.
+Production code only marks the points. In the crash tests, a listener kills the process at each
+failpoint. The functions for transactions, calls and child events require a failpoint, so that the
+crash tests cover every new one.
 """
 
 from collections.abc import Callable, Iterator
@@ -49,20 +49,20 @@ class Failpoint(StrEnum):
 
 
 Listener = Callable[[Failpoint, bool], None]
-"""Called with the failpoint, and whether it is over (False: it is about to happen)."""
+"""Called with False before the body of a failpoint runs, and with True after it."""
 
-_listener: Listener = lambda failpoint, is_over: None  # noqa: E731 - replaced by the crash tests
+_listener: Listener = lambda failpoint, is_over: None  # noqa: E731 - the crash tests replace it
 
 
 def listen(listener: Listener) -> None:
-    """Call ``listener`` at every failpoint of this process. For the crash tests."""
-    global _listener  # noqa: PLW0603 - one process, one listener, set before anything runs
+    """Call ``listener`` at every failpoint of this process. Only the crash tests use this."""
+    global _listener  # noqa: PLW0603 - a process sets its listener once, at its start
     _listener = listener
 
 
 @contextmanager
 def passing(failpoint: Failpoint) -> Iterator[None]:
-    """Call the listener before the body, and after it unless it raises."""
+    """Call the listener before the body, and also after it unless the body raises."""
     _listener(failpoint, False)
     yield
     _listener(failpoint, True)

@@ -1,6 +1,6 @@
-"""HTTP to the service. Every network error becomes a ServiceUnavailable.
+"""The HTTP client for the service. Every network error becomes a ServiceUnavailable.
 
-The only module that imports httpx2. Replies are bounded in bytes and never decompressed, and
+Only this module imports httpx2. The size of a reply is limited. Replies are never decompressed, and
 redirects are not followed.
 """
 
@@ -25,20 +25,22 @@ log = logging.getLogger(__name__)
 
 REPLY_MAX_BYTES: Final = 2_097_152
 CONNECT_SHARE: Final = 0.9
+"""Part of a call's timeout after which connecting times out."""
 STREAM_READ_TIMEOUT_S: Final = 90.0
-"""A stream without any data, even a keep-alive comment, is closed after this time."""
+"""A stream is closed if no data arrives for this time, not even a keep-alive comment."""
 
 RETRY_MAX_MS: Final = 86_400_000
-"""Maximum of a stream's reconnection time, which may have any number of digits."""
+"""Maximum of the reconnection time that a stream sends. The number can have any length."""
 
 Response = httpx2.Response
 
 
 def client_for(service: Service) -> httpx2.AsyncClient:
-    """Build the client. Raises ConfigError for an invalid proxy or file of certificates."""
+    """Build the client. Raises ConfigError for an invalid proxy or certificate file."""
     trust = _trust(service)
     timeout_s = service.request_timeout_seconds
-    # Calls on this machine bypass proxies, which could read the API key in plain http.
+    # Calls to a service on this machine bypass proxies: a proxy could read the API key, because
+    # such calls may use plain HTTP.
     is_local = is_loopback_url(service.base_url)
     try:
         return httpx2.AsyncClient(
@@ -46,14 +48,15 @@ def client_for(service: Service) -> httpx2.AsyncClient:
             proxy=None if is_local else service.proxy or None,
             trust_env=not is_local,
             follow_redirects=False,
-            # Connecting times out before the whole call does. If a TLS handshake is cancelled, the
-            # library leaves the socket open until it is garbage collected.
+            # Connecting must time out before the whole call, because the call is then cancelled.
+            # If a TLS handshake is cancelled, the library leaves the socket open until it is
+            # garbage collected.
             timeout=httpx2.Timeout(timeout_s, connect=timeout_s * CONNECT_SHARE),
             limits=httpx2.Limits(max_connections=8, max_keepalive_connections=2),
             headers={"User-Agent": f"venue-agent/{__version__}", "Accept-Encoding": "identity"},
         )
     except (ValueError, ImportError, httpx2.InvalidURL):
-        # Without the reason, which contains the URL and so possibly a password.
+        # The reason is omitted, because it contains the URL, which may contain a password.
         where = "service.proxy" if service.proxy else "HTTPS_PROXY"
         raise ConfigError((f"{where} must be a URL such as http://proxy.example:3128",)) from None
 
@@ -102,7 +105,7 @@ def rate_limited(response: Response, limit: ReadRateLimit) -> Response:
 
 
 async def server_sent(response: Response) -> AsyncIterator[Frame]:
-    """Yield the frames of an event stream. Raises ServiceUnavailable when it breaks."""
+    """Yield the frames of an event stream. Raises ServiceUnavailable if the connection breaks."""
     with as_unavailable():
         async for event in httpx2.EventSource(response, max_event_size=FRAME_MAX_BYTES):
             if event.retry is not None:
@@ -114,7 +117,7 @@ async def server_sent(response: Response) -> AsyncIterator[Frame]:
 
 
 async def lines_of(response: Response) -> AsyncIterator[Frame]:
-    """Yield the frames of NDJSON. Raises ServiceUnavailable when it breaks."""
+    """Yield the frames of an NDJSON stream. Raises ServiceUnavailable if the connection breaks."""
     pending = b""
     with as_unavailable():
         async for chunk in response.aiter_raw():
@@ -127,7 +130,10 @@ async def lines_of(response: Response) -> AsyncIterator[Frame]:
 
 
 async def body_of(response: Response) -> bytes:
-    """Read a reply of bounded size, without decoding it."""
+    """Return the body of a reply without decoding it.
+
+    Raises ServiceUnavailable if it is larger than REPLY_MAX_BYTES.
+    """
     parts, size = [], 0
     async for chunk in response.aiter_raw():
         parts.append(chunk)
@@ -141,7 +147,7 @@ async def body_of(response: Response) -> bytes:
 
 @contextlib.contextmanager
 def as_unavailable() -> Iterator[None]:
-    """Convert network errors of the library and the system."""
+    """Convert errors of httpx2 and of the operating system to ServiceUnavailable."""
     try:
         yield
     except TimeoutError:
@@ -181,7 +187,7 @@ def _connect_cause(error: BaseException) -> UnavailableCause:
 
 
 def _innermost(error: BaseException) -> str:
-    """Return the message of the first cause, without its number."""
+    """Return the message of the error that caused all others, without an error number."""
     cause = [*_chain(error)][-1]
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {cause.verify_message}"

@@ -1,7 +1,7 @@
 """The device's Ed25519 key: created once, kept private, used to answer challenges.
 
-The functions import `cryptography` themselves, because only enrolling needs it and the idle daemon
-should not load it.
+The functions import `cryptography` when they run, because only enrollment needs it. This saves
+memory in a daemon that is already enrolled.
 """
 
 import base64
@@ -47,7 +47,8 @@ class Identity:
     def load_or_create(self) -> "SigningKey":
         """Return the key; create a new one if it is missing or unreadable.
 
-        Raises StateError if it can neither be read nor written.
+        Raises StateError if the file exists and cannot be opened, or if the new key cannot be
+        written.
         """
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives import serialization
@@ -71,7 +72,7 @@ class Identity:
         return SigningKey(key)
 
     def quarantine_file(self) -> Path:
-        """Move the key to the quarantine, so that the next use creates a new one."""
+        """Move the key to the quarantine, so that `load_or_create` creates a new key."""
         return self._state.quarantine_file(self._path)
 
     def _create(self) -> "SigningKey":
@@ -108,7 +109,7 @@ class SigningKey:
 
     @property
     def instance_id(self) -> uuid.UUID:
-        """Return the id of this key: another key means another device."""
+        """Return the device's id, which is derived from the key. A new key means a new device."""
         return uuid.uuid5(_INSTANCE_NAMESPACE, self.public_key)
 
     def sign(

@@ -1,4 +1,4 @@
-"""This machine: its platform, and a fingerprint that reveals cloned disks."""
+"""The platform of this machine, and a fingerprint that differs on a clone of its disk."""
 
 import hashlib
 import sys
@@ -11,15 +11,15 @@ _PLATFORMS: dict[str, Platform] = {"linux": "linux", "darwin": "macos", "win32":
 
 
 def service_platform() -> Platform:
-    """Return this operating system in the contract's terms."""
+    """Return the contract's name of this operating system. Unknown systems count as Linux."""
     return _PLATFORMS.get(sys.platform, "linux")
 
 
 def fingerprint(machine_id_file: Path = Path("/etc/machine-id")) -> str | None:
-    """Return a hash that identifies this installation of the system, or None.
+    """Return a hash that identifies this installation of the operating system, or None.
 
-    It is a salted hash, because the machine id itself is confidential (machine-id(5)). Hardware is
-    not included: with a new mainboard or network card it is still the same device.
+    The machine id is hashed with a salt, because it is confidential (machine-id(5)). The hash does
+    not depend on hardware: a machine with a new mainboard or network card is the same device.
     """
     identifier = _windows_machine_guid() if sys.platform == "win32" else _read(machine_id_file)
     if not identifier:

@@ -1,6 +1,7 @@
-"""Returns memory that only the start needed, because the daemon then idles for months.
+"""Returns memory to the system that the daemon needed only at its start.
 
-Most of it works on Linux only; steps that are not possible are skipped.
+Afterwards the daemon is idle for most of its life. Most steps work on Linux only; other systems
+skip them.
 """
 
 import ctypes
@@ -13,12 +14,13 @@ from typing import Final
 
 MAPPINGS: Final = Path("/proc/self/smaps")
 MADV_DONTNEED: Final = 4
-"""madvise(2); the same number on all architectures of Python except alpha."""
+"""A constant of madvise(2). It has this value on every Linux architecture except alpha."""
 _UNCHANGED: Final = re.compile(
     r"^([0-9a-f]+)-([0-9a-f]+) r-[-x]p .* /.*\n(?:[A-Z]\w+:.*\n)*?Anonymous: +0 kB$", re.MULTILINE
 )
-"""An entry of proc_pid_smaps(5): addresses, rights, offset, device, inode, file, then its figures.
-Anonymous pages differ from the file, such as those that the linker changed."""
+"""Matches a read-only file mapping without anonymous pages in proc_pid_smaps(5). The first line has
+addresses, rights, offset, device, inode and file. Anonymous pages differ from the file, for example
+because the linker changed them, so they must not be dropped."""
 
 
 def settle() -> None:
@@ -28,20 +30,20 @@ def settle() -> None:
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None)
-    # Code and constants that only the start used stay mapped, and the kernel keeps mapped code for
-    # long. Unmapped pages are ordinary page cache, and come back when they are used.
+    # Pages of code and constants that only the start used stay in memory for a long time. This call
+    # removes them from the process. The kernel maps a page again when the process uses it.
     libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     for start, end in _unchanged():
         libc.madvise(start, end - start, MADV_DONTNEED)
-    # After the imports, glibc keeps some megabytes free in its heap (malloc_trim(3)). Other C
-    # libraries need no such call.
+    # After the imports, the heap of glibc contains some megabytes of free memory. malloc_trim(3)
+    # returns it. Other C libraries do not have this function.
     trim = getattr(libc, "malloc_trim", None)
     if trim is not None:
         trim(0)
 
 
 def _unchanged() -> Iterator[tuple[int, int]]:
-    """Yield the addresses of read-only pages that equal their files."""
+    """Yield start and end of each read-only mapping whose pages equal its file."""
     try:
         mappings = MAPPINGS.read_text("utf-8", "replace")
     except OSError:

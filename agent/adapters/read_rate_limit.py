@@ -1,7 +1,7 @@
 """A rate limit for reading the service's streams (a token bucket).
 
-A service, or an impostor, can send without end. Unread data stays at the sender (TCP's flow
-control), so slow reading costs nothing and bounds the cost of parsing.
+A service, or an attacker that impersonates it, can send data without end. The limit bounds the CPU
+time for parsing. It needs no memory, because TCP's flow control makes the sender keep unread data.
 """
 
 from typing import Final
@@ -9,9 +9,9 @@ from typing import Final
 from agent.adapters.clock import Clock
 
 BURST_BYTES: Final = 2_097_152
-"""Size of the bucket: enough for some thousand queued requests."""
+"""Size of the bucket: enough for several thousand queued requests."""
 RATE_BYTES_S: Final = 16_384
-"""Refill per second: enough for some 60 requests."""
+"""Refill per second: enough for about 60 requests."""
 
 
 class ReadRateLimit:

@@ -64,16 +64,17 @@ Reply = TypeVar("Reply", bound=Message)
 
 @dataclass(frozen=True, slots=True)
 class CommandStream:
-    """A reply of `onCommands`. ``is_lasting`` is true for a stream."""
+    """A reply of `onCommands`. ``is_lasting`` is True for a stream, False for a single reply."""
 
     is_lasting: bool
     frames: AsyncIterator[Frame]
 
 
 class ServiceClient:
-    """The device's side of remoteControl.
+    """Calls the device operations of the contract's `remoteControl` API.
 
-    Date headers provide the service's time, except in replies of portals, proxies and gateways.
+    The service's time comes from the Date header of its replies. Replies of captive portals,
+    proxies and gateways are not used for this.
     """
 
     def __init__(self, service: Service, api_key: ApiKeySource, clock: Clock) -> None:
@@ -88,7 +89,7 @@ class ServiceClient:
 
     @property
     def skew(self) -> ClockSkew:
-        """The present difference of the service's clock and this machine's; zero before a reply."""
+        """The difference between the service's clock and this machine's; zero before a reply."""
         if self._service_clock is None:
             return ClockSkew()
         return self._service_clock.skew(
@@ -106,7 +107,7 @@ class ServiceClient:
 
     async def current(self) -> EnrollmentRecord | None:
         body = await self._post(Failpoint.CURRENT_CALLED, encode(EmptyRequest()))
-        # Only null means that there is no binding; an empty reply means nothing.
+        # Only null means that there is no binding. An empty reply is an error.
         if body.strip() == b"null":
             return None
         return _read(EnrollmentRecord, body)
@@ -118,21 +119,21 @@ class ServiceClient:
         return await self._ask(Failpoint.ACKNOWLEDGE_CALLED, request, AcknowledgeReply)
 
     async def submit_result(self, body: bytes) -> SubmitResultReply:
-        """Send a sealed body as it is."""
+        """Send a sealed body without changes."""
         return _read(SubmitResultReply, await self._post(Failpoint.SUBMIT_CALLED, body))
 
     @contextlib.asynccontextmanager
     async def commands(
         self, *, stream: bool, answer_within_s: float | None = None
     ) -> AsyncIterator[CommandStream]:
-        """Call `onCommands`; yield once the reply begins.
+        """Call `onCommands`, and yield its reply as soon as the reply begins.
 
-        Frames arrive until the reply ends; iterating raises ServiceError if the connection breaks.
+        Iterating over the frames raises ServiceError if the connection breaks.
 
         Args:
             stream: whether to request a stream.
-            answer_within_s: timeout for the start of the reply, if it differs from other calls: a
-                service may delay it until it has a command.
+            answer_within_s: timeout for the start of the reply, in seconds. It can be longer than
+                the timeout of other calls, because a service may wait until it has a command.
         """
         accept = ACCEPT_STREAM if stream else "application/json"
         async with contextlib.AsyncExitStack() as stack:
@@ -165,7 +166,7 @@ class ServiceClient:
     def _stream(
         self, path: str, body: bytes, accept: str, **options: Any
     ) -> AbstractAsyncContextManager[Response]:
-        """Send a request; the context is its reply, whose body is not read yet."""
+        """Send a request. Entering the context returns the reply before its body is read."""
         headers = {
             "Authorization": f"Bearer {self._api_key.read()}",
             "Content-Type": "application/json",
@@ -175,13 +176,16 @@ class ServiceClient:
         return self._client.stream("POST", url, content=body, headers=headers, **options)
 
     async def _check(self, response: Response) -> None:
-        """Raise the error of a status. Note the service's time if the service itself replied."""
+        """Raise an error unless the call succeeded.
+
+        Stores the service's time if the service itself replied, even with an error.
+        """
         service_time = http_date(response.headers.get("date"))
         if response.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
             raise ServiceUnavailable("bad-reply", "the reply is compressed, without a request")
         body = b"" if response.is_success else await body_of(response)
         headers = {name.lower(): value for name, value in response.headers.items()}
-        # A date in Retry-After is of the service's clock, like the one in Date.
+        # A date in Retry-After is a time of the service's clock, so it is compared with Date.
         error = error_of(response.status_code, headers, body, service_time or self._clock.now())
         if service_time is not None and not isinstance(error, ServiceUnavailable):
             self._service_clock = ServiceClock(service_time, self._clock.monotonic())

@@ -1,4 +1,4 @@
-"""The meaning of SIGHUP for this process: its terminal has closed, or "reload"."""
+"""Decides what SIGHUP means for this process: stop, reload the configuration, or nothing."""
 
 import os
 import signal
@@ -12,9 +12,10 @@ _STREAMS: Final = (0, 1, 2)
 
 
 def sighup_action(environment: Mapping[str, str] = os.environ) -> SighupAction:
-    """Return the action of SIGHUP: stop when the terminal closes, reload under a service manager.
+    """Return what the process does when it receives SIGHUP.
 
-    A process that nohup(1) started ignores it.
+    A process with a terminal stops, because the terminal has closed. If nohup(1) started it, it
+    ignores the signal. A service, or any other process without a terminal, reloads.
     """
     if sys.platform == "win32" or is_service(environment) or not any(map(_is_own, _STREAMS)):
         return "reload"
@@ -22,16 +23,19 @@ def sighup_action(environment: Mapping[str, str] = os.environ) -> SighupAction:
 
 
 def is_service(environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether systemd started this process itself (systemd.exec(5)).
+    """Return whether systemd started this process directly (systemd.exec(5)).
 
-    INVOCATION_ID does not show it: terminals that are services pass it to every shell.
+    INVOCATION_ID is not used, because a terminal that runs as a service passes it to every shell.
     """
     started = environment.get("SYSTEMD_EXEC_PID") == str(os.getpid())
     return started or "NOTIFY_SOCKET" in environment
 
 
 def _is_own(stream: int) -> bool:
-    """Return whether a stream is the controlling terminal; else tcgetpgrp(3) fails."""
+    """Return whether a stream is the controlling terminal of this process.
+
+    tcgetpgrp(3) fails for every other stream.
+    """
     if sys.platform == "win32":
         return False
     try:

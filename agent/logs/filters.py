@@ -1,4 +1,4 @@
-"""Filters of log records: secrets are masked, ids become fields, repetitions become a count."""
+"""Filters of log records. They mask secrets, store ids as fields, and limit repeated messages."""
 
 import logging
 import re
@@ -12,14 +12,17 @@ from typing import Final
 from agent.redaction.known import redact
 
 FIELDS: Final = ("request_id", "report_id", "binding_id")
-"""Fields of a record. A message with "request %s" sets ``request_id``; the others are alike."""
+"""Fields that the ids of a message set: the argument of "request %s" becomes ``request_id``, and so
+on for "report %s" and "binding %s"."""
 
 ALLOWED: Final = 2
-"""How often the same warning or error is logged in a window."""
+"""How often the same warning or error is logged in a window of WINDOW_S."""
 ALLOWED_ALIKE: Final = 20
-"""How often messages of one template are logged: untrusted input can cause any number."""
+"""How many different messages of one template are logged in a window. Untrusted input can cause any
+number of them. The template is the message before its arguments are inserted."""
 WINDOW_S: Final = 60.0
 REMEMBERED_MAX: Final = 200
+"""Maximum number of messages and templates that are counted at a time."""
 
 _NUMBER: Final = re.compile(r"\b\d+(\.\d+)?\b")
 _PLACEHOLDER: Final = re.compile(r"(?:\b(request|report|binding) )?%[-#0 +]*[\d.]*[a-z]")
@@ -31,7 +34,7 @@ Emit = Callable[[logging.LogRecord], None]
 
 @dataclass(slots=True)
 class _Repetitions:
-    """The number of messages since ``began_s``, and the last one that was suppressed."""
+    """The number of equal messages since ``began_s``, and the last suppressed message."""
 
     began_s: float
     count: int = 0
@@ -40,14 +43,14 @@ class _Repetitions:
 
 
 class RedactFilter(logging.Filter):
-    """Masks secrets in message, traceback and fields, and sets the fields of ids."""
+    """Masks secrets in message, traceback and fields, and sets the fields FIELDS."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         try:
             message = record.getMessage()
-        except (TypeError, ValueError):  # arguments that do not fit the message
+        except (TypeError, ValueError):  # the arguments do not fit the message
             message = f"{record.msg} {record.args}"
-        record.template = record.msg  # identifies repetitions
+        record.template = record.msg  # for RepeatFilter
         for field, value in _ids(record):
             if getattr(record, field, None) is None:
                 setattr(record, field, value)
@@ -66,10 +69,14 @@ class RedactFilter(logging.Filter):
 
 
 class RepeatFilter(logging.Filter):
-    """Passes the same warning or error twice a minute, and twenty messages of one template, from
-    INFO on. The others are counted.
+    """Limits repeated messages. In a window of WINDOW_S it passes:
 
-    Messages that differ only in numbers are the same. ``emit`` writes the line with the count.
+    - every DEBUG message;
+    - for each template, ALLOWED_ALIKE messages of level INFO;
+    - for each template, ALLOWED_ALIKE different warnings or errors, and each of them ALLOWED times.
+
+    Messages that differ only in numbers are the same message. The filter counts the messages that
+    it suppresses. After the window, it calls ``emit`` with one record that contains the count.
     """
 
     def __init__(self, emit: Emit, clock: Callable[[], float] = time.monotonic) -> None:
@@ -93,7 +100,8 @@ class RepeatFilter(logging.Filter):
         if record.levelno < logging.WARNING:
             return self._count(record, kind, ALLOWED_ALIKE, now)
         same = (record.name, _NUMBER.sub("#", record.getMessage()))
-        # Messages that their template suppresses are not stored: there can be any number.
+        # A new message that exceeds the limit of its template is not added to ``_seen``, because
+        # untrusted input can cause any number of different messages.
         if same not in self._seen and not self._count(record, kind, ALLOWED_ALIKE, now):
             return False
         return self._count(record, same, ALLOWED, now)
@@ -110,7 +118,7 @@ class RepeatFilter(logging.Filter):
         return False
 
     def _expire(self, now: float) -> list[logging.LogRecord]:
-        """Drop old entries; return a record for each that suppressed messages."""
+        """Drop old entries. Return a record for each dropped entry that suppressed messages."""
         counts = []
         while self._seen:
             seen = next(iter(self._seen.values()))
@@ -123,7 +131,7 @@ class RepeatFilter(logging.Filter):
 
 
 def _with_count(record: logging.LogRecord, count: int, during_s: float) -> logging.LogRecord:
-    """Return the last suppressed record with the number of suppressed ones."""
+    """Return a copy of ``record`` whose message ends with the number of suppressed messages."""
     summary = logging.makeLogRecord(record.__dict__)
     summary.msg = f"{record.getMessage()} (and {count} more like it in {during_s:.0f} s)"
     summary.args = None
@@ -131,7 +139,7 @@ def _with_count(record: logging.LogRecord, count: int, during_s: float) -> loggi
 
 
 def _ids(record: logging.LogRecord) -> Iterator[tuple[str, object]]:
-    """Yield field and value of each id that a message names by its arguments."""
+    """Yield the field name and the value of each id among the arguments of a message."""
     if isinstance(record.args, tuple):
         template = str(record.msg).replace("%%", "")
         for placeholder, value in zip(_PLACEHOLDER.finditer(template), record.args, strict=False):

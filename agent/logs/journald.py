@@ -1,7 +1,7 @@
 """Sends log records to systemd's journal, with each id as a field.
 
-The native protocol has one datagram for each record, with a line `KEY=value` for each field. Values
-of several lines are preceded by their length (systemd.io/JOURNAL_NATIVE_PROTOCOL).
+The native protocol sends one datagram for each record. The datagram has a line `KEY=value` for each
+field. A value of several lines is preceded by its length (systemd.io/JOURNAL_NATIVE_PROTOCOL).
 """
 
 import logging
@@ -16,7 +16,7 @@ from agent.logs.filters import FIELDS
 
 SOCKET: Final = Path("/run/systemd/journal/socket")
 MESSAGE_MAX: Final = 32_768
-"""Maximum length of a message: a datagram must fit the socket's buffer."""
+"""Maximum length of a message in characters. A datagram must fit the socket's buffer."""
 IDENTIFIER: Final = "venue-agent"
 
 # sd-daemon(3), syslog(3)
@@ -26,9 +26,10 @@ PRIORITIES: Final = {
 
 
 class JournalHandler(logging.Handler):
-    """Writes to the journal. Raises OSError if there is none.
+    """Writes records to the journal. Raises OSError if the journal's socket is not accessible.
 
-    Records that the journal refuses go to stderr, which it reads as well.
+    If the journal refuses a record, `logging` writes an error to stderr, which the journal also
+    reads.
     """
 
     def __init__(self, path: Path = SOCKET) -> None:
@@ -66,7 +67,7 @@ def fields_of(record: logging.LogRecord, message: str) -> dict[str, str]:
 
 
 def datagram(fields: Mapping[str, str]) -> bytes:
-    """Serialize fields."""
+    """Return the datagram of ``fields`` in the native protocol."""
     parts = []
     for key, value in fields.items():
         data = value.encode("utf-8", "backslashreplace")

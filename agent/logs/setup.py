@@ -1,6 +1,7 @@
 """Sets up the daemon's log: text on a terminal, journald under systemd, else JSON lines.
 
-In every format, records have the ids of request, report and binding, and repetitions are counted.
+In every format, repeated messages are limited and counted. JSON and journald also have the ids of
+request, report and binding as fields.
 """
 
 import json
@@ -19,13 +20,13 @@ _ExceptionInfo: TypeAlias = (
     tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 )
 _LIBRARIES: Final = ("httpx2", "httpcore2")
-"""These libraries log each HTTP request as information; the tasks log better messages."""
+"""These libraries log each HTTP request at level INFO. The messages of the tasks replace them."""
 
 
 class PlainFormatter(logging.Formatter):
     """Text without control characters, because messages contain untrusted text.
 
-    A message is one line; a traceback keeps its lines.
+    A message becomes one line. A traceback keeps its line breaks.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -33,7 +34,7 @@ class PlainFormatter(logging.Formatter):
         plain.msg, plain.args = plain_message(record), None
         return super().format(plain)
 
-    def formatException(  # noqa: N802 - the library's name
+    def formatException(  # noqa: N802 - the name in logging.Formatter
         self, ei: _ExceptionInfo
     ) -> str:
         return "\n".join(map(without_controls, super().formatException(ei).split("\n")))
@@ -45,7 +46,7 @@ def plain_message(record: logging.LogRecord) -> str:
 
 
 class PriorityFormatter(PlainFormatter):
-    """One line per record, after its priority (sd-daemon(3))."""
+    """One line per record, with its priority as prefix (sd-daemon(3))."""
 
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record).replace("\n", " | ")
@@ -53,7 +54,7 @@ class PriorityFormatter(PlainFormatter):
 
 
 class JsonFormatter(PlainFormatter):
-    """One JSON object per line; times in UTC, ids as keys."""
+    """One JSON object per line. The time is in UTC, and each id has its own key."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
@@ -73,7 +74,7 @@ class JsonFormatter(PlainFormatter):
 
 
 def set_up_logging(config: Logging) -> None:
-    """Send every record to the right destination in the configured format."""
+    """Configure the root logger: its destination, format, level and filters."""
     handler = _handler(config)
     handler.addFilter(RedactFilter())
     handler.addFilter(RepeatFilter(handler.emit))
@@ -97,7 +98,10 @@ def _handler(config: Logging) -> logging.Handler:
 
 
 def _journal() -> logging.Handler:
-    """Return the journal's handler, or stderr with priorities if its socket is not accessible."""
+    """Return a handler for the journal.
+
+    If the journal's socket is not accessible, the handler writes lines with priorities to stderr.
+    """
     try:
         handler: logging.Handler = JournalHandler()
     except OSError:

@@ -1,1 +1,1 @@
-"""The daemon's loops. Each waits for something, decides by a rule, and acts by an adapter."""
+"""The daemon's loops. A loop waits for an event, decides with `agent.rules`, and calls adapters."""

@@ -1,4 +1,4 @@
-"""Acknowledges requests at the service, after they are in the journal."""
+"""Sends the acknowledgement of each request to the service, once the journal contains it."""
 
 import asyncio
 import logging
@@ -18,14 +18,16 @@ from agent.wire.vocabulary import AcknowledgedStatus
 log = logging.getLogger(__name__)
 
 PUT_OFF_S: Final = 30.0
+"""Pause before failed acknowledgements are tried again."""
 AGAIN_MAX: Final = 1000
+"""Maximum number of repeated acknowledgements that wait to be sent."""
 REFUSED_PAUSE_S: Final = 5.0
-"""Pause after a refusal, so that many refusals do not burst."""
+"""Pause after a refusal. It limits the rate of calls if the service refuses many requests."""
 
 
 @dataclass(slots=True, eq=False)
 class Acknowledger:
-    """``wake_executor`` is called when a request can run."""
+    """Acknowledges requests. It calls ``wake_executor`` when a request can run."""
 
     session: DeviceSession
     journal: Journal
@@ -40,7 +42,7 @@ class Acknowledger:
         self._work.set()
 
     def acknowledge_again(self, entry: Entry, status: AcknowledgedStatus) -> None:
-        """Acknowledge a request again that the service has lost. It does not run again."""
+        """Repeat an acknowledgement that the service has lost. The request does not run again."""
         self._again[entry.request_id] = (entry, status)
         if len(self._again) > AGAIN_MAX:
             self._again.popitem(last=False)  # the service will deliver it again
@@ -71,7 +73,8 @@ class Acknowledger:
             try:
                 await self.session.acknowledge_again(entry, status)
             except ServiceError as error:
-                # Ignored: the service delivers the request again if it still needs this.
+                # The error is ignored: the service delivers the request again if it still needs the
+                # acknowledgement.
                 log.info("request %s is not acknowledged again: %s", entry.request_id, error)
 
     async def _acknowledge_received(self, entry: Entry) -> None:

@@ -1,7 +1,7 @@
-"""One collection: runs the child, and makes reports of its facts for one request or many.
+"""One collection: runs the collector, and makes a report of its facts for each request.
 
-With the modules that it imports (payload models, the collector's facts) this costs some megabytes,
-so the daemon imports it for the first report (`app.App`).
+This module imports the payload models and the collector's facts, which need some megabytes of
+memory. Therefore the daemon imports it only when it makes the first report (`app.App`).
 """
 
 from collections.abc import Callable, Iterable
@@ -65,7 +65,7 @@ class Collection:
     on_activity: Callable[[str], None]
 
     async def gather(self, kind: Kind) -> CollectionResult:
-        """Collect. Every collection has a result, even a failed one."""
+        """Collect the facts of ``kind``. A failed collection also returns a result."""
         job = job_of(self.config, kind)
         if not is_enabled(self.config, kind):
             started_at = self.clock.now().isoformat()
@@ -88,14 +88,14 @@ class Collection:
         return CollectionResult(kind, outcome_of(payload.completeness), payload)
 
     def interrupted(self, entry: Entry) -> SealedReport:
-        """Return the report of a collection that the agent did not survive twice."""
+        """Return the failed report of a request. The agent crashed in both of its collections."""
         result = CollectionResult(entry.kind, "failed", failure_reason="execution-interrupted")
         return self.report(result, entry)
 
     def report(self, result: CollectionResult, entry: Entry | None) -> SealedReport:
-        """Make the report for one request; ``entry`` is None for a scheduled report.
+        """Make the report for one request. ``entry`` is None for a scheduled report.
 
-        Each report has an id of its own.
+        Each call creates a new report id.
         """
         binding_id = self.binding_state.binding_id if entry is None else entry.binding_id
         if binding_id is None:
@@ -115,7 +115,7 @@ class Collection:
         return seal(request, self.config.limits.max_report_bytes)
 
     def _remember(self, facts: Facts) -> None:
-        """Store what a complete collection learned about the printers."""
+        """Store the details of printers that a complete collection has found."""
         if isinstance(facts, NetworkFacts):
             # Loaded again, because a user may have removed a printer in the meantime.
             known, _ = self.memory.load()
@@ -144,7 +144,10 @@ class Collection:
 def with_memory(
     job: Job, read: Callable[[], tuple[Memory, str | None]], now: datetime
 ) -> tuple[Job, str | None]:
-    """Add what earlier reports learned to a network job, or return a limitation if it is lost."""
+    """Add the details of printers from earlier reports to a network job.
+
+    Returns the job, and a limitation if the stored details cannot be read.
+    """
     if not isinstance(job, NetworkJob):
         return job, None
     memory, limitation = read()
@@ -152,5 +155,5 @@ def with_memory(
 
 
 def with_limitation(facts: Facts, limitation: str | None) -> Facts:
-    """Add a limitation, if there is one."""
+    """Return ``facts`` with ``limitation`` added, unless it is None."""
     return replace(facts, limitations=(*facts.limitations, *filter(None, (limitation,))))

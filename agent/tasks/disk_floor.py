@@ -1,4 +1,4 @@
-"""Skips scheduled reports while the disk is nearly full, to keep space for requested ones."""
+"""Skips scheduled reports while the disk is nearly full. Requested reports need the space."""
 
 import logging
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from agent.wire.vocabulary import Kind
 log = logging.getLogger(__name__)
 
 DISK_FLOOR_BYTES: Final = 50 * 2**20
+"""Free space below which scheduled reports are skipped."""
 
 
 @dataclass(slots=True, eq=False)
@@ -24,7 +25,7 @@ class DiskFloor:
     skipped: int = 0
 
     def want(self, kind: Kind) -> None:
-        """Request a scheduled report of ``kind``, if there is space."""
+        """Request a scheduled report of ``kind``, if the disk has enough free space."""
         free = self.state.free_bytes()
         if free >= DISK_FLOOR_BYTES:
             self.health.clear({"disk-scarce"})

@@ -1,8 +1,9 @@
-"""Runs collections, one at a time: for requests, and for the schedule.
+"""Runs collections for requests and for the schedule, one collection at a time.
 
-A collection answers all requests of its kind that wait when it starts, each by a report of its own.
-The journal is set to RUNNING before a child starts, and to REPORTED in the transaction that queues
-the report. A crash in between loses the collection, but never the request.
+A collection answers all requests of its kind that wait when it starts. Each request gets its own
+report. The journal marks a request as RUNNING before the collector starts, and as REPORTED in the
+transaction that queues its report. If the agent crashes between the two, the collected facts are
+lost, but the request is not.
 """
 
 import asyncio
@@ -34,13 +35,17 @@ IDLE: Final = "idle"
 START_ACKNOWLEDGED_WITHIN_S: Final = 10.0
 """Time for the service to acknowledge the start of a collection."""
 ACKNOWLEDGED_WITHIN_S: Final = 30.0
-"""How long a collection, except the first, waits for more requests to be acknowledged."""
+"""How long a collection waits for requests that are not acknowledged yet. The first collection of a
+kind does not wait."""
 
 
 @dataclass(slots=True, eq=False)
 class _Answers:
-    """A collection's result, the requests that it answers (None: the schedule), and the next
-    report, once it is sealed."""
+    """A collection's result and the requests that it still has to answer.
+
+    In ``waiting``, None represents the scheduled report. ``sealed`` is the report for the first
+    element of ``waiting``, once that report is sealed.
+    """
 
     result: "CollectionResult"
     waiting: deque[Entry | None]
@@ -52,8 +57,8 @@ class Executor:
     """Runs collections.
 
     Args:
-        collection: returns what makes reports; called for the first report.
-        work: is set when a request can run, or the outbox has room again.
+        collection: returns the `Collection`, which the first call creates.
+        work: is set when a request can run, or when the outbox has room again.
         wake_submitter: is called when a report is queued.
         on_activity: is called with a short description of the present activity.
     """
@@ -73,14 +78,14 @@ class Executor:
     """Requests that expired before they could run."""
 
     def schedule(self, kind: Kind) -> None:
-        """Request a report of ``kind`` on schedule, unless one is pending."""
+        """Request a scheduled report of ``kind``. Does nothing if one is already pending."""
         self._scheduled[kind] = None
         self.work.set()
 
     async def run(self) -> None:
         """Run requests, forever."""
         await self.session.binding_state.wait_until_bound()
-        # Results that could not be stored because the disk was full.
+        # A disk error may have ended an earlier run before all reports were stored.
         await self._hand_over_all()
         self._recover()
         while True:
@@ -95,7 +100,10 @@ class Executor:
     # ------------------------------------------------------------------ what comes next
 
     def _next(self) -> tuple[Kind | None, float | None]:
-        """Return the kind to collect now, or the time until there may be one."""
+        """Return the kind to collect now, or the seconds until the next collection is due.
+
+        Both are None if no report is requested or scheduled.
+        """
         waits = []
         for kind in dict.fromkeys(
             (*self.ledger.journal.kinds_in(State.ACKNOWLEDGED), *self._scheduled)
@@ -106,10 +114,10 @@ class Executor:
         return None, min(waits, default=None)
 
     def _wait_s(self, kind: Kind) -> float:
-        """Return how long a collection of ``kind`` has to wait; the first one never waits.
+        """Return how long a collection of ``kind`` has to wait, in seconds.
 
-        After the minimum interval, it also waits for requests that are being acknowledged, so that
-        one collection answers all of them.
+        The first collection of a kind never waits. Later ones wait for the minimum interval, and
+        then for requests that are not acknowledged yet, so that one collection answers them all.
         """
         if (ended_at := self._ended_at.get(kind)) is None:
             return 0.0
@@ -123,7 +131,7 @@ class Executor:
         return left
 
     def _recover(self) -> None:
-        """Apply the boot action of each unfinished row (rules.lifecycle)."""
+        """Apply its boot action (rules.lifecycle) to each unfinished request of the journal."""
         now = self.clock.now()
         again, expired = [], []
         for entry in self.ledger.journal.unfinished():
@@ -143,7 +151,7 @@ class Executor:
     # ------------------------------------------------------------------ one collection
 
     async def _run_kind(self, kind: Kind) -> None:
-        """Collect once, for all waiting requests of ``kind`` and for the schedule."""
+        """Collect once, and report to all waiting requests of ``kind`` and to the schedule."""
         running = await self._started(kind)
         is_scheduled = kind in self._scheduled
         self._scheduled.pop(kind, None)
@@ -163,7 +171,10 @@ class Executor:
             raise
 
     async def _started(self, kind: Kind) -> tuple[Entry, ...]:
-        """Mark the waiting requests of ``kind`` as running, and return those not refused."""
+        """Mark the waiting requests of ``kind`` as running.
+
+        Returns these requests, except those that the service refuses.
+        """
         waiting = [e for e in self.ledger.journal.in_state(State.ACKNOWLEDGED) if e.kind == kind]
         is_past = {entry: self.session.is_past(entry.expires_at) for entry in waiting}
         self._expire([entry for entry in waiting if is_past[entry]])
@@ -178,9 +189,10 @@ class Executor:
         return tuple(entry for entry in running if entry not in refused)
 
     async def _acknowledge_start(self, entries: Iterable[Entry], refused: set[Entry]) -> None:
-        """Acknowledge the start, with a time limit.
+        """Acknowledge the start of ``entries`` within a time limit.
 
-        Other requests are acknowledged before their report is sent (tasks.submit).
+        Entries that the service refuses are added to ``refused``. Entries beyond the time limit are
+        acknowledged before their report is sent (tasks.submit).
         """
         with contextlib.suppress(TimeoutError, ServiceUnavailable, CredentialRefused):
             async with asyncio.timeout(START_ACKNOWLEDGED_WITHIN_S):
@@ -194,7 +206,10 @@ class Executor:
                     self.ledger.journal.move(entry, Event.REFUSED, self.clock.now(), detail=refusal)
 
     def _stop(self, entries: Iterable[Entry]) -> None:
-        """Note a clean stop: the collection runs again at the next start, and is not counted."""
+        """Note in the journal that the agent stops.
+
+        The requests run again at the next start. The stopped attempt does not count.
+        """
         with contextlib.suppress(sqlite3.Error):  # the disk is full
             self.ledger.journal.move_all(tuple(entries), Event.STOPPED, self.clock.now())
 
@@ -213,12 +228,13 @@ class Executor:
             self._ended_at[kind] = self.clock.monotonic()
         return result
 
-    # ------------------------------------------------------------------ its reports
+    # ------------------------------------------------------------------ reports
 
     async def _hand_over_all(self) -> None:
         """Seal and queue a report for each waiting request, one after the other.
 
-        After a disk error the rest waits here. Any other error is a bug, and drops the collection.
+        After a disk error, the remaining requests stay in ``_answers`` for the next run. Any other
+        error is a bug: the result of the collection is dropped.
         """
         try:
             while self._answers is not None and self._answers.waiting:
@@ -242,7 +258,7 @@ class Executor:
         await asyncio.sleep(0)  # other tasks must run while a thousand reports are sealed
 
     async def _wait_for_room(self, size_bytes: int) -> None:
-        """Wait until the outbox has room for a report without dropping a requested one."""
+        """Wait until the outbox can store a report without dropping a requested report."""
         while not self.ledger.outbox.has_room(size_bytes, self.limits.outbox_max_bytes):
             self.work.clear()
             self.on_activity("waiting for room in the outbox")

@@ -1,4 +1,4 @@
-"""The conditions that hold now. Each change is logged once."""
+"""The problems that exist now (rules.health). Each change is logged once."""
 
 import logging
 from collections.abc import Callable, Collection
@@ -21,16 +21,16 @@ class HealthBoard:
     _present: dict[str, Problem] = field(default_factory=dict)
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return the present problems, without those that another one explains."""
+        """Return the present problems, except those that another present problem causes."""
         return to_show(self._present.values())
 
     def is_set(self, code: str) -> bool:
         return code in self._present
 
     def set(self, code: str, detail: str) -> None:
-        """Note that the condition ``code`` holds (rules.health)."""
+        """Note that the condition ``code`` (rules.health) is present."""
         condition = CONDITIONS[code]
-        detail = clip(redact(detail))  # it may contain text of the service
+        detail = clip(redact(detail))  # the detail may contain text from the service
         known = self._present.get(code)
         if known is not None and known.detail == detail:
             return
@@ -51,7 +51,7 @@ class HealthBoard:
         self.on_change()
 
     def clear(self, codes: Collection[str]) -> None:
-        """Note that these conditions no longer hold."""
+        """Note that these conditions are no longer present."""
         gone = [code for code in codes if self._present.pop(code, None) is not None]
         for code in gone:
             log.info("no longer: %s", CONDITIONS[code].title)

@@ -1,4 +1,4 @@
-"""Heartbeats, which show the service that this device is alive."""
+"""Sends heartbeats, which show the service that this device is alive."""
 
 import logging
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from agent.tasks.session.device_session import DeviceSession
 log = logging.getLogger(__name__)
 
 SKEW_REPORTED_FROM_S = 120.0
+"""Difference of the clocks that is reported as a problem."""
 
 
 @dataclass(slots=True, eq=False)
@@ -31,7 +32,7 @@ class Heartbeat:
         except (Refused, BodyRejected, BodyTooLarge) as error:
             self.health.set("heartbeat-rejected", str(error))
             if isinstance(error, Refused):
-                # If the device is revoked, `current` reports it.
+                # The recheck calls `current`, which reports a revoked device.
                 self.session.request_recheck()
             return
         self.health.clear({"heartbeat-rejected"})
@@ -39,7 +40,7 @@ class Heartbeat:
         self._judge_clock(self.session.client.skew.offset.total_seconds())
 
     def _judge_clock(self, seconds: float) -> None:
-        """``seconds`` is the lead of the service's clock over this machine's."""
+        """Report a wrong clock. ``seconds`` is the service's time minus this machine's time."""
         if abs(seconds) < SKEW_REPORTED_FROM_S:
             self.health.clear({"clock-skew"})
             return

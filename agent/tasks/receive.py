@@ -1,8 +1,8 @@
-"""Receives commands of the service and writes them into the journal: by stream, or by polling.
+"""Receives the service's commands by stream or by polling, and writes them into the journal.
 
-Polling replaces a stream that is refused twice; the stream is tried again later. The rate of
-incoming data is limited (`adapters.read_rate_limit`), and a reply that is mostly unreadable is
-closed.
+If the stream is refused twice, the agent polls, and tries the stream again later. The rate of
+incoming data is limited (`adapters.read_rate_limit`). The agent closes a reply that contains too
+many unreadable entries.
 """
 
 import asyncio
@@ -41,27 +41,28 @@ log = logging.getLogger(__name__)
 Way = Literal["stream", "poll"]
 
 STREAM_WORTH_S: Final = 10.0
-"""After a shorter stream, the wait before the next one grows."""
+"""After streams that last less than this, the wait before the next stream grows each time."""
 
 STREAM_RENEWED_AFTER_S: Final = 1800.0
-"""Maximum age of a stream, because a proxy may keep a dead one alive. Varied by a fifth, so that
-streams that were opened together are not renewed together."""
+"""Age after which a stream is replaced, because a proxy may hold a connection open that the service
+has lost. Up to a fifth is added at random, so that devices do not all reconnect together."""
 
 STREAM_REFUSALS_MAX: Final = 2
-"""Number of refusals after which polling replaces the stream."""
+"""Number of refused streams after which the agent polls for STREAM_AGAIN_S."""
 STREAM_AGAIN_S: Final = 600.0
-"""Time after which the stream is tried again."""
+"""Time of polling after which the agent tries the stream again."""
 UNREADABLE_MAX: Final = 50
-"""Number of unreadable entries after which a reply is closed."""
+"""A reply with more unreadable entries than this is closed."""
 
 RECONNECT: Final = Backoff(base_s=0.5, cap_s=15.0)
 REJECTED: Final = Backoff(base_s=8.0, cap_s=120.0)
-"""Minimum wait between two refused polls."""
+"""Minimum wait after refused calls of `onCommands`, and after replies that were closed."""
 BREAKS_REPORTED_FROM: Final = 3
+"""Number of consecutive broken replies that is reported as a problem."""
 WAITING_MAX: Final = 1000
-"""Maximum number of waiting requests; the service keeps the others until there is room."""
+"""Maximum number of unfinished requests in the journal. The service keeps further requests."""
 ACKNOWLEDGED_AGAIN_AFTER_S: Final = 60.0
-"""Interval in which a repeatedly delivered request is acknowledged again."""
+"""Minimum time between two repeated acknowledgements of one request."""
 
 
 @dataclass(slots=True, eq=False)
@@ -84,17 +85,17 @@ class Receiver:
     _breaks: int = 0
     _renew: asyncio.Event = field(default_factory=asyncio.Event)
     now_by: Way | None = None
-    """How commands were received last; None after a failure."""
+    """How the last commands were received. None after a failure."""
     received: int = 0
     unreadable: int = 0
     for_others: int = 0
-    """Commands for other bindings, which are normal if devices share an API key."""
+    """Number of commands for other bindings. They are normal if devices share an API key."""
     expired: int = 0
-    """Requests that had expired before they arrived."""
+    """Number of requests that had expired before they arrived."""
 
     @property
     def ignored(self) -> int:
-        """Entries that were unreadable or for other devices."""
+        """Number of entries that were unreadable or for other bindings."""
         return self.unreadable + self.for_others
 
     async def run(self) -> None:
@@ -116,11 +117,11 @@ class Receiver:
                 if way == "stream":
                     self._note_stream_refused(error)
             if way == "stream" and self._way() == "poll":
-                continue  # poll at once instead
+                continue  # the stream was just refused: poll at once
             await self._pause(is_lasting, self.clock.monotonic() - began)
 
     def reconnect(self) -> None:
-        """Replace the present stream, which may be dead unnoticed."""
+        """Replace the present stream. Its connection may be lost without an error."""
         self._renew.set()
 
     def _way(self) -> Way:
@@ -129,7 +130,7 @@ class Receiver:
         return "stream" if self.clock.monotonic() >= self._stream_not_before else "poll"
 
     async def _receive_once(self, way: Way) -> bool:
-        """Read one reply of `onCommands` to its end; return whether it was a stream."""
+        """Read one reply of `onCommands` to its end. Returns whether the reply was a stream."""
         async with contextlib.AsyncExitStack() as connection:
             loss = asyncio.create_task(self.session.binding_state.wait_for_loss())
             connection.callback(loss.cancel)
@@ -143,7 +144,7 @@ class Receiver:
             return answer.is_lasting
 
     def _note_end(self, way: Way, unreadable: int) -> None:
-        """Evaluate a finished reply by its number of unreadable entries."""
+        """Update counts and conditions after a reply with ``unreadable`` unreadable entries."""
         if unreadable > UNREADABLE_MAX:
             self._rejections += 1
             if way == "stream":
@@ -157,7 +158,7 @@ class Receiver:
             self.health.clear({"commands-unreadable"})
 
     async def _take_all(self, answer: CommandStream, loss: asyncio.Task[None]) -> None:
-        """Process frames until they end, the binding is lost or the stream is too old."""
+        """Process frames until the reply ends, the binding is lost, or the stream is too old."""
         self._renew.clear()
         taking = asyncio.create_task(self._take_frames(answer))
         renewed_after_s = STREAM_RENEWED_AFTER_S * self.rng.uniform(1.0, 1.2)
@@ -182,7 +183,8 @@ class Receiver:
                     break
                 await asyncio.sleep(0)  # other tasks must run during a flood of frames
         except ServiceUnavailable as error:
-            # The service did reply; the next call shows whether it is still reachable.
+            # Not a failure for the circuit breaker: the service did reply. The next call shows
+            # whether it is still reachable.
             self._note_break(error)
         else:
             self._breaks = 0
@@ -201,7 +203,7 @@ class Receiver:
         self.health.set("commands-rejected", str(error))
 
     def _note_stream_refused(self, why: ServiceError | str) -> None:
-        """Poll instead, until the stream may be tried again."""
+        """Set the time until which the agent polls instead of opening a stream."""
         if self.config.delivery != "auto":
             return
         self._stream_refusals += 1
@@ -221,7 +223,7 @@ class Receiver:
         if is_lasting:
             self._short_streams = 0 if lasted_s > STREAM_WORTH_S else self._short_streams + 1
             pause_s = RECONNECT.delay_s(max(1, self._short_streams), self.rng)
-            if self._was_cut:  # perhaps together with all other devices
+            if self._was_cut:  # perhaps the streams of all devices ended together
                 pause_s = max(pause_s, self.rng.uniform(0.0, self.session.breaker.reconnect_over_s))
         else:
             self._short_streams = 0
@@ -231,7 +233,7 @@ class Receiver:
         await self.clock.sleep(pause_s)
 
     def take(self, frame: Frame) -> None:
-        """Write each command into the journal; another task acknowledges it."""
+        """Write each command of a frame into the journal, and wake the acknowledger."""
         if frame.reconnect_s is not None:
             self.session.breaker.note_reconnect_over(frame.reconnect_s)
         for reason in frame.rejected:
@@ -260,7 +262,10 @@ class Receiver:
         self.acknowledger.wake()
 
     def _take_again(self, entry: Entry, command: Command) -> None:
-        """Acknowledge a known request again if the service has lost it. It never runs again."""
+        """Repeat the acknowledgement of a known request, if the service has lost it.
+
+        The request never runs again.
+        """
         log.info("request %s was delivered again", entry.request_id)
         status = acknowledgement_owed(entry.state, command.status)
         if status is None or not self._may_acknowledge_again(entry.request_id):
@@ -271,7 +276,7 @@ class Receiver:
             self.acknowledger.acknowledge_again(entry, status)
 
     def _may_acknowledge_again(self, request_id: UUID) -> bool:
-        """Return whether the last repeated acknowledgement of this request is long enough ago."""
+        """Return whether a repeated acknowledgement of this request is due, and note its time."""
         now = self.clock.monotonic()
         before = self._acknowledged_again_at.get(request_id)
         if before is not None and now - before < ACKNOWLEDGED_AGAIN_AFTER_S:
@@ -283,7 +288,10 @@ class Receiver:
         return True
 
     def _has_room(self) -> bool:
-        """Return whether there is room for a new request; without, it stays unacknowledged."""
+        """Return whether the journal has room for a new request.
+
+        A request without room is not acknowledged, so the service delivers it again.
+        """
         if self.journal.waiting() < WAITING_MAX:
             self.health.clear({"requests-flooding"})
             return True

@@ -1,6 +1,6 @@
-"""The periodic timers: heartbeats and scheduled reports, by APScheduler.
+"""The timers of heartbeats and scheduled reports, run by APScheduler.
 
-Jobs are created at each start; persistent state is in the journal and the outbox.
+The timers are created at each start and are not stored.
 """
 
 import logging
@@ -16,10 +16,11 @@ from agent.config.model import Schedule
 from agent.wire.vocabulary import Kind
 
 JITTER_FRACTION: Final = 0.1
-"""Part of the heartbeat interval by which each heartbeat varies."""
+"""Maximum random shift of a heartbeat, as a fraction of the heartbeat interval."""
 CRON_JITTER_S: Final = 60
-"""Spreads the reports of a fleet with one schedule."""
+"""Maximum random shift of a scheduled report, because many devices may have the same schedule."""
 MISSED_GRACE_S: Final = 3600
+"""A scheduled report that is later than this is skipped."""
 HEARTBEAT: Final = "heartbeat"
 
 
@@ -59,14 +60,15 @@ class Scheduler:
         self._scheduler.start()
 
     def send_heartbeat_now(self) -> None:
-        """Send the next heartbeat now; the interval restarts."""
+        """Send the next heartbeat now. The interval to the following heartbeat starts anew."""
         if self._scheduler.running:
             self._scheduler.modify_job(HEARTBEAT, next_run_time=_now())
 
     def plan_anew(self) -> None:
-        """Send a heartbeat now, and compute the next time of every other job again.
+        """Send a heartbeat now, and compute the next time of every scheduled report again.
 
-        APScheduler uses the wall clock, which was just set, or continued during sleep.
+        Call this after the clock was set or the machine slept: APScheduler computed the times
+        before, from the wall clock.
         """
         self.send_heartbeat_now()
         for job in self._scheduler.get_jobs():
@@ -74,7 +76,7 @@ class Scheduler:
                 job.modify(next_run_time=job.trigger.get_next_fire_time(None, _now()))
 
     def stop(self) -> None:
-        """Stop the timers. A running heartbeat is cancelled with the event loop's tasks."""
+        """Stop the timers. A running heartbeat continues until the event loop cancels its tasks."""
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 

@@ -13,12 +13,12 @@ from agent.wire.sd_notify import Notifier
 log = logging.getLogger(__name__)
 
 SETTLE_S: Final = 0.2
-"""Changes within this time are written together."""
+"""Delay of each write. Changes within this time are written together."""
 
 
 @dataclass(slots=True, eq=False)
 class StatusWriter:
-    """``read_status`` returns the present status."""
+    """Writes the status that ``read_status`` returns."""
 
     file: StatusFile
     notifier: Notifier
@@ -30,7 +30,7 @@ class StatusWriter:
         self._changed.set()
 
     async def run(self) -> None:
-        """Write after each change, forever."""
+        """Write the status after each change, forever."""
         while True:
             await self._changed.wait()
             await self.clock.sleep(SETTLE_S)
@@ -47,7 +47,7 @@ class StatusWriter:
 
 
 def describe(status: DaemonStatus) -> str:
-    """Return one line on what a daemon is doing."""
+    """Return one line with the daemon's enrollment and activity, or its first problem."""
     if status.problems:
         return f"{status.activity}; {status.problems[0].title}: {status.problems[0].detail}"
     if status.binding is None:

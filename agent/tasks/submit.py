@@ -24,18 +24,20 @@ from agent.wire.validation import ValidationError
 log = logging.getLogger(__name__)
 
 DRAIN_PAUSE_S: Final = 1.0
-"""Pause between two reports of a backlog: a returning fleet must not overload the service."""
+"""Maximum pause between two reports, so that many devices that come online together do not overload
+the service."""
 AWAITED_PAUSE_MIN_S: Final = 0.02
+"""Minimum pause after a report that a user waits for."""
 AWAITED_SHARE: Final = 2.0
-"""After a report that a user waits for, the pause is this multiple of the service's response time,
-up to `DRAIN_PAUSE_S`."""
+"""After a report that a user waits for, the pause is this multiple of the service's response time.
+It is never longer than the pause after other reports."""
 AFTER_FAILURE: Final = Backoff(base_s=4.0, cap_s=120.0)
-"""Waits after reports that the service did not accept."""
+"""Pauses after reports that the service did not accept."""
 
 
 @dataclass(kw_only=True, slots=True, eq=False)
 class Submitter:
-    """``on_room`` is called when a report has left the outbox."""
+    """Sends reports. It calls ``on_room`` after each attempt, which may have freed outbox space."""
 
     limits: Limits
     session: DeviceSession
@@ -50,7 +52,7 @@ class Submitter:
     _postponed: set[UUID] = field(default_factory=set)
 
     def wake(self) -> None:
-        """Note that a report was queued: make room for it, and send."""
+        """Note that a report was queued: apply the outbox's limits, and start to send."""
         self.keep_bounds()
         self._work.set()
 
@@ -71,7 +73,7 @@ class Submitter:
             await self._work.wait()
 
     def _next(self) -> Item | None:
-        """Return the oldest report; postponed ones come last."""
+        """Return the oldest report. Postponed reports come after all others."""
         item = self.ledger.outbox.oldest(skip=self._postponed)
         if item is None and self._postponed:
             self._postponed.clear()
@@ -79,7 +81,7 @@ class Submitter:
         return item
 
     def _pause_s(self, item: Item, took_s: float) -> float:
-        """Return the pause after ``item``, whose reply took ``took_s``."""
+        """Return the pause after ``item``, in seconds. Sending it took ``took_s`` seconds."""
         if self._failures:
             return AFTER_FAILURE.delay_s(self._failures, self.rng)
         pause_s = DRAIN_PAUSE_S * self.rng.uniform(0.5, 1.0)
@@ -88,12 +90,12 @@ class Submitter:
         return pause_s
 
     def _is_awaited(self, item: Item) -> bool:
-        """Return whether a user waits for a report: its request has not expired."""
+        """Return whether a user waits for a report. A user waits until the request expires."""
         entry = None if item.request_id is None else self.ledger.journal.get(item.request_id)
         return entry is not None and not self.session.is_past(entry.expires_at)
 
     def keep_bounds(self) -> None:
-        """Drop reports that exceed the limits, and note it."""
+        """Drop reports that exceed the outbox's limits, and set the conditions of the outbox."""
         dropped = self.ledger.drop_over_bounds(
             self.limits.outbox_max_bytes,
             timedelta(days=self.limits.outbox_max_age_days),
@@ -106,7 +108,7 @@ class Submitter:
             self.health.set("reports-waiting", f"{depth.reports} reports")
 
     async def _send(self, item: Item) -> bool:
-        """Send a report; return whether the service accepted it."""
+        """Send a report. Returns whether the service accepted it."""
         try:
             await self._acknowledge_running(item)
             reply = await self.session.submit(item)
@@ -126,17 +128,17 @@ class Submitter:
         return False
 
     async def _acknowledge_running(self, item: Item) -> None:
-        """Acknowledge the start of the request, if that was not possible before its report."""
+        """Acknowledge the start of the item's request, if the executor could not do it in time."""
         entry = None if item.request_id is None else self.ledger.journal.get(item.request_id)
         if entry is None or entry.state is not State.REPORTED or entry.running_acknowledged:
             return
-        # A refusal is ignored here: the reply to the report itself decides.
+        # A refusal is ignored here. The service's reply to the report decides what happens.
         await self.session.acknowledge(entry, "running")
         self.ledger.journal.note_running_acknowledged(entry.request_id)
 
     def _shrink(self, item: Item, why: str) -> None:
-        """Replace a report that is too large by a smaller seal of it."""
-        from agent.rules.reports.sealing import seal_smaller  # rarely needed, and large
+        """Replace a report that is too large by a smaller version of itself."""
+        from agent.rules.reports.sealing import seal_smaller  # rarely needed, large
 
         try:
             smaller = seal_smaller(item.body, self.limits.max_report_bytes, tier=item.tier)
@@ -150,7 +152,7 @@ class Submitter:
 
     def _replace_rejected(self, item: Item, why: str) -> None:
         """Quarantine the body for support, and send a small failed report instead."""
-        from agent.rules.reports.sealing import LAST_TIER, seal_as_failed  # as above
+        from agent.rules.reports.sealing import LAST_TIER, seal_as_failed  # rarely needed, large
 
         if item.tier >= LAST_TIER:
             self._give_up(item, why)
@@ -163,7 +165,7 @@ class Submitter:
             self._give_up(item, why)
 
     async def _judge_refusal(self, item: Item, error: Refused) -> None:
-        """Find out whether the service refuses this report or this device."""
+        """Drop the report if the service refuses only this report and not the device."""
         await self.session.recheck_binding()
         if self.session.binding_state.is_bound:
             self.state.quarantine(f"refused-{item.report_id}.json", item.body)

@@ -1,4 +1,4 @@
-"""Detects that the machine slept or that its clock was set."""
+"""Detects that the machine has slept, or that its clock was set."""
 
 import logging
 from collections.abc import Callable
@@ -13,7 +13,7 @@ CHECK_EVERY_S: Final = 20.0
 
 
 async def watch_clocks(clock: Clock, on_jump: Callable[[TimeJump], None]) -> None:
-    """Compare the clocks, forever, and call ``on_jump`` after each jump."""
+    """Compare the wall clock with the monotonic clock, forever. Calls ``on_jump`` after a jump."""
     before = ClockReading(clock.now(), clock.monotonic())
     while True:
         await clock.sleep(CHECK_EVERY_S)

@@ -1,4 +1,4 @@
-"""Waits for an event or a time, whichever comes first."""
+"""Waits for an event with a time limit."""
 
 import asyncio
 from typing import Any

@@ -8,7 +8,7 @@ _WHOLE_RANGE: Final = ["0", "0", "4294967295"]
 
 
 def user_name(uid: int) -> str:
-    """Return the name of a user, or the number if the user has none."""
+    """Return the name of a user, or the number as text if the user has no name."""
     if sys.platform == "win32":
         return str(uid)
     import pwd  # not on Windows, and only needed for messages
@@ -20,9 +20,10 @@ def user_name(uid: int) -> str:
 
 
 def is_private_group(gid: int, uid: int) -> bool:
-    """Return whether a group belongs to one user only, as useradd(8) creates one for each user.
+    """Return whether a group has only one member, the user ``uid``.
 
-    With such groups the umask is 002, and a user's directories are writable for the group.
+    On many systems, useradd(8) creates such a group for each user, and the umask is 002. The
+    directories of a user are then writable for the group.
     """
     if sys.platform == "win32":
         return False
@@ -38,9 +39,10 @@ def is_private_group(gid: int, uid: int) -> bool:
 
 
 def owners_outside(proc: Path = Path("/proc")) -> frozenset[int]:
-    """Return the user that represents all users outside this user namespace, if it is one.
+    """Return the user that represents all users outside of this user namespace.
 
-    No process inside can act as this user (user_namespaces(7), "Unmapped user and group IDs").
+    No process in the namespace can act as this user (user_namespaces(7), "Unmapped user and group
+    IDs"). Returns an empty set if this process is not in a user namespace that hides users.
     """
     try:
         if (proc / "self/uid_map").read_text().split() == _WHOLE_RANGE:

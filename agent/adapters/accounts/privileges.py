@@ -1,9 +1,9 @@
 """Drops root's rights and continues as the owner of the state directory.
 
-The service's user owns the directory and can put anything into it. So a verb that root runs there
-becomes this user permanently: links then lead only where this user has access anyway, and the
-service can read the new files. The configuration and the API key, which may be root's, are read
-before.
+The service's user owns the directory, and can create links to any file in it. Therefore a command
+that root runs in this directory changes permanently to this user. It then follows links only to
+files that this user can access anyway, and the service can read the files that it creates. Only
+root may be able to read the configuration and the API key, so they are read before the change.
 """
 
 import contextlib
@@ -28,11 +28,11 @@ _REPLY_MAX: Final = 1000
 
 
 def step_down(directory: Path) -> bool:
-    """As root, become the owner of ``directory``; return whether this was done.
+    """If this process runs as root, change to the owner of ``directory``. Return whether it did.
 
-    Nothing happens if the directory is root's or does not exist, or if this process is not root.
-    The environment is then set as a service manager sets it, so that later code finds the same
-    paths. Raises StateError.
+    Does nothing if the directory belongs to root or does not exist. After the change, the
+    environment is set as the service manager sets it, so that later code uses the same paths as the
+    service. Raises StateError.
     """
     if sys.platform == "win32" or os.geteuid() != 0:
         return False
@@ -64,10 +64,11 @@ def step_down(directory: Path) -> bool:
 
 @contextlib.contextmanager
 def writer_of(path: Path, mode: int = PRIVATE) -> Iterator[Callable[[bytes], None]]:
-    """Yield a function that writes one file with the present rights. It raises OSError.
+    """Yield a function that writes one file with the present rights, even after `step_down`.
 
-    For root this is a child process that does nothing else. It keeps root's rights after this
-    process has dropped them, and ends with it. Call this before any thread is started.
+    If this process runs as root, the function sends the content to a child process, which keeps
+    root's rights. The child ends when this context ends. The function raises OSError. Enter this
+    context before any thread is started.
     """
     if sys.platform == "win32" or os.geteuid() != 0:
         yield lambda content: replace_file(path, content, mode)
@@ -100,7 +101,7 @@ def writer_of(path: Path, mode: int = PRIVATE) -> Iterator[Callable[[bytes], Non
 
 
 def replace_file(path: Path, content: bytes, mode: int = PRIVATE) -> None:
-    """Write atomically; the path must not exist or be a regular file. Raises OSError."""
+    """Write a file atomically. Raises OSError, also if the path is not a regular file."""
     try:
         present = path.lstat().st_mode
     except FileNotFoundError:
@@ -112,9 +113,9 @@ def replace_file(path: Path, content: bytes, mode: int = PRIVATE) -> None:
 
 
 def _run_writer(path: Path, mode: int, source: int, answers: int) -> None:
-    """Run the child: write the complete announced content, or nothing. Never returns."""
+    """Run the child: read the content, and write it if it is complete. Never returns."""
     try:
-        # Ctrl-C ends the parent; without it nothing arrives, and the child ends.
+        # Ctrl-C ends the parent. The child then reads incomplete content, writes nothing and ends.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         with os.fdopen(source, "rb") as file:
             announced, content = file.read(_LENGTH_BYTES), file.read()
@@ -130,7 +131,7 @@ def _run_writer(path: Path, mode: int, source: int, answers: int) -> None:
 
 
 def _become(uid: int, gid: int) -> str:
-    """Change to a user and its groups permanently; return its home directory."""
+    """Change permanently to a user and its groups. Return the user's home directory."""
     if sys.platform == "win32":
         return ""  # never called: `step_down` does nothing on Windows
     import pwd
@@ -141,7 +142,7 @@ def _become(uid: int, gid: int) -> str:
         name, home = None, "/"
     else:
         name, gid, home = account.pw_name, account.pw_gid, account.pw_dir
-    # The user comes last, because setuid(2) drops the right to change groups.
+    # The user is changed last, because a process of this user may not change its groups.
     os.setgroups([gid] if name is None else os.getgrouplist(name, gid))
     os.setgid(gid)
     os.setuid(uid)
@@ -149,7 +150,7 @@ def _become(uid: int, gid: int) -> str:
 
 
 def _require_a_program(directory: Path, uid: int) -> None:
-    """Raise StateError if the user cannot read the rest of this program."""
+    """Raise StateError if the user cannot read the program, which loads more modules later."""
     is_packaged = getattr(sys, "frozen", False)
     parts = (sys.executable,) if is_packaged else (os.__file__, __file__)
     for part in map(Path, parts):

@@ -1,8 +1,8 @@
-"""Finds users that could replace the target of a path, by checking every directory and link.
+"""Checks every directory and link of a path for users who could replace the target of the path.
 
-The rules are those of sshd's StrictModes and sudo. A user who can write a directory can rename and
-replace its entries. If the sticky bit is set, only the owner of the entry or of the directory can
-(unlink(2), EPERM).
+The rules are those of sshd's StrictModes and of sudo. A user who can write to a directory can
+rename and replace its entries. If the sticky bit is set, only the owner of an entry and the owner
+of the directory can replace the entry (unlink(2), EPERM).
 """
 
 import os
@@ -18,12 +18,12 @@ from agent.adapters.accounts.accounts import is_private_group, owners_outside, u
 ROOT: Final = 0
 _WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
 _LINKS_MAX: Final = 40
-"""The number that the kernel follows (path_resolution(7))."""
+"""Maximum number of links in a path that the kernel follows (path_resolution(7))."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weakness:
-    """``detail`` describes who could change what, ``fix`` what to do."""
+    """A path that other users could change. ``detail`` names the path and the users."""
 
     detail: str
     fix: str
@@ -32,9 +32,9 @@ class Weakness:
 def weakness_of(path: Path, owners: Collection[int]) -> Weakness | None:
     """Return the first part of ``path`` that users other than ``owners`` could change.
 
-    Only its owner may be able to write ``path`` itself; its parent directories may also be writable
-    for a group whose only member is the trusted owner. Raises OSError if the path does not exist or
-    cannot be read.
+    ``path`` itself may be writable for its owner only. Its parent directories may also have the
+    sticky bit, or be writable for a group whose only member is the owner. Raises OSError if the
+    path does not exist or cannot be read.
     """
     trusted = {*owners, *owners_outside()}
     last = None
@@ -57,7 +57,7 @@ def weakness_below(directory: Path, owners: Collection[int]) -> Weakness | None:
 
 
 def _way(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield every directory and link that the kernel resolves (path_resolution(7))."""
+    """Yield every directory and link on the way to the target of ``path`` (path_resolution(7))."""
     absolute = path.absolute()
     here, links = Path(absolute.anchor), 0
     yield here, here.lstat()
@@ -94,7 +94,7 @@ def _judge(
 
 
 def _is_harmless(status: os.stat_result) -> bool:
-    """Return whether a writable parent directory still protects its entries."""
+    """Return whether a directory protects its entries from others although they may write to it."""
     if status.st_mode & stat.S_ISVTX:
         return True
     is_for_others = status.st_mode & stat.S_IWOTH

@@ -1,1 +1,1 @@
-"""The agent as a service of this machine: systemd, launchd or the Windows service manager."""
+"""Installs and controls the agent as a service of systemd, launchd or Windows."""

@@ -9,16 +9,16 @@ from agent.adapters.service_manager.contract import ServiceManagerError
 from collectors.programs import find_program, neutral_directory, program_environment
 
 TIMEOUT_S: Final = 90.0
-"""Longer than the longest start or stop that a unit allows."""
+"""Timeout of a program. It exceeds the time limits of the unit for start and stop."""
 
 Run = Callable[..., CompletedProcess[str]]
-"""`run_program`, or a fake in tests."""
+"""The type of `run_program`, which tests replace."""
 
 
 def run_program(*words: str, timeout_s: float = TIMEOUT_S) -> CompletedProcess[str]:
-    """Run a program of this machine to its end, with untranslated output.
+    """Run a program until it ends. Its output is in English.
 
-    Raises ServiceManagerError if it cannot be run.
+    Raises ServiceManagerError if the program cannot be run or exceeds ``timeout_s``.
     """
     program = find_program(words[0])
     if program is None:
@@ -42,7 +42,7 @@ def run_program(*words: str, timeout_s: float = TIMEOUT_S) -> CompletedProcess[s
 
 
 def checked(run: Run, *words: str) -> CompletedProcess[str]:
-    """Run a program that must succeed. Raises ServiceManagerError with its last line of output."""
+    """Run a program. If it fails, raise ServiceManagerError with its last line of output."""
     output = run(*words)
     if output.returncode != 0:
         lines = (output.stderr or output.stdout).strip().splitlines()

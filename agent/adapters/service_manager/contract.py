@@ -1,4 +1,4 @@
-"""The interface that systemd, launchd and the Windows service manager have for the agent."""
+"""The common interface to systemd, launchd and the Windows service manager."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Activity = Literal["running", "starting", "stopping", "stopped", "failed"]
 
 
 class ServiceManagerError(AgentError):
-    """The service manager failed. The message is one line for users."""
+    """The service manager failed. The message is for users."""
 
 
 class NotPermitted(ServiceManagerError, NotVisible):
@@ -22,9 +22,9 @@ class NotPermitted(ServiceManagerError, NotVisible):
 class ServiceState:
     """The state of the service, as its manager reports it.
 
-    ``detail`` is the manager's own short text, such as systemd's status line; it is empty if it
-    describes an earlier run. ``restarts`` counts automatic restarts since the last start; it is
-    None if the manager does not count them.
+    ``detail`` is a short text of the manager, such as systemd's status line or the last exit code.
+    ``restarts`` counts the automatic restarts since the last start. It is None if the manager does
+    not count them.
     """
 
     is_installed: bool
@@ -39,8 +39,8 @@ class ServiceState:
 class ServicePaths:
     """Paths of the service's files.
 
-    ``names_the_key_file``: the daemon reads the key file itself, so the configuration must name
-    it. systemd passes the key as a credential instead.
+    ``names_the_key_file`` is True if the configuration must contain the path of the key file,
+    because the daemon reads the file itself. systemd passes the key as a credential instead.
     """
 
     config: Path
@@ -50,7 +50,10 @@ class ServicePaths:
 
 
 class ServiceManager(ABC):
-    """Every action can be repeated. All except `state` raise NotPermitted without rights."""
+    """Manages the service. Every action can be repeated.
+
+    All methods except `state` raise NotPermitted if this process lacks the rights.
+    """
 
     @property
     @abstractmethod
@@ -62,31 +65,33 @@ class ServiceManager(ABC):
 
     @abstractmethod
     def prepare(self) -> None:
-        """Check, before anything is written, that no other user can change the program or has
-        created files that the service would use. Create the directories of `paths` with
-        restricted access, where files inherit their access rights from them.
+        """Check that the service can be installed safely. Call this before any file is written.
+
+        No other user may be able to change the program, or have created files that the service
+        would use. On Windows, this also creates the directory of `paths` with restricted access,
+        because files inherit their access rights from it.
 
         Raises:
-            ServiceManagerError: with the fix.
+            ServiceManagerError: the service cannot be installed safely. Contains the fix.
         """
 
     @abstractmethod
     def protect(self, file: Path) -> None:
-        """Make a file of the configuration readable by administrators and the service only."""
+        """Restrict read access to a configuration file to administrators and the service."""
 
     @abstractmethod
     def install(self) -> None:
-        """Register the service and enable it at boot, without starting it."""
+        """Register the service, and enable its start at boot. Does not start it."""
 
     @abstractmethod
     def uninstall(self) -> None:
-        """Stop and unregister the service. State and configuration stay."""
+        """Stop and unregister the service. Keeps its state and configuration."""
 
     def purge(self) -> tuple[str, ...]:
-        """Delete what `install` created besides files, such as a user account.
+        """Delete everything else that `install` created, such as a user account.
 
-        Call it after `uninstall`, when the files are deleted. Returns descriptions of what was
-        deleted.
+        Call this after `uninstall`, when the files are deleted. Returns a description of each
+        deleted thing.
         """
         return ()
 
@@ -99,7 +104,7 @@ class ServiceManager(ABC):
         """Stop the service, and return when its processes have ended."""
 
     def restart(self) -> None:
-        """Stop the service if it runs, then start it."""
+        """Stop the service if it is running, and start it."""
         self.stop()
         self.start()
 

@@ -1,4 +1,4 @@
-"""The service manager of this machine."""
+"""Detects the service manager of this machine."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from agent.adapters.service_manager.contract import ServiceManager, ServiceManag
 
 
 def detect_service_manager() -> ServiceManager:
-    """Return the service manager. Raises ServiceManagerError if none is supported here."""
+    """Return the service manager. Raises ServiceManagerError if this machine has none."""
     if sys.platform == "win32":
         from agent.adapters.service_manager.windows.api import Win32ServiceControl
         from agent.adapters.service_manager.windows.service import WindowsService
@@ -33,8 +33,8 @@ def detect_service_manager() -> ServiceManager:
 def agent_command() -> tuple[str, ...]:
     """Return the command line of this agent: the packaged executable, or this Python."""
     if getattr(sys, "frozen", False):
-        # Resolved, because a link in a directory that other users can write could be replaced.
+        # Links are resolved: another user could replace a link in a directory that they can write.
         is_windows = sys.platform == "win32"
         return (sys.executable if is_windows else str(Path(sys.executable).resolve()),)
-    # Isolated (-I): the current directory and PYTHONPATH must not provide modules.
+    # Option -I prevents imports from the current directory and PYTHONPATH.
     return (sys.executable, "-I", "-m", "agent")

@@ -1,4 +1,7 @@
-"""The first configuration of a service, from three options. It is never overwritten."""
+"""Writes the first configuration of a service from the options of `service install`.
+
+An existing configuration is never overwritten.
+"""
 
 import json
 import os
@@ -20,12 +23,12 @@ _OPTIONS: Final = {
     "location_id": "--location",
     "api_key_file": "--api-key-file",
 }
-"""The option of each key of `service` in the configuration."""
+"""The command-line option for each key of the configuration section `service`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The options of the command line."""
+    """The values of the command-line options."""
 
     base_url: str | None = None
     location_id: str | None = None
@@ -33,7 +36,7 @@ class Answers:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The options that a first configuration needs in addition."""
+        """The required options that were not passed."""
         return tuple(option for name, option in _OPTIONS.items() if getattr(self, name) is None)
 
     @property
@@ -42,7 +45,7 @@ class Answers:
 
 
 def config_text(answers: Answers, paths: ServicePaths) -> str:
-    """Return the TOML of a first configuration. Raises ConfigError for an invalid value."""
+    """Return the first configuration as TOML. Raises ConfigError for an invalid value."""
     values = {"base_url": answers.base_url, "location_id": answers.location_id}
     given = {key: value for key, value in values.items() if value is not None}
     try:
@@ -58,9 +61,10 @@ def config_text(answers: Answers, paths: ServicePaths) -> str:
 
 
 def write_first_config(answers: Answers, paths: ServicePaths) -> tuple[Path, ...]:
-    """Write a missing configuration, and a key that differs; return the files written.
+    """Write the configuration if it does not exist, and the API key if it differs.
 
-    Raises ConfigError if options are missing or invalid, before anything is written.
+    Returns the written files. If options are missing or invalid, raises ConfigError and writes
+    nothing.
     """
     text = None
     if not paths.config.exists() and not answers.is_empty:
@@ -83,7 +87,7 @@ def write_first_config(answers: Answers, paths: ServicePaths) -> tuple[Path, ...
 
 
 def _toml_string(text: str) -> str:
-    """Return a TOML string, which equals a JSON string except for surrogates and DEL."""
+    """Return ``text`` as a TOML string. JSON has the same syntax, but does not escape DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

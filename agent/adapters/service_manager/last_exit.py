@@ -1,7 +1,8 @@
-"""Why the agent ended last, according to the service manager.
+"""Reads the reason why the agent ended last, according to systemd.
 
-After each end, the unit writes ``last-exit`` into the state directory: one line with systemd's
-SERVICE_RESULT, EXIT_CODE and EXIT_STATUS (systemd.exec(5)), such as ``watchdog killed ABRT``.
+When the agent ends, the unit writes the file ``last-exit`` into the state directory. It contains
+one line with SERVICE_RESULT, EXIT_CODE and EXIT_STATUS (systemd.exec(5)), such as ``watchdog killed
+ABRT``.
 """
 
 import re
@@ -32,7 +33,7 @@ _WITH_STATUS: Final = frozenset({"signal", "core-dump", "exit-code"})
 
 @dataclass(frozen=True, slots=True)
 class LastExit:
-    """``result`` is systemd's term, ``status`` the exit code or the signal's name."""
+    """``result`` is SERVICE_RESULT. ``status`` is the exit code or the name of the signal."""
 
     result: str
     status: str = ""
@@ -48,9 +49,9 @@ _WRONG_CONFIGURATION: Final = LastExit("exit-code", "2")
 
 
 def read_last_exit(state_dir: Path) -> LastExit | None:
-    """Return how the previous run ended, or None if that is unknown.
+    """Return how the previous run ended, or None if this is unknown.
 
-    Raises StateError if it is not the agent's own file.
+    Raises StateError if ``last-exit`` is not the agent's own file.
     """
     try:
         return parse_last_exit(StateDirectory(state_dir).read(NAME, _LONGEST))
@@ -59,7 +60,7 @@ def read_last_exit(state_dir: Path) -> LastExit | None:
 
 
 def parse_last_exit(line: bytes) -> LastExit | None:
-    """Parse the unit's line; None if it is invalid."""
+    """Parse the line of ``last-exit``. Returns None if it is invalid."""
     words = line.decode("ascii", "replace").split()
     if not words or not all(map(_PLAIN_WORD.fullmatch, words)):
         return None

@@ -1,7 +1,7 @@
 """The service under launchd: a LaunchDaemon in the system domain.
 
-Source: launchctl(1), launchd.plist(5). `enable` comes before `bootstrap`, because an earlier
-`disable` survives reboots and reinstallations and would make `bootstrap` fail.
+Sources: launchctl(1), launchd.plist(5). `enable` is called before `bootstrap`: after an earlier
+`disable`, `bootstrap` would fail. A `disable` remains effective after reboots and reinstallations.
 """
 
 import plistlib
@@ -26,13 +26,14 @@ LABEL: Final = "com.venue-agent.daemon"
 LOG: Final = "/Library/Logs/venue-agent.log"
 TARGET: Final = f"system/{LABEL}"
 GONE_WITHIN_S: Final = 20.0
+"""Timeout until the service is removed from the domain."""
 POLL_EVERY_S: Final = 0.2
 _PRIVATE = 0o600
 
 
 @dataclass
 class LaunchdService(PosixService):
-    """``sleep`` waits between two polls of a service that is ending."""
+    """The agent as a LaunchDaemon. ``sleep`` waits between two polls of its status."""
 
     sleep: Callable[[float], None] = time.sleep
     state_path: ClassVar = "Library/Application Support/venue-agent"
@@ -67,13 +68,13 @@ class LaunchdService(PosixService):
         self._require_startable(is_installed=self._plist.is_file())
         checked(self.run, "launchctl", "enable", TARGET)
         if not self._is_loaded():
-            # RunAtLoad starts it.
+            # With RunAtLoad, `bootstrap` also starts the service.
             checked(self.run, "launchctl", "bootstrap", "system", str(self._plist))
         elif self.state().activity != "running":
             checked(self.run, "launchctl", "kickstart", TARGET)
 
     def stop(self) -> None:
-        """Remove it from the domain: launchd would restart a process that is only killed."""
+        """Remove the service from the domain, because launchd would restart a killed process."""
         self.require_rights()
         if self._is_loaded():
             self._bootout()
@@ -93,7 +94,10 @@ class LaunchdService(PosixService):
         return self.run("launchctl", "print", TARGET).returncode == 0
 
     def _bootout(self) -> None:
-        """Stop it and wait until it is gone. `bootout` may return "in progress" (36)."""
+        """Remove the service from the domain, and wait until it is removed.
+
+        The exit code is ignored: `bootout` may return 36, "in progress".
+        """
         output = self.run("launchctl", "bootout", TARGET)
         for _ in range(round(GONE_WITHIN_S / POLL_EVERY_S)):
             if not self._is_loaded():
@@ -123,15 +127,15 @@ def parse_print(text: str, *, is_installed: bool) -> ServiceState:
 def daemon_plist(command_line: tuple[str, ...], config: str) -> bytes:
     """Return the property list of a LaunchDaemon that runs ``command_line``.
 
-    It runs as root in the system domain, where daemons are exempt from Local Network privacy. In
-    a user's session the agent could only reach the gateway.
+    The daemon runs as root in the system domain. In a user's session, Local Network privacy would
+    restrict the agent to the gateway.
     """
     return plistlib.dumps(
         {
             "Label": LABEL,
             "ProgramArguments": [*command_line, "run", "--config", config],
             "RunAtLoad": True,
-            # Exit code 2 is a wrong configuration, but launchd knows only success and failure.
+            # Exit code 2 means a wrong configuration, but launchd cannot exclude it from restarts.
             "KeepAlive": {"SuccessfulExit": False},
             "ThrottleInterval": 10,
             "ExitTimeOut": 15,

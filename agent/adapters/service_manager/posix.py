@@ -1,8 +1,8 @@
-"""What systemd and launchd have in common, and the files that only root may change.
+"""The common part of the services under systemd and launchd.
 
-The service's program runs as root, or root starts it: a user who can change it, or a directory on
-its path, controls the machine. The same holds for an existing configuration, which another user
-may have created before the agent was installed.
+It also checks that only root can change the program and the configuration. Root runs or starts the
+program, so a user who can change the program, or a directory of its path, controls the machine.
+Another user may have created a configuration before the agent was installed.
 """
 
 import os
@@ -33,7 +33,7 @@ _READABLE: Final = 0o644
 
 @dataclass
 class PosixService(ServiceManager):
-    """A service that root manages by command-line programs.
+    """A service that root manages with command-line programs.
 
     Args:
         command_line: the command that starts the agent.
@@ -66,8 +66,10 @@ class PosixService(ServiceManager):
 
 
 def reachable_by_a_service(command: tuple[str, ...]) -> tuple[str, ...]:
-    """Return ``command``. Raises ServiceManagerError if it is in a home directory: the service
-    runs as a user of its own, and its sandbox hides home directories."""
+    """Return ``command``. Raises ServiceManagerError if its program is in a home directory.
+
+    The service cannot use such a program, because it runs as its own user in a sandbox.
+    """
     program = Path(command[0])
     for path in (program, program.resolve()):
         if any(path.is_relative_to(home) for home in _HOMES):
@@ -79,7 +81,7 @@ def reachable_by_a_service(command: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def require_safe_program(command: tuple[str, ...], owners: Collection[int] = ROOTS) -> None:
-    """Raise ServiceManagerError if users other than ``owners`` can change what ``command`` runs."""
+    """Raise ServiceManagerError if users other than ``owners`` can change the program."""
     program = Path(command[0])
     whole, parts = program_directories(program)
     for path in (program, *parts):
@@ -89,8 +91,11 @@ def require_safe_program(command: tuple[str, ...], owners: Collection[int] = ROO
 
 
 def program_directories(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Return the directories that belong to the program as a whole, and every path that it imports
-    from: a package's directory, a virtual environment, the library of this Python."""
+    """Return two groups of directories of the program.
+
+    All files of the first group belong to the program: its packages, or its virtual environment.
+    The second group contains the directories from which it imports modules.
+    """
     if getattr(sys, "frozen", False):
         directory = program.resolve().parent
         return (directory,), (directory,)
@@ -101,7 +106,7 @@ def program_directories(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ..
 
 
 def require_roots_configuration(paths: ServicePaths, owners: Collection[int] = ROOTS) -> None:
-    """Raise ServiceManagerError if another user created the configuration or its directory."""
+    """Raise ServiceManagerError if another user owns or can change the configuration."""
     directory = paths.config.parent
     if _require_safe_start(directory, owners) == directory:
         try:
@@ -114,13 +119,16 @@ def require_roots_configuration(paths: ServicePaths, owners: Collection[int] = R
 
 
 def require_roots_state(paths: ServicePaths, owners: Collection[int] = ROOTS) -> None:
-    """Raise ServiceManagerError if another user created state of a service that runs as root."""
+    """Raise ServiceManagerError if another user owns or can change the state directory.
+
+    Call this for a service that runs as root.
+    """
     if _require_safe_start(paths.state, owners) == paths.state:
         _require_safe(paths.state, owners, weakness_below, _FOREIGN)
 
 
 def write_if_changed(path: Path, content: bytes) -> bool:
-    """Write a file that everyone may read; return whether its content changed."""
+    """Write a world-readable file. Return whether its content changed."""
     if path.is_file() and path.read_bytes() == content:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,14 +137,17 @@ def write_if_changed(path: Path, content: bytes) -> bool:
 
 
 def _import_paths() -> Iterator[Path]:
-    """Yield the directories of sys.path, except the current directory: it is the caller's."""
+    """Yield the directories of sys.path, except the current directory.
+
+    The service runs with option -I, so it does not import from there.
+    """
     for entry in map(Path, filter(None, sys.path)):
         if entry.exists() and entry.resolve() != Path.cwd():
             yield entry
 
 
 def _require_safe_start(path: Path, owners: Collection[int]) -> Path:
-    """Check the longest part of ``path`` that exists, and return it."""
+    """Check the longest existing part of ``path``, and return this part."""
     present = next(each for each in (path, *path.parents) if os.path.lexists(each))
     _require_safe(present, owners, first_step=_FOREIGN)
     return present

@@ -1,6 +1,7 @@
-"""The service under systemd. The Debian package contains the unit; otherwise it is written here.
+"""The service under systemd.
 
-Source: systemctl(1) `show`, systemd.unit(5) for the directories, sysusers.d(5).
+The Debian package contains the unit file. Without the package, this module writes the unit file.
+Sources: systemctl(1) `show`, systemd.unit(5) for the directories, sysusers.d(5).
 """
 
 import re
@@ -34,14 +35,14 @@ _OWN_UNITS = "etc/systemd/system"
 _OWN_SYSUSERS = "etc/sysusers.d/venue-agent.conf"
 _BACKOFF_DROP_IN = f"{_OWN_UNITS}/{UNIT}.d/10-backoff.conf"
 _BACKOFF_SINCE = 254
-"""The first version of systemd that supports the settings of the drop-in."""
+"""The first version of systemd that supports the settings of BACKOFF."""
 _OWN_FILES: Final = {
     **{f"{_OWN_UNITS}/{name}": name for name in KEY_UNITS},
     _OWN_SYSUSERS: SYSUSERS,
 }
-"""Path below the root and resource of each file that comes with the unit."""
+"""The other files that are installed with the unit: path below the root, and resource file."""
 _DESCRIPTION = 4
-"""Index of the comment in a line of passwd(5); home and shell follow it."""
+"""Index of the comment field in a line of passwd(5). The fields home and shell follow it."""
 _CONFIG_MODE = 0o640
 
 _PROPERTIES = (
@@ -58,7 +59,7 @@ _ACTIVITIES: Final[Mapping[str, Activity]] = {
 
 @dataclass
 class SystemdService(PosixService):
-    """``give_to_group`` makes a file the property of the service's group."""
+    """The agent as a systemd service. ``give_to_group`` changes the group of a file."""
 
     give_to_group: Callable[[Path, str], None] = lambda path, group: shutil.chown(path, group=group)
 
@@ -99,7 +100,8 @@ class SystemdService(PosixService):
     def purge(self) -> tuple[str, ...]:
         """Delete the service's user and group, if `install` created them.
 
-        The package removes its own user, and a user of the same name with other details is kept.
+        The Debian package removes the user that it has created. A user of the same name with a
+        different comment, home or shell was not created by the agent, and is kept.
         """
         self.require_rights()
         if self._is_packaged() or self._account("passwd")[_DESCRIPTION:] != _described_account():
@@ -111,7 +113,7 @@ class SystemdService(PosixService):
         return (f"the user {USER}",)
 
     def _account(self, database: str) -> list[str]:
-        """Return the fields of the user's line in a getent(1) database; empty if it has no line."""
+        """Return the fields of the service's user in a getent(1) database, or an empty list."""
         output = self.run("getent", database, USER)
         return output.stdout.strip().split(":") if output.returncode == 0 else []
 
@@ -176,14 +178,14 @@ class SystemdService(PosixService):
 
 
 def unit_text(command_line: tuple[str, ...]) -> str:
-    """Return the unit with ``command_line`` instead of the packaged program."""
+    """Return the unit file, with ``command_line`` instead of the packaged program."""
     text = (RESOURCES / UNIT).read_text()
     quoted = " ".join(_quoted(word) for word in command_line)
     return text.replace("ExecStart=/usr/bin/venue-agent", f"ExecStart={quoted}", 1)
 
 
 def _described_account() -> list[str]:
-    """Return comment, home and shell of the user in our sysusers.d(5) file."""
+    """Return comment, home and shell of the user, as the file SYSUSERS defines them."""
     (line,) = (
         line for line in (RESOURCES / SYSUSERS).read_text().splitlines() if line.startswith("u ")
     )
@@ -191,13 +193,13 @@ def _described_account() -> list[str]:
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Parse `systemctl show`: one Name=value per line. Other lines are ignored."""
+    """Parse the output of `systemctl show`: lines `Name=value`. Other lines are ignored."""
     pairs = (line.partition("=") for line in text.splitlines())
     return {name: value for name, equals, value in pairs if equals}
 
 
 def state_of(properties: Mapping[str, str]) -> ServiceState:
-    """Return the state that a unit's properties describe."""
+    """Convert the properties of the unit to a ServiceState."""
     activity = _ACTIVITIES.get(properties.get("ActiveState", ""), "stopped")
     is_up = activity not in {"stopped", "failed"}
     return ServiceState(
@@ -205,14 +207,17 @@ def state_of(properties: Mapping[str, str]) -> ServiceState:
         starts_at_boot=properties.get("UnitFileState") == "enabled",
         activity=activity,
         pid=_number(properties.get("MainPID")) or None,
-        # systemd keeps the status text of a service that has ended.
+        # After the service has ended, systemd still returns its last status text.
         detail=properties.get("StatusText", "") if is_up else "",
         restarts=_number(properties.get("NRestarts")),
     )
 
 
 def parse_version(text: str) -> int:
-    """Parse `systemctl --version`, such as ``systemd 252 (252.39-1~deb12u2)``; 0 if unknown."""
+    """Parse `systemctl --version`, such as ``systemd 252 (252.39-1~deb12u2)``.
+
+    Returns 0 if the output has a different form.
+    """
     match = re.match(r"systemd (\d{1,6})\b", text)
     return int(match[1]) if match else 0
 

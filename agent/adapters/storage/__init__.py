@@ -1,1 +1,1 @@
-"""The agent's persistent state: directory, journal, outbox and small files."""
+"""The agent's persistent state: its directory, journal, outbox and small files."""

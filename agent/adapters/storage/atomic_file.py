@@ -1,7 +1,7 @@
-"""Replaces files atomically: after a power loss they have the old or the new content.
+"""Replaces files atomically: after a power loss, a file has its old or its new content.
 
-The temporary file is synced before the rename and the directory after it, because rename(2) alone
-does not order writes (fsync(2), notes).
+The temporary file is synced before it is renamed, and the directory afterwards. rename(2) alone
+does not guarantee that the content is written first (fsync(2), notes).
 """
 
 import contextlib
@@ -14,17 +14,17 @@ from typing import Final
 
 PRIVATE = 0o600
 PAUSES_S: Final = (0.01, 0.02, 0.04, 0.08, 0.16) if os.name == "nt" else ()
-"""Windows does not replace a file while another program reads it, such as `venue-agent status` or a
-virus scanner."""
+"""Pauses between the attempts to replace a file on Windows. Windows refuses this while another
+program reads the file, such as `venue-agent status` or a virus scanner."""
 
 
 def write_atomically(
     path: Path, content: bytes, mode: int = PRIVATE, *, durably: bool = True
 ) -> None:
-    """Replace ``path`` by ``content``. Raises OSError; ``path`` is then unchanged.
+    """Replace the content of ``path``. Raises OSError, and leaves ``path`` unchanged in this case.
 
-    With ``durably=False`` nothing is synced, which saves flash disks: after a power loss the
-    content is undefined.
+    With ``durably=False`` nothing is synced. This reduces the wear of flash disks, but after a
+    power loss the content is undefined.
     """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -51,7 +51,7 @@ def replace_patiently(
     sleep: Callable[[float], None] = time.sleep,
     replace: Callable[[str, Path], None] = os.replace,
 ) -> None:
-    """Rename ``source`` to ``target``, and retry after each pause if that is refused."""
+    """Rename ``source`` to ``target``. If this is refused, try again after each pause."""
     for pause_s in pauses_s:
         try:
             replace(source, target)

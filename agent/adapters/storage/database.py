@@ -1,9 +1,10 @@
-"""The SQLite file of journal and outbox.
+"""The SQLite file that contains the journal and the outbox.
 
-With WAL and synchronous=FULL a committed transaction survives a power loss
-(sqlite.org/pragma.html#pragma_synchronous). A transaction that need not is synced with the next
-durable one; it survives a crash of the process, and the file stays consistent. An unreadable file
-is quarantined and replaced, because an unattended machine must start.
+With WAL and synchronous=FULL, a committed transaction survives a power loss
+(sqlite.org/pragma.html#pragma_synchronous). A transaction that is not durable is synced together
+with the next durable one. Until then, a power loss can undo it, but a crash of the process cannot.
+The file is consistent in both cases. An unreadable file is quarantined and replaced, because the
+daemon must start on an unattended machine.
 """
 
 import contextlib
@@ -27,7 +28,7 @@ log = logging.getLogger(__name__)
 
 NAME: Final = "agent.db"
 FILES: Final = (NAME, f"{NAME}-wal", f"{NAME}-shm", f"{NAME}-journal")
-"""The files that SQLite opens (sqlite.org/tempfiles.html)."""
+"""The files that SQLite opens for this database (sqlite.org/tempfiles.html)."""
 SCHEMA_VERSION: Final = 1
 BUSY_TIMEOUT_S: Final = 5.0
 
@@ -37,10 +38,10 @@ _NOT_THE_FILES_FAULT: Final = frozenset(
         sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY,
     }
 )  # fmt: skip
-"""Errors of opening that a new file would cause as well, so the old one is kept."""
+"""Errors at opening that a new file would not fix. They leave the file in its directory."""
 
 _ROWS: Final = {"requests": ("journal", "request_id"), "outbox": ("outbox", "report_id")}
-"""The name of each table in messages, and its column of ids."""
+"""For each table: its name in messages, and the column that contains the id."""
 
 _SCHEMA: Final = """
 CREATE TABLE requests (
@@ -77,7 +78,7 @@ CREATE TABLE counters (
 
 
 class Database:
-    """A connection with explicit transactions. Raises StateError if there is no usable file."""
+    """A connection with explicit transactions. Raises StateError if no file can be opened."""
 
     def __init__(self, state: StateDirectory, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         self._path = state.path / NAME
@@ -137,9 +138,9 @@ class Database:
     def transaction(
         self, failpoint: Failpoint, *, durably: bool = True
     ) -> Iterator[sqlite3.Connection]:
-        """Commit the body's changes, all or none.
+        """Run the body in a transaction: commit it, or roll it back if the body raises.
 
-        With ``durably=False`` a power loss may undo them, until the next durable commit.
+        With ``durably=False``, a power loss before the next durable commit can undo it.
         """
         with passing(failpoint), self._synchronous("FULL" if durably else "NORMAL"):
             self._connection.execute("BEGIN IMMEDIATE")
@@ -147,14 +148,15 @@ class Database:
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:
-                # SQLite itself rolls back some transactions (sqlite.org/lang_transaction.html).
+                # After some errors, SQLite has already rolled back
+                # (sqlite.org/lang_transaction.html).
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
 
     @contextlib.contextmanager
     def _synchronous(self, mode: Literal["FULL", "NORMAL"]) -> Iterator[None]:
-        """Commit in ``mode`` while the body runs."""
+        """Set PRAGMA synchronous to ``mode`` while the body runs."""
         if mode == "FULL":
             yield
             return
@@ -165,13 +167,13 @@ class Database:
             self._connection.execute("PRAGMA synchronous=FULL")
 
     def query(self, sql: str, parameters: tuple[object, ...] = ()) -> list[sqlite3.Row]:
-        """Read outside a transaction."""
+        """Return the rows of a query, outside a transaction."""
         return self._connection.execute(sql, parameters).fetchall()
 
     def read_or_quarantine(
         self, table: Literal["requests", "outbox"], row: sqlite3.Row, kind: type[T]
     ) -> T | None:
-        """Return a row as ``kind``; None if it cannot be read, and is quarantined."""
+        """Convert a row to ``kind``. Quarantine a row that cannot be converted, and return None."""
         try:
             return read_row(dict(row), kind)
         except ValidationError as error:
@@ -185,7 +187,7 @@ class Database:
         return None
 
     def count(self, name: str, by: int = 1) -> None:
-        """Add to a persistent counter."""
+        """Add ``by`` to the persistent counter ``name``."""
         with self.transaction(Failpoint.COUNTED) as connection:
             connection.execute(
                 "INSERT INTO counters VALUES (?, ?)"
@@ -194,7 +196,7 @@ class Database:
             )
 
     def counters(self) -> dict[str, int]:
-        """Return every persistent counter."""
+        """Return the persistent counters by name."""
         return {row["name"]: row["value"] for row in self.query("SELECT * FROM counters")}
 
     def close(self) -> None:
@@ -202,13 +204,16 @@ class Database:
 
 
 def is_damaged(error: Exception) -> bool:
-    """Return whether an error means that the file itself is damaged."""
+    """Return whether SQLite reports with ``error`` that the file is damaged."""
     codes = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
     return isinstance(error, sqlite3.Error) and _primary_code(error) in codes
 
 
 def _primary_code(error: sqlite3.Error) -> int | None:
-    """Return SQLite's error code (sqlite.org/rescode.html); None for an error of this module."""
+    """Return SQLite's primary error code (sqlite.org/rescode.html).
+
+    Returns None if this module raised the error.
+    """
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
 
@@ -216,8 +221,10 @@ def _primary_code(error: sqlite3.Error) -> int | None:
 def connect_to_read(
     state: StateDirectory, *, timeout_s: float = BUSY_TIMEOUT_S
 ) -> sqlite3.Connection:
-    """Open the file read-only, also while the daemon runs. Raises sqlite3.Error, and StateError if
-    it is not the agent's own file."""
+    """Open the file read-only. The daemon may be running.
+
+    Raises sqlite3.Error, and StateError if the file is not the agent's own.
+    """
     state.require_own(*FILES)
     uri = f"{(state.path / NAME).absolute().as_uri()}?mode=ro"
     return sqlite3.connect(uri, uri=True, timeout=timeout_s)

@@ -19,7 +19,7 @@ MAX_BYTES = 1_000_000
 
 
 class Binding(Model):
-    """An enrollment at one service for one location."""
+    """The enrollment at one service for one location."""
 
     base_url: str
     location_id: str
@@ -27,7 +27,10 @@ class Binding(Model):
 
 
 class DeviceRecord(Model):
-    """``fingerprint`` is that of the machine that wrote the record (adapters.machine)."""
+    """The content of `device.json`.
+
+    ``fingerprint`` identifies the machine that wrote the record (adapters.machine).
+    """
 
     legacy_install_id: LegacyInstallId
     fingerprint: str | None = None
@@ -63,8 +66,10 @@ class DeviceRecordFile:
             return None
 
     def peek(self) -> DeviceRecord | None:
-        """Return the record if it can be read, and change nothing. Raises StateError if it is not
-        the agent's own file."""
+        """Return the record, or None if it cannot be read. Change nothing.
+
+        Raises StateError if the file is not the agent's own.
+        """
         try:
             return decode(self._state.read(NAME, MAX_BYTES), DeviceRecord)
         except (OSError, ValidationError):

@@ -1,4 +1,4 @@
-"""Reads journal, outbox and sent reports while the daemon runs, without changing them."""
+"""Reads the journal, the outbox and the sent reports. The daemon may be running."""
 
 import contextlib
 import sqlite3
@@ -40,7 +40,7 @@ ORDER BY created_at DESC LIMIT 20
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One request, or one scheduled report. ``at`` is ISO 8601 in UTC."""
+    """One request or one scheduled report. ``at`` is the time of its creation, ISO 8601 in UTC."""
 
     at: str
     kind: str
@@ -54,7 +54,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class KeptReport:
-    """A sealed report in the outbox or among the sent ones. ``sent_at`` is None while it waits."""
+    """A sealed report in the outbox, or a sent report. ``sent_at`` is None in the outbox."""
 
     report_id: str
     request_id: str | None
@@ -66,21 +66,24 @@ class KeptReport:
 
 
 def read_history(state: StateDirectory, limit: int = LIMIT) -> tuple[HistoryRow, ...]:
-    """Return the newest rows, newest first. Raises StateError."""
+    """Return at most ``limit`` rows, newest first. Raises StateError."""
     rows = _select(state, _HISTORY, (limit,))
     return tuple(_without_secrets(HistoryRow(*row)) for row in rows)
 
 
 def find_reports(state: StateDirectory, start: str) -> tuple[KeptReport, ...]:
-    """Return the reports whose id, or whose request's id, begins with ``start``, newest first.
+    """Return up to 20 reports, newest first. Raises StateError.
 
-    Raises StateError.
+    ``start`` is the beginning of the report id, or of the id of its request.
     """
     return tuple(KeptReport(*row) for row in _select(state, _KEPT, {"start": start}))
 
 
 def find_requests(state: StateDirectory, start: str) -> tuple[HistoryRow, ...]:
-    """Return the journal's rows with an id that begins with ``start``. Raises StateError."""
+    """Return up to 20 requests, newest first. Raises StateError.
+
+    ``start`` is the beginning of the request id, or of the id of its report.
+    """
     query = f"{_REQUESTS} WHERE {_NAMED} ORDER BY received_at DESC LIMIT 20"
     rows = _select(state, query, {"start": start})
     return tuple(_without_secrets(HistoryRow(*row)) for row in rows)
@@ -89,7 +92,7 @@ def find_requests(state: StateDirectory, start: str) -> tuple[HistoryRow, ...]:
 def _select(
     state: StateDirectory, query: str, parameters: tuple[object, ...] | dict[str, object]
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of a query; none if the daemon has not created the tables yet."""
+    """Return the rows of a query. There are no rows before the daemon has created the tables."""
     path = state.path / NAME
     try:
         state.require_own(*FILES)
@@ -99,7 +102,7 @@ def _select(
             if not connection.execute("PRAGMA user_version").fetchone()[0]:
                 return []
             if not connection.execute(_HAS_SENT).fetchone():
-                # Before the first report is sent, an empty table takes its place.
+                # The table does not exist before the first report is sent. Use an empty one.
                 connection.execute(SENT_TABLE.replace("CREATE", "CREATE TEMP", 1))
             return connection.execute(query, parameters).fetchall()
     except (sqlite3.Error, OSError) as error:

@@ -1,7 +1,8 @@
 """The journal: every request and its state (rules.lifecycle).
 
-A finished row stays as a tombstone, which identifies repeated deliveries. Every write is one
-transition of a row, in the caller's transaction or in one of its own.
+The row of a finished request is kept for some time, so that the agent recognizes a request that the
+service delivers again. Such a row is called a tombstone. Functions with `_within` write in the
+caller's transaction, all others in their own.
 """
 
 import sqlite3
@@ -21,18 +22,19 @@ from agent.wire.vocabulary import Kind, Outcome
 TOMBSTONE_AGE: Final = timedelta(days=90)
 TOMBSTONES_MAX: Final = 10_000
 PRUNED_EVERY: Final = 500
-"""Number of new requests between two prunings."""
+"""Number of new requests after which old tombstones are deleted."""
 
 _FINAL_STATES: Final = ", ".join(f"'{state}'" for state in sorted(FINAL))
 """The final states in SQL."""
 
 REPEATED_EVENTS: Final = frozenset({Event.ACCEPTED})
-"""Transitions that need not survive a power loss: the agent repeats the call, which is harmless."""
+"""Events that a power loss may undo. The agent then repeats the call to the service, which is
+harmless."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One request. ``attempt`` counts the collections that were started and not cleanly stopped."""
+    """One request. ``attempt`` counts its collections, without those that a clean stop ended."""
 
     request_id: UUID
     binding_id: UUID
@@ -56,7 +58,7 @@ class Journal:
         self._taken = 0
 
     def add(self, command: Command, now: datetime) -> bool:
-        """Store a new request. Returns False, and changes nothing, if it is known."""
+        """Store a new request. If it is already stored, change nothing and return False."""
         with self._database.transaction(Failpoint.REQUEST_ADDED) as connection:
             cursor = connection.execute(
                 "INSERT INTO requests"
@@ -98,13 +100,13 @@ class Journal:
         return int(self._database.query(sql)[0][0])
 
     def move(self, entry: Entry, event: Event, now: datetime, detail: str | None = None) -> Entry:
-        """Apply an event in a transaction of its own, and return the new entry."""
+        """Apply an event to a request, and return the new entry."""
         return self.move_all((entry,), event, now, detail)[0]
 
     def move_all(
         self, entries: Sequence[Entry], event: Event, now: datetime, detail: str | None = None
     ) -> tuple[Entry, ...]:
-        """Apply an event to requests, to all or none."""
+        """Apply an event to several requests in one transaction, and return the new entries."""
         if not entries:
             return ()
         durably = event not in REPEATED_EVENTS
@@ -138,8 +140,10 @@ class Journal:
         return read_row(dict(row), Entry)
 
     def note_running_acknowledged(self, request_id: UUID) -> None:
-        """Note that the service knows that the request is running. If a power loss undoes this, the
-        acknowledgement is repeated."""
+        """Note that the service has accepted the acknowledgement ``running``.
+
+        If a power loss undoes this, the acknowledgement is repeated.
+        """
         with self._database.transaction(Failpoint.RUNNING_NOTED, durably=False) as connection:
             connection.execute(
                 "UPDATE requests SET running_acknowledged = 1 WHERE request_id = ?",
@@ -147,7 +151,7 @@ class Journal:
             )
 
     def prune(self, now: datetime) -> None:
-        """Delete tombstones that are too old for a repeated delivery."""
+        """Delete the tombstones that exceed the limits of age and number."""
         with self._database.transaction(Failpoint.JOURNAL_PRUNED) as connection:
             connection.execute(
                 f"DELETE FROM requests WHERE state IN ({_FINAL_STATES}) AND (updated_at < ?"  # noqa: S608

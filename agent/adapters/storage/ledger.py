@@ -1,4 +1,4 @@
-"""Transactions that change a request and its report together, or neither."""
+"""Transactions that change a request and its report together."""
 
 from datetime import datetime, timedelta
 
@@ -14,7 +14,7 @@ DROPPED_COUNTER = "reports_dropped"
 
 
 class Ledger:
-    """Journal, outbox and sent reports, which change together."""
+    """The journal, the outbox and the sent reports."""
 
     def __init__(self, database: Database, journal: Journal, outbox: Outbox) -> None:
         self._database = database
@@ -23,7 +23,10 @@ class Ledger:
         self.sent = SentReports(database)
 
     def hand_over(self, entry: Entry | None, report: SealedReport, now: datetime) -> None:
-        """Finish a request and queue its report; ``entry`` is None for a scheduled report."""
+        """Queue a report, and mark its request as REPORTED.
+
+        ``entry`` is the request. It is None for a scheduled report.
+        """
         with self._database.transaction(Failpoint.REPORT_HANDED_OVER) as connection:
             if entry is not None:
                 self.journal.move_within(
@@ -37,12 +40,15 @@ class Ledger:
             self.outbox.add_within(connection, report, now)
 
     def settle(self, item: Item, now: datetime) -> None:
-        """Finish the request of an accepted report, and keep the report for display."""
+        """Remove a report that the service has accepted from the outbox, and finish its request.
+
+        A copy of the report is kept for display on this machine.
+        """
         self._close(item, Event.REPORT_TAKEN, Failpoint.REPORT_SETTLED, now)
         self.sent.keep(item, now)
 
     def give_up(self, item: Item, now: datetime, why: str) -> None:
-        """Drop a report that cannot be sent; count it, and note the reason in the journal."""
+        """Drop a report that cannot be sent. Count it, and write the reason into the journal."""
         self._close(item, Event.REFUSED, Failpoint.REPORT_GIVEN_UP, now, why)
         self._database.count(DROPPED_COUNTER)
 

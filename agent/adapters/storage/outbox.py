@@ -1,4 +1,4 @@
-"""The outbox: sealed reports until the service has accepted them. Bounded by size and age."""
+"""The outbox: sealed reports that the service has not accepted yet. Size and age are limited."""
 
 import sqlite3
 from collections.abc import Collection
@@ -20,7 +20,7 @@ class Item(SealedReport):
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """The number and size of the waiting reports, and the time of the oldest."""
+    """Number and total size of the waiting reports, and the creation time of the oldest."""
 
     reports: int
     size_bytes: int
@@ -36,7 +36,7 @@ class Outbox:
     def add_within(
         self, connection: sqlite3.Connection, report: SealedReport, now: datetime
     ) -> None:
-        """Queue a report in the caller's transaction. A known report id changes nothing."""
+        """Queue a report in the caller's transaction. Does nothing if its id is already queued."""
         connection.execute(
             "INSERT INTO outbox VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (
@@ -51,14 +51,17 @@ class Outbox:
             self._get(row["report_id"])
 
     def oldest(self, skip: Collection[UUID] = ()) -> Item | None:
-        """Return the report to send next, except those in ``skip``."""
+        """Return the oldest report that is not in ``skip``, or None."""
         for row in self._database.query("SELECT report_id FROM outbox ORDER BY created_at"):
             if (item := self._get(row["report_id"])) is not None and item.report_id not in skip:
                 return item
         return None
 
     def keep_young(self, by: timedelta) -> None:
-        """Make every report younger by ``by``, after the clock was set forward."""
+        """Add ``by`` to the creation time of every report.
+
+        After the clock was set forward, this keeps the reports from exceeding the age limit.
+        """
         if not by:
             return
         with self._database.transaction(Failpoint.REPORTS_KEPT_YOUNG) as connection:
@@ -70,7 +73,7 @@ class Outbox:
                 )
 
     def replace(self, sealed: SealedReport) -> None:
-        """Replace a report by another seal of it."""
+        """Replace a report by a newly sealed version of it."""
         with self._database.transaction(Failpoint.REPORT_RESEALED) as connection:
             connection.execute(
                 "UPDATE outbox SET body = ?, tier = ?, outcome = ? WHERE report_id = ?",
@@ -87,7 +90,10 @@ class Outbox:
         return Depth(row[0], row[1], datetime.fromisoformat(row[2]) if row[2] else None)
 
     def has_room(self, size_bytes: int, max_bytes: int) -> bool:
-        """Return whether a requested report fits without displacing another requested report."""
+        """Return whether a requested report fits into the outbox next to the other requested ones.
+
+        Scheduled reports do not count, because they are dropped first.
+        """
         rows = self._database.query(
             "SELECT coalesce(sum(length(body)), 0) FROM outbox WHERE request_id IS NOT NULL"
         )
@@ -95,8 +101,11 @@ class Outbox:
         return not waiting_bytes or waiting_bytes + size_bytes <= max_bytes
 
     def over_bounds(self, max_bytes: int, max_age: timedelta, now: datetime) -> tuple[Item, ...]:
-        """Return the reports to drop: those that are too old, then the oldest until the rest fits,
-        scheduled reports before requested ones."""
+        """Return the reports to drop so that the outbox is within its limits.
+
+        These are all reports that are too old. If the others are too large together, scheduled
+        reports are dropped before requested ones, the oldest first.
+        """
         rows = self._database.query(
             "SELECT report_id, created_at, length(body) AS size FROM outbox"
             " ORDER BY request_id IS NOT NULL, created_at"
@@ -114,6 +123,6 @@ class Outbox:
         return tuple(item for item in items if item is not None)
 
     def _get(self, report_id: str) -> Item | None:
-        """Return a report; None if it cannot be read, and is quarantined."""
+        """Return a report. Quarantine a row that cannot be read, and return None."""
         row = self._database.query("SELECT * FROM outbox WHERE report_id IS ?", (report_id,))[0]
         return self._database.read_or_quarantine("outbox", row, Item)

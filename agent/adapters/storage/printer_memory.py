@@ -27,7 +27,10 @@ class PrinterMemory:
         self._path = state.path / NAME
 
     def load(self) -> tuple[Memory, str | None]:
-        """Return the memory, and a limitation if it is unreadable. Quarantine a damaged file."""
+        """Return the stored details, and a limitation if they cannot be read.
+
+        A damaged file is quarantined.
+        """
         return self._load(if_damaged=self._quarantine)
 
     def peek(self) -> tuple[Memory, str | None]:
@@ -35,7 +38,7 @@ class PrinterMemory:
         return self._load(if_damaged=lambda: "")
 
     def _load(self, if_damaged: Callable[[], str]) -> tuple[Memory, str | None]:
-        """``if_damaged`` handles a damaged file, and returns the end of the message."""
+        """Read the file. For a damaged file, ``if_damaged`` returns the end of the message."""
         try:
             return decode_strictly(self._state.read(NAME, MAX_BYTES), Memory), None
         except FileNotFoundError:
@@ -55,9 +58,9 @@ class PrinterMemory:
             return f", and cannot be quarantined: {error}"
 
     def write(self, memory: Memory) -> bool:
-        """Replace the memory; return whether this succeeded.
+        """Replace the stored details. Return whether this succeeded.
 
-        A failure only makes later reports less detailed.
+        A failure is not an error, because it only makes later reports less detailed.
         """
         content = json.dumps(asdict(memory), indent=2).encode()
         try:

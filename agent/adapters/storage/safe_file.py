@@ -1,9 +1,9 @@
 """Opens files safely in a directory that another user may own.
 
 The owner of the directory can replace a file by a symbolic link, a FIFO or a hard link, and wait
-until root opens it. So a file is opened only if it is a regular file with one name that belongs to
-the directory's owner. The owner could not read a file of root, and a third user's file must not be
-in the directory at all.
+until root opens it. Therefore a file is opened only if it is a regular file, has no further hard
+links, and belongs to the owner of the directory. A file of root is refused too: the agent, which
+runs as the owner, could not read it.
 """
 
 import os
@@ -19,18 +19,19 @@ from agent.regular_file import WITHOUT_WAITING, kind_of
 PRIVATE: Final = 0o600
 _NO_LINK: Final[int] = getattr(os, "O_NOFOLLOW", 0)
 _TRIES: Final = 5
-"""Retries for a file that is replaced between two checks."""
+"""Number of attempts to open a file that another process creates at the same time."""
 
 
 class UnsafeFile(StateError):
-    """A path is not a file of the agent. The message is one line with the fix."""
+    """A path is not a safe file of the agent. The message contains the fix."""
 
 
 def open_safely(path: Path, flags: int, mode: int = PRIVATE) -> int:
     """Open a file like open(2), and return the descriptor. Raises UnsafeFile and OSError.
 
-    O_CREAT creates a file only if the path does not exist. The file is checked before it is opened,
-    because opening a device may have an effect, and again by its descriptor, which is reliable.
+    The file is checked before it is opened, because opening a device can have an effect. It is
+    checked again by its descriptor, because the path may have been replaced in the meantime.
+    O_CREAT creates a file only if the path does not exist.
     """
     for _ in range(_TRIES - 1):
         try:
@@ -41,13 +42,16 @@ def open_safely(path: Path, flags: int, mode: int = PRIVATE) -> int:
 
 
 def read_start_safely(path: Path, max_bytes: int) -> bytes:
-    """Return the first ``max_bytes`` of the content. Raises UnsafeFile and OSError."""
+    """Return the first ``max_bytes`` of the file. Raises UnsafeFile and OSError."""
     with os.fdopen(open_safely(path, os.O_RDONLY), "rb") as file:
         return file.read(max_bytes)
 
 
 def read_safely(path: Path, max_bytes: int) -> bytes:
-    """Return the content. Raises OSError, and UnsafeFile, also if it is too large."""
+    """Return the content of the file.
+
+    Raises OSError, and UnsafeFile if the file is unsafe or larger than ``max_bytes``.
+    """
     content = read_start_safely(path, max_bytes + 1)
     if len(content) > max_bytes:
         raise UnsafeFile(f"{path} is larger than {max_bytes} bytes: move it away")
@@ -55,13 +59,19 @@ def read_safely(path: Path, max_bytes: int) -> bytes:
 
 
 def require_own(path: Path) -> None:
-    """Raise UnsafeFile if ``path`` exists and is unsafe. For libraries that open by name."""
+    """Raise UnsafeFile if ``path`` exists and is unsafe.
+
+    Call this before a library opens the file by its name.
+    """
     if (status_and_owner := _status(path)) is not None:
         _require_plain(path, *status_and_owner)
 
 
 def require_own_directory(path: Path) -> None:
-    """Raise UnsafeFile if ``path`` exists and is not a directory of its parent's owner."""
+    """Raise UnsafeFile unless ``path`` is a directory that its parent's owner owns.
+
+    A path that does not exist is accepted.
+    """
     if (status_and_owner := _status(path)) is None:
         return
     status, owner = status_and_owner
@@ -103,8 +113,11 @@ def _open(path: Path, flags: int, mode: int) -> int:
 
 
 def _open_under_windows(path: Path, flags: int, mode: int) -> int:
-    """Windows has no flag against links, so only the check before protects; other users have no
-    access to the directory (adapters.service_manager.windows)."""
+    """Open a file on Windows, which has no flag that refuses links.
+
+    The file is therefore checked only before it is opened. This is sufficient, because other users
+    have no access to the directory (adapters.service_manager.windows).
+    """
     require_own(path)
     return os.open(path, flags | WITHOUT_WAITING, mode)
 
@@ -131,6 +144,6 @@ def _kind(status: os.stat_result) -> str:
 
 
 def _is_reparse_point(status: os.stat_result) -> bool:
-    """Return whether it is a junction or another kind of link of Windows."""
+    """Return whether a file is a junction or another kind of Windows link."""
     attributes = getattr(status, "st_file_attributes", 0)
     return bool(attributes & stat.FILE_ATTRIBUTE_REPARSE_POINT)

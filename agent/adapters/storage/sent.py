@@ -1,6 +1,6 @@
-"""The newest reports that were sent, kept to be shown again on this machine.
+"""The newest sent reports, which this machine can display again.
 
-Losing one is harmless: the service has the report, and its request is finished.
+A lost report is harmless here, because the service has it and its request is finished.
 """
 
 import logging
@@ -18,7 +18,7 @@ KEPT_MAX: Final = 10
 KEPT_MAX_BYTES: Final = 4 * 2**20
 KEPT_MAX_AGE: Final = timedelta(days=14)
 
-# Created with the first row, so that a start on a full disk succeeds.
+# The table is created with its first row, so that the daemon can start on a full disk.
 SENT_TABLE: Final = """
 CREATE TABLE IF NOT EXISTS sent (
     report_id TEXT PRIMARY KEY,
@@ -39,7 +39,7 @@ class SentReports:
         self._database = database
 
     def keep(self, item: Item, now: datetime) -> None:
-        """Keep a report that the service has accepted, if there is room for it."""
+        """Store a report that the service has accepted. A failure is only logged."""
         try:
             with self._database.transaction(Failpoint.REPORT_KEPT) as connection:
                 connection.execute(SENT_TABLE)
@@ -67,7 +67,7 @@ class SentReports:
 
 
 def _drop_over_bounds(connection: sqlite3.Connection, now: datetime) -> None:
-    """Delete reports that are too old, and the oldest ones that exceed the limits."""
+    """Delete reports that are too old, and then the oldest until number and size fit the limits."""
     total = 0
     rows = connection.execute(
         "SELECT report_id, sent_at, length(body) AS size FROM sent ORDER BY sent_at DESC"

@@ -1,6 +1,7 @@
-"""The state directory: private, locked by one agent at a time, with a quarantine.
+"""The state directory. It is private, and one agent at a time can lock it.
 
-`safe_file` opens every file in it, after the path to the directory was checked.
+It contains a quarantine for unreadable files. Files in it are opened by `safe_file`, after the path
+to the directory was checked.
 """
 
 import contextlib
@@ -36,7 +37,7 @@ PID_MAX_BYTES = 32
 LEFTOVERS = (
     ".status.json.*", ".device.json.*", ".identity.pem.*", ".printers.json.*", ".probe.*"
 )  # fmt: skip
-"""Names of temporary files (adapters.storage.atomic_file)."""
+"""Patterns of the names of temporary files (adapters.storage.atomic_file)."""
 
 
 class StateDirectory:
@@ -50,20 +51,24 @@ class StateDirectory:
         return self.path / QUARANTINE_NAME
 
     def weakness(self) -> Weakness | None:
-        """Return how other users could change its content. Raises OSError if that is unknown.
+        """Return how other users could change the directory's content, or None.
 
-        Root, the user of this process and the directory's owner are trusted.
+        Root, the user of this process and the directory's owner are trusted. Raises OSError if the
+        path cannot be checked.
         """
         if sys.platform == "win32":
-            return None  # `service install` restricts access; the mode does not show it
+            return None  # `service install` restricts access; st_mode does not contain this
         return weakness_of(self.path, {ROOT, os.geteuid(), self.path.stat().st_uid})
 
     def require_closed(self) -> None:
-        """Raise StateError if other users could change its content. It need not exist."""
+        """Raise StateError if other users could change the directory's content.
+
+        A directory that does not exist is accepted.
+        """
         try:
             weakness = self.weakness()
         except OSError:
-            return  # missing or not readable: using it will fail with a better error
+            return  # missing or not readable: a later operation fails with a better error
         if weakness is not None:
             raise StateError(
                 f"the state directory {self.path} is not safe: {weakness.detail}\n"
@@ -71,7 +76,7 @@ class StateDirectory:
             )
 
     def prepare(self) -> None:
-        """Create the directory, and check that it can be written."""
+        """Create the directory, and check that this process can write files in it."""
         with as_state_error(f"the state directory {self.path} cannot be written"):
             self.path.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
             self.require_closed()
@@ -113,7 +118,10 @@ class StateDirectory:
         return read_safely(self.path / name, max_bytes)
 
     def require_own(self, *names: str) -> None:
-        """Raise StateError if a path exists and is unsafe. For SQLite, which opens by name."""
+        """Raise StateError if one of the files exists and is unsafe.
+
+        Call this before SQLite opens the files by their names.
+        """
         self.require_closed()
         for name in names:
             require_own(self.path / name)
@@ -132,7 +140,7 @@ class StateDirectory:
             return None if _try_lock(file) else (read_pid(self.path) or 0)
 
     def quarantine_file(self, *paths: Path) -> Path:
-        """Move unreadable files to the quarantine, and return the new path of the first."""
+        """Move files to the quarantine, and return the new path of the first one."""
         prefix = self._quarantine_prefix()
         for path in paths:
             with contextlib.suppress(FileNotFoundError):
@@ -160,7 +168,7 @@ class StateDirectory:
         require_own_directory(self.quarantine_path)
 
     def _trim_quarantine(self) -> None:
-        """Delete the oldest files that exceed the limits; the newest file always stays."""
+        """Delete the oldest files that exceed the limits. The newest file is always kept."""
         newest_first = sorted(self.quarantine_path.iterdir(), reverse=True)
         total = 0
         for number, file in enumerate(newest_first):
@@ -171,12 +179,12 @@ class StateDirectory:
                 file.unlink(missing_ok=True)
 
     def free_bytes(self) -> int:
-        """Return the free space for an unprivileged user on the state's disk."""
+        """Return the free space on the directory's disk for unprivileged users, in bytes."""
         return shutil.disk_usage(self.path).free
 
 
 def read_pid(state_dir: Path) -> int | None:
-    """Return the process id in the lock file, even if that process has ended."""
+    """Return the process id in the lock file, or None. The process may have ended."""
     try:
         return int(read_safely(state_dir / LOCK_NAME, PID_MAX_BYTES))
     except (OSError, UnsafeFile, ValueError):
@@ -188,7 +196,10 @@ def _named(pid: int | None) -> str:
 
 
 def _pid_when_denied(state_dir: Path) -> int | None:
-    """Return the process id in the file, if this process may not try the lock and it exists."""
+    """Return the process id in the lock file, if a process with this id exists.
+
+    Used if this process may not open the lock file for writing.
+    """
     pid = read_pid(state_dir)
     if pid is None or sys.platform == "win32":
         return pid
@@ -202,7 +213,10 @@ def _pid_when_denied(state_dir: Path) -> int | None:
 
 
 def _retry_lock(file: BinaryIO) -> bool:
-    """Retry for a short time, because `status` takes the lock briefly to test it."""
+    """Lock the file, and return whether this succeeded.
+
+    Retries for a short time, because `venue-agent status` locks the file briefly to test the lock.
+    """
     for _ in range(LOCK_TRIES - 1):
         if _try_lock(file):
             return True
@@ -214,7 +228,8 @@ def _try_lock(file: BinaryIO) -> bool:
     if sys.platform == "win32":
         import msvcrt
 
-        # A lock far beyond the end keeps the process id readable for others.
+        # Other processes cannot read locked bytes on Windows. The lock is far beyond the process
+        # id, so that they can read it.
         file.seek(1 << 20)
         try:
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)

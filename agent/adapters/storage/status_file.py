@@ -1,4 +1,4 @@
-"""`status.json`: the daemon's state, for `venue-agent status` in another process."""
+"""`status.json`: the daemon's status, which `venue-agent status` reads."""
 
 from typing import Literal
 
@@ -25,7 +25,7 @@ class BindingStatus(Model):
 
 
 class DaemonStatus(Model):
-    """Timestamps are ISO 8601 in UTC. ``phase`` is that of the daemon itself."""
+    """The content of `status.json`. Timestamps are ISO 8601 in UTC."""
 
     version: str
     pid: int
@@ -54,12 +54,15 @@ class StatusFile:
         self._path = state.path / NAME
 
     def write(self, status: DaemonStatus) -> None:
-        """Replace the file, without syncing it. Raises OSError."""
+        """Replace the file without syncing it to the disk. Raises OSError."""
         content = encode_indented(status).encode()
         write_atomically(self._path, content, WORLD_READABLE, durably=False)
 
     def read(self) -> DaemonStatus | None:
-        """Return the last status, or None. Raises StateError if it is not the agent's own file."""
+        """Return the last status, or None if it cannot be read.
+
+        Raises StateError if the file is not the agent's own.
+        """
         try:
             return decode(self._state.read(NAME, MAX_BYTES), DaemonStatus)
         except (OSError, ValidationError):

@@ -1,4 +1,7 @@
-"""Whether this user may read a state directory, which must not be mistaken for a missing one."""
+"""Checks whether this user may read a state directory.
+
+A directory that the user may not read must not be reported as missing.
+"""
 
 import os
 from pathlib import Path
@@ -10,12 +13,15 @@ from agent.errors import NotVisible
 
 
 def is_closed(directory: Path) -> bool:
-    """Return whether the directory, or a file of the daemon in it, exists and is not readable."""
+    """Return whether the directory, or one of the daemon's files in it, is not readable.
+
+    A missing directory or file does not count.
+    """
     try:
         # os.access does not check access rights on Windows.
         next(directory.iterdir(), None)
         if hasattr(os, "geteuid") and directory.stat().st_uid == os.geteuid():
-            return False  # another user's file in one's own directory is an error of its own
+            return False  # the user owns the directory: a file of another user causes a later error
         files = [directory / name for name in (LOCK_NAME, STATUS, DATABASE)]
         return not all(os.access(f, os.R_OK) for f in files if f.is_file() and not f.is_symlink())
     except PermissionError:

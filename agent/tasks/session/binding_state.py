@@ -1,4 +1,4 @@
-"""Whether this device is bound at the service, in memory and on disk."""
+"""The device's binding at the service, in memory and on disk."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from agent.wire.device_operations import EnrollmentRecord
 
 @dataclass(slots=True, eq=False)
 class BindingState:
-    """The device record and its file. Other tasks wait here until the device is bound."""
+    """The device record and its file. Tasks await its methods until the device is bound."""
 
     file: DeviceRecordFile
     record: DeviceRecord
@@ -20,7 +20,7 @@ class BindingState:
 
     @property
     def binding(self) -> EnrollmentRecord | None:
-        """The last binding, even if it is not confirmed or was revoked."""
+        """The last binding. It may be unconfirmed or revoked."""
         return None if self.record.binding is None else self.record.binding.record
 
     @property
@@ -33,11 +33,11 @@ class BindingState:
 
     @property
     def is_bound(self) -> bool:
-        """Whether there is a binding that the service has confirmed since the start."""
+        """Whether the service has confirmed the binding since the daemon started."""
         return self._is_bound.is_set()
 
     async def wait_until_bound(self) -> EnrollmentRecord:
-        """Return the confirmed binding, once there is one."""
+        """Wait until the binding is confirmed, and return it."""
         while True:
             await self._is_bound.wait()
             if self.binding is not None:
@@ -61,13 +61,13 @@ class BindingState:
         self._is_bound.set()
 
     def revoke(self) -> None:
-        """Note that the service has revoked the binding. Tasks stop until there is another."""
+        """Note that the service has revoked the binding. Tasks pause until one is confirmed."""
         self._lose()
         if not self.is_revoked:
             self._save(self.record.model_copy(update={"is_revoked": True}))
 
     def _lose(self) -> None:
-        """End the wait of every `wait_for_loss` for the present binding."""
+        """Make every pending `wait_for_loss` return."""
         self._is_bound.clear()
         self._lost.set()
         self._lost = asyncio.Event()

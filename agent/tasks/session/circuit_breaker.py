@@ -1,16 +1,20 @@
 """Circuit breakers between the agent and the service.
 
-Each operation has a breaker. If the service refuses an operation (5xx, 429, 401, a web page), only
-its breaker opens, longer each time. One more breaker is shared by all operations. It opens while
-there is no contact at all (no name, no connection, no TLS, no reply).
+Each operation has its own breaker. If the service refuses an operation (5xx, 429, 401, a web page),
+only the breaker of this operation opens. Each further refusal keeps it open for longer. All
+operations also share one breaker. It opens when the service sends no reply at all: the name cannot
+be resolved, the connection or TLS fails, or the call times out.
 
-A closed breaker passes every call. An open one delays callers for a growing, jittered wait. Then it
-is half-open: one caller makes the next attempt, and the others wait for its result. So many tasks
-cause no more attempts than one.
+A closed breaker passes every call. An open breaker delays all calls. The delay grows with each
+failure and is jittered. After the delay, the breaker is half-open: one caller makes the next
+attempt, and the other callers wait for its result. Therefore any number of tasks causes no more
+attempts than one task.
 
-A service with many devices can set the time over which they return (`note_reconnect_over`). The
-waits for contact are then at least half of it. Heartbeats are not urgent: they leave the attempts
-to other calls for four times as long, and follow within that time.
+After an outage, a service with many devices can spread their calls over a time that it sets
+(`note_reconnect_over`). Each delay of the shared breaker is then at least half of this time. During
+an outage, heartbeats wait until another call has reached the service, and follow at a random time
+within the set time. If no call reaches the service for four times the set time, heartbeats also
+make attempts.
 """
 
 import asyncio
@@ -43,24 +47,26 @@ Operation = Literal[
     "onCommands",
     "onCommands as a stream",
 ]
-"""A stream has a breaker of its own: a service may refuse it and still accept polls."""
+"""`onCommands` has two breakers, because a service may refuse streams and still accept polls."""
 
 KEY_CHECK_S: Final = 5.0
-"""Interval at which a refused key's file is checked for another key."""
+"""Interval at which the API key is read again after the service has refused it."""
 LETS_OTHERS_TRY: Final = 4
-"""Multiple of the reconnection time during which heartbeats make no attempt."""
+"""During an outage, heartbeats wait this many times ``reconnect_over_s`` for another call to reach
+the service."""
 PARTLY_FAILING_FROM: Final = 3
-"""Number of failures, while other calls succeed, after which the condition is set."""
+"""Number of failures of one operation that sets the condition ``partly-failing``, if other
+operations succeed."""
 
 WITHOUT_CONTACT: Final = frozenset(
     {"name-resolution", "connection-refused", "connection-lost", "timeout", "tls"}
 )
-"""Causes that mean no reply at all; every other cause is a reply."""
+"""Causes of ServiceUnavailable without any reply. All other causes mean that there was a reply."""
 
 
 @dataclass(slots=True, eq=False)
 class _Breaker:
-    """Closed while ``failures`` is 0; else open until ``retry_at``, then half-open."""
+    """Closed while ``failures`` is 0. Otherwise open until ``retry_at``, and then half-open."""
 
     failures: int = 0
     tries: int = 0
@@ -72,7 +78,7 @@ class _Breaker:
     code: str | None = None
     callers: int = 0
     answers_before: int = 0
-    """Number of replies to any operation when this one began to fail."""
+    """Value of ``CircuitBreaker._answers`` when this operation began to fail."""
     probe: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the caller that makes the next attempt."""
 
@@ -83,7 +89,7 @@ class _Breaker:
 
 @dataclass(slots=True, eq=False)
 class CircuitBreaker:
-    """The breakers of all operations, and the shared one."""
+    """The breaker of each operation, and the shared breaker."""
 
     clock: Clock
     rng: Random
@@ -93,13 +99,13 @@ class CircuitBreaker:
     _of: defaultdict[Operation, _Breaker] = field(default_factory=lambda: defaultdict(_Breaker))
     _answers: int = 0
     reconnect_over_s: float = 0.0
-    """The time over which all callers return after an outage."""
+    """Time over which the devices spread their calls after an outage, in seconds."""
     _contact: asyncio.Event = field(default_factory=asyncio.Event)
     _retry_now: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def is_up(self) -> bool:
-        """True unless the last attempt had no reply; a refusal is a reply."""
+        """Whether the service replied to the last attempt. A refusal is a reply."""
         return self._shared.is_closed
 
     async def call(
@@ -109,11 +115,11 @@ class CircuitBreaker:
         *,
         alone_max: int | None = None,
     ) -> Answer:
-        """Call until there is a reply, and return it.
+        """Repeat the call until it succeeds, and return the reply.
 
-        Raises Refused, BodyRejected and BodyTooLarge, which are replies. With ``alone_max``, also
-        raises ServiceUnavailable or CredentialRefused after that many failures of this call while
-        the service replied to others.
+        Raises Refused, BodyRejected and BodyTooLarge at once, because a repetition would not help.
+        With ``alone_max``, also raises ServiceUnavailable or CredentialRefused when this call has
+        failed ``alone_max`` times. Only failures between which other calls succeeded are counted.
         """
         failures_alone, answers = 0, self._answers
         with self._trying(operation):
@@ -129,7 +135,7 @@ class CircuitBreaker:
     async def once(self, operation: Operation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         """Make one attempt as soon as the breakers allow it, and return the reply.
 
-        Raises every ServiceError. The waits still grow from one call to the next.
+        Raises every ServiceError. As with `call`, each failure makes the next delay longer.
         """
         if operation == "heartbeat":
             await self._yield_attempts()
@@ -137,7 +143,7 @@ class CircuitBreaker:
             return await self._attempt(operation, ask)
 
     def note_reconnect_over(self, requested_s: float) -> None:
-        """Note the time over which the service wants its callers to return."""
+        """Set the time over which the devices spread their calls after an outage."""
         self.reconnect_over_s = retry.reconnect_over_s(requested_s)
 
     def wait_left_s(self, operation: Operation) -> float:
@@ -146,14 +152,17 @@ class CircuitBreaker:
         return 0.0 if breaker.is_closed else max(0.0, breaker.retry_at - self.clock.monotonic())
 
     def retry_now(self) -> None:
-        """End the waits: after a sleep or a clock change the network may be different."""
+        """End all delays, except those that the service requested with Retry-After.
+
+        After the machine slept or its clock was set, the network may have changed.
+        """
         for breaker in (self._shared, *self._of.values()):
             if not breaker.has_retry_after:
                 breaker.retry_at = self.clock.monotonic()
         self._retry_now.set()
 
     async def wait_for_another_key(self, at_most_s: float) -> None:
-        """Wait, but only until the key changes, for a key that lacks a grant."""
+        """Return after ``at_most_s`` seconds, or earlier if a user replaces the API key."""
         known = self._present_key()
         until = self.clock.monotonic() + at_most_s
         while (left := until - self.clock.monotonic()) > 0 and self._present_key() == known:
@@ -163,7 +172,7 @@ class CircuitBreaker:
 
     @contextlib.asynccontextmanager
     async def _passing(self, breaker: _Breaker) -> AsyncIterator[None]:
-        """Run the body when ``breaker`` allows it; unless it is closed, one caller at a time."""
+        """Run the body when ``breaker`` allows it. If it is not closed, callers run one by one."""
         if not breaker.is_closed:
             async with breaker.probe:
                 if not breaker.is_closed:
@@ -173,7 +182,7 @@ class CircuitBreaker:
         yield
 
     async def _yield_attempts(self) -> None:
-        """Return at once if there is contact, else after other calls have made attempts."""
+        """Delay a heartbeat during an outage, so that other calls make the first attempts."""
         if self.is_up or not self.reconnect_over_s:
             return
         self._contact.clear()
@@ -203,9 +212,11 @@ class CircuitBreaker:
         shared_generation: int,
         generation: int,
     ) -> None:
-        """Open the breaker that the failure concerns.
+        """Open the breaker of the operation, or the shared breaker.
 
-        Concurrent calls fail together, and count as one failure.
+        The shared breaker opens if there was no reply at all, unless other operations have
+        succeeded since this operation began to fail. Calls that fail together count as one
+        failure: the generations before the call show whether another call has changed the breaker.
         """
         own = self._of[operation]
         has_contact = (
@@ -229,7 +240,7 @@ class CircuitBreaker:
             own.retry_at = self.clock.monotonic()
 
     def _fails_alone(self, breaker: _Breaker) -> bool:
-        """Return whether other calls had replies since this operation began to fail."""
+        """Return whether other calls have succeeded since this operation began to fail."""
         return (
             self._shared.is_closed
             and not breaker.is_closed
@@ -242,7 +253,8 @@ class CircuitBreaker:
         breaker.failures += 1
         breaker.generation += 1
         is_refused = isinstance(error, CredentialRefused)
-        # Each kind of failure has its own count, so a 401 after an outage counts from one.
+        # ``tries`` starts again when the kind of failure changes: the delays after 401 differ from
+        # those of an outage.
         breaker.tries = breaker.tries + 1 if is_refused is breaker.is_key_refused else 1
         breaker.is_key_refused = is_refused
         retry_after_s = error.retry_after_s if isinstance(error, Throttled) else None
@@ -294,7 +306,10 @@ class CircuitBreaker:
     # ------------------------------------------------------------------ conditions
 
     def _set_condition(self, breaker: _Breaker, code: str | None, detail: str = "") -> None:
-        """Set the condition of ``breaker``; clear the former one, unless other breakers have it."""
+        """Set the condition of ``breaker``.
+
+        Its previous condition is cleared, unless another breaker has the same one.
+        """
         before, breaker.code = breaker.code, code
         if before is not None and before not in {
             each.code for each in (self._shared, *self._of.values())
@@ -307,7 +322,7 @@ class CircuitBreaker:
 
     @contextlib.contextmanager
     def _trying(self, operation: Operation) -> Iterator[None]:
-        """Clear the operation's condition after the last caller."""
+        """Clear the operation's condition when its last caller has left the body."""
         own = self._of[operation]
         own.callers += 1
         try:

@@ -1,8 +1,8 @@
 """The service's operations, called as this device.
 
-Every operation passes the circuit breaker. It returns the service's reply, however long that takes,
-and raises Refused, BodyRejected or BodyTooLarge if that is the reply. The service's clock decides
-what has expired.
+Every operation passes the circuit breaker. Most operations are repeated until the service replies,
+however long that takes. They raise Refused, BodyRejected or BodyTooLarge if the service refuses.
+The service's clock decides whether a request has expired.
 """
 
 import asyncio
@@ -33,10 +33,10 @@ from agent.wire.device_operations import (
 from agent.wire.vocabulary import AcknowledgedStatus
 
 LONG_POLL_S: Final = 90.0
-"""A service may hold `onCommands` this long before it begins to answer."""
+"""Timeout for the start of a reply of `onCommands`. A service may wait until it has a command."""
 ALONE_MAX: Final = 4
-"""After so many failures of one acknowledgement or report, while the service answers other calls,
-the next one is sent first."""
+"""Number of failures after which an acknowledgement or report is postponed.
+Only failures between which the service answered other calls are counted."""
 
 
 @dataclass(slots=True, eq=False)
@@ -52,7 +52,7 @@ class DeviceSession:
     _rechecked: asyncio.Event = field(default_factory=asyncio.Event)
 
     def is_past(self, timestamp: datetime) -> bool:
-        """Return whether ``timestamp`` is past on the service's clock."""
+        """Return whether ``timestamp`` has passed by the service's clock."""
         return self.client.skew.is_past(timestamp, self.clock.now())
 
     # ------------------------------------------------------------------ the binding
@@ -62,17 +62,17 @@ class DeviceSession:
         self._needs_recheck.set()
 
     async def recheck_binding(self) -> None:
-        """Like `request_recheck`, but return when `current` has been called."""
+        """Request a call of `current`, and return when it is finished."""
         self._rechecked.clear()
         self._needs_recheck.set()
         await self._rechecked.wait()
 
     def note_rechecked(self) -> None:
-        """End the wait of every `recheck_binding`."""
+        """Make every pending `recheck_binding` return."""
         self._rechecked.set()
 
     async def wait_for_recheck(self) -> None:
-        """Return when a recheck is requested."""
+        """Wait until a recheck is requested. Call this when no recheck is running."""
         if not self._needs_recheck.is_set():
             self.note_rechecked()
             await self._needs_recheck.wait()
@@ -90,7 +90,7 @@ class DeviceSession:
         return await self.breaker.call("current", self.client.current)
 
     async def heartbeat(self) -> HeartbeatReply:
-        """Send a heartbeat for the binding at the time of the call, not of the wait before it."""
+        """Send a heartbeat. The binding is read after the breaker's delay, which can be long."""
         return await self.breaker.call("heartbeat", self._heartbeat)
 
     async def _heartbeat(self) -> HeartbeatReply:
@@ -102,7 +102,7 @@ class DeviceSession:
     async def acknowledge(self, entry: Entry, status: AcknowledgedStatus) -> str | None:
         """Acknowledge a request. Return None if accepted, else the reason of the refusal.
 
-        Raises ServiceUnavailable or CredentialRefused after ALONE_MAX failures of this call alone.
+        Raises ServiceUnavailable or CredentialRefused after ALONE_MAX failures.
         """
         try:
             await self.acknowledge_again(entry, status, alone_max=ALONE_MAX)
@@ -116,7 +116,10 @@ class DeviceSession:
     async def acknowledge_again(
         self, entry: Entry, status: AcknowledgedStatus, *, alone_max: int = 1
     ) -> AcknowledgeReply:
-        """Acknowledge a request that the service has lost. Raises every ServiceError."""
+        """Acknowledge a request, and give up after ``alone_max`` failures (`CircuitBreaker.call`).
+
+        Raises every ServiceError.
+        """
         request = AcknowledgeRequest(
             request_id=entry.request_id, binding_id=entry.binding_id, status=status
         )
@@ -125,10 +128,9 @@ class DeviceSession:
         )
 
     async def submit(self, item: Item) -> SubmitResultReply:
-        """Send a sealed body as it is.
+        """Send a sealed body without changes.
 
-        Also raises ServiceUnavailable or CredentialRefused after ALONE_MAX failures of this call
-        alone.
+        Also raises ServiceUnavailable or CredentialRefused after ALONE_MAX failures.
         """
         return await self.breaker.call(
             "submitResult", lambda: self._submit(item), alone_max=ALONE_MAX
@@ -143,11 +145,14 @@ class DeviceSession:
         return reply
 
     async def open_commands(self, connection: AsyncExitStack, *, stream: bool) -> CommandStream:
-        """Open `onCommands` once; ``connection`` closes it. Raises every ServiceError."""
+        """Make one attempt to open `onCommands`. Leaving ``connection`` closes the reply.
+
+        Raises every ServiceError.
+        """
 
         def ask() -> Awaitable[CommandStream]:
-            # While other calls succeed, a late reply may be a long poll. During an outage, all
-            # other calls wait for this attempt, so it has the usual timeout.
+            # A long poll may delay the reply, so the timeout is long. During an outage it is the
+            # usual one, because all other calls wait for the result of this attempt.
             answer_within_s = LONG_POLL_S if self.breaker.is_up else None
             answer = self.client.commands(stream=stream, answer_within_s=answer_within_s)
             return connection.enter_async_context(answer)
@@ -155,7 +160,7 @@ class DeviceSession:
         return await self.breaker.once("onCommands as a stream" if stream else "onCommands", ask)
 
     def give_up_stream(self) -> float:
-        """Close the breaker of streams; return how long it would have stayed open, in seconds."""
+        """Close the breaker of streams. Return how long it would have stayed open, in seconds."""
         left_s = self.breaker.wait_left_s("onCommands as a stream")
         self.breaker.reset("onCommands as a stream")
         return left_s

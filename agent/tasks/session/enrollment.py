@@ -1,6 +1,6 @@
-"""Gets and confirms the binding: `current` at start, enrollment if there is none.
+"""Confirms the binding at start with `current`, or enrolls the device if it has no binding.
 
-A refusal never drops the identity; the same key tries again, slowly.
+If the service refuses, the device keeps its identity key, and tries again with growing waits.
 """
 
 import logging
@@ -38,10 +38,11 @@ class Enrollment:
     clock: Clock
     rng: Random
     current_of_others: int = 0
-    """Replies of `current` for another device, which are normal if devices share an API key."""
+    """Number of replies of `current` about another device. They are normal if devices share an API
+    key."""
 
     async def run(self) -> None:
-        """Keep a confirmed binding as long as the service allows one; never returns."""
+        """Get a confirmed binding, and get it again when it is revoked. Never returns."""
         if self.session.binding_state.binding is None:
             await self._enroll_until_bound()
         elif not await self._report_new_version():
@@ -54,15 +55,15 @@ class Enrollment:
             await self._confirm(needs_recheck=True)
 
     async def _report_new_version(self) -> bool:
-        """Enroll again if the service knows this device with another version.
+        """Enroll again if the service stores an older or newer version of this device.
 
-        The service learns the version at enrollment only, and operators read it there. Returns
-        False if the version is the same, or the service refuses.
+        The agent sends its version only when it enrolls, and operators read it in the service.
+        Returns whether the device was enrolled again.
         """
         known = self.session.binding_state.binding
         if known is None or self.session.binding_state.is_revoked:
             return False
-        if known.app_version in (None, __version__):  # None: this service does not store versions
+        if known.app_version in (None, __version__):  # None: the service does not store it
             return False
         try:
             record = await self.enroll_once()
@@ -79,7 +80,10 @@ class Enrollment:
         return True
 
     async def _confirm(self, *, needs_recheck: bool) -> None:
-        """Call `current` and apply its reply. ``needs_recheck``: the service refused a call."""
+        """Call `current` and apply its reply.
+
+        ``needs_recheck`` is True if the service has refused a call or revoked the binding.
+        """
         binding = self.session.binding_state.binding
         if binding is None:
             return
@@ -108,9 +112,10 @@ class Enrollment:
         self._update_conditions()
 
     async def _confirm_by_heartbeat(self, why: str, *, needs_recheck: bool) -> None:
-        """Confirm the binding by a heartbeat, because `current` returned nothing about this device.
+        """Confirm the binding, because `current` returned nothing about this device.
 
-        If devices share a key, a single refused request is not a revocation.
+        With ``needs_recheck``, a heartbeat decides: if the service refuses it, the binding is
+        revoked. Devices can share an API key, so one refused call alone does not mean revocation.
         """
         if needs_recheck:
             try:
@@ -138,7 +143,10 @@ class Enrollment:
         self.health.set("revoked", why)
 
     async def _wait_while_revoked(self) -> None:
-        """Check slowly whether the device is still revoked, or enroll again if configured."""
+        """Check with growing waits whether the device is still revoked.
+
+        With ``enrollment.on_revoked = "reenroll"`` it enrolls again instead.
+        """
         attempt = 0
         while self.session.binding_state.is_revoked:
             attempt += 1
@@ -165,7 +173,7 @@ class Enrollment:
             return
 
     async def enroll_once(self) -> EnrollmentRecord:
-        """Answer one challenge and store the binding. Raises ServiceError, StateError."""
+        """Enroll with one challenge, and store the binding. Raises ServiceError, StateError."""
         record = await sign_up(
             self.config,
             self.identity.load_or_create(),
@@ -182,9 +190,9 @@ async def sign_up(
     legacy_install_id: str,
     service: DeviceSession | ServiceClient,
 ) -> EnrollmentRecord:
-    """Sign a challenge and return the enrollment. Raises ServiceError.
+    """Request a challenge, send its signature, and return the enrollment. Raises ServiceError.
 
-    A session retries until the service replies, a client calls once.
+    A `DeviceSession` repeats each call until the service replies. A `ServiceClient` calls once.
     """
     request = ChallengeRequest(
         instance_id=key.instance_id,
@@ -206,7 +214,7 @@ async def sign_up(
 
 
 def explain(error: ServiceError) -> str:
-    """Return one line on why the service did not enroll this device."""
+    """Return one line with the reason why the service did not enroll this device."""
     if not isinstance(error, Refused) or error.status != FORBIDDEN:
         return str(error)
     if error.code in READ_ONLY_CODES:

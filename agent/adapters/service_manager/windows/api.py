@@ -1,4 +1,4 @@
-"""The Windows service API by pywin32. Any system can import this module; only Windows uses it."""
+"""Calls the Windows service API with pywin32. Other systems can import it, but not use it."""
 
 import ctypes
 import importlib
@@ -16,25 +16,25 @@ NAME: Final = "venue-agent"
 DISPLAY_NAME: Final = "Venue agent"
 DESCRIPTION: Final = "Remote control and diagnostics of this machine."
 RESTART_DELAYS_MS: Final = (1_000, 10_000, 60_000)
-"""The wait before each restart of a failed service. The last one applies to all later failures."""
+"""The waits before the restarts of a failed service. The last one applies to later failures."""
 RESET_AFTER_S: Final = 86_400
-"""Time after which the failure count resets."""
+"""Time without a failure after which Windows resets the failure count, in seconds."""
 _DOES_NOT_EXIST: Final = 1060  # ERROR_SERVICE_DOES_NOT_EXIST
 _ALREADY_RUNNING: Final = 1056  # ERROR_SERVICE_ALREADY_RUNNING
 _NOT_ACTIVE: Final = 1062  # ERROR_SERVICE_NOT_ACTIVE
-_SPECIFIC: Final = 1066  # ERROR_SERVICE_SPECIFIC_ERROR: see the service's own code
-_UNKNOWN_LEVEL: Final = 124  # ERROR_INVALID_LEVEL: this system lacks the setting
+_SPECIFIC: Final = 1066  # ERROR_SERVICE_SPECIFIC_ERROR: the service has its own exit code
+_UNKNOWN_LEVEL: Final = 124  # ERROR_INVALID_LEVEL: this version of Windows lacks the setting
 _SYNCHRONIZE: Final = 0x100000
 _WAIT_TIMEOUT: Final = 258
 _CLOSED: Final = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
-"""Owned by the administrators, with full rights for them and SYSTEM only; inherited by everything
-inside (Security Descriptor Definition Language)."""
+"""A security descriptor (Security Descriptor Definition Language). The administrators are the
+owner. Only they and SYSTEM have access. Files in the directory inherit these rights."""
 _WINE_USERS: Final = "S-1-5-21-0-0-0-"
-"""Wine has one user, who owns everything."""
+"""Start of the SID of Wine's only user, who owns every file."""
 
 
 class Status(IntEnum):
-    """SERVICE_STATUS.dwCurrentState."""
+    """The values of SERVICE_STATUS.dwCurrentState."""
 
     STOPPED = 1
     START_PENDING = 2
@@ -47,7 +47,7 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The service's state. ``exit_code`` is the Win32 code of its last end; 0 after a clean one."""
+    """The service's state. ``exit_code`` is the code of its last exit, and 0 after a clean stop."""
 
     status: Status
     pid: int = 0
@@ -56,7 +56,7 @@ class Query:
 
 
 class Win32ServiceControl:
-    """The calls of the Windows API that a service needs. Each raises ServiceManagerError."""
+    """The calls of the Windows API that a service needs. They raise ServiceManagerError."""
 
     def __init__(self) -> None:
         # These modules exist on Windows only.
@@ -70,7 +70,7 @@ class Win32ServiceControl:
         return bool(self._windll.shell32.IsUserAnAdmin())
 
     def query(self) -> Query | None:
-        """Return the service's state; None if the service does not exist."""
+        """Return the service's state, or None if the service does not exist."""
         api = self._service
         try:
             with self._opened(api.SERVICE_QUERY_STATUS | api.SERVICE_QUERY_CONFIG) as handle:
@@ -122,7 +122,7 @@ class Win32ServiceControl:
             self._service.ControlService(handle, self._service.SERVICE_CONTROL_STOP)
 
     def add_event_source(self) -> None:
-        # servicemanager.pyd contains the message texts of the events that it writes.
+        # The Event Log reads the message texts of the events from servicemanager.pyd.
         messages = importlib.import_module("servicemanager").__file__
         with self._errors():
             importlib.import_module("win32evtlogutil").AddSourceToRegistry(NAME, messages)
@@ -132,7 +132,7 @@ class Win32ServiceControl:
             importlib.import_module("win32evtlogutil").RemoveSourceFromRegistry(NAME)
 
     def is_alive(self, pid: int) -> bool:
-        """Return whether a process has not ended yet."""
+        """Return whether the process ``pid`` is still running."""
         try:
             process = importlib.import_module("win32api").OpenProcess(_SYNCHRONIZE, False, pid)
         except self._error:
@@ -141,8 +141,10 @@ class Win32ServiceControl:
         return waited == _WAIT_TIMEOUT
 
     def protect(self, path: Path) -> None:
-        """Limit access to a file, or to a directory and its content, to SYSTEM and the
-        administrators."""
+        """Restrict access to a file or directory to SYSTEM and the administrators.
+
+        The content of a directory inherits the restriction.
+        """
         api = self._security
         parts = api.OWNER_SECURITY_INFORMATION | api.DACL_SECURITY_INFORMATION
         wanted = api.ConvertStringSecurityDescriptorToSecurityDescriptor(_CLOSED, 1)
@@ -153,7 +155,10 @@ class Win32ServiceControl:
             )  # fmt: skip
 
     def make_closed(self, directory: Path) -> None:
-        """Create a directory that has these rights from the start. It must not exist yet."""
+        """Create a directory that only SYSTEM and the administrators can access.
+
+        The directory must not exist yet. It has these rights as soon as it exists.
+        """
         attributes = self._types.SECURITY_ATTRIBUTES()
         convert = self._security.ConvertStringSecurityDescriptorToSecurityDescriptor
         attributes.SECURITY_DESCRIPTOR = convert(_CLOSED, 1)
@@ -184,9 +189,12 @@ class Win32ServiceControl:
         return f"{domain}\\{name}" if domain else str(name)
 
     def _entry(self, ace: Any) -> Entry:
-        """Read ((type, flags), mask, …, SID); entries for objects have two ids before the SID."""
+        """Convert an entry of pywin32: ((type, flags), mask, SID).
+
+        Entries for objects have two ids between the mask and the SID.
+        """
         (kind, flags), mask, *_, sid = ace
-        # pywin32 returns a signed number.
+        # pywin32 returns the mask as a signed number.
         return Entry(kind, flags, mask & 0xFFFF_FFFF, self._sid(sid))
 
     def _sid(self, sid: Any) -> str:
@@ -220,9 +228,10 @@ class Win32ServiceControl:
 
     @contextmanager
     def _errors(self, *accepted: int, what: str | None = None) -> Iterator[None]:
-        """Convert errors of the API; ignore ``accepted`` ones, which mean "already done".
+        """Convert errors of the API to ServiceManagerError.
 
-        The message begins with ``what`` failed, by default the function of the API.
+        Errors with a number in ``accepted`` are ignored. The message begins with ``what``, or with
+        the name of the failed function of the API.
         """
         try:
             yield
@@ -234,14 +243,14 @@ class Win32ServiceControl:
 
 
 def added_settings(api: Any) -> dict[int, Any]:
-    """Return description, delayed start and recovery, which later versions of the API added."""
+    """Return description, delayed start and recovery, which older versions of the API lack."""
     actions = [(api.SC_ACTION_RESTART, delay) for delay in RESTART_DELAYS_MS]
     recovery = {"ResetPeriod": RESET_AFTER_S, "RebootMsg": "", "Command": "", "Actions": actions}
     return {
         api.SERVICE_CONFIG_DESCRIPTION: DESCRIPTION,
         api.SERVICE_CONFIG_DELAYED_AUTO_START_INFO: True,
         api.SERVICE_CONFIG_FAILURE_ACTIONS: recovery,
-        # Also after an exit with an error code, not only after a crash.
+        # Restart also after an exit with an error code, not only after a crash.
         api.SERVICE_CONFIG_FAILURE_ACTIONS_FLAG: True,
     }
 

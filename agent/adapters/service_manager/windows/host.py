@@ -1,10 +1,10 @@
 """Runs the packaged executable as a Windows service.
 
-The SCM kills a service that does not answer within 30 s, and importing the daemon from a cold disk
-may take that long. So a thread answers first, and the daemon is imported afterwards. The status is
-"starting" until the daemon is ready, so a daemon with a wrong configuration never counts as
-running. The daemon has the main thread, because Python runs signal handlers there only; a request
-to stop becomes SIGTERM.
+The service control manager (SCM) kills a service that does not answer within 30 s. Importing the
+daemon from a slow disk may take that long. Therefore a thread answers first, and the daemon is
+imported afterwards. The status is "starting" until the daemon is ready, so a daemon with a wrong
+configuration is never reported as running. The daemon runs in the main thread, because Python runs
+signal handlers only there. A request to stop is delivered to it as SIGTERM.
 """
 
 import _thread
@@ -32,7 +32,7 @@ _START_HINT_MS: Final = 60_000
 
 
 class Win32Scm:
-    """A running service's connection to the SCM, by pywin32's servicemanager."""
+    """The connection of a running service to the SCM, with pywin32's servicemanager."""
 
     def __init__(self) -> None:
         self._manager: Any = importlib.import_module("servicemanager")
@@ -43,8 +43,8 @@ class Win32Scm:
         """Connect to the SCM, and return when the service has stopped.
 
         Args:
-            on_start: is called in the service's thread.
-            on_control: is called for each control.
+            on_start: is called in the service's thread when the service starts.
+            on_control: is called with the number of each control that the SCM sends.
 
         Raises:
             OSError: the SCM did not start this process.
@@ -52,7 +52,7 @@ class Win32Scm:
         scm = self
 
         class Service:
-            """pywin32 creates this object and runs it in the service's thread."""
+            """pywin32 creates an object of this class, and calls SvcRun in the service's thread."""
 
             def __init__(self, arguments: Any) -> None:
                 scm._handle = scm._manager.RegisterServiceCtrlHandler(
@@ -72,7 +72,7 @@ class Win32Scm:
     def set_status(self, status: Status, *, exit_code: int = 0, wait_hint_ms: int = 0) -> None:
         """Report the service's status to the SCM."""
         accepted = ACCEPTS_STOP_AND_SHUTDOWN if status is Status.RUNNING else 0
-        code = 1066 if exit_code else 0  # ERROR_SERVICE_SPECIFIC_ERROR: see the next field
+        code = 1066 if exit_code else 0  # ERROR_SERVICE_SPECIFIC_ERROR: use exit_code
         values = (
             self._service.SERVICE_WIN32_OWN_PROCESS, int(status), accepted, code, exit_code, 0,
             wait_hint_ms,
@@ -80,7 +80,7 @@ class Win32Scm:
         self._service.SetServiceStatus(self._handle, values)
 
     def log_error(self, text: str) -> None:
-        """Write to the Event Log."""
+        """Write an error to the Windows Event Log."""
         self._manager.LogErrorMsg(f"{NAME}: {text}")
 
 
@@ -92,7 +92,8 @@ class Host:
         run_daemon: runs the daemon in the calling thread, calls its argument when the daemon is
             ready, and returns the exit code.
         request_stop: makes ``run_daemon`` return.
-        kill: ends the process if the daemon does not stop, and after an error.
+        kill: ends the process at once. It is called if the daemon does not stop in time, or ends
+            with an error.
     """
 
     scm: Win32Scm
@@ -123,7 +124,8 @@ class Host:
                 self.scm.log_error(f"ended with exit code {code}: see the log file")
             self._set_status(Status.STOPPED, exit_code=code)
             if code:
-                # When the service's thread returns, pywin32 reports a stop without an error.
+                # The process must end here: when the service's thread returns, pywin32 reports to
+                # the SCM that the service stopped without an error.
                 self.kill(code)
             self._ended.set()
             dispatcher.join(self.stop_within_s)
@@ -138,7 +140,7 @@ class Host:
             self._started.set()
 
     def _on_start(self) -> None:
-        """Run in the service's own thread, which must last as long as the service."""
+        """Run in the service's thread. Returns when the service ends, as the SCM requires."""
         self._set_status(Status.START_PENDING, wait_hint_ms=_START_HINT_MS)
         self._started.set()
         self._ended.wait()
@@ -168,7 +170,7 @@ class Host:
 
 
 class BoundedLog(io.TextIOBase):
-    """A log file that is renamed when it reaches ``max_bytes``; one older file is kept."""
+    """A log file that is renamed before it exceeds ``max_bytes``. One renamed file is kept."""
 
     def __init__(self, path: Path, max_bytes: int = LOG_MAX_BYTES) -> None:
         self._path = path
@@ -195,7 +197,7 @@ class BoundedLog(io.TextIOBase):
         try:
             self._path.replace(self._path.with_suffix(".old.log"))
         except OSError:
-            # Windows does not rename a file that another program reads: its content is dropped.
+            # Windows does not rename a file that another program reads. Its content is deleted.
             self._path.write_bytes(b"")
         self._file = self._path.open("ab")
 
@@ -212,10 +214,10 @@ class ReadyNotifier(Notifier):
 
 
 def run_service(home: Path, run_daemon: Callable[[Path, Notifier], int]) -> int:
-    """Run as the service that the SCM started. Raises OSError if the SCM did not start it.
+    """Run this process as a service. Raises OSError if the SCM did not start the process.
 
     Args:
-        home: the directory of configuration, log and state.
+        home: the directory that contains the configuration, the log and the state.
         run_daemon: runs the daemon with a configuration file, and returns the exit code.
     """
 

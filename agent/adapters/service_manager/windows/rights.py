@@ -1,7 +1,7 @@
-"""Who may change a file on Windows, according to its security descriptor. Runs on any system.
+"""Evaluates Windows security descriptors: who may change a file. Runs on any operating system.
 
 Sources: "Well-known SIDs", "File Access Rights Constants" and "ACE_HEADER" of Microsoft's Win32
-documentation, and [MS-DTYP] 2.4.4.1 for the types of entries.
+documentation, and [MS-DTYP] 2.4.4.1 for the types of access control entries.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,8 @@ TRUSTED_INSTALLER: Final = "S-1-5-80-956008885-3418522649-1831038044-1853292631-
 TRUSTED: Final = frozenset({SYSTEM, ADMINISTRATORS, TRUSTED_INSTALLER})
 
 _STAND_FOR_THE_OWNER: Final = frozenset({"S-1-3-0", "S-1-3-1", "S-1-3-4"})
-"""CREATOR OWNER and CREATOR GROUP apply to new files only; OWNER RIGHTS are the owner's."""
+"""SIDs that give no rights to further users. CREATOR OWNER and CREATOR GROUP apply to new files
+only. OWNER RIGHTS applies to the owner, which `who_else` checks separately."""
 
 RIGHTS_TO_WRITE: Final = {
     "FILE_WRITE_DATA, FILE_ADD_FILE": 0x0002,
@@ -31,14 +32,14 @@ RIGHTS_TO_REPLACE: Final = {
     name: RIGHTS_TO_WRITE[name]
     for name in ("FILE_DELETE_CHILD", "DELETE", "WRITE_DAC", "WRITE_OWNER", "GENERIC_ALL")
 }
-"""Rights on a directory that allow to rename its content. The right to add files, which every user
-has in ProgramData and in the root of a drive, is not among them."""
+"""Rights on a directory that allow a user to rename or delete its entries. They do not include the
+right to add files, which every user has in ProgramData and in the root of a drive."""
 
 ALLOWED_TYPES: Final = frozenset({0x00, 0x05, 0x09, 0x0B})
-"""ACCESS_ALLOWED_ACE, and its forms for objects and with conditions. Entries that deny access are
-ignored: they only remove rights, depending on their order and on the user."""
+"""ACCESS_ALLOWED_ACE, and its variants for objects and with conditions. Entries that deny access
+are ignored. They can only remove rights, so ignoring them is safe."""
 INHERIT_ONLY: Final = 0x08
-"""Flag of an entry that applies to new content only, not to the directory itself."""
+"""Flag of an entry that applies to the content of a directory, and not to the directory itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +54,20 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """Owner and entries of a file. ``entries`` is None without a list, which allows everything."""
+    """Owner and access control list of a file.
+
+    ``entries`` is None if the file has no list. Everyone then has full access.
+    """
 
     owner: str
     entries: tuple[Entry, ...] | None
 
 
 def who_else(security: Security, *, is_on_the_way: bool = False) -> str | None:
-    """Return the SID of an account, other than the system's, that owns or may write the file.
+    """Return the SID of an account that is not TRUSTED and owns or may change the file, or None.
 
-    For a directory on the path (``is_on_the_way``) only the right to replace its content counts.
+    ``is_on_the_way`` means a parent directory of the file. It is sufficient that other accounts
+    cannot replace the entries of such a directory.
     """
     if security.owner not in TRUSTED:
         return security.owner

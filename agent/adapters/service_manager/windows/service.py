@@ -21,10 +21,11 @@ from agent.adapters.service_manager.windows.trusted_paths import (
 )
 
 HOST_WORD: Final = "windows-service"
-"""The argument that makes the packaged executable a service (packaging/entry.py)."""
+"""The argument with which the packaged executable runs as a service (packaging/entry.py)."""
 CHANGED_WITHIN_S: Final = 30.0
+"""Timeout for a change of the service's status."""
 NEVER_STARTED: Final = 1077
-"""ERROR_SERVICE_NEVER_STARTED: the "exit code" of a service that has not run since its creation."""
+"""ERROR_SERVICE_NEVER_STARTED: exit code of a service that has not run since it was created."""
 POLL_EVERY_S: Final = 0.2
 LOG_NAME: Final = "agent.log"
 
@@ -40,7 +41,7 @@ _ACTIVITIES: Final[dict[Status, Activity]] = {
 
 @dataclass(frozen=True, slots=True)
 class WindowsService(ServiceManager):
-    """``sleep`` waits between two polls of a service that is changing."""
+    """The agent as a Windows service. ``sleep`` waits between two polls of its status."""
 
     control: Win32ServiceControl
     command_line: tuple[str, ...]
@@ -57,9 +58,11 @@ class WindowsService(ServiceManager):
             raise NotPermitted("changing the service needs an administrator")
 
     def prepare(self) -> None:
-        """Restrict access to the directory: in ProgramData every user may read and add files by
-        default, and it will contain the key and the identity. A directory of another user is
-        refused."""
+        """Check the program, and create the agent's directory with restricted access.
+
+        The directory will contain the API key and the identity. In ProgramData, every user may
+        read and add files by default. A directory of another user is refused.
+        """
         self.require_rights()
         self._require_package()
         require_safe_program(self.control, Path(self.command_line[0]))
@@ -80,7 +83,8 @@ class WindowsService(ServiceManager):
         if self.control.query() is not None:
             self.stop()
             self.control.delete()
-            # While another program has it open (services.msc), it is only marked for deletion.
+            # While another program, such as services.msc, has the service open, Windows only
+            # marks it for deletion.
             self._wait(lambda query: query is None, "is still there: close services.msc")
         self.control.remove_event_source()
 
@@ -105,12 +109,12 @@ class WindowsService(ServiceManager):
         if query is None or query.status is Status.STOPPED:
             return
         if query.status is Status.START_PENDING:
-            # It accepts no request to stop before it runs.
+            # A service accepts no request to stop before it runs.
             self._wait(lambda now: now is None or now.status is not query.status, "does not start")
         if query.status is not Status.STOP_PENDING:
             self.control.stop()
         self._wait(lambda now: now is None or now.status is Status.STOPPED, "does not stop")
-        # It reports the stop shortly before its process ends and closes its files.
+        # The service reports that it has stopped shortly before its process ends.
         self._wait(lambda _: not self.control.is_alive(query.pid), "is stopped but does not end")
 
     def state(self) -> ServiceState:
@@ -131,9 +135,11 @@ class WindowsService(ServiceManager):
         return self.paths.state / LOG_NAME
 
     def _require_package(self) -> None:
-        """Raise ServiceManagerError unless the packaged program runs: Windows communicates with
-        the process that it starts, and the python.exe of a virtual environment only starts
-        another."""
+        """Raise ServiceManagerError unless this is the packaged program.
+
+        Windows communicates with the process that it starts. The python.exe of a virtual
+        environment starts another process, so it cannot be a service.
+        """
         if len(self.command_line) > 1:
             raise ServiceManagerError(
                 "on Windows only the packaged program can be a service:"
@@ -149,7 +155,9 @@ class WindowsService(ServiceManager):
 
 
 def quoted(words: tuple[str, ...]) -> str:
-    """Join words to a command line. The program is always quoted: with an unquoted path that
-    contains a space, Windows would run a file such as C:\\Program.exe."""
+    """Join words to a command line. The program is always quoted.
+
+    Without quotes, Windows could run C:\\Program.exe instead of a file in C:\\Program Files.
+    """
     program, *rest = words
     return " ".join((f'"{program}"', *(f'"{word}"' if " " in word else word for word in rest)))

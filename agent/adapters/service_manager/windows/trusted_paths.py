@@ -1,4 +1,7 @@
-"""Checks that only the system can change the files of a service that runs as SYSTEM."""
+"""Checks who can change the files of a service that runs as SYSTEM.
+
+Only SYSTEM, administrators and TrustedInstaller may be able to change them.
+"""
 
 import os
 import stat
@@ -15,10 +18,10 @@ _REINSTALL: Final = "unpack the agent as an administrator into C:\\Program Files
 
 
 def take_directory(control: Win32ServiceControl, home: Path) -> None:
-    """Create the directory of configuration, key and state, or reuse that of an earlier
-    installation. A directory of another user is refused: it may contain their identity and address.
+    """Create the directory of configuration, key and state, or reuse an existing directory.
 
-    Raises ServiceManagerError.
+    Raises ServiceManagerError if other users can change an existing directory. They may have
+    written a configuration with their own service address or identity into it.
     """
     for parent in home.parents:
         _require(control, parent, _MOVE_AWAY, is_on_the_way=True)
@@ -31,7 +34,7 @@ def take_directory(control: Win32ServiceControl, home: Path) -> None:
 
 
 def require_safe_program(control: Win32ServiceControl, program: Path) -> None:
-    """Raise ServiceManagerError if other users can change the program or what it loads."""
+    """Raise ServiceManagerError if other users can change the program or its directory."""
     directory = program.parent
     for parent in directory.parents:
         _require(control, parent, _REINSTALL, is_on_the_way=True)
