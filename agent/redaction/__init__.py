@@ -1,1 +1,1 @@
-"""Recognizes secrets and removes them from text. Only `secret_sources` reads files."""
+"""Finds secrets in text and masks them. Only the module `secret_sources` reads files."""

@@ -1,4 +1,4 @@
-"""Removes secrets from a configuration file, also if its syntax is wrong: line by line."""
+"""Masks secrets in a configuration file, line by line. Works even if the syntax is wrong."""
 
 import re
 from collections.abc import Iterator
@@ -20,28 +20,30 @@ _COMMENT: Final = re.compile(  # a comment that mentions a secret
     r"(?![\w\-]{0,64}\s*=)[^\n]+"
 )
 SHORTEST_VALUE: Final = 6
-"""Shorter values of secret keys are masked at the key only, not everywhere."""
+"""Shorter values of secret keys are masked only after their key. Other values are masked in the
+whole text."""
 _HASH_WORDS_MAX: Final = 4000
+"""In longer lines, the whole comment is removed."""
 
 
 def redact_configuration(text: str, redactor: Redactor) -> str:
-    """Return the text of a TOML file without secrets, but with its keys and structure."""
+    """Return the text of a TOML file with masked secrets. Keys and structure are unchanged."""
     lines, is_secret = [], False
     for line in redactor.without_known(text).split("\n"):
         if section := _SECTION.match(line):
             is_secret = names_a_secret(section[1].strip())
         elif is_secret and line.strip():
-            # The whole section, if its name is that of a secret.
+            # The section has the name of a secret, so all of its values are masked.
             line = f"{line.partition('=')[0].rstrip()} = {MASK}" if "=" in line else MASK  # noqa: PLW2901
         lines.append(_without_comment(_without_proxy(line)))
     return redactor.redact("\n".join(lines))
 
 
 def secrets_in_configuration(text: str) -> Iterator[str]:
-    """Yield the secrets of a file: passwords of proxies, pasted keys."""
+    """Yield the secrets in the text of a file: values of secret keys, and credentials in URLs."""
     yield from (value for value in named_values_in(text) if len(value) >= SHORTEST_VALUE)
     for line in text.split("\n"):
-        # Text before the last "@" that begins like a URL contains a user.
+        # If the text before the last "@" contains the start of a URL, it also contains a user.
         before, at, host = line.rpartition("@")
         if at and (match := _PROXY.fullmatch(before) or _URL.search(before)):
             yield from userinfo_of(f"{match[2].lstrip(_BLANKS_AND_QUOTES)}@{host}")

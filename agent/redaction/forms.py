@@ -1,4 +1,4 @@
-"""The notations of a known secret: as it is, and in URLs, JSON, HTML, base64 and others."""
+"""Returns all notations of a known secret, such as those in URLs, JSON, HTML and base64."""
 
 import base64
 import json
@@ -7,17 +7,21 @@ from typing import Final
 from urllib.parse import quote, quote_plus, unquote
 
 SHORTEST_SECRET: Final = 4
-"""Shorter words are not secrets, and would be masked everywhere."""
+"""Shorter words are ignored. They are not secrets, and masking them would damage other text."""
 _IN_HTML: Final = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"}
 )
-"""Like `html.escape`, whose module would keep 0.4 MiB of names in an idle daemon."""
+"""Replaces `html.escape`, because the module `html` needs 0.4 MiB of memory."""
 _SHORTEST_ENCODED: Final = 8
-"""The stable part of a shorter secret in base64 is a common syllable."""
+"""Minimum length for hex and base64. The base64 characters of a shorter secret that do not depend
+on the neighbouring text are so few that other text would be masked."""
 
 
 def forms_of(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Return every notation of ``secrets``, the longest first: a secret may contain another."""
+    """Return every notation of ``secrets``.
+
+    Long ones come first, because a notation may contain a shorter one.
+    """
     forms = {
         form
         for secret in secrets
@@ -53,9 +57,10 @@ def _with_lower_case_escapes(quoted: str) -> str:
 
 
 def _base64_forms(secret: str) -> Iterator[str]:
-    """Yield the base64 notations at any position in a longer text, such as user:password.
+    """Yield the hex notation, and the base64 notations of a secret inside of a longer text.
 
-    Three bytes become four characters, so there are three alignments (RFC 4648).
+    An example of such a text is ``user:password``. Base64 encodes groups of three bytes (RFC 4648),
+    so the notation depends on the position of the secret in its group.
     """
     content = secret.encode("utf-8", "surrogatepass")
     if len(content) < _SHORTEST_ENCODED:

@@ -1,7 +1,7 @@
-"""The secrets that this process has read, which it must not write anywhere.
+"""The secrets that this process has read, and that it must not write anywhere.
 
-There is one set for the whole process: whichever part reads a key, no part may write it into a
-message, a file or a report.
+There is one set for the whole process, because no module may write a secret that another module has
+read into a message, a file or a report.
 """
 
 from collections import OrderedDict
@@ -20,8 +20,8 @@ _redactor = Redactor()
 
 
 def remember(*secrets: str) -> None:
-    """Add secrets. Keys change, so the oldest are dropped when there are more than KNOWN_MAX."""
-    global _redactor  # noqa: PLW0603 - see above
+    """Add secrets. API keys change, so only the latest KNOWN_MAX secrets are stored."""
+    global _redactor  # noqa: PLW0603 - one set for the whole process
     if all(secret in _known for secret in secrets):
         return
     for secret in secrets:
@@ -44,25 +44,26 @@ def known_secrets() -> tuple[str, ...]:
 
 
 def redactor() -> Redactor:
-    """Return the redactor of the known secrets."""
+    """Return the redactor that masks the known secrets."""
     return _redactor
 
 
 def redact(text: str) -> str:
-    """Return ``text`` without any secret."""
+    """Return ``text`` with masked secrets."""
     return _redactor.redact(text)
 
 
 def redact_value(key: str, value: Any) -> Any:
-    """Return the value of ``key`` without any secret."""
+    """Return the value of ``key`` with masked secrets."""
     return _redactor.redact_value(key, value)
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment for another program: proxies keep only their address, and other
-    variables with a secret are left out.
+    """Return the environment for another program, without secrets.
 
-    Paths are not treated as URLs: many contain an `@`, and a program needs its PATH.
+    User and password are removed from the proxy variables. Other variables that contain a secret
+    are left out. Only proxy variables are searched for URLs, because paths may contain an `@`, and
+    a program needs its PATH.
     """
     addresses = {
         name: address_of(value) if name.lower().endswith("_proxy") else value

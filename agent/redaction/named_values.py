@@ -1,7 +1,7 @@
 """Masks the values of secret keys in TOML, JSON, INI, environments, headers and arguments.
 
-If the syntax of a value is broken, everything that may belong to it is masked. Each value is
-scanned once, so the time is linear.
+If the syntax of a value is invalid, all text that may belong to the value is masked. Each value is
+scanned once, so the time is linear in the length of the text.
 """
 
 import re
@@ -14,7 +14,7 @@ _LONG: Final = (
     r"passw(?:or)?d|passphrase|secret|token|credential|cookie|authori[sz]ation"
     r"|(?:api|private|access|signing|encryption|shared|license|session)[_\-. ]?key"
 )
-# Short words count as whole words only: a bypass is not a pass.
+# Short words match as whole words only: `bypass` is not the name of a secret.
 _SHORT: Final = r"(?<![A-Za-z])(?:pass|pwd|pw|auth|pin|psk|community)(?![A-Za-z])"
 _NAME: Final = re.compile(
     rf"(?i)(?P<word>{_LONG}|{_SHORT}|(?-i:(?<=[a-z])Pass(?![a-z])))"
@@ -26,7 +26,7 @@ _OPTION: Final = re.compile(
     r"""(?![\s\-:=])[^\s"',]++"""
 )
 _WORKING_DIRECTORIES: Final = frozenset({"PWD", "OLDPWD"})
-"""Variables of every shell (POSIX), with names like passwords."""
+"""Shell variables (POSIX) whose names resemble those of passwords, but that are not secrets."""
 _STEMS: Final = (
     "pass", "secret", "token", "credential", "cookie", "auth", "key", "pwd", "pw", "pin", "psk",
     "community",
@@ -42,7 +42,7 @@ _NO_SECRET: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r""""(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'""")
 _LITERAL: Final = re.compile(r"'[^'\n]*+'")
-# What may follow a value: a comment, the end of the line or of the table, the next key.
+# Matches what may follow a value: a comment, the end of the line or table, or the next key.
 _GOES_ON: Final = re.compile(
     r"""[^\S\n]*+(?:\r?\n|\Z|\#[^"'\n]*+(?:\n|\Z)|;|[}\])]++(?:[\s,;]|\Z)|,[^\S\n]*+(?:\n|\Z|[}\])]"""
     r"""|(?P<q>["'])[\w\-. ]{1,64}(?P=q)[^\S\n]*+[:=,]|[\w\-.]{1,64}+[^\S\n]*+=))"""
@@ -108,7 +108,7 @@ def _is_secret(name: re.Match[str]) -> bool:
 
 
 def _span(text: str, name: re.Match[str]) -> tuple[int, int]:
-    """Return start and end of the value after ``name``; they are equal if there is none."""
+    """Return start and end of the value after ``name``. They are equal if there is no value."""
     at = name.end()
     if _NO_SECRET.match(text, at):
         return at, at
@@ -137,7 +137,10 @@ def _bare(text: str, name: re.Match[str]) -> tuple[int, int]:
 
 
 def _quoted(text: str, at: int) -> tuple[int, int]:
-    """Return the text inside balanced quotes, else everything that may be inside."""
+    """Return start and end of a quoted value.
+
+    If its quotes are not balanced, the value includes all lines that may belong to it.
+    """
     for form in (_QUOTED, _LITERAL):
         match = form.match(text, at)
         if match is not None and _ends_well(text, match.end(), text[at]):
@@ -152,7 +155,10 @@ def _quoted(text: str, at: int) -> tuple[int, int]:
 
 
 def _end_of_list(text: str, at: int) -> int:
-    """Return the end of a list or a table; if it is not plain, the end of its last line."""
+    """Return the end of a list or a table.
+
+    If it is nested or invalid, this is the end of the last line that may belong to it.
+    """
     plain = _LIST.match(text, at)
     if plain is not None and _ends_well(text, plain.end(), '"'):
         return plain.end()
@@ -165,7 +171,7 @@ def _end_of_list(text: str, at: int) -> int:
 
 
 def _ends_well(text: str, at: int, quote: str) -> bool:
-    """Return whether a value may end at ``at``, so that the rest does not belong to it."""
+    """Return whether a value may end at ``at``: the text after it must not belong to the value."""
     rest = text[at : at + _REST_OF_LINE_MAX].partition("\n")[0]
     return _GOES_ON.match(text, at) is not None and not rest.count(quote) % 2
 

@@ -1,4 +1,4 @@
-"""Removes secrets from text: known ones in all their notations, and whatever looks like one."""
+"""Masks secrets in text: known secrets in all notations, and text that resembles a secret."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,7 +10,7 @@ from agent.redaction.userinfo import address_of, without_userinfo
 
 
 class Redactor:
-    """``known`` secrets are masked everywhere, whatever they look like."""
+    """Masks secrets. ``known`` secrets are masked whatever their form is."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._forms = forms_of(known)
@@ -21,14 +21,18 @@ class Redactor:
         return without_userinfo(without_named_values(without_shapes(text)))
 
     def without_known(self, text: str) -> str:
-        """Return ``text`` without the known secrets only: for texts of our own."""
+        """Mask only the known secrets. This is sufficient for text that the agent creates."""
         for form in self._forms:
             if form in text:
                 text = text.replace(form, MASK)
         return text
 
     def redact_value(self, key: str, value: Any) -> Any:
-        """Redact the value of ``key`` and everything in it. Other values than texts stay."""
+        """Mask secrets in the value of ``key``, including nested values.
+
+        If ``key`` names a secret, the whole value is masked. Otherwise, values other than text are
+        not changed.
+        """
         is_secret = names_a_secret(key)
         if isinstance(value, dict):
             return {

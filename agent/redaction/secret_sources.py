@@ -1,7 +1,7 @@
 """Finds the agent's secrets on this machine: key files, environment, configuration.
 
-They are masked even if the configuration is invalid. Unreadable files are ignored, and nothing
-raises.
+It also finds them if the configuration is invalid. Unreadable files are ignored, and no exception
+is raised.
 """
 
 import re
@@ -25,7 +25,7 @@ _KEY_FILE_VARIABLE: Final = f"{_OURS}SERVICE__API_KEY_FILE"
 
 
 def secrets_here(config: Path, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the secrets. ``config`` is the path of the configuration, which need not exist."""
+    """Yield the secrets. ``config`` is the path of the configuration. The file may be missing."""
     yield from secrets_in_environment(environment)
     text = _read(config, _FILE_MAX_BYTES)
     yield from secrets_in_configuration(text)
@@ -38,7 +38,7 @@ def secrets_here(config: Path, environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def secrets_in_environment(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the values of secret variables, and the credentials in URLs of proxies."""
+    """Yield the values of secret variables, and the credentials in URLs."""
     for name, value in environment.items():
         if name.lower().endswith("_proxy") or (name.startswith(_OURS) and "://" in value):
             yield from userinfo_of(value)

@@ -1,4 +1,4 @@
-"""Secrets that have a typical form: API keys, tokens, private keys, credentials."""
+"""Masks secrets that have a typical form: API keys, tokens, private keys, credentials."""
 
 import re
 from typing import Final
@@ -19,14 +19,14 @@ _RETAIL_KEY: Final = re.compile(
     r"(?<![A-Za-z0-9])[A-Za-z0-9]{1,32}+_(?:live|test)_"
     r"(?:[A-Za-z0-9_\-.~+/=]{64,}+|[A-Za-z0-9]{20,}+)"
 )
-_JSON_WEB_TOKEN: Final = re.compile(  # RFC 7519; the first part begins with `{"` in base64
+_JSON_WEB_TOKEN: Final = re.compile(  # RFC 7519; `eyJ` is `{"` in base64
     r"(?<![A-Za-z0-9_\-])eyJ[A-Za-z0-9_\-]{6,}+(?:\.[A-Za-z0-9_\-]*+){1,4}"
 )
 _BEARER: Final = re.compile(
     r"(?i)(?<![a-z0-9])(bearer(?:[ \t]|%20|\\t){1,4})(?!token\b|auth|\*)[^\s\"',;]{4,}+"
 )
 _BASIC: Final = (
-    re.compile(  # words of prose have no capital, digit or padding after their first letter
+    re.compile(  # a credential contains a capital, a digit or padding; a word of prose does not
         r"(?<![A-Za-z0-9])((?i:basic|negotiate|ntlm)(?:[ \t]|%20){1,4})"
         r"(?=[A-Za-z0-9+/_\-]{1,512}?[A-Z0-9+/=])[A-Za-z0-9+/_\-]{6,}+={0,2}"
     )
@@ -34,7 +34,7 @@ _BASIC: Final = (
 
 
 def without_shapes(text: str) -> str:
-    """Return ``text`` with values masked that resemble secrets."""
+    """Return ``text``, with everything masked that has the form of a secret."""
     if "PRIVATE KEY" in text:
         text = _PRIVATE_KEY.sub(MASK, text)
     if "vck_" in text:

@@ -1,8 +1,8 @@
-"""Masks user and password in URLs (RFC 3986, section 3.2.1), also in invalid ones.
+"""Masks user and password in URLs (RFC 3986, section 3.2.1), even in invalid URLs.
 
-Users paste passwords without escaping, so they may contain `/`, `@`, `#`, `?`, `%` and blanks.
-Everything before the last `@` counts as user and password, unless it is clearly a host and a path.
-In doubt a host is masked.
+Users often do not escape passwords, so a password may contain `/`, `@`, `#`, `?`, `%` and blanks.
+The text before the last `@` is treated as user and password, unless it is clearly a host and a
+path. If this is not certain, the host is masked too.
 """
 
 import re
@@ -19,7 +19,8 @@ _SCHEME_END: Final = re.compile(_SLASHES)
 _SCHEME: Final = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*+{_SLASHES}")
 _QUOTED_SCHEME_END: Final = re.compile(r"(?i)%3a%2f%2f")
 
-# `http://user:a password with blanks@host`: a user, and no port where the password would begin.
+# Matches the start of `http://user:a password with blanks@host`, but not `http://host:80 text`: a
+# port after the colon means that there is no password.
 _WITH_BLANKS: Final = re.compile(
     rf"""({_SLASHES})[^\s/?\#@:\[\]"']{{1,64}}+:(?!\d{{1,5}}(?:[\s/?\#,;:)\]}}"']|$))(?=\S)"""
 )
@@ -40,17 +41,14 @@ _NO_USER: Final = re.compile(
 
 
 def without_userinfo(text: str) -> str:
-    """Return ``text`` with user and password masked in everything like a URL."""
+    """Return ``text`` with user and password masked in everything that resembles a URL."""
     if "@" in text:
         text = _WORD.sub(lambda word: _masked(word[0]), _without_blanks(text))
     return _without_quoted(text) if "%40" in text else text
 
 
 def address_of(url: str, replacement: str = "") -> str:
-    """Return a URL, or ``host:port``, with ``replacement`` instead of user and password.
-
-    ``url`` must be a single URL.
-    """
+    """Replace user and password of ``url``, which is one URL or ``host:port``."""
     before, at, address = url.rpartition("@")
     if not at:
         return url
@@ -60,14 +58,14 @@ def address_of(url: str, replacement: str = "") -> str:
 
 
 def userinfo_of(url: str) -> tuple[str, ...]:
-    """Return the secrets of a single URL: user with password, and password."""
+    """Return the secrets in one URL: ``user:password``, and the password alone."""
     before, at, _ = url.rpartition("@")
     if not at:
         return ()
     scheme = _SCHEME.match(before)
     userinfo = before[scheme.end() :] if scheme else before
     _, colon, password = userinfo.partition(":")
-    # A user without a password is a token (RFC 6750 forbids it, but services use it).
+    # A user without a password may be a token, which some services accept in this form.
     return (userinfo, password, unquote(password)) if colon else (userinfo, unquote(userinfo))
 
 
@@ -89,7 +87,7 @@ def _masked(word: str) -> str:
 
 
 def _without_scheme(word: str) -> str:
-    """Mask ``user:password@host``, but not ``user@host``, mail and hardware addresses."""
+    """Mask ``user:password@host``. Do not mask ``user@host``, mail and hardware addresses."""
     before, _, host = word.rpartition("@")
     start = len(before) - len(before.lstrip(_LEADING))
     colon = before.find(":", start)
@@ -121,7 +119,7 @@ def _without_blanks(text: str) -> str:
 
 
 def _without_quoted(text: str) -> str:
-    """Mask the userinfo of a URL that is a quoted parameter of another URL."""
+    """Mask user and password of a URL that is percent-encoded inside of another URL."""
     return re.sub(r"[^\s\"'&]++", lambda word: _masked_quoted(word[0]), text)
 
 

@@ -1,1 +1,1 @@
-"""The contract with the service as strict, frozen, bounded models. No I/O, no decisions."""
+"""The messages of the contract with the service as strict, frozen and bounded models."""

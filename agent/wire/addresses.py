@@ -1,11 +1,11 @@
-"""``host:port`` in reports and the configuration, and loopback addresses."""
+"""Parses and checks addresses: ``host:port``, IP addresses and URLs."""
 
 import ipaddress
 from urllib.parse import urlsplit
 
 
 def split_host_port(text: str) -> tuple[str, str | None]:
-    """Split ``host:port`` or ``[v6]:port``. The port is None for a host or a bare IPv6 address."""
+    """Split ``host:port`` or ``[v6]:port``. The port is None if ``text`` has no port."""
     if text.startswith("["):
         host, bracket, rest = text[1:].partition("]")
         is_plain = bracket and ":" in host and rest[:1] in ("", ":")
@@ -20,7 +20,7 @@ def join_host_port(host: str, port: int) -> str:
 
 
 def parse_ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return the IP address; None if ``text`` is none, such as a host name."""
+    """Return the IP address, or None if ``text`` is not an IP address, such as a host name."""
     try:
         return ipaddress.ip_address(text)
     except ValueError:
@@ -28,13 +28,13 @@ def parse_ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a URL's host is this machine."""
+    """Return whether ``host`` is this machine: ``localhost`` or a loopback address."""
     ip = parse_ip(host)
     return host == "localhost" if ip is None else ip.is_loopback
 
 
 def is_loopback_url(url: str) -> bool:
-    """Return whether a URL's host is this machine."""
+    """Return whether the host of ``url`` is this machine."""
     return is_loopback(urlsplit(url).hostname or "")
 
 
@@ -53,7 +53,7 @@ def is_one_word(text: str) -> bool:
 
 
 def has_usable_port(url: str) -> bool:
-    """Return whether a URL can be parsed, and has a port from 1 to 65535 or none."""
+    """Return whether a URL can be parsed. Its port must be 1 to 65535, or missing."""
     try:
         return urlsplit(url).port != 0
     except ValueError:

@@ -1,8 +1,8 @@
-"""The bases of every model, which are strict, frozen and bounded, and the common types of fields.
+"""The base classes of all models, and the common types of their fields.
 
-`Model` is the base of state files and of the configuration. `Exact` is for messages of a device,
-where unknown keys are errors. `Tolerant` is for replies of the service, where unknown keys of later
-versions are ignored.
+`Model` is the base class of state files and of the configuration. `Exact` is for messages to the
+service: unknown keys are errors. `Tolerant` is for replies of the service: unknown keys are
+ignored, because later versions may add keys.
 """
 
 import re
@@ -31,14 +31,14 @@ from agent.wire.timestamps import to_utc
 T = TypeVar("T")
 
 FROM_OUTSIDE: Final = "from outside"
-"""The validation context of external data. Our own code creates models without it."""
+"""The validation context of external data. The program's own models are created without it."""
 
 UNKNOWN_KEYS_MAX: Final = 32
-"""Maximum number of unknown keys that are reported one by one; more are one mistake."""
+"""If a message has more unknown keys than this, they are reported as one error."""
 
 
 class Model(BaseModel):
-    """A strict and frozen model, whose validator is built at its first use."""
+    """A strict and frozen model. Its validator is built when it is first used."""
 
     model_config = ConfigDict(
         strict=True, frozen=True, defer_build=True, allow_inf_nan=False, extra="ignore"
@@ -46,7 +46,7 @@ class Model(BaseModel):
 
 
 class Message(Model):
-    """An object of the contract. Python names are snake_case, wire names camelCase."""
+    """An object of the contract. Its Python names are snake_case, its JSON keys camelCase."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
@@ -54,21 +54,21 @@ class Message(Model):
 
 
 class Exact(Message):
-    """A message of a device."""
+    """A message to the service. Unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid")
 
     @model_validator(mode="before")
     @classmethod
     def _bound_the_keys(cls, value: Any) -> Any:
-        # Each unknown key is an error of its own, which is expensive.
+        # pydantic creates one error for each unknown key, which is expensive.
         if isinstance(value, dict) and len(value) > len(cls.__pydantic_fields__) + UNKNOWN_KEYS_MAX:
             raise PydanticCustomError("too_many_keys", "has more keys than the contract allows")
         return value
 
 
 class Tolerant(Message):
-    """A reply of the service."""
+    """A reply of the service. Unknown keys are ignored."""
 
 
 # ---------------------------------------------------------------------------- absent and null
@@ -95,19 +95,19 @@ Absent = Annotated[
     BeforeValidator(_refuse_null),
     Field(exclude_if=lambda value: value is None, json_schema_extra=_without_null),
 ]
-"""A key that the contract calls optional: it is omitted without a value, and never null."""
+"""An optional key of the contract. It is omitted if it has no value, and null is an error."""
 
 # ---------------------------------------------------------------------------- lists
 
 
 @dataclass(frozen=True, slots=True)
 class MaxItems(GroupedMetadata):
-    """Limits an array. One that is too long is one mistake, whatever its content."""
+    """Limits the length of an array. An array that is too long is reported as one error."""
 
     count: int
 
     def __iter__(self) -> Iterator[object]:
-        yield Field(strict=False, max_length=self.count)  # JSON's arrays become tuples
+        yield Field(strict=False, max_length=self.count)  # a JSON array becomes a tuple
         yield BeforeValidator(self._check)
 
     def _check(self, value: Any) -> Any:
@@ -126,7 +126,7 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII
 
 
 def _read_uuid(value: Any) -> Any:
-    """Parse the canonical form only (RFC 9562, section 4): no braces, no ``urn:uuid:``."""
+    """Parse a UUID in canonical form (RFC 9562, section 4), without braces and ``urn:uuid:``."""
     if isinstance(value, str):
         if not _UUID.fullmatch(value):
             raise PydanticCustomError("uuid", "must be a UUID such as {example}", _EXAMPLE)
@@ -144,14 +144,16 @@ def _read_timestamp(value: Any) -> Any:
 
 
 Timestamp = Annotated[datetime, BeforeValidator(_read_timestamp)]
-"""An ISO 8601 date-time in any common form (`timestamps`), in UTC."""
+"""An ISO 8601 date-time. `timestamps` accepts all common forms, and converts them to UTC."""
 
 # ---------------------------------------------------------------------------- numbers
 
 
 def _read_integer(value: Any) -> Any:
-    """Accept 3.0 as 3: JSON has one type of number, and other languages write either form (JSON
-    Schema, 6.1.1)."""
+    """Convert 3.0 to 3.
+
+    JSON has only one type of number, so programs may write either form (JSON Schema, 6.1.1).
+    """
     return int(value) if type(value) is float and value.is_integer() else value
 
 
@@ -164,7 +166,7 @@ _FINITE: Final = core_schema.float_schema(strict=True, allow_inf_nan=False)
 
 Number = Annotated[
     int | float,
-    # One mistake instead of one for each branch, and no Python call for each number.
+    # This schema reports one error instead of two, and calls no Python code for a number.
     GetPydanticSchema(
         lambda _source, _handler: core_schema.union_schema(
             [core_schema.int_schema(strict=True), _FINITE],
@@ -174,11 +176,11 @@ Number = Annotated[
         )
     ),
 ]
-"""A JSON number. The contract limits integer fields only."""
+"""A JSON number. The contract limits the value of integer fields only."""
 
 
 def value_kind(value: Any) -> str | None:
-    """Return the branch of a union of plain values, by the value's type."""
+    """Return the tag of a plain value in a tagged union, or None for a type without a tag."""
     return _KINDS.get(type(value))
 
 

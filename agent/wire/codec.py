@@ -1,4 +1,4 @@
-"""JSON → models and back. Invalid data raises `validation.ValidationError`."""
+"""Converts JSON to models and back. Invalid data raises `validation.ValidationError`."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,8 +18,8 @@ T = TypeVar("T")
 def parse_json(content: bytes | str) -> Any:
     """Parse one JSON document strictly (RFC 8259). Raises ValidationError."""
     try:
-        # A cache of strings gains little, and is slow if all strings differ, as the 200,000 keys of
-        # a hostile body.
+        # A cache of strings saves little. It is slow if all strings differ, for example if an
+        # attacker sends 200,000 different keys.
         return from_json(content, allow_inf_nan=False, cache_strings="none")
     except ValueError as error:  # not JSON, not UTF-8, or nested too deeply
         is_deep = "recursion limit" in str(error)
@@ -33,7 +33,7 @@ def decode(content: bytes | str, kind: type[T]) -> T:
 
 
 def validate(value: Any, kind: type[T]) -> T:
-    """Validate plain values, such as those of JSON or TOML, as ``kind``. Raises ValidationError."""
+    """Validate plain values, such as parsed JSON or TOML, as ``kind``. Raises ValidationError."""
     key: Any = kind  # mypy does not know that a type is hashable
     with _as_issues(value):
         made: T = _adapter(key).validate_python(
@@ -49,7 +49,7 @@ def decode_strictly(content: bytes, kind: Any) -> Any:
 
 
 def read_row(row: Mapping[str, Any], kind: type[T]) -> T:
-    """Read a database row as a dataclass: texts become UUIDs, times and enums.
+    """Convert a database row to a dataclass. Strings are converted to UUIDs, times and enums.
 
     Raises ValidationError.
     """
@@ -60,7 +60,7 @@ def read_row(row: Mapping[str, Any], kind: type[T]) -> T:
 
 
 def encode(record: BaseModel | None) -> bytes:
-    """Return a model as compact JSON. Raises ValueError for text that is invalid in UTF-8."""
+    """Return a model as compact JSON. Raises ValueError for text that UTF-8 cannot encode."""
     if record is None:
         return b"null"
     return record.model_dump_json(by_alias=True).encode()
@@ -72,13 +72,13 @@ def encode_indented(record: BaseModel) -> str:
 
 
 def to_plain(record: BaseModel) -> dict[str, Any]:
-    """Return a model as plain JSON values."""
+    """Return a model as a dict of plain JSON values."""
     return record.model_dump(mode="json", by_alias=True)
 
 
 @contextmanager
 def _as_issues(value: Any = None) -> Iterator[None]:
-    """Convert pydantic's errors; ``value`` is the validated value, for their paths."""
+    """Convert pydantic's errors to ValidationError. ``value`` is the value to validate."""
     try:
         yield
     except NotFitting as error:

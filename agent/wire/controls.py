@@ -3,16 +3,17 @@
 from itertools import groupby
 from typing import Final
 
-_JOINER: Final = "\u200d"  # joins emoji sequences, and controls nothing
+_JOINER: Final = "\u200d"  # joins emoji sequences; harmless
 
 
 def without_controls(text: str, mark: str = " ") -> str:
     """Return text on one line, with ``mark`` instead of each run of unprintable characters.
 
-    These are control and format characters, such as bidirectional overrides, half surrogates,
-    separators, and code points that are private or not assigned. They are replaced, because
-    deleting them would join what they separate (Unicode TR 36, section 3.5). A test keeps this
-    consistent with ``collectors.shared.text``, which must not import the agent.
+    Unprintable characters are control and format characters (such as bidirectional overrides),
+    lone surrogates, separators, and code points that are private or not assigned. They are not
+    simply deleted, because this would join the text around them (Unicode TR 36, section 3.5).
+    ``collectors.shared.text`` has the same function, because it must not import the agent. A test
+    compares the two.
     """
     if text.isprintable():
         return text

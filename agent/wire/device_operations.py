@@ -1,4 +1,4 @@
-"""The seven operations a device calls: bodies and replies (contract: Endpoints, remoteControl)."""
+"""Bodies and replies of the seven operations for devices (contract: Endpoints, remoteControl)."""
 
 from typing import Annotated, Any, Literal
 
@@ -82,7 +82,7 @@ class AcknowledgeReply(Tolerant):
 
 
 class SubmitResultRequest(Exact):
-    """A report. ``report`` is a version-1 or version-2 payload, or null."""
+    """The body of `submitResult`. ``report`` is a version-1 or version-2 payload, or null."""
 
     binding_id: Uuid
     report_id: Uuid
@@ -101,10 +101,11 @@ class SubmitResultReply(Tolerant):
 
 
 class Command(Tolerant):
-    """One request for a report, in the shape of `createRequest`'s reply.
+    """One request for a report, as `onCommands` delivers it.
 
-    The contract does not define the body of `onCommands`. A repeated delivery may have the present
-    status of the request, so any status is accepted.
+    The contract does not define the body of `onCommands`. It is assumed to contain the same object
+    as the reply of `createRequest`. When the service delivers a request again, its status may have
+    changed, so any status is accepted.
     """
 
     version: Literal[1]

@@ -1,6 +1,6 @@
 """Every limit of the contract (contract: Limits, Resources, Endpoints).
 
-Lengths of strings are UTF-16 code units, lengths of arrays are items.
+The length of a string is its number of UTF-16 code units.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""The five operations of an operator, and the records that they return (contract: Resources)."""
+"""Bodies and replies of the five operations for operators (contract: Resources)."""
 
 from typing import Annotated, Literal
 

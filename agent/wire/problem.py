@@ -1,7 +1,7 @@
-"""An error body: `application/problem+json` (RFC 9457, with the service's extensions).
+"""The body of an error reply: `application/problem+json` (RFC 9457) with extensions of the service.
 
-The contract does not define the facade's error bodies. This is the form of the retail API, where
-every key is optional.
+The contract does not define the error bodies of remoteControl. This model has the form that the
+contract defines for the retail API, in which every key is optional.
 """
 
 from typing import Annotated, TypeVar
@@ -15,7 +15,7 @@ MEDIA_TYPE = "application/problem+json"
 T = TypeVar("T")
 
 Unpromised = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
-"""A key that may be missing or null, and is omitted without a value."""
+"""A key that may be missing or null. It is omitted from output if it has no value."""
 
 
 class Problem(Tolerant):

@@ -1,6 +1,6 @@
-"""Notifies systemd of a program's state: sd_notify(3). The agent and the service use it.
+"""Notifies systemd of a program's state (sd_notify(3)). The agent and the service use this module.
 
-Without NOTIFY_SOCKET, and on other systems, it does nothing.
+It does nothing if NOTIFY_SOCKET is not set, and on systems without systemd.
 """
 
 import os
@@ -11,8 +11,11 @@ from agent.wire.controls import without_controls
 
 
 class Notifier:
-    """``watchdog_s`` is the interval in which systemd expects a sign of life of this process; 0 if
-    it expects none."""
+    """Sends notifications to systemd.
+
+    ``watchdog_s`` is the watchdog interval in seconds: the program must call `alive` within this
+    time. It is 0 if systemd does not monitor this process.
+    """
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         address = environment.get("NOTIFY_SOCKET", "")
@@ -22,7 +25,7 @@ class Notifier:
         self.watchdog_s = int(microseconds) / 1e6 if microseconds.isdecimal() else 0.0
 
     def ready(self, status: str = "") -> None:
-        """Report that the program is ready, with its status line unless that is empty."""
+        """Report that the program is ready. ``status`` is its status line, if it is not empty."""
         self._send("READY=1" + (f"\n{_status_line(status)}" if status else ""))
 
     def reloading(self, monotonic_us: int) -> None:
@@ -42,7 +45,7 @@ class Notifier:
             return
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out:
-                # If systemd does not read, the event loop must not block.
+                # The event loop must not block if systemd does not read the notification.
                 out.setblocking(False)
                 out.connect(self._address)
                 out.send(state.encode())

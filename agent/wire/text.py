@@ -1,7 +1,7 @@
-"""Strings whose length is counted in UTF-16 code units, as the service does.
+"""Strings whose length is limited in UTF-16 code units.
 
-The service's limits are those of JavaScript, where a character outside the Basic Multilingual
-Plane, such as an emoji, has length 2 (ECMA-262, section 6.1.4).
+The service counts the length of a string like JavaScript: a character outside of the Basic
+Multilingual Plane, such as an emoji, has length 2 (ECMA-262, section 6.1.4).
 """
 
 from collections.abc import Iterator
@@ -15,29 +15,30 @@ from agent.wire import limits
 
 
 def utf16_length(text: str) -> int:
-    """Return the number of UTF-16 code units in ``text``. Lone surrogates count as one."""
+    """Return the number of UTF-16 code units in ``text``. A lone surrogate counts as one."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 @dataclass(frozen=True, slots=True)
 class Utf16Length(GroupedMetadata):
-    """Limits a string's length in UTF-16 code units; both limits are inclusive."""
+    """Limits a string's length in UTF-16 code units. Both limits are inclusive."""
 
     most: int
     least: int = 0
 
     def __iter__(self) -> Iterator[object]:
-        # Characters are counted first, which is cheap and never stricter.
+        # pydantic first checks the number of characters. This is cheap, and rejects no valid
+        # string.
         yield Field(
             min_length=min(1, self.least),
             max_length=self.most,
-            # JSON Schema counts characters, which are never more than code units.
+            # JSON Schema counts characters. A string never has more characters than code units.
             json_schema_extra={"minLength": self.least} if self.least > 1 else None,
         )
         yield AfterValidator(self._check)
 
     def _check(self, text: str) -> str:
-        # Every character is one or two units, so only lengths near a limit are counted.
+        # A character has one or two code units, so code units are counted only near a limit.
         if self.least <= len(text) <= self.most // 2:
             return text
         if self.least <= utf16_length(text) <= self.most:
@@ -47,7 +48,7 @@ class Utf16Length(GroupedMetadata):
 
 
 NonEmptyText = Annotated[str, Field(min_length=1)]
-"""A string with only a minimum length in the contract ("min 1 char")."""
+"""A string for which the contract defines only a minimum length ("min 1 char")."""
 
 PayloadText = Annotated[str, Utf16Length(limits.PAYLOAD_STRING_MAX)]
 PayloadId = Annotated[str, Utf16Length(limits.PAYLOAD_STRING_MAX, 1)]

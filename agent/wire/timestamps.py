@@ -1,9 +1,14 @@
-"""Parses date-times in the forms that programs write, to times in UTC.
+"""Parses date-times in all common forms, and converts them to UTC.
 
 The contract requires an "ISO 8601 date-time". JavaScript, Go, Java, .NET and Python write different
-forms: any number of decimals after a point or a comma, no seconds (Java, if they are zero), a blank
-instead of the T (Python's str), offsets with and without minutes or colon, the name of a zone after
-the offset (Java, Go), or no zone at all. All of them are accepted.
+forms, which are all accepted:
+
+- up to 18 decimals after a point or a comma;
+- no seconds, if they are zero (Java);
+- a blank instead of the T (Python's str);
+- offsets with or without minutes, and with or without a colon;
+- the name of the zone after the offset (Java, Go);
+- no zone.
 """
 
 import re
@@ -21,9 +26,9 @@ LENGTH_MAX: Final = 128
 
 
 def to_utc(value: str | datetime) -> datetime:
-    """Return ``value`` in UTC, which is also the default zone.
+    """Return ``value`` in UTC. A time without a zone is in UTC already.
 
-    Raises ValueError, also for years outside of 1 to 9999.
+    Raises ValueError if the text is not a date-time, or its year is not 1 to 9999.
     """
     return _in_utc(value if isinstance(value, datetime) else _read(value))
 
@@ -34,7 +39,7 @@ def _read(text: str) -> datetime:
         raise ValueError("is not an ISO 8601 date-time")
     hour, minute, second = (int(match[name] or 0) for name in ("hour", "minute", "second"))
     later = timedelta()
-    # 24:00 is the end of a day, :60 a leap second (ISO 8601, RFC 3339).
+    # The hour 24:00 is the end of a day, and second 60 is a leap second (ISO 8601, RFC 3339).
     if (hour, minute, second) == (24, 0, 0):
         hour, later = 0, timedelta(days=1)
     elif second == 60:
@@ -53,7 +58,7 @@ def _in_utc(timestamp: datetime) -> datetime:
     try:
         return timestamp.astimezone(UTC)
     except OverflowError:
-        # 9999-12-31 with an offset, which often means "never", is valid.
+        # Programs often write 9999-12-31 for "never". With an offset, it may be beyond the maximum.
         if timestamp.year > 1:
             return datetime.max.replace(tzinfo=UTC)
         return datetime.min.replace(tzinfo=UTC)

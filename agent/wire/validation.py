@@ -1,4 +1,4 @@
-"""Validation errors in plain words: every mistake with its path and what was expected."""
+"""Validation errors in plain words. Each error has a path and describes the expected value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,14 +48,15 @@ _REASONS: Final[Mapping[str, str]] = {
     "union_tag_not_found": "is required",
     "value_error": "{error}",
 }
-"""Texts by pydantic's error types, which are part of its interface, unlike its messages."""
+"""Message for each error type of pydantic. The types are stable, but pydantic's own messages may
+change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One mistake. ``path`` consists of names on the wire and indices.
+    """One error. ``path`` consists of JSON keys and array indices.
 
-    ``value`` is the wrong value; ``choices`` are the valid ones, if there is a fixed list.
+    ``value`` is the wrong value. ``choices`` are the valid values, if there is a fixed list.
     """
 
     path: Path
@@ -71,7 +72,7 @@ class Issue:
 
 
 class ValidationError(ValueError):
-    """A value does not fit its model. ``issues`` are all mistakes; the message is the first."""
+    """A value is invalid. ``issues`` contains all errors; the message contains the first one."""
 
     def __init__(self, issues: tuple[Issue, ...]) -> None:
         self.issues = issues
@@ -88,7 +89,7 @@ class ValidationError(ValueError):
 
 
 def issues_of(error: NotFitting, value: Any) -> tuple[Issue, ...]:
-    """Return the issues that pydantic found in ``value``, one for each path and reason."""
+    """Return the errors that pydantic found in ``value``, without repetitions."""
     issues = (_issue(details, value) for details in error.errors(include_url=False))
     return tuple({(issue.path, issue.reason): issue for issue in issues}.values())
 
@@ -116,14 +117,14 @@ def _format_bound(bound: Any) -> str:
 
 
 def _choices(context: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the values of a Literal, which the context contains as ``'a', 'b' or 'c'``."""
+    """Return the values of a Literal. pydantic's context contains them as ``'a', 'b' or 'c'``."""
     return tuple(str(context["expected"]).split("'")[1::2])
 
 
 def _path(location: Path, value: Any, *, is_missing: bool) -> Path:
-    """Return ``location`` without the names that pydantic adds for the branches of a union.
+    """Return ``location`` without the tags that pydantic inserts for the members of a union.
 
-    A part that does not exist in the value is such a name, unless it is the missing key.
+    A part that does not exist in ``value`` is such a tag, unless it is the missing key.
     """
     path: list[str | int] = []
     for number, part in enumerate(location, start=1):

@@ -1,4 +1,4 @@
-"""The closed word lists of the contract."""
+"""The enumerations of the contract: fields with a fixed list of values."""
 
 from typing import Literal
 

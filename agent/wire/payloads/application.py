@@ -26,7 +26,7 @@ FieldValue = Annotated[
 
 
 class SnapshotField(Exact):
-    """One fact, or the reason why it is missing. ``source`` is where it was read."""
+    """One fact, or the reason why it is missing. ``source`` names where the fact was read."""
 
     key: PayloadText
     source: PayloadText
@@ -71,7 +71,7 @@ BrowserValue = Annotated[
 
 
 def _one_of_the_two(schema: dict[str, Any]) -> None:
-    """Describe the check of `BrowserField` in a JSON Schema: two forms instead of one."""
+    """Describe `BrowserField` in a JSON Schema as two alternatives: with a value or a reason."""
     fields = schema.pop("properties")
     required = [name for name in fields if name not in {"value", "reason"}]
     statuses = [each for each in get_args(FieldStatus) if each != "available"]
@@ -92,7 +92,7 @@ def _one_of_the_two(schema: dict[str, Any]) -> None:
 
 
 class BrowserField(Exact):
-    """A fact of the browser: with a value if its status is available, otherwise with a reason."""
+    """A fact of a browser. It has a value if its status is ``available``, otherwise a reason."""
 
     model_config = ConfigDict(json_schema_extra=_one_of_the_two)
 

@@ -8,7 +8,7 @@ from agent.wire.payloads.network import NetworkPayload
 from agent.wire.vocabulary import Kind
 
 ReportPayload = NetworkPayload | ApplicationPayload
-"""``version`` distinguishes the two."""
+"""The key ``version`` distinguishes the two models."""
 
 PAYLOADS: Final[Mapping[Kind, type[ReportPayload]]] = {
     "network": NetworkPayload,

@@ -37,7 +37,10 @@ Limitations = Annotated[tuple[PayloadText, ...], MaxItems(limits.LIMITATIONS_MAX
 
 
 class Payload(Exact):
-    """Times are ISO 8601 strings; the contract bounds them only in length."""
+    """The common fields of both payloads.
+
+    Times are ISO 8601 strings. The contract limits only their length.
+    """
 
     report_id: PayloadId
     started_at: PayloadText

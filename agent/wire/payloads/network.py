@@ -54,7 +54,7 @@ class Discovery(Exact):
 
 
 class Endpoint(Exact):
-    """One address and port where something answers or is announced."""
+    """One address and port that accepts connections, or that was announced by mDNS."""
 
     address: PayloadText
     host: PayloadText
@@ -141,7 +141,7 @@ class NetworkMap(Exact):
 
 
 class Unavailable(Exact):
-    """The reasons why values could not be read on this machine. Other keys are absent."""
+    """For each value that could not be read on this machine, the reason."""
 
     mac_address: Absent[PayloadText] = None
     interfaces: Absent[PayloadText] = None
