@@ -1,3 +1,3 @@
-"""The venue agent: a daemon that answers a service's requests for diagnostics, and its CLI."""
+"""The venue agent: a daemon that sends diagnostic reports to a service, and its command line."""
 
 __version__ = "0.1.0"

@@ -1,6 +1,7 @@
-"""`python -I -m agent` is `venue-agent`.
+"""Runs the command line: `python -I -m agent` is equivalent to `venue-agent`.
 
-Without -I, Python would import modules from the current directory first."""
+Without -I, Python would import modules from the current directory first.
+"""
 
 import sys
 

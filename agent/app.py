@@ -1,4 +1,4 @@
-"""The composition root: the only module that builds the real components."""
+"""The composition root: the only module that creates and connects the daemon's components."""
 
 import asyncio
 import hashlib
@@ -58,7 +58,7 @@ log = logging.getLogger(__name__)
 Phase = Literal["starting", "running", "stopping", "stopped"]
 
 SETTLE_AFTER_S: Final = 10.0
-"""Time after a start or a report at which memory is returned to the system."""
+"""Time after the start or a report until memory is returned to the system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class Runtime:
     started_at: datetime
     foreground: bool
     collector_command: Callable[[str], Sequence[str]] | None = None
-    """Returns the command line of a kind's child; None for the built-in one."""
+    """Returns the command line of the collector for a kind. None: `collector_process` decides."""
     kept_key: ApiKeySource | None = None
-    """The API key, if only root can read its file."""
+    """The API key from the start, if the daemon can no longer read its file."""
 
 
 def config_digest(config: LocalConfig) -> str:
@@ -86,7 +86,7 @@ class App:
     """The components of one run of the daemon. Create it inside the event loop, and `close` it."""
 
     def __init__(self, loaded: Loaded[Config], runtime: Runtime) -> None:
-        """Build everything, start nothing. Raises ConfigError and StateError."""
+        """Create all components, without starting them. Raises ConfigError and StateError."""
         self._loaded = loaded
         self._config = loaded.config
         self._runtime = runtime
@@ -103,7 +103,7 @@ class App:
         self._make_timers()
 
     def _open_state(self) -> None:
-        """Load the device record, and open journal and outbox."""
+        """Load the device record, and open the journal and the outbox."""
         state, service = self._runtime.state, self._config.service
         self._last_exit = _last_exit_in(state)
         self._identity, record_file = Identity(state), DeviceRecordFile(state)
@@ -123,7 +123,7 @@ class App:
             self.health.set("state-quarantined", f"see {state.quarantine_path}")
 
     def _leave_journal(self) -> None:
-        """Quarantine the journal of another device or service, for support."""
+        """Quarantine the journal, because it belongs to another device or service."""
         unsent = quarantine_database(self._runtime.state)
         if unsent:
             where = self._runtime.state.quarantine_path
@@ -214,7 +214,7 @@ class App:
         self._scheduler.stop()
 
     async def close(self) -> None:
-        """Release connections and files; the loops must have ended."""
+        """Close connections and files. The loops must have ended."""
         self.phase = "stopped"
         if self._settling is not None:
             self._settling.cancel()
@@ -223,7 +223,7 @@ class App:
         self._database.close()
 
     async def _enroll(self) -> None:
-        """Enroll. The first call is delayed, because a power cut starts many machines together."""
+        """Enroll. The first call is delayed, because many machines may start after a power cut."""
         clock = self._runtime.clock
         # The monotonic clock starts at boot on every supported system.
         delay_s = retry.first_contact_delay_s(clock.monotonic(), self._runtime.rng)
@@ -240,7 +240,7 @@ class App:
             await self.binding_state.wait_for_loss()
 
     def _time_jumped(self, jump: TimeJump) -> None:
-        """Restart timers and connections, because none is reliable after a time jump."""
+        """Restart timers and connections, because they are unreliable after a time jump."""
         self._scheduler.plan_anew()
         self._breaker.retry_now()
         self._receiver.reconnect()
@@ -257,7 +257,10 @@ class App:
         self._settle_soon()
 
     def _settle_soon(self) -> None:
-        """Return memory while idle, after a delay, because another request may follow."""
+        """Return memory to the system if the daemon is idle.
+
+        This is delayed, because another request may follow soon.
+        """
         if self._settling is not None:
             self._settling.cancel()
         if self.activity == IDLE:
@@ -265,8 +268,8 @@ class App:
             self._settling = loop.call_later(SETTLE_AFTER_S, memory.settle)
 
     def _build_collection(self) -> "Collection":
-        """Build what makes reports. Called for the first report."""
-        # Megabytes of models that a daemon without requests never needs.
+        """Create the `Collection`. Called for the first report."""
+        # These modules need megabytes of memory, which a daemon without requests saves.
         from agent.adapters.collector_process import CollectorProcess
         from agent.adapters.storage.printer_memory import PrinterMemory
         from agent.reporting import environment_here
@@ -286,7 +289,7 @@ class App:
         )
 
     def _agent_fields(self) -> "Iterable[Field]":
-        from agent.reporting import agent_fields  # as above
+        from agent.reporting import agent_fields  # large, and only needed for reports
 
         return agent_fields(
             uptime_s=int((self._runtime.clock.now() - self._runtime.started_at).total_seconds()),
@@ -340,7 +343,7 @@ class App:
 
 
 def _last_exit_in(state: StateDirectory) -> LastExit | None:
-    """Read how the last run ended; None if that cannot be read."""
+    """Return how the last run ended, or None if this cannot be read."""
     try:
         return read_last_exit(state.path)
     except StateError as error:

@@ -1,4 +1,4 @@
-"""The daemon: locks the state directory, runs the loops, handles signals, stops cleanly."""
+"""The daemon. It locks the state directory, runs the loops, handles signals and stops cleanly."""
 
 import asyncio
 import contextlib
@@ -36,15 +36,17 @@ from agent.wire.sd_notify import Notifier
 log = logging.getLogger(__name__)
 
 STOP_WITHIN_S: Final = 8.0
-"""Time for the loops to end; service managers kill the process after ten seconds or more."""
+"""Time for the loops to end. Service managers kill the process after ten seconds or more."""
 RESTART: Final = Backoff(base_s=1.0, cap_s=60.0)
+"""Waits before a failed loop is restarted."""
 RESET_AFTER_S: Final = 600.0
 """Uptime of a loop after which its failure count resets."""
 DAMAGE_PAUSE_S: Final = 60.0
+"""Wait before the daemon restarts its components because the database is damaged."""
 
 
 class Signal(StrEnum):
-    """The action that a signal requests."""
+    """The action that a signal of the operating system requests."""
 
     STOP = "stop"
     RELOAD = "reload"
@@ -54,7 +56,7 @@ def load_for_daemon(path: Path | None, kept_key: ApiKeySource | None = None) -> 
     """Read the configuration and check that a daemon can run with it. Raises ConfigError."""
     remember(*secrets_here(path or default_config_path(), os.environ))
     loaded = load(Config, path)
-    client_for(loaded.config.service)  # only to check its settings
+    client_for(loaded.config.service)  # only to check the settings
     source = kept_key or key_place(loaded.config.service.api_key_file, loaded.path)
     source.read_as_configured()
     if too_open := source.why_too_open():
@@ -76,11 +78,12 @@ async def run(
 
     Args:
         hangup: the action that SIGHUP requests.
-        collector_command: the command line of a kind's child; the built-in one by default.
-        notifier: notifies the service manager; systemd by default.
+        collector_command: returns the command line of the collector for a kind. By default,
+            `collector_process` decides.
+        notifier: notifies the service manager, by default systemd.
 
     Raises:
-        ConfigError, StateError: before anything is started.
+        ConfigError, StateError: the daemon cannot start.
     """
     loaded = load_for_daemon(path)
     set_up_logging(loaded.config.logging)
@@ -110,7 +113,10 @@ async def run(
 
 
 def _stepped_down(state: StateDirectory, loaded: Loaded[Config]) -> ApiKeySource | None:
-    """As root, become the state directory's owner; return the key if only root can read it."""
+    """If this process runs as root, change to the owner of the state directory.
+
+    Returns the API key if this user cannot read it, otherwise None.
+    """
     source = key_place(loaded.config.service.api_key_file, loaded.path)
     key = source.read()
     if not step_down(state.path):
@@ -127,9 +133,9 @@ def _stepped_down(state: StateDirectory, loaded: Loaded[Config]) -> ApiKeySource
 async def _wait_for_signal(
     loaded: Loaded[Config], path: Path | None, runtime: Runtime, signals: asyncio.Queue[Signal]
 ) -> Loaded[Config] | None:
-    """Wait for a signal; return the configuration to continue with, or None to stop.
+    """Wait for a signal. Return the new configuration, or None if the daemon must stop.
 
-    An invalid configuration has no effect.
+    If the new configuration is invalid, continue to wait.
     """
     notifier = runtime.notifier
     while True:
@@ -138,7 +144,7 @@ async def _wait_for_signal(
         if signal_ is Signal.STOP:
             notifier.stopping()
             return None
-        # sd_notify(3) requires CLOCK_MONOTONIC, which our clock does not use everywhere.
+        # sd_notify(3) requires CLOCK_MONOTONIC, but SystemClock uses CLOCK_BOOTTIME on Linux.
         notifier.reloading(time.monotonic_ns() // 1000)
         if (new := _reloaded(loaded, path, runtime)) is not None:
             return new
@@ -146,7 +152,7 @@ async def _wait_for_signal(
 
 
 def _reloaded(loaded: Loaded[Config], path: Path | None, runtime: Runtime) -> Loaded[Config] | None:
-    """Return the new configuration, or None if it is wrong."""
+    """Read the configuration again. Return it, or None if it is invalid."""
     try:
         new = load_for_daemon(path, runtime.kept_key)
     except ConfigError as error:
@@ -167,7 +173,7 @@ def _reloaded(loaded: Loaded[Config], path: Path | None, runtime: Runtime) -> Lo
 async def _run_once(
     loaded: Loaded[Config], path: Path | None, runtime: Runtime, signals: asyncio.Queue[Signal]
 ) -> Loaded[Config] | None:
-    """Run the loops until a signal; return the next configuration, or None to stop."""
+    """Run the loops until a signal. Return the new configuration, or None to stop the daemon."""
     app = App(loaded, runtime)
     try:
         app.start()
@@ -191,9 +197,9 @@ async def _run_once(
 async def _while_all_run(
     obeying: asyncio.Task[Loaded[Config] | None], loops: list[asyncio.Task[None]]
 ) -> None:
-    """Return when a signal was handled. Raises AgentError when a loop has ended.
+    """Return when a signal was handled. Raise AgentError when a loop has ended.
 
-    An agent without one of its loops must stop, so that the service manager restarts it.
+    If a loop is missing, the agent must stop, so that the service manager restarts it.
     """
     await asyncio.wait((obeying, *loops), return_when=asyncio.FIRST_COMPLETED)
     if not obeying.done():
@@ -204,7 +210,7 @@ async def _while_all_run(
 async def _keep_running(
     name: str, loop: Callable[[], Awaitable[None]], app: App, signals: asyncio.Queue[Signal]
 ) -> None:
-    """Run a loop. A failure is recorded, and the loop restarts after a growing wait."""
+    """Run a loop, and restart it when it ends or fails. The wait grows with each failure."""
     attempt = 0
     while True:
         began = time.monotonic()
@@ -212,7 +218,7 @@ async def _keep_running(
             await loop()
             _note_failure(name, "it ended", app)
         except asyncio.CancelledError:
-            # Only a cancellation of this task itself means that the daemon stops.
+            # The daemon stops only if this task was cancelled. Otherwise the loop has failed.
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
             _note_failure(name, "something that it awaited was cancelled", app)
@@ -220,7 +226,7 @@ async def _keep_running(
             log.error("%s: %s", name, error)
             app.health.set("state-failing", f"{name}: {error}")
             if is_damaged(error):
-                # Only a restart quarantines a damaged database.
+                # A damaged database is quarantined only when it is opened, so reload.
                 await asyncio.sleep(DAMAGE_PAUSE_S)
                 signals.put_nowait(Signal.RELOAD)
         except Exception as error:
@@ -248,7 +254,7 @@ async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
 
 
 async def _feed_the_watchdog(notifier: Notifier) -> None:
-    """Send signs of life from inside the event loop, so that a hung loop sends none."""
+    """Notify the watchdog from inside the event loop, so that systemd detects a loop that hangs."""
     if not notifier.watchdog_s:
         return
     while True:
@@ -258,7 +264,7 @@ async def _feed_the_watchdog(notifier: Notifier) -> None:
 
 @contextlib.contextmanager
 def _signals(signals: asyncio.Queue[Signal], hangup: SighupAction) -> Iterator[None]:
-    """Queue SIGTERM, SIGINT and SIGHUP while the body runs."""
+    """Put SIGTERM, SIGINT and SIGHUP into the queue while the body runs."""
     loop = asyncio.get_running_loop()
     meanings = {signal.SIGTERM: Signal.STOP, signal.SIGINT: Signal.STOP}
     if sys.platform != "win32" and hangup != "ignore":

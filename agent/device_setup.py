@@ -1,4 +1,4 @@
-"""The device record at start: the stored one, or a new one."""
+"""Loads the device record when the daemon starts, or creates it."""
 
 import logging
 import platform
@@ -22,16 +22,19 @@ def device_at_start(
     *,
     leave_journal: Callable[[], None] = lambda: None,
 ) -> tuple[DeviceRecord, bool]:
-    """Load or create the device record, and return it.
+    """Return the device record, and whether the disk is a clone of another machine's disk.
 
-    Also returns whether the disk is a clone: the stored identity belonged to another machine, and
-    was replaced. Raises StateError.
+    The record is created if it is missing. On a clone, the record and the identity key are
+    replaced. In all other cases the key is kept, because the instance id depends on it.
 
-    The key is kept even if the record is lost, because the instance id depends on it. Only on a
-    clone, key and record are replaced.
+    Args:
+        fingerprint: identifies this machine; by default `machine.fingerprint`.
+        leave_journal: called if the requests and reports on this disk belong to another device or
+            service. It is called before the record is written, so that it is repeated after a
+            crash.
 
-    ``leave_journal`` is called if the requests and reports on this disk belong to another device or
-    service. It is called before the record changes, so that a crash in between repeats it.
+    Raises:
+        StateError: the record cannot be read or written.
     """
     fingerprint = fingerprint or machine.fingerprint()
     stored = file.load()
@@ -64,7 +67,10 @@ def _was_elsewhere(record: DeviceRecord, config: Config) -> bool:
 
 
 def _as_configured(record: DeviceRecord, config: Config) -> DeviceRecord:
-    """Apply the configuration: the install id, and the service and location of the binding."""
+    """Apply the configuration to the record.
+
+    Uses the configured install id. Removes a binding of another service or location.
+    """
     install_id = config.device.legacy_install_id or record.legacy_install_id
     record = record.model_copy(update={"legacy_install_id": install_id})
     binding = record.binding

@@ -1,4 +1,4 @@
-"""Every error of the agent, classified by the required action.
+"""Every error of the agent, classified by the action that it requires.
 
 AgentError                  shown to users as one or two plain lines
 ├── ConfigError             the configuration is wrong: fix the file, exit 2
@@ -6,13 +6,13 @@ AgentError                  shown to users as one or two plain lines
 │   └── ConfigNotVisible    this user may not read a part of it (also a NotVisible)
 ├── NotVisible              this user has no access: run as root, exit 3
 ├── StateError              the state directory cannot be used: fix the machine, exit 1
-├── CollectorError          the child failed; its facts until then still count
+├── CollectorError          the collector sent no facts: send a failed report
 └── ServiceError            a call to the service failed
     ├── ServiceUnavailable  no usable reply: retry with growing waits
-    │   └── Throttled       the service named the wait
+    │   └── Throttled       429, 503: retry after the wait that the service requests
     ├── CredentialRefused   401: read the key again, retry slowly, keep the identity
-    ├── Refused             403, 404, 409, 410: the reply for this resource, call `current`
-    ├── BodyRejected        400, 422 and other 4xx: the service will never accept this body
+    ├── Refused             403, 404, 409, 410: check the binding with `current`
+    ├── BodyRejected        400, 422 and other 4xx: do not send this body again
     └── BodyTooLarge        413: send a smaller body
 """
 
@@ -45,7 +45,7 @@ class AgentError(Exception):
 
 
 class ConfigError(AgentError):
-    """``problems`` has one line for each problem, with file and line."""
+    """The configuration is wrong. ``problems`` has one text for each problem."""
 
     def __init__(self, problems: tuple[str, ...]) -> None:
         self.problems = tuple(redact(problem) for problem in problems)
@@ -53,13 +53,13 @@ class ConfigError(AgentError):
 
 
 class ConfigMissing(ConfigError):
-    """No configuration exists at any of the possible paths."""
+    """There is no configuration file at any of the possible paths."""
 
 
 class NotVisible(AgentError):
-    """This user has no access.
+    """This user lacks the access rights.
 
-    ``advice`` is what to do, unless that is the same command as root.
+    ``advice`` describes what to do. If it is empty, the user must run the command as root.
     """
 
     def __init__(self, message: str, advice: str = "") -> None:
@@ -68,7 +68,7 @@ class NotVisible(AgentError):
 
 
 class ConfigNotVisible(ConfigError, NotVisible):
-    """The configuration or its key exists, but this user may not read it."""
+    """The configuration or the API key file exists, but this user may not read it."""
 
 
 class StateError(AgentError):
@@ -77,7 +77,7 @@ class StateError(AgentError):
 
 @contextmanager
 def as_state_error(problem: str) -> Iterator[None]:
-    """Convert an OSError of the body to a StateError with ``problem`` and the reason."""
+    """Convert an OSError of the body to a StateError: ``problem`` and the system's message."""
     try:
         yield
     except OSError as error:
@@ -85,7 +85,7 @@ def as_state_error(problem: str) -> Iterator[None]:
 
 
 class CollectorError(AgentError):
-    """The collector's process ended without a result."""
+    """The collector cannot be started, sends an invalid event, or sends no facts."""
 
 
 class ServiceError(AgentError):
@@ -113,7 +113,7 @@ class CredentialRefused(ServiceError):
 
 
 class Refused(ServiceError):
-    """The service refuses. ``code`` is its error code, if the reply has one."""
+    """The service refuses the call. ``code`` is the error code of its reply, or None."""
 
     def __init__(self, status: int, code: str | None, detail: str) -> None:
         super().__init__(detail)
@@ -122,7 +122,7 @@ class Refused(ServiceError):
 
 
 class BodyRejected(ServiceError):
-    """The body violates the service's rules; sending it again cannot help."""
+    """The service will never accept this body, so it must not be sent again."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)

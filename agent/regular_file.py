@@ -1,6 +1,6 @@
-"""Reads a bounded part of a regular file without blocking, for names that users provide.
+"""Reads the start of a regular file without blocking. The file name may come from a user.
 
-FIFOs and devices are not opened: opening a FIFO blocks, and opening a device may change its state.
+FIFOs and devices are refused: opening a FIFO blocks, and opening a device may change its state.
 """
 
 import errno
@@ -12,7 +12,7 @@ from typing import Final
 WITHOUT_WAITING: Final[int] = (
     getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 )
-"""Flags of open(2) for every file."""
+"""Flags of open(2) with which every file is opened."""
 
 _KINDS: Final = {
     stat.S_IFDIR: "a directory",
@@ -25,14 +25,14 @@ _KINDS: Final = {
 
 
 def kind_of(mode: int) -> str:
-    """Return the kind of file that a file mode describes."""
+    """Return the kind of a file by its st_mode, such as ``a directory``."""
     return _KINDS.get(stat.S_IFMT(mode), "a regular file")
 
 
 def read_regular(path: Path, max_bytes: int) -> bytes:
-    """Return the first ``max_bytes`` of a regular file; links to one are followed.
+    """Return the first ``max_bytes`` of a regular file. Symbolic links are followed.
 
-    Raises OSError, whose ``strerror`` names the kind of file if it is not a regular one.
+    Raises OSError. If the file is not a regular file, ``strerror`` describes its kind.
     """
     _require_regular(path, path.stat())
     with os.fdopen(os.open(path, os.O_RDONLY | WITHOUT_WAITING), "rb") as file:

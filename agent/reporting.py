@@ -1,4 +1,4 @@
-"""The environment and the daemon's own facts for reports. Imported for the first report."""
+"""Facts about the agent itself for reports. The daemon imports this module at its first report."""
 
 import platform
 import sys
@@ -15,7 +15,7 @@ PROTOCOL_VERSION = 1
 
 
 def environment_here(config: LocalConfig) -> Environment:
-    """Describe this build on this machine."""
+    """Return the report's description of this program and machine."""
     system, release, machine = platform.system(), platform.release(), platform.machine()
     return Environment(
         platform="native",
@@ -41,7 +41,7 @@ def agent_fields(
     Args:
         last_exit: describes how the previous run ended; None if the service manager did not
             report it.
-        last_heartbeat_at: ISO 8601 in UTC; None if there was none since the start.
+        last_heartbeat_at: ISO 8601 in UTC; None if no heartbeat was sent since the start.
     """
     yield Field("agent.version", SOURCE, "available", __version__)
     yield Field("agent.uptimeSeconds", SOURCE, "available", uptime_s)

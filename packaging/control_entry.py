@@ -1,4 +1,4 @@
-"""The entry point of the packaged service: its command line, or one of its workers."""
+"""The entry point of the packaged service. It runs the command line or a worker process."""
 
 import faulthandler
 import multiprocessing
@@ -7,11 +7,12 @@ import sys
 
 
 def main() -> int:
-    # multiprocessing starts a worker as this executable with arguments of its own.
+    # multiprocessing starts a worker by running this executable with special arguments. This call
+    # runs the worker if these arguments are present.
     multiprocessing.freeze_support()
     os.environ.setdefault("PYTHONTZPATH", "/usr/share/zoneinfo:/usr/lib/zoneinfo:/etc/zoneinfo")
     if sys.argv[1:2] == ["serve"]:
-        # The watchdog kills a hung service by SIGABRT; the log then shows where it hung.
+        # The watchdog kills a hung service with SIGABRT. The log then shows where it hung.
         faulthandler.enable()
     from controlplane.cli.main import main as cli
 

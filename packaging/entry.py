@@ -1,7 +1,7 @@
-"""The entry point of the packaged executable: the agent, a collector, or the Windows service.
+"""The entry point of the packaged executable: the agent, a collector or the Windows service.
 
-A packaged agent has no interpreter to start a child with, so the child is this executable with
-another first argument. A collector does not import the agent, which saves time.
+The package contains no separate Python interpreter. To run a collector, the agent starts this
+executable with the argument `collector`. A collector does not import the agent, which saves time.
 """
 
 import faulthandler
@@ -16,20 +16,20 @@ WINDOWS_SERVICE = "windows-service"
 
 def main() -> int:
     if sys.platform != "win32":
-        # Otherwise zoneinfo would load the interpreter's build configuration to find these paths.
+        # Without this variable, zoneinfo loads Python's build configuration to find these paths.
         os.environ.setdefault("PYTHONTZPATH", "/usr/share/zoneinfo:/usr/lib/zoneinfo:/etc/zoneinfo")
     word = sys.argv[1] if len(sys.argv) > 1 else ""
     if word == COLLECTOR:
         _collect()
     if word == RUN:
-        # The watchdog kills a hung daemon by SIGABRT; the log then shows where it hung.
+        # The watchdog kills a hung daemon with SIGABRT. The log then shows where it hung.
         faulthandler.enable()
     if word == WINDOWS_SERVICE:
         from agent.cli.windows_service import main as windows_service
 
         return windows_service()
-    # Imports create many objects and no garbage: collecting would take a tenth of a verb's time.
-    # Only `run` is long-lived, and enables it.
+    # Imports create many objects but no garbage. Garbage collection would take a tenth of the time
+    # of a short command. Only `run` runs for long, and enables garbage collection again.
     gc.disable()
     from agent.cli.main import main as cli
 
@@ -42,7 +42,7 @@ def _collect() -> None:
     del sys.argv[1]
     code = collect()
     sys.stdout.flush()
-    # Threads of a library that hang in a system call must not keep a finished child alive.
+    # A thread of a library may hang in a system call. It must not prevent this process from ending.
     os._exit(code)
 
 

@@ -4,8 +4,8 @@ Usage: python packaging/makers.py DATE FILE...
 
 DATE is the date of the lists, such as 2026-10-24. FILE is a list of the registry from
 https://standards-oui.ieee.org: oui.csv (MA-L), mam.csv (MA-M), oui36.csv (MA-S) or iab.csv. It may
-also be Wireshark's `manuf`, which contains all of them. Nothing is downloaded. The result has only
-the blocks and the makers' names, without their legal forms. Long words in capitals are capitalized.
+also be Wireshark's `manuf`, which contains all of them. Nothing is downloaded. The result contains
+the address blocks and the names of their makers. `display_name` shortens the names.
 """
 
 import csv
@@ -21,9 +21,9 @@ from agent.presentation.hosts.makers import BLOCK_BITS, HEADER, MAGIC, RECORD
 
 TARGET: Final = Path(__file__).parent.parent / "agent/presentation/hosts/makers.bin"
 NOBODY: Final = frozenset({"", "Private", "IEEE Registration Authority"})
-"""Owners without a name, and the registry itself, which assigns parts of its blocks to others."""
+"""Owners that are not makers. The registry itself owns blocks that it divides among makers."""
 UNSET: Final = "000000"
-"""A block of Xerox, which devices without an address of their own send."""
+"""A block of Xerox. Its addresses begin with zeros, which devices without an address also send."""
 
 _HEX = re.compile(r"[0-9A-F]{6}|[0-9A-F]{7}|[0-9A-F]{9}")
 _FORM = (
@@ -33,11 +33,11 @@ _FORM = (
 )
 _LEGAL = re.compile(rf"(?:[\s,.;&(]+(?:{_FORM})[.,)]*)+\s*$", re.IGNORECASE)
 
-Block = tuple[str, str]  # the first 6, 7 or 9 hexadecimal digits of its addresses; its maker
+Block = tuple[str, str]  # first 6, 7 or 9 hex digits of the block's addresses; maker
 
 
 def blocks_of(path: Path) -> Iterator[Block]:
-    """Yield the blocks of a list in either format."""
+    """Yield the blocks of a list in the format of the IEEE or of Wireshark."""
     text = path.read_text("utf-8")
     if text.startswith("Registry,"):
         for row in csv.DictReader(text.splitlines()):
@@ -51,7 +51,10 @@ def blocks_of(path: Path) -> Iterator[Block]:
 
 
 def display_name(name: str) -> str:
-    """Return a maker's name without its legal form. Long words in capitals are capitalized."""
+    """Return a maker's name without its legal form, such as `Inc.`
+
+    If the name has only capitals, long words keep only their first capital.
+    """
     plain = " ".join(html.unescape(name).split())
     shorter = _LEGAL.sub("", plain).rstrip(" ,.&(") or plain
     if shorter.isupper():
@@ -60,7 +63,7 @@ def display_name(name: str) -> str:
 
 
 def without_parents(blocks: Iterable[Block]) -> dict[str, str]:
-    """Return the maker of each block, except blocks of which parts have another maker."""
+    """Return the maker of each block, except blocks that contain a smaller block of the list."""
     named = {
         digits: display_name(name)
         for digits, name in blocks
@@ -73,7 +76,7 @@ def without_parents(blocks: Iterable[Block]) -> dict[str, str]:
 
 
 def pack(date: datetime.date, makers: Mapping[str, str]) -> bytes:
-    """Return the content of the file. Raises ValueError if its format cannot store a value."""
+    """Return the content of makers.bin. Raises ValueError if its format cannot store a value."""
     names, starts = bytearray(), dict[str, int]()
     for name in sorted(set(makers.values())):
         starts[name] = len(names)

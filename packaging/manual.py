@@ -14,7 +14,7 @@ from agent import __version__
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """``flags`` is empty for a positional argument; ``choices`` are its valid values."""
+    """An option or argument. ``flags`` is empty for a positional argument."""
 
     flags: tuple[str, ...]
     value: str
@@ -31,10 +31,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Manual:
-    """The parts of a program's page in addition to its verbs.
+    """The content of a program's manual page.
 
-    ``examples`` are pairs of text and command; ``environment`` and ``files`` are pairs of name and
-    text.
+    ``examples`` contains pairs of text and command. ``environment`` and ``files`` contain pairs of
+    name and text.
     """
 
     program: str
@@ -47,15 +47,15 @@ class Manual:
 
 
 def service_commands() -> Iterator[Command]:
-    """Yield the verbs of venue-control, which has one parser for all of them."""
-    from controlplane.cli.main import build_parser  # only in the package of the service
+    """Yield every command of venue-control, which has one parser for all commands."""
+    from controlplane.cli.main import build_parser  # the package of the agent lacks it
 
     yield from _commands((), "", build_parser())
 
 
 def commands() -> Iterator[Command]:
-    """Yield every verb of venue-agent, with its actions if it has any."""
-    from agent.cli.main import VERBS  # only in the package of the agent
+    """Yield every command of venue-agent."""
+    from agent.cli.main import VERBS  # the package of the service lacks it
 
     for verb, text in VERBS.items():
         parser = argparse.ArgumentParser(prog=verb, add_help=False)
@@ -67,7 +67,7 @@ def _commands(
     words: tuple[str, ...], text: str, parser: argparse.ArgumentParser
 ) -> Iterator[Command]:
     options = []
-    for action in parser._actions:  # noqa: SLF001 - argparse has no public interface
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public method
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             summaries = {choice.dest: choice.help or "" for choice in action._choices_actions}  # noqa: SLF001
             for name, sub in action.choices.items():
@@ -181,7 +181,7 @@ MANUALS = {
 
 
 def man_page(program: str = "venue-agent") -> str:
-    """Return the page in man(7) macros."""
+    """Return the manual page in man(7) macros."""
     manual = MANUALS[program]
     lines = [
         f'.TH {program.upper()} 1 "" "{program} {__version__}" "User commands"',

@@ -1,10 +1,10 @@
-"""The bill of materials of a packaged build, as CycloneDX 1.6.
+"""Creates the software bill of materials of a packaged build, as CycloneDX 1.6.
 
-It lists the actual content of the bundle: the Python distributions with modules or files in it, the
-interpreter, and each native library with its hash.
+It lists the actual content of the build: the Python distributions whose files it contains, the
+Python interpreter, and each native library with its hash.
 
 Usage: python packaging/sbom.py PYINSTALLER_WORK_DIR ONEDIR > NAME.cdx.json
-The last part of ONEDIR is the name of the program.
+The last component of ONEDIR is the name of the program.
 Source: https://cyclonedx.org/docs/1.6/json/
 """
 
@@ -29,7 +29,7 @@ NAMESPACE = uuid.UUID("6f3c2a52-6b0e-4a38-9b6c-0d6b8a1f5f11")
 
 
 def bundled_sources(work_dir: Path) -> frozenset[Path]:
-    """Return the source files of the bundle, from PyInstaller's tables of contents."""
+    """Return the source files of the build, according to PyInstaller's tables of contents."""
     sources: set[Path] = set()
     for toc in ("PYZ-00.toc", "COLLECT-00.toc"):
         table = ast.literal_eval((work_dir / toc).read_text())
@@ -38,7 +38,7 @@ def bundled_sources(work_dir: Path) -> frozenset[Path]:
 
 
 def _entries(value: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield the (name, source, kind) rows at any depth."""
+    """Yield all rows (name, source, kind) of a nested table of contents."""
     if isinstance(value, tuple) and len(value) == 3 and all(isinstance(x, str) for x in value):
         yield value
     elif isinstance(value, list | tuple):
@@ -47,18 +47,18 @@ def _entries(value: Any) -> Iterator[tuple[str, str, str]]:
 
 
 def bundled_distributions(sources: frozenset[Path]) -> tuple[Distribution, ...]:
-    """Return the installed distributions that own one of ``sources``, by name."""
+    """Return the installed distributions that contain one of ``sources``, sorted by name."""
     bundled = {}
     for distribution in importlib.metadata.distributions():
         files = (Path(str(file.locate())) for file in distribution.files or ())
-        # Files in dist-info do not count: PyInstaller adds them for its hooks.
+        # Files in dist-info are ignored, because PyInstaller adds them for its hooks.
         if any(file in sources and ".dist-info" not in str(file) for file in files):
             bundled[distribution.name.lower()] = distribution
     return tuple(bundled[name] for name in sorted(bundled))
 
 
 def bill(distributions: Iterable[Distribution], onedir: Path, version: str) -> dict[str, Any]:
-    """Return the document. The same input has the same document and serial number."""
+    """Return the CycloneDX document. The same input creates the same document and serial number."""
     epoch = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
     packages = tuple(distributions)
     components = [_component(each) for each in packages]
@@ -124,7 +124,7 @@ def _interpreter() -> dict[str, Any]:
 
 
 def _native_libraries(onedir: Path) -> Iterator[dict[str, Any]]:
-    """Yield the shared libraries in the bundle, each with its hash."""
+    """Yield the shared libraries of the build, each with its hash."""
     for file in sorted((onedir / "_internal").glob("lib*.so*")):
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         yield {

@@ -22,7 +22,7 @@ ALLOWED_ALIKE: Final = 20
 number of them. The template is the message before its arguments are inserted."""
 WINDOW_S: Final = 60.0
 REMEMBERED_MAX: Final = 200
-"""Maximum number of messages and templates that are counted at a time."""
+"""Maximum number of messages and templates that are counted at the same time."""
 
 _NUMBER: Final = re.compile(r"\b\d+(\.\d+)?\b")
 _PLACEHOLDER: Final = re.compile(r"(?:\b(request|report|binding) )?%[-#0 +]*[\d.]*[a-z]")

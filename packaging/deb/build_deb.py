@@ -1,7 +1,7 @@
-"""Builds a .deb from a PyInstaller directory, the unit and the manual.
+"""Builds a .deb from a PyInstaller directory, the units and the manual.
 
-The same input creates the same bytes: owners and modes are fixed, and SOURCE_DATE_EPOCH limits the
-times.
+The same input creates the same bytes: owners and modes are fixed, and no file time in the package
+is later than SOURCE_DATE_EPOCH.
 
 Usage: python packaging/deb/build_deb.py --onedir DIR --manual DIR --output DIR [--version V]
        [--program venue-agent|venue-control]
@@ -26,14 +26,14 @@ ROOT = Path(__file__).resolve().parents[2]
 DEB = Path(__file__).resolve().parent
 SCRIPTS = ("postinst", "prerm", "postrm")
 _PICTURES = re.compile(r"^ *(?:!\[[^]\n]*\]\([^)\n]*\)|<picture>.*?</picture>)\n+", re.M | re.S)
-"""Pictures of documents, which the package does not contain."""
+"""Matches the pictures in documents. They are removed, because the package contains no pictures."""
 DEPENDS = "systemd (>= 247), passwd, init-system-helpers"
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf"}
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The differences between the two packages. Paths are relative to the checkout.
+    """The package of one program. Paths are relative to the checkout.
 
     ``resources`` is the directory of the units and the sysusers file. ``conffiles`` are files in it
     that are installed in /etc/NAME.
@@ -100,7 +100,7 @@ Priority: optional
 def lay_out(
     tree: Path, onedir: Path, manual: Path, program: Program = PROGRAMS["venue-agent"]
 ) -> None:
-    """Lay out the package's files under ``tree``."""
+    """Copy the package's files to their paths below ``tree``."""
     name, resources = program.name, ROOT / program.resources
     shutil.copytree(onedir, tree / "usr/lib" / name, symlinks=True)
     (tree / "usr/bin").mkdir(parents=True)
@@ -125,7 +125,7 @@ def lay_out(
 
 
 def newest_glibc(tree: Path) -> str:
-    """Return the newest version of the C library that a symbol of any binary requires."""
+    """Return the newest version of glibc that a binary requires, such as ``2.34``."""
     versions = {(2, 17)}
     for file in _files(tree):
         content = file.read_bytes()
@@ -135,7 +135,10 @@ def newest_glibc(tree: Path) -> str:
 
 
 def settle_modes(tree: Path) -> None:
-    """Set the mode of each file by its kind, because the umask of the build may differ."""
+    """Set mode 755 for directories and programs, and 644 for other files.
+
+    The modes of the package must not depend on the umask of the build.
+    """
     for path in (tree, *tree.rglob("*")):
         if path.is_symlink():
             continue

@@ -7,10 +7,11 @@ onedir=$1 version=$2 output=$3
 
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-# Not /usr/local: on Intel Macs, Homebrew makes it the property of a user, and root runs this.
+# The program is not installed in /usr/local, because root runs it. On Intel Macs, Homebrew makes a
+# user the owner of /usr/local.
 mkdir -p "$root/opt" "$root/usr/local/bin" "$output"
 cp -R "$onedir" "$root/opt/venue-agent"
 ln -s /opt/venue-agent/venue-agent "$root/usr/local/bin/venue-agent"
-# `venue-agent service install` installs the service: it needs the address of the service.
+# The package does not install the LaunchDaemon. Use `venue-agent service install` with its options.
 pkgbuild --root "$root" --identifier com.venue-agent --version "$version" \
     --install-location / --ownership recommended "$output/venue-agent-$version.pkg"

@@ -1,4 +1,4 @@
-"""Packs a PyInstaller directory built on Windows into a zip: sorted, with fixed times.
+"""Packs a PyInstaller directory into a zip file on Windows. Order and times of files are fixed.
 
 Usage: python packaging/windows/build_zip.py ONEDIR VERSION OUTPUT_DIR
 """
@@ -10,11 +10,11 @@ import time
 import zipfile
 from pathlib import Path
 
-_OLDEST = 315_532_800  # 1980-01-01, the earliest time in a zip
+_OLDEST = 315_532_800  # 1980-01-01, the earliest time that a zip file can store
 
 
 def pack(onedir: Path, target: Path) -> None:
-    """Write every file of ``onedir`` below the folder ``venue-agent``."""
+    """Write every file of ``onedir`` into the folder ``venue-agent`` of the zip file."""
     epoch = max(int(os.environ.get("SOURCE_DATE_EPOCH", "0")), _OLDEST)
     timestamp = time.gmtime(epoch)[:6]
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
