@@ -48,9 +48,9 @@ def client_for(service: Service) -> httpx2.AsyncClient:
             proxy=None if is_local else service.proxy or None,
             trust_env=not is_local,
             follow_redirects=False,
-            # Connecting must time out before the whole call, because the call is then cancelled.
-            # If a TLS handshake is cancelled, the library leaves the socket open until it is
-            # garbage collected.
+            # Connecting must time out earlier than the whole call. The timeout of the whole call
+            # cancels a running TLS handshake, and the library then leaves the socket open until it
+            # is garbage collected.
             timeout=httpx2.Timeout(timeout_s, connect=timeout_s * CONNECT_SHARE),
             limits=httpx2.Limits(max_connections=8, max_keepalive_connections=2),
             headers={"User-Agent": f"venue-agent/{__version__}", "Accept-Encoding": "identity"},

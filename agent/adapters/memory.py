@@ -1,7 +1,7 @@
-"""Returns memory to the system that the daemon needed only at its start.
+"""Returns memory to the operating system after the daemon has started.
 
-Afterwards the daemon is idle for most of its life. Most steps work on Linux only; other systems
-skip them.
+The start needs more memory than the daemon needs later, when it is mostly idle. Most steps work on
+Linux only; other systems skip them.
 """
 
 import ctypes

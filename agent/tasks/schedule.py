@@ -67,8 +67,8 @@ class Scheduler:
     def plan_anew(self) -> None:
         """Send a heartbeat now, and compute the next time of every scheduled report again.
 
-        Call this after the clock was set or the machine slept: APScheduler computed the times
-        before, from the wall clock.
+        Call this after the clock was set or the machine slept. The times that APScheduler has
+        computed are then wrong.
         """
         self.send_heartbeat_now()
         for job in self._scheduler.get_jobs():

@@ -23,7 +23,10 @@ _LINKS_MAX: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Weakness:
-    """A path that other users could change. ``detail`` names the path and the users."""
+    """A path that other users could change.
+
+    ``detail`` names the path and the users. ``fix`` describes how to protect the path.
+    """
 
     detail: str
     fix: str

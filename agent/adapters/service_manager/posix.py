@@ -68,7 +68,8 @@ class PosixService(ServiceManager):
 def reachable_by_a_service(command: tuple[str, ...]) -> tuple[str, ...]:
     """Return ``command``. Raises ServiceManagerError if its program is in a home directory.
 
-    The service cannot use such a program, because it runs as its own user in a sandbox.
+    The service cannot use such a program, because it runs as its own user, in a sandbox that
+    restricts access to home directories.
     """
     program = Path(command[0])
     for path in (program, program.resolve()):

@@ -40,7 +40,10 @@ ORDER BY created_at DESC LIMIT 20
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One request or one scheduled report. ``at`` is the time of its creation, ISO 8601 in UTC."""
+    """One request or one scheduled report.
+
+    ``at`` is the time when the request was received or the report was created, ISO 8601 in UTC.
+    """
 
     at: str
     kind: str

@@ -1,7 +1,7 @@
 """The journal: every request and its state (rules.lifecycle).
 
 The row of a finished request is kept for some time, so that the agent recognizes a request that the
-service delivers again. Such a row is called a tombstone. Functions with `_within` write in the
+service delivers again. Such a row is called a tombstone. Methods with `_within` write in the
 caller's transaction, all others in their own.
 """
 

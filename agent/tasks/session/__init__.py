@@ -1,1 +1,1 @@
-"""Calls to the service as this device: its binding and the circuit breakers."""
+"""Calls to the service, the binding of the device, and the circuit breakers."""

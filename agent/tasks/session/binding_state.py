@@ -10,7 +10,7 @@ from agent.wire.device_operations import EnrollmentRecord
 
 @dataclass(slots=True, eq=False)
 class BindingState:
-    """The device record and its file. Tasks await its methods until the device is bound."""
+    """The device record and its file. Tasks pause in `wait_until_bound` without a binding."""
 
     file: DeviceRecordFile
     record: DeviceRecord
