@@ -72,7 +72,7 @@ class Runtime:
     started_at: datetime
     foreground: bool
     collector_command: Callable[[str], Sequence[str]] | None = None
-    """Returns the command line of the collector for a kind. None: `collector_process` decides."""
+    """Returns the command line of the collector for a kind. None means the default command."""
     kept_key: ApiKeySource | None = None
     """The API key from the start, if the daemon can no longer read its file."""
 

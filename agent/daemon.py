@@ -79,7 +79,7 @@ async def run(
     Args:
         hangup: the action that SIGHUP requests.
         collector_command: returns the command line of the collector for a kind. By default,
-            `collector_process` decides.
+            `collector_process.default_command` is used.
         notifier: notifies the service manager, by default systemd.
 
     Raises:

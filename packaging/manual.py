@@ -48,14 +48,14 @@ class Manual:
 
 def service_commands() -> Iterator[Command]:
     """Yield every command of venue-control, which has one parser for all commands."""
-    from controlplane.cli.main import build_parser  # the package of the agent lacks it
+    from controlplane.cli.main import build_parser  # part of the service's package only
 
     yield from _commands((), "", build_parser())
 
 
 def commands() -> Iterator[Command]:
     """Yield every command of venue-agent."""
-    from agent.cli.main import VERBS  # the package of the service lacks it
+    from agent.cli.main import VERBS  # part of the agent's package only
 
     for verb, text in VERBS.items():
         parser = argparse.ArgumentParser(prog=verb, add_help=False)

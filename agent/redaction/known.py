@@ -1,7 +1,7 @@
 """The secrets that this process has read, and that it must not write anywhere.
 
-There is one set for the whole process, because no module may write a secret that another module has
-read into a message, a file or a report.
+There is one set for the whole process. A secret that one module has read must be masked in the
+messages, files and reports of all modules.
 """
 
 from collections import OrderedDict

@@ -48,7 +48,10 @@ def without_userinfo(text: str) -> str:
 
 
 def address_of(url: str, replacement: str = "") -> str:
-    """Replace user and password of ``url``, which is one URL or ``host:port``."""
+    """Return ``url`` with ``replacement`` instead of user and password.
+
+    ``url`` is one URL, or ``host:port`` with or without user and password.
+    """
     before, at, address = url.rpartition("@")
     if not at:
         return url

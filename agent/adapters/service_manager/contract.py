@@ -72,7 +72,7 @@ class ServiceManager(ABC):
         because files inherit their access rights from it.
 
         Raises:
-            ServiceManagerError: the service cannot be installed safely. The message contains the fix.
+            ServiceManagerError: the service cannot be installed safely. The message has the fix.
         """
 
     @abstractmethod

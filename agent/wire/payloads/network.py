@@ -141,7 +141,7 @@ class NetworkMap(Exact):
 
 
 class Unavailable(Exact):
-    """For each value that could not be read on this machine, the reason."""
+    """The reason for each value that could not be read on this machine."""
 
     mac_address: Absent[PayloadText] = None
     interfaces: Absent[PayloadText] = None
