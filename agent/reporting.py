@@ -50,7 +50,7 @@ def agent_fields(
     yield Field("agent.configDigest", SOURCE, "available", config_digest)
     reason = "the service manager did not report how the previous run ended"
     yield _optional("agent.lastExit", "systemd", last_exit, reason)
-    reason = "none since the agent's start"
+    reason = "no heartbeat was accepted since the agent's start"
     yield _optional("agent.lastHeartbeatAt", SOURCE, last_heartbeat_at, reason)
 
 

@@ -102,7 +102,7 @@ class Submitter:
             self.clock.now(),
         )
         if dropped:
-            self.health.set("reports-dropped", f"{len(dropped)} for lack of room or by age")
+            self.health.set("reports-dropped", f"{len(dropped)} reports: the outbox is full, or they are too old")
         depth = self.ledger.outbox.depth()
         if depth.reports > 1:
             self.health.set("reports-waiting", f"{depth.reports} reports")

@@ -86,7 +86,7 @@ def _judge(
 ) -> Weakness | None:
     if status.st_uid not in trusted:
         owner = user_name(status.st_uid)
-        return Weakness(f"{path} belongs to {owner}", f"`chown root {path}`, or use another place")
+        return Weakness(f"{path} belongs to {owner}", f"`chown root {path}`, or use another path")
     mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISLNK(status.st_mode) or not mode & _WRITABLE:
         return None

@@ -52,8 +52,8 @@ Operation = Literal[
 KEY_CHECK_S: Final = 5.0
 """Interval at which the API key is read again after the service has refused it."""
 LETS_OTHERS_TRY: Final = 4
-"""During an outage, heartbeats wait at most this multiple of ``reconnect_over_s`` until another call
-has reached the service."""
+"""During an outage, heartbeats wait at most this multiple of ``reconnect_over_s`` until another
+call has reached the service."""
 PARTLY_FAILING_FROM: Final = 3
 """Number of failures of one operation that sets the condition ``partly-failing``, if other
 operations succeed."""
