@@ -182,7 +182,7 @@ class ServiceClient:
         """
         service_time = http_date(response.headers.get("date"))
         if response.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
-            raise ServiceUnavailable("bad-reply", "the reply is compressed, which was not requested")
+            raise ServiceUnavailable("bad-reply", "the reply is compressed, but must not be")
         body = b"" if response.is_success else await body_of(response)
         headers = {name.lower(): value for name, value in response.headers.items()}
         # A date in Retry-After is a time of the service's clock, so it is compared with Date.

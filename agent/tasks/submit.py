@@ -102,7 +102,9 @@ class Submitter:
             self.clock.now(),
         )
         if dropped:
-            self.health.set("reports-dropped", f"{len(dropped)} reports: the outbox is full, or they are too old")
+            self.health.set(
+                "reports-dropped", f"{len(dropped)} reports: too old, or the outbox is full"
+            )
         depth = self.ledger.outbox.depth()
         if depth.reports > 1:
             self.health.set("reports-waiting", f"{depth.reports} reports")
