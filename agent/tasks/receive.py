@@ -1,8 +1,8 @@
 """Receives the service's commands by stream or by polling, and writes them into the journal.
 
-If the stream is refused twice, the agent polls, and tries the stream again later. The rate of
-incoming data is limited (`adapters.read_rate_limit`). The agent closes a reply that contains too
-many unreadable entries.
+If the service refuses the stream, the agent polls for some time before it tries the stream again.
+After two refusals, this time is at least about STREAM_AGAIN_S. The rate of incoming data is limited
+(`adapters.read_rate_limit`). The agent closes a reply with too many unreadable entries.
 """
 
 import asyncio

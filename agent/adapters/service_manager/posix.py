@@ -94,7 +94,7 @@ def require_safe_program(command: tuple[str, ...], owners: Collection[int] = ROO
 def program_directories(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     """Return two groups of directories of the program.
 
-    All files of the first group belong to the program: its packages, or its virtual environment.
+    All files of the first group belong to the program: its packages, and its virtual environment.
     The second group contains the directories from which it imports modules.
     """
     if getattr(sys, "frozen", False):
