@@ -44,14 +44,15 @@ class Context:
     unit_reader: "UnitReader | None" = None
     config_text: str | None = field(default=None, repr=False)
     log_text: str | None = field(default=None, repr=False)
-    """Both are for the bundle, and were read before root's privileges were dropped."""
+    """``config_text`` and ``log_text`` are for the bundle. They are read before root drops its
+    privileges."""
 
     @property
     def is_of_the_machine(self) -> bool:
-        """Whether the checks are for the machine's agent and not for this user's own."""
+        """Whether the checks are for the agent of the machine, not for an agent of this user."""
         return is_of_the_machine(self.config_path)
 
-    # Facts, each with the check that returns it.
+    # Facts. The comment of each one names the check that returns it.
     local: "LocalConfig | None" = None  # configuration; also without [service]
     config: "Config | None" = None  # configuration
     is_hidden: bool = False  # configuration; this user may not read it
@@ -62,7 +63,7 @@ class Context:
     daemon: "DaemonStatus | None" = None  # daemon
     facts: "NetworkFacts | None" = None  # collector
     route: Route | None = None  # route
-    answer: Answer | None = None  # service
+    answer: Answer | None = None  # captive-portal
     challenge_answer: Answer | None = None  # write-grant
     contact_age_s: float | None = None  # daemon; since the last reply of the service
     unit: "UnitFacts | None" = None  # boot

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 TOLERANCE: Final = timedelta(seconds=2)
-"""Smaller differences are ignored: Date has a resolution of one second, and takes time."""
+"""Smaller differences are ignored: Date has a resolution of one second, and a reply takes time to
+arrive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class ClockSkew:
 
     def is_past(self, timestamp: datetime, local_time: datetime) -> bool:
         """Return whether the service's clock is past ``timestamp``."""
-        # Differences only, because a sum may overflow for the year 9999.
+        # Only differences are computed, because a sum may overflow for a time in the year 9999.
         return local_time - timestamp >= -self.offset
 
 
@@ -43,5 +44,5 @@ class ServiceClock:
     def skew(self, *, local_time: datetime, monotonic_s: float) -> ClockSkew:
         """Return the present difference of the service's clock and the local one."""
         passed = timedelta(seconds=monotonic_s - self.read_at_s)
-        # Differences only, as in `is_past`.
+        # Only differences of timestamps are computed, as in `is_past`.
         return ClockSkew.of(self.service_time - local_time + passed)

@@ -1,7 +1,7 @@
 """The conditions that make an agent unhealthy: code, severity, title and fix.
 
-A condition names those that it depends on. While one of these holds, the condition is hidden: an
-unresolved name also prevents connections, and without a connection there is no binding.
+A condition may depend on others, which explain it. While one of them holds, the condition is not
+shown. For example, if the service's name cannot be resolved, the device cannot enroll either.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -75,7 +75,7 @@ _ERRORS: Final = {
     ),
     "not-enrolled": (
         "this device is not enrolled",
-        "the agent keeps trying; see the reason beside this",
+        "the detail has the reason; the agent keeps trying",
     ),
     "revoked": (
         "the service has revoked this device",

@@ -43,11 +43,11 @@ class Event(StrEnum):
     CAME_AGAIN = "came-again"  # the service has lost the acknowledgement
     STARTED = "started"  # the child is about to start
     STOPPED = "stopped"  # the agent is stopping
-    RETRIED = "retried"  # the agent crashed
+    RETRIED = "retried"  # the agent crashed during the collection and has started again
     REPORT_SEALED = "report-sealed"
     REPORT_TAKEN = "report-taken"  # the service has the report
     RAN_OUT = "ran-out"  # expiresAt has passed
-    REFUSED = "refused"  # the service refused it
+    REFUSED = "refused"  # the service refused the request or its report
 
 
 class BootAction(StrEnum):

@@ -21,7 +21,12 @@ _WRITTEN_TO: Final = ("/home", "/opt", "/srv", "/tmp", "/var")  # noqa: S108 - n
 
 
 def _disks(facts: SnapshotFacts, used: float, free: float) -> Iterator[Values]:
-    """Yield the writable disks that are used beyond one limit and free below the other."""
+    """Yield the writable disks that are nearly full.
+
+    Args:
+        used: Minimum used share, from 0 to 1.
+        free: Free bytes, below which a disk is nearly full.
+    """
     disk = facts.machine
     for mount in disk.names("disk", "usedFraction"):
         used_there = disk.number(f"disk.{mount}.usedFraction")

@@ -11,7 +11,7 @@ UNENROLLED: Final = "unenrolled"
 
 @dataclass(frozen=True, slots=True)
 class ReportContext:
-    """``finished_at`` is ISO 8601 in UTC."""
+    """The parts of one report that are not facts. ``finished_at`` is ISO 8601 in UTC."""
 
     report_id: str
     finished_at: str

@@ -1,7 +1,8 @@
 """An isolated environment for doctor: network, file systems, processes, a service, an agent.
 
-Runs inside namespaces of its own (see `main`). A fork with new namespaces creates each situation,
-so it can delete routes, fill disks and mount file systems without an effect on the others.
+This module runs inside namespaces of its own (see `main`). Each situation runs in a fork with new
+namespaces, so it can delete routes, fill disks and mount file systems without an effect on the
+other situations.
 
     unshare --net --mount --pid --fork --mount-proc python -m tests.scenario.doctor.world HOME NAME…
 """
@@ -49,7 +50,7 @@ NRestarts=0
 """
 
 PATIENCE = 5
-"""On a busy machine a check takes longer than on a venue's."""
+"""Factor for the deadlines of checks: a machine that runs tests may be busier than a venue's."""
 
 Situation = Callable[["World"], Awaitable[tuple[CheckResult, ...]]]
 
@@ -181,7 +182,7 @@ def lay_the_network() -> None:
 
 
 def play(situation: Situation, home: Path) -> dict[str, Any]:
-    """Return the output of doctor in namespaces of the situation."""
+    """Create a network, run the situation, and return the output of doctor."""
     lay_the_network()
 
     async def played() -> tuple[CheckResult, ...]:
@@ -204,7 +205,7 @@ def play(situation: Situation, home: Path) -> dict[str, Any]:
 
 
 def play_apart(situation: Situation, home: Path) -> str:
-    """Run a situation in a fork; return its line of JSON."""
+    """Run a situation in a fork with new namespaces, and return its result as a line of JSON."""
     read, write = os.pipe()
     if (child := os.fork()) == 0:
         os.close(read)

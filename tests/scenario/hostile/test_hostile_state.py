@@ -22,9 +22,7 @@ STEP = sizes.amount(medium=len(PLANTS), large=1)
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A directory that the service's user can enter. pytest's own directories are closed to other
-    users.
-    """
+    """A directory that the service's user can enter, unlike the directories that pytest creates."""
     with tempfile.TemporaryDirectory() as directory:
         Path(directory).chmod(0o755)
         yield Path(directory)

@@ -1,4 +1,4 @@
-"""Pictures of pages, by Chromium and its DevTools protocol."""
+"""Takes pictures of pages with Chromium and its DevTools protocol."""
 
 import base64
 import contextlib

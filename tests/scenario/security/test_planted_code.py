@@ -1,6 +1,7 @@
 """No verb runs code that another user planted in the working directory or on a path.
 
-`make test` calls each verb in one of the two ways, alternately.
+One test calls the verbs in the other user's directory, with this directory in PATH. The other test
+sets PYTHONPATH to this directory. `make test` calls each verb in at most one of these two tests.
 """
 
 import os
@@ -51,7 +52,7 @@ WITHOUT_CONFIG: Final = {"--help", "service", "demo"}
 
 
 class Trap:
-    """A directory of modules and programs, each of which leaves a trace when it runs."""
+    """A directory of modules and programs. Each of them creates a file when it runs."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -107,9 +108,7 @@ def test_from_a_directory_and_a_path_of_another_user(trap: Trap, words: tuple[st
 
 @pytest.mark.parametrize("words", WITH_A_PYTHONPATH, ids=" ".join)
 def test_with_a_pythonpath_of_another_user(trap: Trap, words: tuple[str, ...]) -> None:
-    """Start the agent as service managers do. Its own child processes must ignore the variable,
-    too.
-    """
+    """Start the agent as service managers do. Its child processes must ignore PYTHONPATH, too."""
     module = "controlplane" if "demo" in words else "agent"
     command = [sys.executable, "-I", "-m", module, *words]
     _run(trap, command, trap.environment(PYTHONPATH=str(trap.folder)))
