@@ -128,7 +128,7 @@ def _interrupt(interrupted: asyncio.Event, task: asyncio.Task[ReportPayload] | N
 
 
 def _identity(config: LocalConfig, state: StateDirectory) -> Identity:
-    """Return the machine's identity, as far as its state can be read."""
+    """Return the machine's identity. Parts that cannot be read are "unenrolled"."""
     record = DeviceRecordFile(state).peek()
     binding = None if record is None or record.binding is None else record.binding.record
     named = config.device.legacy_install_id

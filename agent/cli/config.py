@@ -25,9 +25,9 @@ DEFAULT: Final = "default"
 SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 ACTIONS: Final = {
-    "check": "validate it, and print the place of each problem",
+    "check": "validate the configuration, and print the place of each problem",
     "show": "print every value in force and its origin; secrets are masked",
-    "schema": "print its JSON Schema, for editors",
+    "schema": "print the JSON Schema of the configuration, for editors",
     "example": "print an example with every key, its meaning and its default",
 }
 
@@ -99,7 +99,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _checked(path: Path | None) -> Path | None:
-    """Return the path of the valid file. Raises ConfigError."""
+    """Check the configuration and return the path of its file. Raises ConfigError."""
     try:
         loaded = load(Config, path)
     except ConfigMissing:

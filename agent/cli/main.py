@@ -74,7 +74,7 @@ def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "")
     except Exception as error:  # noqa: BLE001 - the outermost boundary; --debug prints a traceback
         if debug:
             sys.stderr.write(redact("".join(traceback.format_exception(error))))
-            return EXIT_BAD  # as Python does after a traceback
+            return EXIT_BAD  # Python's own exit code after a traceback
         for line in _lines_of(error, words):
             sys.stderr.write(f"venue-agent: {redact(without_controls(line))}\n")
         return _code_of(error)

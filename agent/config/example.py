@@ -1,6 +1,7 @@
 """The example configuration, which is generated from the models.
 
-Each key has one line of comment, and is commented out with its default. Only required keys are set.
+Each key has one line of comment. Required keys are set. Every other key is commented out, and shows
+its default.
 """
 
 import json

@@ -149,7 +149,8 @@ class DeviceSection(Section):
         default="",
         description=(
             "Directory of identity, journal and outbox. Default: /var/lib/venue-agent or the"
-            " platform's equivalent, and a directory of the user if not root. Needs a restart."
+            " platform's equivalent; for users other than root, a directory of the user. A change"
+            " needs a restart."
         ),
     )
     legacy_install_id: Annotated[
@@ -329,8 +330,8 @@ class Limits(Section):
         ge=0,
         le=3600,
         description=(
-            "Minimum interval of two collections of a kind. One collection answers all requests"
-            " that arrived meanwhile."
+            "Minimum interval between two collections of a kind. One collection answers all"
+            " requests that arrived in the interval."
         ),
     )
 

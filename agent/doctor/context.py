@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class Answer:
     """The service's reply to one request.
 
-    ``current`` is valid only if ``error`` is None; None then means that there is no binding.
+    If ``error`` is None, ``current`` is what the service returned; None means that there is no
+    binding.
     """
 
     current: "EnrollmentRecord | None" = None
@@ -37,7 +38,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Context:
-    """The configuration file, the environment, the service manager, and facts."""
+    """The input of all checks, and the facts that checks have returned so far."""
 
     config_path: Path | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
@@ -53,10 +54,10 @@ class Context:
         return is_of_the_machine(self.config_path)
 
     # Facts. The comment of each one names the check that returns it.
-    local: "LocalConfig | None" = None  # configuration; also without [service]
+    local: "LocalConfig | None" = None  # configuration; for a bundle also without [service]
     config: "Config | None" = None  # configuration
-    is_hidden: bool = False  # configuration; this user may not read it
-    state: "StateDirectory | None" = None  # configuration; a guess if it failed
+    is_hidden: bool = False  # configuration; whether this user may not read it
+    state: "StateDirectory | None" = None  # configuration; a guess if the check failed
     api_key: str | None = field(default=None, repr=False)  # api-key
     record: "DeviceRecord | None" = None  # device-record
     daemon_pid: int | None = None  # daemon

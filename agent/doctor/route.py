@@ -83,7 +83,7 @@ def _proxy_of(
     environment: Mapping[str, str],
     system: Mapping[str, str],
 ) -> tuple[str, str]:
-    """Return (proxy URL or "", reason)."""
+    """Return the URL of the proxy ("" if none is used), and the reason."""
     if is_loopback(host):
         return "", "this machine itself, for which no proxy is used"
     if configured:

@@ -26,7 +26,7 @@ from agent.wire.payloads.network import (
 
 @dataclass(frozen=True, slots=True)
 class PrinterRow:
-    """``discovered_at`` is the address of the printer if it differs from the configured one."""
+    """A printer. ``discovered_at`` is its actual address if it is not the configured one."""
 
     name: str
     status: Status

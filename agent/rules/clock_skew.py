@@ -15,7 +15,7 @@ arrive."""
 
 @dataclass(frozen=True, slots=True)
 class ClockSkew:
-    """``offset`` is the service's time minus this machine's."""
+    """The difference of the clocks. ``offset`` is the service's time minus this machine's."""
 
     offset: timedelta = timedelta(0)
 
@@ -32,7 +32,7 @@ class ClockSkew:
 
 @dataclass(frozen=True, slots=True)
 class ServiceClock:
-    """One reading of the service's clock; ``read_at_s`` is the time of the monotonic clock.
+    """One reading of the service's clock. ``read_at_s`` is the monotonic clock at this time.
 
     The reading advances with the monotonic clock, so setting this machine's clock neither expires
     nor extends a request.
@@ -42,7 +42,7 @@ class ServiceClock:
     read_at_s: float
 
     def skew(self, *, local_time: datetime, monotonic_s: float) -> ClockSkew:
-        """Return the present difference of the service's clock and the local one."""
+        """Return the present difference between the service's clock and the local clock."""
         passed = timedelta(seconds=monotonic_s - self.read_at_s)
         # Only differences of timestamps are computed, as in `is_past`.
         return ClockSkew.of(self.service_time - local_time + passed)

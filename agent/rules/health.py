@@ -58,7 +58,7 @@ _ERRORS: Final = {
         "check this machine's clock and, where TLS is inspected, set service.ca_file",
     ),
     "proxy": (
-        "the proxy refuses the way to the service",
+        "the proxy refuses connections to the service",
         "check service.proxy and the HTTPS_PROXY and NO_PROXY variables",
     ),
     "redirect": (
@@ -131,7 +131,7 @@ _WARNINGS: Final = {
     ),
     "requests-flooding": (
         "more requests wait than this device accepts",
-        "tell the service's operator; the others are accepted once there is room",
+        "tell the service's operator; further requests are accepted when others have ended",
     ),
     "disk-scarce": (
         "there is little room on the disk",

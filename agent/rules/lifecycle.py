@@ -5,9 +5,9 @@ Rules:
   service, but never behind.
 - A request ends in one of three states: SUBMITTED (the service has the report), EXPIRED (it expired
   before it started) or REJECTED (the service refused it).
-- RUNNING is written before the child starts. A clean stop returns the row to ACKNOWLEDGED, so a row
-  that is RUNNING at start means that the agent crashed. It gets one more attempt, then a failed
-  report with ``execution-interrupted``.
+- RUNNING is written before the child process starts. A clean stop returns the row to ACKNOWLEDGED,
+  so a row that is RUNNING at start means that the agent crashed. The collection is then repeated
+  once. If the agent crashes again, it sends a failed report with ``execution-interrupted``.
 - REPORTED means that the sealed report is in the outbox. It is sent unchanged, and nothing is
   collected again for it.
 - Every state has a boot action; every transition that is not in the table is an error.

@@ -1,4 +1,4 @@
-"""The agent as a real process, with a configuration and state of its own."""
+"""Runs the agent as a real process, with its own configuration and state."""
 
 import asyncio
 import contextlib

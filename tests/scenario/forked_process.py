@@ -143,5 +143,8 @@ async def run_forked(
 
 
 def stop_server() -> None:
-    """Stop the server and wait for it, so that the time of its forks counts for the tests."""
+    """Stop the server and wait for it.
+
+    Only then does the CPU time of its forks count as CPU time of this process's children.
+    """
     forkserver._forkserver._stop()

@@ -30,7 +30,7 @@ from tests.fakes.virtual_clock import VirtualClock
 
 
 class QuickCollectors:
-    """Returns the facts of the quick collector without a process; ``runs`` counts the calls."""
+    """Returns the facts of the quick collector, without a process. ``runs`` counts the calls."""
 
     def __init__(self) -> None:
         self.runs = 0
@@ -99,7 +99,7 @@ class SimulatedApp(App):
 
 
 def config_for(home: Path, base_url: str, **sections: dict[str, Any]) -> Config:
-    """Return a configuration with the defaults of a real one, except for its paths."""
+    """Return a configuration with the usual defaults. Only the service and the paths are set."""
     key = home / "api-key"
     if not key.exists():
         home.mkdir(parents=True, exist_ok=True)

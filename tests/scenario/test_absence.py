@@ -208,7 +208,7 @@ def test_long_outage_stays_within_limits_and_is_caught_up(memory_home: Path) -> 
 async def _sleep_through_the_night(home: Path) -> None:
     async with enrolled(home) as scene:
         streams = scene.service.calls.count("onCommands")
-        # During the sleep the service has dropped the stream. The agent cannot notice this.
+        # During the sleep the service has dropped the stream. The agent cannot detect this.
         scene.clock.suspend(8 * 3600)
         await scene.service.until(
             lambda: scene.service.calls.count("onCommands") > streams, CHECK_EVERY_S + 5

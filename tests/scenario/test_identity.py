@@ -73,7 +73,7 @@ async def _copied_disk(home: Path) -> None:
 def test_copied_disk_enrolls_once_as_a_new_device(
     memory_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A container has no machine id, and without one a copy is not detected.
+    # The fingerprint is set, because a container may have no machine id to compute it from.
     monkeypatch.setattr("agent.adapters.machine.fingerprint", lambda: "that of this machine")
     run_in_virtual_time(_copied_disk(memory_home))
 

@@ -1,4 +1,4 @@
-"""Modules that an idle daemon must not load, checked with the imports of a real daemon."""
+"""Checks, with the imports of a real daemon, that an idle daemon does not load certain modules."""
 
 import re
 from pathlib import Path

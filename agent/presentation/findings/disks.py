@@ -66,7 +66,7 @@ def _unreadable(facts: SnapshotFacts) -> Iterator[Values]:
     for mount in facts.machine.names("disk", "sizeBytes"):
         why = facts.machine.why_failed(f"disk.{mount}.sizeBytes")
         kind = f"disk.{mount}.fileSystem"
-        # A card reader without a card is a disk without a file system.
+        # A card reader without a card is reported as a disk without a file system.
         is_empty = facts.machine.is_known(kind) and not facts.machine.text(kind)
         if why is not None and not is_empty:
             yield {"mount": mount, "why": why}

@@ -69,7 +69,11 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFacts:
-    """``machine`` has the fields of snapshot and browser, ``taken_at`` the time of the snapshot."""
+    """The facts of a snapshot, taken at ``taken_at``.
+
+    ``machine`` has the fields of the machine and of its browser. The other fields are pairs of an
+    id and its facts.
+    """
 
     machine: Fields
     interfaces: tuple[tuple[str, Fields], ...]

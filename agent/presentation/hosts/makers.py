@@ -24,7 +24,8 @@ BLOCK_BITS: Final = (24, 28, 36)
 RANDOM_ADDRESS: Final = "randomised address"
 _MAC: Final = re.compile(r"(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}", re.IGNORECASE)
 _GROUP, _LOCAL = 1, 2
-"""Bits of the first octet (IEEE 802): a group address; an address that the machine chose itself."""
+"""Bits of the first octet (IEEE 802). `_GROUP` marks a group address, and `_LOCAL` an address that
+the machine chose itself."""
 
 
 class Registry:

@@ -1,6 +1,6 @@
 """The hosts of a network report: one row each, with name, kind, model, maker and services.
 
-Every string in a row is plain text. Names are bounded.
+Every string in a row is plain text. Long names are cut.
 """
 
 import re
@@ -73,7 +73,7 @@ class HostRow:
 
     @property
     def where(self) -> tuple[str, ...]:
-        """Return its addresses, and its host name if that differs from its name."""
+        """Return the host's addresses and latency, and its host name if ``name`` differs from it."""
         is_repeated = _letters(self.hostname) == _letters(self.name)
         facts = (self.address, "" if is_repeated else self.hostname, self.mac_address, self.latency)
         return tuple(filter(None, facts))

@@ -261,7 +261,7 @@ def test_charts_are_named_and_can_be_read(counted: dict[str, Any]) -> None:
     assert all(role == "img" and name for role, name in counted["charts"])
     assert counted["touching"] == []
     assert counted["letters"] >= 11.5
-    # Content below the window does not make the page longer: the view scrolls, the bar stays.
+    # If the content is higher than the window, only the view scrolls, and not the navigation bar.
     assert counted["scrolls"] is False
 
 

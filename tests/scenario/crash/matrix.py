@@ -1,4 +1,4 @@
-"""Kill the agent at a failpoint, start it again, and check that the request ends exactly once."""
+"""Kills the agent at a failpoint, starts it again, and returns how the request ended."""
 
 import asyncio
 import contextlib
@@ -177,7 +177,7 @@ async def play(case: Case, home: Path) -> Ending:
 
 @contextlib.asynccontextmanager
 async def crashing_agent(plan: str, config: Path, trace: Path) -> AsyncIterator[AgentProcess]:
-    """Run an agent that dies as planned and writes the failpoints it passes to ``trace``."""
+    """Run an agent that dies as planned, and that writes each failpoint it passes to ``trace``."""
     log = config.parent / "agent.log"
     process = start_forked(
         "tests.scenario.crash.crashing_agent", plan, str(trace), str(config),

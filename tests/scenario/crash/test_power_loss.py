@@ -78,7 +78,7 @@ async def _record(home: Path) -> Recording:
     async with HostileService(clock.true_time) as service:  # noqa: SIM117 - the url is needed
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
             state = home / "state"
-            # Data that is already in the main file is not lost with the log.
+            # Everything that is in the main file now is not lost when the log is cut.
             app._database._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             recording.database = (state / NAME).read_bytes()
 

@@ -46,7 +46,10 @@ def wait_for(mark: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def reap_all() -> int:
-    """Wait for every descendant; return their number. SIGALRM ends the wait."""
+    """Wait until every descendant has ended, and return their number.
+
+    If this takes longer than ``WITHIN_S``, SIGALRM ends this process.
+    """
     count = 0
     signal.alarm(int(WITHIN_S))
     with contextlib.suppress(ChildProcessError):

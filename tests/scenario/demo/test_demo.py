@@ -1,4 +1,4 @@
-"""`venue-control demo`: its output, its isolation, and its end by a signal."""
+"""Tests `venue-control demo`: its output, its isolation, and that it leaves nothing when killed."""
 
 import fcntl
 import json

@@ -30,7 +30,10 @@ def always(reply: Reply) -> Callable[[Request], Awaitable[Reply]]:
 
 @contextlib.asynccontextmanager
 async def reference_service(world: World, *grants: str) -> AsyncIterator[dict[str, str]]:
-    """Run the control plane with one key; yield the environment variables for `venue-control`."""
+    """Run the control plane with one API key, and point the agent's configuration to it.
+
+    Yield the environment variables with which `venue-control` calls it.
+    """
     database = ("--database", f"sqlite:///{world.home / 'service.db'}")
     log = world.home / "service.log"
     with log.open("wb") as output:

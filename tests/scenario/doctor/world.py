@@ -70,7 +70,7 @@ class World:
         self.is_enrolled = True
         self.is_running = True
         self.hanging: str | None = None
-        """The check that must be abandoned at its deadline."""
+        """The check that hangs and must be abandoned. It keeps its normal deadline."""
 
     async def doctor(self) -> tuple[CheckResult, ...]:
         """Write the state of the situation to files, and run doctor."""
@@ -166,7 +166,10 @@ def run(*words: str) -> None:
 
 
 def lay_the_network() -> None:
-    """Give this namespace a wired network. Its router is only an entry of the neighbour table."""
+    """Create a wired network in this namespace.
+
+    Its router does not exist: it is only an entry in the neighbour table.
+    """
     run("mount", "--make-rprivate", "/")
     run("mount", "-t", "tmpfs", "tmpfs", "/run")
     for line in (

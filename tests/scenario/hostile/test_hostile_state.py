@@ -1,4 +1,4 @@
-"""Links, FIFOs, directories and foreign files in place of each state file, for each verb.
+"""Runs each verb with a link, a FIFO, a directory or a foreign file in place of each state file.
 
 `state.py` runs the matrix. A medium run tests each verb with each file and with each planted
 object. A large run also tests every combination of file and object.

@@ -236,7 +236,7 @@ async def test_daemon_whose_stream_is_refused_polls_and_sends_heartbeats(tmp_pat
 
 
 class SharedKeyService(StrictService):
-    """Binds every device that uses the key, and sends all commands to each of them."""
+    """A service with one API key for many devices. It sends all commands to each of the devices."""
 
     def __init__(self) -> None:
         super().__init__()

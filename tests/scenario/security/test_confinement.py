@@ -1,4 +1,4 @@
-"""The confinement of a collector: what it prevents after an exploit, and what it permits."""
+"""Tests the confinement of a collector: what it prevents after an exploit, and what it permits."""
 
 import json
 import os

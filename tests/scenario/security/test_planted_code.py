@@ -45,7 +45,7 @@ VERBS: Final = (
     ("service", "status"),
     ("demo", "--dir", "{home}/demo"),
 )
-CASES: Final = [(words,) for words in VERBS]  # one argument, which is a tuple
+CASES: Final = [(words,) for words in VERBS]  # each test has one argument: a tuple of words
 IN_A_DIRECTORY: Final = sizes.large_except(CASES[1::2].__contains__, CASES)
 WITH_A_PYTHONPATH: Final = sizes.large_except(CASES[:-1:2].__contains__, CASES)
 WITHOUT_CONFIG: Final = {"--help", "service", "demo"}
@@ -88,7 +88,7 @@ def trap(tmp_path: Path) -> Trap:
 
 
 def test_the_trap_works(trap: Trap) -> None:
-    """Without a working trap, the other tests could not fail."""
+    """Check that planted code leaves a trace. Otherwise, the other tests would always pass."""
     env = trap.environment(PYTHONPATH=str(trap.folder))
     subprocess.run(["/bin/sh", "-c", "lpstat"], env=env, cwd=trap.folder, check=True)
     command = [sys.executable, "-c", "import psutil"]
@@ -116,7 +116,7 @@ def test_with_a_pythonpath_of_another_user(trap: Trap, words: tuple[str, ...]) -
 
 
 def _run(trap: Trap, command: list[str], env: dict[str, str]) -> None:
-    """Run a verb in an empty network. It may fail, but it must print something."""
+    """Run a verb in a network that has only loopback. The verb must print something."""
     config = write_config(trap.home, "http://127.0.0.1:9")
     words = [word.format(home=trap.home) for word in command]
     if not WITHOUT_CONFIG & set(words):

@@ -193,7 +193,7 @@ SITUATIONS: Final[dict[str, Situation]] = {
 
 @contextlib.asynccontextmanager
 async def daemon(service: StrictService) -> AsyncIterator[None]:
-    """Run the agent as its service does: as a user of its own, with the key as a credential."""
+    """Run the agent as the service does: as the service's user, with the key as a credential."""
     STATE.mkdir(mode=0o700)
     CREDENTIALS.mkdir(parents=True, exist_ok=True)
     (CREDENTIALS / "api-key").write_text(API_KEY)
