@@ -27,7 +27,7 @@ from agent.wire.vocabulary import Kind
 
 WIDTH: Final = 80
 KINDS: Final[tuple[Kind, ...]] = ("network", "application")
-_LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # without characters that sound or look alike
+_LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # no letters or digits that are easily confused
 AGENT_FIRST_S: Final = 60.0
 POLL_S: Final = 0.2
 

@@ -172,7 +172,7 @@ def _schedule(text: str) -> str | None:
     try:
         trigger = CronTrigger.from_crontab(text, UTC)
     except ValueError:
-        return None  # the models report it
+        return None  # `config.model` reports an invalid expression
     next_time = trigger.get_next_fire_time(None, datetime.now(UTC))
     return "names a time that never comes" if next_time is None else None
 

@@ -73,7 +73,10 @@ RETRY_AFTER_MAX_S: Final = 3600.0
 
 
 def throttled_delay_s(retry_after_s: float | None, attempt: int, rng: Random) -> float:
-    """Return the wait after 429 or 503: the requested one within limits, plus up to a tenth."""
+    """Return the wait after 429 or 503.
+
+    It is the wait that the service requests, within limits, plus a random part of up to a tenth.
+    """
     if retry_after_s is None:
         return UNAVAILABLE.delay_s(attempt, rng)
     least = RETRY_AFTER_MIN_S if attempt <= 1 else RETRY_AFTER_AGAIN_MIN_S

@@ -21,11 +21,11 @@ _WRITTEN_TO: Final = ("/home", "/opt", "/srv", "/tmp", "/var")  # noqa: S108 - n
 
 
 def _disks(facts: SnapshotFacts, used: float, free: float) -> Iterator[Values]:
-    """Yield the writable disks that are nearly full.
+    """Yield the writable disks that have too little free space.
 
     Args:
-        used: Minimum used share, from 0 to 1.
-        free: Free bytes, below which a disk is nearly full.
+        used: A share from 0 to 1. At least this share must be used.
+        free: A number of bytes. Less than this must be free.
     """
     disk = facts.machine
     for mount in disk.names("disk", "usedFraction"):

@@ -73,7 +73,7 @@ class HostRow:
 
     @property
     def where(self) -> tuple[str, ...]:
-        """Return the host's addresses and latency, and its host name if ``name`` differs from it."""
+        """Return the addresses, the latency, and the host name if ``name`` differs from it."""
         is_repeated = _letters(self.hostname) == _letters(self.name)
         facts = (self.address, "" if is_repeated else self.hostname, self.mac_address, self.latency)
         return tuple(filter(None, facts))

@@ -67,7 +67,7 @@ def report_of(body: bytes) -> SubmitResultRequest:
 
 
 def shrink(payload: ReportPayload, tier: int) -> ReportPayload:
-    """Return ``payload`` without what tier ``tier`` drops; tier 0 drops nothing."""
+    """Return ``payload`` without the parts that ``tier`` drops. Tier 0 drops nothing."""
     if tier == 0:
         return payload
     if isinstance(payload, NetworkPayload):

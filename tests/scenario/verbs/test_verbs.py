@@ -156,7 +156,8 @@ def test_a_cell(
             assert NOWHERE[user] in words
         if cell.code and cell.errors:
             lines = cell.errors.splitlines()
-            messages = lines[-1:] if verb == "run" else lines  # the earlier lines are its log
+            # The lines of `run` before the last one are its log.
+            messages = lines[-1:] if verb == "run" else lines
             assert all(line.startswith("venue-agent: ") for line in messages)
         assert MESSAGES.get((situation, f"{user} {verb}"), "") in words, words
 
