@@ -1,7 +1,7 @@
 """The input of the checks: configuration, environment, and the facts of earlier checks.
 
-Checks only read it. The runner stores the facts of an outcome before it starts the checks that
-depend on it.
+Checks only read the context. The runner stores the facts of a check's outcome before it starts the
+checks that depend on this check.
 """
 
 import os

@@ -67,7 +67,7 @@ def percent(fraction: float) -> str:
 
 
 def parse_timestamp(text: str) -> datetime | None:
-    """Parse an ISO 8601 date-time; without an offset, it is UTC. Return None if it is invalid."""
+    """Parse an ISO 8601 date-time; None if it is invalid. Without an offset, it is in UTC."""
     try:
         read = datetime.fromisoformat(text)
         return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)

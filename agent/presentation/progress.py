@@ -1,5 +1,6 @@
-"""Shows the progress of a run: on a terminal its current steps, elsewhere a line for each finished
-step.
+"""Shows the progress of a run, on a terminal or in another output.
+
+A terminal shows the current steps. Any other output gets a line for each finished step.
 
 On a terminal, the elapsed time of each unfinished step and of the whole run is updated
 continuously. Everything goes to stderr, so that the output of a command can be piped.

@@ -64,7 +64,7 @@ def ignore_hangups() -> None:
 
 
 async def child_of(pid: int) -> psutil.Process:
-    """Return the collector once it exists. No event reports a new process, so this polls."""
+    """Poll until the collector's process exists, and return it."""
     async with asyncio.timeout(GONE_WITHIN_S):
         while not (children := psutil.Process(pid).children()):  # noqa: ASYNC110
             await asyncio.sleep(0.005)

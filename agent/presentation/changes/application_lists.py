@@ -14,7 +14,7 @@ from agent.presentation.severity import Severity
 from agent.wire.payloads.application import ApplicationPayload
 
 Taken = tuple[ApplicationPayload, SnapshotFacts]
-"""A report, and its facts."""
+"""A report and the facts in it."""
 
 _LISTS: Final[tuple[tuple[str, str, str, Severity], ...]] = (
     ("printqueue.queues", "The print queue", "Print queues", "warn"),
@@ -109,7 +109,7 @@ def _connection(name: str, label: str, one: Fields, other: Fields) -> Iterator[C
 
 
 def _addresses(link: Fields) -> str:
-    """Return the IPv4 addresses, without IPv6: its addresses change regularly (RFC 8981)."""
+    """Return the IPv4 addresses. IPv6 addresses change regularly (RFC 8981) and are left out."""
     known = (each.partition("/")[0] for each in link.texts("interface.addresses"))
     return ", ".join(sorted(each for each in known if ":" not in each and is_routable(each)))
 

@@ -30,7 +30,7 @@ class Change:
         thing: Identifies what changed. It does not depend on which report is the earlier one.
         before: The earlier state; "" if the thing did not exist, or `NOT_CHECKED`.
         after: The later state.
-        severity: bad or warn if it became worse, good if it became better, otherwise muted.
+        severity: bad or warn if the thing became worse, good if it became better, otherwise muted.
         sentence: Plain text.
     """
 

@@ -85,7 +85,7 @@ def _hosts(payload: NetworkPayload) -> list[_Host]:
     # host_rows() adds hosts that only endpoints mention after the hosts of the map. zip() drops
     # them.
     known = (_Host(host, row) for host, row in zip(hosts, host_rows(payload), strict=False))
-    # A host on two interfaces counts once.
+    # A host that is listed at two interfaces counts once.
     return list({each.identity: each for each in known}.values())
 
 

@@ -47,7 +47,7 @@ _LABELS: Final = {
 give to a port. The keys are in lower case."""
 
 _NO_SERVICE: Final = frozenset({"device-info"})
-"""Types that announce no service."""
+"""DNS-SD types that do not announce a service."""
 
 _PORT_NAME: Final = re.compile(r"port \d+|.* \(\d+\)")
 """The names that collectors give to a port if they know no better one: ``port 4711``,

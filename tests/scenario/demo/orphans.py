@@ -4,7 +4,7 @@
 
 The signal is sent once the file ``MARK`` exists, or at once if ``MARK`` is "". Each descendant of
 the command becomes a child of this process when its own parent dies (PR_SET_CHILD_SUBREAPER), so
-this process can wait for all of them. It prints the result as JSON, after the command's output.
+this process can wait for all of them. The result is printed as JSON, after the command's output.
 """
 
 import contextlib

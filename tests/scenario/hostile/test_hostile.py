@@ -67,7 +67,7 @@ async def play(case: Case, home: Path) -> Ending:
             service.faults.clear()
             second = await service.request_report("application", expires_in_s=LONG_S)
             await app.until_ended({second}, BACK_WITHIN_S)
-            await asyncio.sleep(30)  # a duplicate report would arrive now
+            await asyncio.sleep(30)  # a duplicate report would arrive in this time
             entry = app.entry(first)
         return Ending(
             conditions=conditions | app.conditions_seen,
